@@ -1,0 +1,30 @@
+"""Evaluator Host: runs pasted evaluator code in a sandbox and returns one normalised score."""
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from evaluator_host.client import AsyncClient, Client
+    from evaluator_host.model import EvaluationResult, Evaluator, Language, Limits, Row
+
+__all__ = ["AsyncClient", "Client", "EvaluationResult", "Evaluator", "Language", "Limits", "Row", "__version__"]
+
+__version__ = version("evaluator-host")
+
+_HOMES: Final = {
+    "AsyncClient": "evaluator_host.client",
+    "Client": "evaluator_host.client",
+    "EvaluationResult": "evaluator_host.model",
+    "Evaluator": "evaluator_host.model",
+    "Language": "evaluator_host.model",
+    "Limits": "evaluator_host.model",
+    "Row": "evaluator_host.model",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for: a host or a script that needs none pays for none."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
