@@ -1,0 +1,96 @@
+"""Settings of a host, and where its own files lie. The only reader of the process environment."""
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from evaluator_host.model import Limits
+
+_PACKAGE: Final = Path(__file__).resolve().parent
+_BUNDLED: Final = _PACKAGE / "_bundled"  # in a wheel
+_ROOT: Final = _BUNDLED if _BUNDLED.is_dir() else _PACKAGE.parent  # in a checkout
+
+RUNTIMES_DIR: Final = _ROOT / "runtimes"
+SANDBOX_IMAGES_DIR: Final = _ROOT / "sandbox_images"
+
+
+class SandboxChoice(StrEnum):
+    """Which backend to use; `auto` takes bubblewrap when it works, else Docker, else refuses to start."""
+
+    AUTO = "auto"
+    BUBBLEWRAP = "bubblewrap"
+    DOCKER = "docker"
+    NONE = "none"
+
+
+def default_data_dir() -> Path:
+    """Return `$XDG_DATA_HOME/evaluator-host`, by default under `~/.local/share`."""
+    base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return Path(base) / "evaluator-host"
+
+
+def half_of_memory_mb() -> int:
+    """Return half of the machine's memory, and no less than 512 MB."""
+    return max(512, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (2 * 1024 * 1024))
+
+
+class Settings(BaseSettings):
+    """Everything an operator can set; each field is the environment variable `EVALUATOR_HOST_<FIELD>`."""
+
+    model_config = SettingsConfigDict(env_prefix="EVALUATOR_HOST_", extra="forbid", frozen=True)
+
+    host: str = Field("127.0.0.1", description="Address to listen on; without keys only loopback is allowed.")
+    port: int = Field(8710, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    data_dir: Path = Field(default_factory=default_data_dir, description="Where installed environments are kept.")
+    sandbox: SandboxChoice = Field(SandboxChoice.AUTO, description="auto, bubblewrap, docker or none.")
+    allowed_hosts: tuple[str, ...] = Field((), description="Further Host header names to answer to, besides loopback.")
+
+    docker_host: str | None = Field(None, description="Engine address; default DOCKER_HOST, then the local socket.")
+    docker_runtime: str | None = Field(None, description="OCI runtime of the containers: runc, runsc, kata, …")
+    docker_image: str = Field("evaluator-host/runtime:1", description="Runtime image, made by `images build`.")
+
+    max_sandboxes: int = Field(16, ge=1, description="Sandboxes alive at once.")
+    max_sandboxes_per_evaluator: int = Field(
+        default_factory=lambda: max(2, os.cpu_count() or 1), ge=1, description="Of them, for one evaluator."
+    )
+    sandbox_memory_mb: int = Field(
+        default_factory=half_of_memory_mb, ge=64, description="Sum of the memory limits of all sandboxes."
+    )
+    idle_sandboxes: int = Field(1, ge=0, description="Started sandboxes waiting for code, per recent environment.")
+    idle_ttl_s: float = Field(300.0, gt=0, description="An evaluator unused for so long loses its sandbox.")
+    sandbox_max_rows: int = Field(100_000, ge=1, description="Rows after which a sandbox is replaced.")
+    sandbox_max_age_s: float = Field(3600.0, gt=0, description="Age after which a sandbox is replaced.")
+    queue_limit: int = Field(1000, ge=1, description="Calls that may wait; more are answered 429.")
+    grace_s: float = Field(1.0, gt=0, description="How long past a row's limit a runner may take to say so.")
+    load_timeout_s: float = Field(30.0, gt=0, description="For loading an evaluator: its imports and module level.")
+
+    body_mb: int = Field(32, ge=1, description="Greatest request body.")
+    code_kb: int = Field(1024, ge=1, description="Greatest evaluator source.")
+    max_rows_per_batch: int = Field(10_000, ge=1, description="Rows of one batch request.")
+    max_timeout_s: float = Field(120.0, gt=0, description="Ceiling of limits.timeout_s.")
+    max_memory_mb: int = Field(2048, ge=64, description="Ceiling of limits.memory_mb.")
+    max_processes: int = Field(256, ge=1, description="Ceiling of limits.processes.")
+    max_disk_mb: int = Field(1024, ge=1, description="Ceiling of limits.disk_mb.")
+    max_log_kb: int = Field(256, ge=1, le=256, description="Ceiling of limits.log_kb.")
+    max_result_kb: int = Field(16_384, ge=1, le=32_768, description="Ceiling of limits.result_kb.")
+
+    @property
+    def limit_ceilings(self) -> Limits:
+        """The greatest limits an evaluator may ask for."""
+        return Limits(
+            timeout_s=self.max_timeout_s,
+            memory_mb=self.max_memory_mb,
+            processes=self.max_processes,
+            disk_mb=self.max_disk_mb,
+            log_kb=self.max_log_kb,
+            result_kb=self.max_result_kb,
+        )
+
+    @property
+    def engine_address(self) -> str | None:
+        """The Docker engine to talk to, or None for docker-py's own default."""
+        return self.docker_host or os.environ.get("DOCKER_HOST")

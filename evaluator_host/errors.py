@@ -1,0 +1,133 @@
+"""Exceptions of the host: what *we* failed to do, or what a caller asked for that cannot be taken.
+
+What a guest does (raise, hang, flood, die) is never an exception: it is a value, see `model.Outcome`.
+
+    HostError
+    ├── InvalidRequest        422  the request cannot be taken as it is
+    │   └── InvalidPin        422  a package is not pinned exactly
+    ├── PackagesFailed        422  a package set cannot be resolved or installed
+    ├── Refused               403  foreign Origin or Host
+    ├── NotFound              404
+    ├── TooLarge              413  a body over its limit
+    ├── Busy                  429  the queue is full; `retry_after_s` says when to come back
+    ├── SandboxUnavailable    503  no backend can start a sandbox
+    ├── IndexUnavailable      503  the package index does not answer
+    ├── SandboxLost           503  a sandbox died for a reason that is not the guest's; retry elsewhere
+    └── Misconfigured         500  settings that contradict each other or the machine
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a request: `field` as a dotted path, a message, and what to do instead."""
+
+    field: str
+    message: str
+    hint: str | None = None
+
+
+class HostError(Exception):
+    """Base of every exception this package raises on purpose.
+
+    Attributes:
+      code: Stable machine-readable name, in problem+json and `--json` output.
+      status: HTTP status.
+      exit_code: Of the command line: 2 the caller's mistake, 3 ours.
+      problems: The single faults, when there are several.
+    """
+
+    code = "internal"
+    status = 500
+    exit_code = 3
+
+    def __init__(self, detail: str, *, problems: tuple[Problem, ...] = ()) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.problems = problems
+
+
+class InvalidRequest(HostError):
+    """The request cannot be taken as it is; every fault is in `problems`."""
+
+    code = "invalid_request"
+    status = 422
+    exit_code = 2
+
+
+class InvalidPin(InvalidRequest):
+    """A package is not pinned exactly; each `Problem.hint` is the pin that was probably meant."""
+
+    code = "invalid_pin"
+
+
+class PackagesFailed(HostError):
+    """A package set cannot be resolved or installed; the detail is the resolver's own explanation."""
+
+    code = "packages_failed"
+    status = 422
+    exit_code = 2
+
+
+class Refused(HostError):
+    """A browser page of another origin, or a foreign Host header, tried to reach the API."""
+
+    code = "refused"
+    status = 403
+    exit_code = 2
+
+
+class NotFound(HostError):
+    """No such thing, or not in this workspace."""
+
+    code = "not_found"
+    status = 404
+    exit_code = 2
+
+
+class TooLarge(HostError):
+    """A body over its limit."""
+
+    code = "too_large"
+    status = 413
+    exit_code = 2
+
+
+class Busy(HostError):
+    """The queue is full. The caller should come back after `retry_after_s` seconds."""
+
+    code = "busy"
+    status = 429
+
+    def __init__(self, detail: str, *, retry_after_s: float) -> None:
+        super().__init__(detail)
+        self.retry_after_s = retry_after_s
+
+
+class SandboxUnavailable(HostError):
+    """No backend can start a sandbox; the detail says what to install."""
+
+    code = "sandbox_unavailable"
+    status = 503
+
+
+class IndexUnavailable(HostError):
+    """The package index does not answer."""
+
+    code = "index_unavailable"
+    status = 503
+
+
+class SandboxLost(HostError):
+    """A sandbox died for a reason that is not the guest's (engine stopped, host out of memory); retryable."""
+
+    code = "sandbox_lost"
+    status = 503
+
+
+class Misconfigured(HostError):
+    """Settings that contradict each other or the machine."""
+
+    code = "misconfigured"
+    exit_code = 2
