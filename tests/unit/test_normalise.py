@@ -1,0 +1,200 @@
+"""What each returned value becomes under each contract, read from the runner's word for it; no code runs here."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluator_host.model import (
+    Contract,
+    ErrorCode,
+    EvaluationError,
+    Evaluator,
+    Failed,
+    Kind,
+    Language,
+    Logs,
+    Note,
+    Returned,
+    Status,
+)
+from evaluator_host.normalise import normalise
+from evaluator_host.source import clean
+from tests.unit.normalising import ALL, EVALUATE, MAIN, PY, V1, codes, info, refusal, result, returned
+
+
+@pytest.mark.parametrize("contract", ALL)
+@pytest.mark.parametrize("language", Language)
+@pytest.mark.parametrize("value", [0.7, 1, 0, 1.0, 5e-324])
+def test_number(value: float, language: Language, contract: Contract) -> None:
+    found = result(value, contract, language)
+    assert (found.status, found.score, found.passed) == (Status.SCORED, value, None)
+    assert found.metrics == {"score": value}
+    assert found.value == value
+    assert codes(found) == (["bare_score"] if contract is MAIN else [])
+
+
+@pytest.mark.parametrize("contract", ALL)
+@pytest.mark.parametrize("value", [True, False])
+def test_bool(value: bool, contract: Contract) -> None:
+    found = result(value, contract, threshold=0.5)
+    assert (found.score, found.passed) == (float(value), value)
+    assert found.metrics == {"score": float(value)}
+    assert found.value is value
+
+
+@pytest.mark.parametrize("contract", ALL)
+def test_object_with_score(contract: Contract) -> None:
+    value = {
+        "score": 0.7,
+        "x": 1,
+        "ok": True,
+        "reason": "close",
+        "m": {"a": 0.5, "deep": {"b": False}},
+        "l": [9],
+        "t": "text",
+    }
+    found = result(value, contract)
+    assert (found.score, found.passed, found.reason, found.label) == (0.7, None, "close", None)
+    assert found.metrics == {"score": 0.7, "x": 1, "ok": 1.0, "m.a": 0.5, "m.deep.b": 0.0}
+    assert not isinstance(found.metrics["ok"], bool)
+    assert found.value == value
+    assert codes(found) == []
+
+
+@pytest.mark.parametrize("contract", ALL)
+def test_bool_and_text_scores(contract: Contract) -> None:
+    found = result({"score": True}, contract)
+    assert (found.score, found.passed) == (1.0, True)
+    found = result({"score": " 0.7\n"}, contract)
+    assert (found.score, found.passed, codes(found)) == (0.7, None, ["coerced"])
+
+
+@pytest.mark.parametrize("key", ["passed", "success", "pass"])
+def test_explicit_pass(key: str) -> None:
+    assert result({"score": 0.9, key: False}, threshold=0.1).passed is False
+    assert result({"score": True, key: False}).passed is False
+    for contract in (EVALUATE, V1):
+        found = result({key: True}, contract)
+        assert (found.score, found.passed, found.metrics, codes(found)) == (1.0, True, {"score": 1.0}, [])
+    assert refusal({key: True}, MAIN).code is ErrorCode.INVALID_RESULT
+    found = result({key: 1})
+    assert (found.score, found.passed, found.metrics, codes(found)) == (None, None, {key: 1}, ["no_score"])
+
+
+def test_the_first_explicit_pass_wins() -> None:
+    assert result({"score": 1, "pass": False, "success": False, "passed": True}).passed is True
+
+
+@pytest.mark.parametrize("contract", [EVALUATE, V1])
+@pytest.mark.parametrize("value", [{"a": 0.5, "b": True}, {"a": 0.5, "b": True, "score": None}])
+def test_object_without_score(value: dict[str, Any], contract: Contract) -> None:
+    found = result(value, contract, threshold=0.0)
+    assert (found.status, found.score, found.passed) == (Status.SCORED, None, None)
+    assert found.metrics == {"a": 0.5, "b": 1.0}
+    assert codes(found) == ["no_score"]
+    error = refusal(value, MAIN)
+    assert error.code is ErrorCode.INVALID_RESULT
+    assert "'a', 'b'" in str(error.hint)
+
+
+def test_empty_and_nested_objects() -> None:
+    assert result({"m": {"a": 0.5}}).metrics == {"m.a": 0.5}
+    assert (result({}).score, codes(result({}))) == (None, ["no_score"])
+    assert "empty" in str(refusal({}, MAIN).hint)
+    found = result({"a.b": 1, "a": {"b": 2}, "score": 1})
+    assert (found.metrics, codes(found)) == ({"score": 1, "a.b": 1}, ["duplicate_metric"])
+
+
+def test_reserved_keys() -> None:
+    found = result({"score": 1, "label": "good", "log": "c", "comment": "b", "explanation": "a", "details": {"n": 3}})
+    assert (found.label, found.reason, found.metrics) == ("good", "a", {"score": 1})
+    assert found.value["details"] == {"n": 3}
+    assert result({"score": 1, "label": 2, "reason": ["x"], "log": "y"}).label == "2"
+    assert result({"score": 1, "reason": ["x"], "log": "y"}).reason == "y"
+    assert result({"label": "bad"}).label == "bad"
+
+
+def test_wide_integers() -> None:
+    found = result(2**53 + 1)
+    assert found.score == found.value == 2**53 + 1
+    found = result({"score": 1, "wide": 2**70, "l": [10**400]})
+    assert found.metrics["wide"] == float(2**70)
+    assert isinstance(found.metrics["wide"], float)
+    assert (found.value["wide"], found.value["l"]) == (2**70, [10**400])
+    assert isinstance(result(-(2**80)).score, float)
+
+
+@pytest.mark.parametrize(
+    ("score", "threshold", "passed"),
+    [
+        (0.5, 0.5, True),
+        (0.49, 0.5, False),
+        (0.0, 0.0, True),
+        (-0.1, 0.0, False),
+        (0.5, None, None),
+        (8, 0.5, True),
+        (1, 2.0, False),
+    ],
+)
+def test_threshold(score: float, threshold: float | None, passed: bool | None) -> None:
+    assert result(score, threshold=threshold).passed is passed
+    assert result({"score": score}, threshold=threshold).passed is passed
+
+
+def test_warnings_come_in_order() -> None:
+    outcome = returned({"a": 2}, notes=(Note("coerced", "guest"),))
+    assert codes(result(outcome, notes=(Note("trace_converted", "host"),))) == [
+        "trace_converted",
+        "coerced",
+        "no_score",
+    ]
+    assert codes(result(returned(None, notes=(Note("coerced", "guest"),)))) == ["coerced"]
+
+
+def test_a_failed_row_keeps_its_error_logs_and_position() -> None:
+    source = clean("1 def f():\n2   return (", PY)
+    error = EvaluationError(ErrorCode.SYNTAX_ERROR, "never closed", line=2, column=10)
+    outcome = Failed(error, Logs("out", "err"))
+    found = normalise(outcome, Evaluator(""), info=info(), notes=source.notes, source=source)
+    assert (found.status, found.logs.stdout, codes(found)) == (Status.FAILED, "out", ["source_cleaned"])
+    assert found.error is not None
+    assert (found.error.line, found.error.column) == (2, 12)
+    assert found.timing_ms.run == 1.5
+
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from([10**400, "0.5", "nan"])
+)
+KEYS = st.sampled_from(["score", "passed", "success", "pass", "label", "reason", "log", "details", "a", "a.b", "b"])
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=6))
+
+
+@given(
+    VALUES,
+    st.sampled_from(Kind) | st.none(),
+    st.sampled_from(ALL),
+    st.sampled_from(Language),
+    st.floats(-1, 2) | st.none(),
+)
+def test_every_value_has_one_meaning(
+    value: Any, kind: Kind | None, contract: Contract, language: Language, threshold: float | None
+) -> None:
+    outcome = returned(value) if kind is None else Returned(kind, value)
+    found = result(outcome, contract, language, threshold=threshold)
+    if found.status is Status.FAILED:
+        assert found.error is not None
+        assert found.error.message
+        assert found.metrics == {}
+    else:
+        assert found.error is None
+        json.dumps([found.metrics, found.score], allow_nan=False)
+        assert found.metrics.get("score") == found.score
+        assert found.score is not None or "no_score" in codes(found)
