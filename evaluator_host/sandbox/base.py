@@ -1,0 +1,111 @@
+"""The seam between the host and whatever isolates: a backend starts sandboxes, a link carries bytes to one.
+
+Backends know nothing of evaluators; `sandbox.session` speaks the protocol over a link. That keeps a backend to one
+question, "start this spec and tell me how it died", and lets one conformance suite run over all of them.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from evaluator_host.model import SandboxSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Autopsy:
+    """How a sandbox ended, as far as its backend can tell.
+
+    Attributes:
+      exit_code: Of the runner; None when unknown.
+      signal: That killed the runner, or None.
+      oom_killed: The kernel (or engine) killed something in it at its memory limit.
+      pids_hit: A fork was refused at its process limit.
+      lost: The backend itself failed (engine gone, host out of memory): not the guest's doing.
+      stderr_tail: Last 8 KiB of the runner's own standard error.
+    """
+
+    exit_code: int | None = None
+    signal: int | None = None
+    oom_killed: bool = False
+    pids_hit: bool = False
+    lost: bool = False
+    stderr_tail: str = ""
+
+
+class Link(Protocol):
+    """The byte channel to one started sandbox, and the way to end it."""
+
+    @property
+    def id(self) -> str:
+        """Name of the sandbox in logs and in the backend (cgroup, container)."""
+        ...
+
+    @property
+    def ended(self) -> bool:
+        """Whether the runner is known to have ended with nothing left to read; costs nothing to ask."""
+        ...
+
+    def write(self, data: bytes) -> None:
+        """Queue bytes for the runner; never blocks, and is silent when the sandbox is dead (`read` tells)."""
+        ...
+
+    async def drain(self) -> None:
+        """Wait until the queue is short again; returns at once when the sandbox is dead."""
+        ...
+
+    async def read(self) -> bytes:
+        """Return the next bytes from the runner, at most 256 KiB; `b""` when it has ended."""
+        ...
+
+    def memory_events(self) -> int:
+        """How often something in this sandbox was killed at the memory limit so far; 0 where nobody counts.
+
+        Cheap (no engine round trip): asked after a row whose process was killed, to tell `memory_limit` from `crashed`.
+        """
+        ...
+
+    async def destroy(self) -> Autopsy:
+        """Kill every process of the sandbox, remove all it had on the host, and say how it ended.
+
+        Idempotent; a second call returns the same autopsy. When it returns, nothing is left: no process, mount,
+        cgroup, container, file or descriptor. Never raises: what could not be removed is logged and swept later.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing `doctor` has to say about a backend: `ok`, what was looked at, and how to mend it when not ok."""
+
+    name: str
+    ok: bool
+    detail: str
+    fix: str | None = None
+
+
+class Backend(Protocol):
+    """Starts sandboxes of one kind.
+
+    Implementations: `BubblewrapBackend`, `DockerBackend`, `UnsandboxedBackend`. All are safe to use from one event loop.
+    """
+
+    name: str
+
+    async def start(self, spec: SandboxSpec) -> Link:
+        """Start an isolated runner for `spec` and return once the process exists; its `hello` comes over the link.
+
+        Raises:
+          SandboxUnavailable: this backend cannot start a sandbox on this machine now; the detail says what to do.
+        """
+        ...
+
+    async def findings(self) -> list[Finding]:
+        """Say what works here and what does not: binary or engine, namespaces, limits, seccomp, runtimes."""
+        ...
+
+    async def sweep(self) -> int:
+        """Remove what dead hosts left behind (cgroups, containers), never a live host's; returns how many."""
+        ...
+
+    async def close(self) -> None:
+        """Release the backend's own resources; sandboxes are destroyed by whoever started them."""
+        ...

@@ -1,0 +1,298 @@
+"""A sandbox as the pool sees it: the runner protocol over a link. What the guest does comes back as a value.
+
+One row at a time, answers in order (runtimes/PROTOCOL.md). Whatever is unexpected - a frame that is no frame, an answer
+nobody asked for, silence past the limit - ends the sandbox: it is destroyed, never repaired.
+"""
+
+import asyncio
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import orjson
+
+from evaluator_host.errors import SandboxLost, SandboxUnavailable
+from evaluator_host.model import (
+    Contract,
+    ErrorCode,
+    EvaluationError,
+    Failed,
+    Json,
+    Language,
+    Limits,
+    Loaded,
+    Outcome,
+    Policy,
+    SandboxSpec,
+)
+from evaluator_host.protocol import (
+    BYTES_AHEAD,
+    CALLS_AHEAD,
+    PROTOCOL_VERSION,
+    Frame,
+    FrameDecoder,
+    ProtocolError,
+    encode,
+)
+from evaluator_host.sandbox import answers
+from evaluator_host.sandbox.base import Autopsy, Link
+from evaluator_host.sandbox.classify import classify
+
+_AHEAD_S: Final = 0.02  # enough to hide the host's own latency
+HELLO_TIMEOUT_S: Final = 20.0  # a bubblewrap runner takes 25 ms, a container under gVisor on a loaded machine seconds
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOrder:
+    """What to load: the evaluator's code and how its contract is found. `bundle` is an earlier `Loaded.bundle`."""
+
+    code: str
+    language: Language
+    contract: Contract
+    entry: str | None
+    policy: Policy
+    limits: Limits
+    timeout_s: float
+    check: bool = False
+    bundle: Json = None
+
+
+_Answer = TypeVar("_Answer", Loaded | Failed, Outcome)
+
+
+class _Over(Exception):
+    """The sandbox gave no proper answer; `reason` is for the log, `timed_out` when it was silent for too long."""
+
+    def __init__(self, reason: str, *, timed_out: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.timed_out = timed_out
+
+
+class _Window:
+    """How far rows are sent ahead: as many rows as finish in `_AHEAD_S`, between 2 and `CALLS_AHEAD`."""
+
+    def __init__(self) -> None:
+        self._sizes: deque[int] = deque()
+        self._bytes = 0
+        self._calls = 2
+        self._answered = 0
+        self._since = time.monotonic()
+
+    @property
+    def open(self) -> bool:
+        """Whether one more may be sent."""
+        return not self._sizes or (len(self._sizes) < self._calls and self._bytes < BYTES_AHEAD)
+
+    def sent(self, size: int) -> None:
+        """Count a call of `size` bytes as under way."""
+        self._sizes.append(size)
+        self._bytes += size
+
+    def answered(self) -> None:
+        """Count the oldest call as answered, and look again at how fast the rows are."""
+        self._bytes -= self._sizes.popleft()
+        self._answered += 1
+        if self._answered % 8 == 0:
+            now = time.monotonic()
+            rate = 8 / max(now - self._since, 1e-6)
+            self._since = now
+            self._calls = max(2, min(CALLS_AHEAD, int(rate * _AHEAD_S)))
+
+
+class Sandbox:
+    """One started sandbox.
+
+    Attributes:
+      rows: Rows it was given so far.
+      started_at: Monotonic seconds.
+      broken: Nothing more can be asked of it; only `destroy` is left.
+    """
+
+    def __init__(self, link: Link, *, backend: str, spec: SandboxSpec, grace_s: float) -> None:
+        self.link = link
+        self.backend = backend
+        self.spec = spec
+        self.rows = 0
+        self.started_at = time.monotonic()
+        self.broken = False
+        self.runtime = ""
+        self._grace_s = grace_s
+        self._decoder = FrameDecoder()
+        self._frames: deque[Frame] = deque()
+        self._last_id = 0
+        self._window = _Window()
+        self._unanswered: deque[str] = deque()
+
+    @property
+    def ended(self) -> bool:
+        """Whether it cannot take a row any more."""
+        return self.broken or self.link.ended
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is under way: no call unanswered, and no frame came that nobody asked for."""
+        return not self._unanswered and not self._frames
+
+    async def greet(self) -> None:
+        """Wait for the runner's hello.
+
+        Raises:
+          SandboxUnavailable: it ended, or said something else; the detail holds the runner's own words.
+        """
+        try:
+            frame = await self._next(HELLO_TIMEOUT_S)
+            if frame.type != "hello" or frame.header.get("protocol") != PROTOCOL_VERSION:
+                raise _Over(f"expected hello of protocol {PROTOCOL_VERSION}, got {frame.header}")
+        except _Over as over:
+            autopsy = await self.destroy()
+            words = autopsy.stderr_tail.strip() or over.reason
+            raise SandboxUnavailable(
+                f"a {self.backend} sandbox did not start: {words[-500:]}. Run `evaluator-host doctor` to see why"
+            ) from over
+        self.runtime = str(frame.header.get("runtime", ""))
+
+    async def load(self, order: LoadOrder) -> Loaded | Failed:
+        """Compile the code and run it once at module level.
+
+        Raises:
+          SandboxLost: the sandbox died for a reason that is not the guest's.
+        """
+        header = {
+            "type": "load",
+            "id": self._new_id(),
+            "language": order.language,
+            "contract": order.contract,
+            "entry": order.entry,
+            "policy": order.policy,
+            "timeout_s": order.timeout_s,
+            "limits": {
+                "memory_mb": order.limits.memory_mb,
+                "processes": order.limits.processes,
+                "disk_mb": order.limits.disk_mb,
+                "log_kb": order.limits.log_kb,
+                "result_kb": order.limits.result_kb,
+            },
+            "check": order.check,
+        }
+        killed = self.link.memory_events()
+        try:
+            self.link.write(encode(header, orjson.dumps({"code": order.code, "bundle": order.bundle})))
+            frame = await self._answer(order.timeout_s + self._grace_s)
+            answer = answers.loaded(frame)
+        except (_Over, ProtocolError) as over:
+            return await self._over(over, order.timeout_s)
+        if isinstance(answer, Failed):
+            self.broken = True
+            return self._with_memory_events(answer, killed)
+        return answer
+
+    async def call(self, body: bytes, *, timeout_s: float, share: str | None = None) -> Outcome:
+        """Evaluate one row in this sandbox.
+
+        Whatever the guest does (raise, hang, flood, fork, die) comes back as a value, never as an exception.
+
+        Args:
+          body: The `call` body of the protocol, JSON.
+          timeout_s: Wall-clock seconds for the row, queueing excluded.
+          share: Consecutive calls with the same string share one process (Python) or context (JavaScript).
+
+        Raises:
+          SandboxLost: the sandbox died for a reason that is not the guest's; the caller may retry elsewhere.
+        """
+        self.send(body, timeout_s=timeout_s, share=share)
+        await self.link.drain()
+        return await self.receive(timeout_s=timeout_s)
+
+    @property
+    def room(self) -> bool:
+        """Whether one more row may be sent before the oldest is answered."""
+        return self._window.open
+
+    def send(self, body: bytes, *, timeout_s: float, share: str | None = None) -> None:
+        """Send a row ahead; `receive` returns the outcomes in the order of sending. Arguments as for `call`.
+
+        Raises:
+          ProtocolError: the body is over the protocol's limit; nothing was sent.
+        """
+        frame = encode({"type": "call", "id": str(self._last_id + 1), "timeout_s": timeout_s, "share": share}, body)
+        self._new_id()
+        self.rows += 1
+        self._window.sent(len(frame))
+        self.link.write(frame)
+
+    async def receive(self, *, timeout_s: float) -> Outcome:
+        """Wait for the outcome of the oldest row that was sent; as `call`."""
+        killed = self.link.memory_events()
+        try:
+            frame = await self._answer(timeout_s + self._grace_s)
+            self._window.answered()
+            return self._with_memory_events(answers.outcome(frame), killed)
+        except (_Over, ProtocolError) as over:
+            return await self._over(over, timeout_s)
+
+    async def settle(self) -> None:
+        """After a caller hung up in the middle of a call: cancel what is unanswered, or break the sandbox."""
+        try:
+            for call_id in self._unanswered:
+                self.link.write(encode({"type": "cancel", "id": call_id}))
+            while self._unanswered:
+                await self._answer(self._grace_s)
+                self._window.answered()
+        except (_Over, ProtocolError):
+            self.broken = True
+
+    async def destroy(self) -> Autopsy:
+        """End it; see `Link.destroy`."""
+        self.broken = True
+        return await self.link.destroy()
+
+    def _new_id(self) -> str:
+        self._last_id += 1
+        self._unanswered.append(str(self._last_id))
+        return self._unanswered[-1]
+
+    async def _answer(self, timeout_s: float) -> Frame:
+        """Return the answer to the oldest unanswered call."""
+        frame = await self._next(timeout_s)
+        expected = self._unanswered.popleft()
+        if frame.header.get("id") != expected:
+            raise _Over(f"answer to {frame.header.get('id')!r}, expected {expected!r}")
+        return frame
+
+    async def _next(self, timeout_s: float) -> Frame:
+        if not self._frames:
+            try:
+                async with asyncio.timeout(timeout_s):
+                    while not self._frames:
+                        data = await self.link.read()
+                        if not data:
+                            raise _Over("the runner ended")
+                        self._frames.extend(self._decoder.feed(data))
+            except TimeoutError as error:
+                raise _Over("the runner did not answer in time", timed_out=True) from error
+            except ProtocolError as error:
+                raise _Over(str(error)) from error
+        return self._frames.popleft()
+
+    def _with_memory_events(self, outcome: _Answer, killed_before: int) -> _Answer | Failed:
+        """Name an out-of-memory kill what it is: the runner only saw that its child was killed."""
+        if (
+            isinstance(outcome, Failed)
+            and outcome.error.code is ErrorCode.CRASHED
+            and self.link.memory_events() > killed_before
+        ):
+            return Failed(
+                answers.memory_limit(self.spec.memory_mb), outcome.logs, outcome.run_ms, outcome.peak_memory_kb
+            )
+        return outcome
+
+    async def _over(self, over: _Over | ProtocolError, timeout_s: float) -> Failed:
+        autopsy = await self.destroy()
+        if isinstance(over, _Over) and over.timed_out:
+            return Failed(answers.timeout(timeout_s))
+        if autopsy.lost:
+            raise SandboxLost(f"the {self.backend} backend lost a sandbox: {autopsy.stderr_tail[-300:]}")
+        code, message = classify(autopsy, memory_mb=self.spec.memory_mb)
+        return Failed(EvaluationError(code, message))
