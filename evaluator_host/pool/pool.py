@@ -1,0 +1,294 @@
+"""Leases sandboxes to callers: warm ones at once, new ones within a ceiling, otherwise in a bounded fair queue.
+
+A sandbox belongs to one evaluator of one workspace from its load to its end. One caller has it at a time. An evaluator
+gets a second sandbox when its callers have waited longer than starting one would take.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine
+from dataclasses import replace
+from typing import Any, Final
+
+from evaluator_host.errors import Busy, HostError, SandboxUnavailable
+from evaluator_host.model import Failed, Loaded, SandboxSpec
+from evaluator_host.pool.blanks import Blanks, start_sandbox
+from evaluator_host.pool.capacity import Capacity
+from evaluator_host.pool.groups import Group, Order, Slot, Starved, Waiter
+from evaluator_host.pool.lease import Lease, PoolLimits
+from evaluator_host.sandbox.base import Backend
+from evaluator_host.sandbox.session import Sandbox
+
+_log = logging.getLogger(__name__)
+
+GROW_AFTER_S: Final = 0.03  # about what one more sandbox costs: waiting less than that is cheaper
+TURN_S: Final = 0.25  # how long an evaluator may keep a sandbox while another one has none
+REAP_EVERY_S: Final = 1.0
+EMPTY_GROUPS: Final = 512  # evaluators whose compiled bundle is remembered without a sandbox
+
+
+class Pool:
+    """All sandboxes of one host. Bound to one event loop."""
+
+    def __init__(self, backend: Backend, limits: PoolLimits) -> None:
+        self.backend = backend
+        self.limits = limits
+        self.capacity = Capacity(max_sandboxes=limits.max_sandboxes, memory_mb=limits.memory_mb)
+        self._blanks = Blanks(
+            backend,
+            self.capacity,
+            per_spec=limits.idle_sandboxes,
+            grace_s=limits.grace_s,
+            on_freed=self._serve_starved,
+        )
+        self._groups: dict[tuple[str, str], Group] = {}
+        self._starved = Starved()
+        self._waiting: dict[str, int] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    # What callers do
+
+    async def lease(self, order: Order) -> Lease | Failed:
+        """Wait for a sandbox that has loaded this evaluator.
+
+        Returns a `Failed` when the evaluator does not load: that is the guest's doing.
+
+        Raises:
+          Busy: too many calls of this workspace wait already.
+          SandboxUnavailable: no sandbox can be started.
+          SandboxLost: the sandbox died while loading for a reason that is not the guest's.
+        """
+        group = self._group(order)
+        while group.idle and not group.waiters:
+            slot = group.idle.pop()
+            if not slot.sandbox.ended:
+                return self._lease(group, slot)
+            self._discard(group, slot.sandbox)
+        return await self._wait(group, order)
+
+    def release(self, lease: Lease) -> None:
+        """Give a sandbox back. Whatever state it is in, the caller is done with it."""
+        sandbox = lease.sandbox
+        if sandbox.broken or sandbox.link.ended or self._closed or self._worn(sandbox):
+            self._discard(lease.group, sandbox)
+        elif not sandbox.quiet:
+            self._spawn(self._settle(lease))
+        else:
+            self._hand_on(lease.group, lease.slot)
+
+    def retire(self, lease: Lease) -> None:
+        """Give a sandbox back that nobody else should get."""
+        self._discard(lease.group, lease.sandbox)
+
+    async def prewarm(self, spec: SandboxSpec) -> None:
+        """Keep a started sandbox waiting for `spec`.
+
+        Raises:
+          SandboxUnavailable: it does not start.
+        """
+        await self._blanks.fill(spec)
+
+    async def run_reaper(self) -> None:
+        """Throw away what is idle too long, worn or dead; runs until cancelled."""
+        while True:
+            await asyncio.sleep(REAP_EVERY_S)
+            self.reap()
+
+    def reap(self) -> None:
+        """One round of `run_reaper`."""
+        now = time.monotonic()
+        for group in list(self._groups.values()):
+            for slot in list(group.idle):
+                sandbox = slot.sandbox
+                if sandbox.ended or self._worn(sandbox) or now - slot.idle_since > self.limits.idle_ttl_s:
+                    group.idle.remove(slot)
+                    self._discard(group, sandbox)
+        self._forget_empty_groups()
+        self._blanks.reap(max_age_s=self.limits.max_age_s)
+
+    async def close(self) -> None:
+        """Destroy every sandbox and fail whoever waits; nothing is left when it returns."""
+        self._closed = True
+        for group in self._groups.values():
+            while (waiter := group.pop_waiter()) is not None:
+                waiter.future.set_exception(SandboxUnavailable("the host is shutting down"))
+            while group.idle:
+                self._discard(group, group.idle.pop().sandbox)
+        await self._blanks.close()
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
+
+    @property
+    def waiting(self) -> int:
+        """Callers in the queue."""
+        return sum(self._waiting.values())
+
+    # Waiting and growing
+
+    async def _wait(self, group: Group, order: Order) -> Lease | Failed:
+        workspace = order.workspace
+        if self._closed:
+            raise SandboxUnavailable("the host is shutting down")
+        if self._waiting.get(workspace, 0) >= self.limits.queue_limit:
+            raise Busy(
+                f"{self.limits.queue_limit} calls are waiting already; send fewer at once or retry later",
+                retry_after_s=1.0,
+            )
+        waiter = Waiter(order, asyncio.get_running_loop().create_future())
+        group.waiters.append(waiter)
+        self._waiting[workspace] = self._waiting.get(workspace, 0) + 1
+        self._grow(group)
+        try:
+            answer = await waiter.future
+        except asyncio.CancelledError:
+            if waiter.future.done() and not waiter.future.cancelled() and waiter.future.exception() is None:
+                late = waiter.future.result()
+                if isinstance(late, Slot):
+                    self._hand_on(group, late)
+            raise
+        finally:
+            self._waiting[workspace] -= 1
+            if not self._waiting[workspace]:
+                del self._waiting[workspace]
+        if isinstance(answer, Failed):
+            return answer
+        waited_ms = (time.monotonic() - waiter.since) * 1000
+        return self._lease(group, answer, waited_ms=waited_ms)
+
+    def _lease(self, group: Group, slot: Slot, *, waited_ms: float = 0.0) -> Lease:
+        warm = not slot.fresh
+        load_ms = 0.0 if warm else min(waited_ms, (time.monotonic() - slot.sandbox.started_at) * 1000)
+        slot.fresh = False
+        return Lease(group, slot, warm=warm, queue_ms=waited_ms - load_ms, load_ms=load_ms)
+
+    def _grow(self, group: Group) -> None:
+        """Start a sandbox for the group when its waiters are worth one."""
+        if self._closed or not group.has_waiters or group.starting >= len(group.waiters):
+            return
+        if group.size == 0:
+            self._start(group)
+        elif group.size < self.limits.max_per_evaluator:
+            due_in_s = group.waiters[0].since + GROW_AFTER_S - time.monotonic()
+            if due_in_s <= 0:
+                self._start(group)
+            else:
+                asyncio.get_running_loop().call_later(due_in_s, self._grow, group)
+
+    def _start(self, group: Group) -> None:
+        order = group.waiters[0].order
+        blank = self._blanks.take(order.spec)
+        if blank is None:
+            if not self.capacity.fits(order.spec):
+                if group.size == 0:  # an evaluator that has a sandbox does not take another's for a second one
+                    self._starved.add(group)
+                    self._evict_one()
+                return
+            self.capacity.take(order.spec)
+        self._starved.discard(group)
+        group.size += 1
+        group.starting += 1
+        group.turn_since = time.monotonic()
+        self._spawn(self._start_for(group, order, blank))
+
+    def _evict_one(self) -> None:
+        """Throw away the idle sandbox used longest ago; the starved are served when it is gone."""
+        if self._blanks.evict_one():
+            return
+        idle = [group for group in self._groups.values() if group.idle]
+        if idle:
+            oldest = min(idle, key=lambda group: group.idle[0].idle_since)
+            self._discard(oldest, oldest.idle.popleft().sandbox)
+
+    async def _start_for(self, group: Group, order: Order, sandbox: Sandbox | None) -> None:
+        """Start (unless a blank waited), load, hand over. Its failure is the failure of everybody who waits now."""
+        loaded: Loaded | Failed | None = None
+        try:
+            if sandbox is None:
+                sandbox = await start_sandbox(self.backend, order.spec, grace_s=self.limits.grace_s)
+            loaded = await sandbox.load(replace(order.load, bundle=group.bundle))
+        except HostError as error:
+            self._fail_waiters(group, error)
+        finally:
+            group.starting -= 1
+        if isinstance(loaded, Loaded) and sandbox is not None:
+            group.bundle = loaded.bundle
+            self._hand_on(group, Slot(sandbox, loaded))
+        else:
+            if isinstance(loaded, Failed):
+                self._answer_waiters(group, loaded)
+            if sandbox is not None:
+                await sandbox.destroy()
+            self._gone(group, order.spec)
+        self._blanks.refill_soon(order.spec)
+
+    def _answer_waiters(self, group: Group, failed: Failed) -> None:
+        while (waiter := group.pop_waiter()) is not None:
+            waiter.future.set_result(failed)
+
+    def _fail_waiters(self, group: Group, error: HostError) -> None:
+        _log.warning("a sandbox could not be started or was lost: %s", error.detail)
+        while (waiter := group.pop_waiter()) is not None:
+            waiter.future.set_exception(type(error)(error.detail))
+
+    # Handing on and throwing away
+
+    def _hand_on(self, group: Group, slot: Slot) -> None:
+        """Give a free slot to the next caller of its evaluator, to another evaluator's turn, or let it idle."""
+        wanted_elsewhere = self._starved and (not group.has_waiters or self._turn_is_over(group))
+        if self._closed or slot.sandbox.ended or wanted_elsewhere:
+            self._discard(group, slot.sandbox)
+        elif (waiter := group.pop_waiter()) is not None:
+            waiter.future.set_result(slot)
+        else:
+            slot.idle_since = time.monotonic()
+            group.idle.append(slot)
+
+    def _turn_is_over(self, group: Group) -> bool:
+        return time.monotonic() - group.turn_since > TURN_S
+
+    async def _settle(self, lease: Lease) -> None:
+        await lease.sandbox.settle()
+        if lease.sandbox.quiet:
+            self._hand_on(lease.group, lease.slot)
+        else:
+            self._discard(lease.group, lease.sandbox)
+
+    def _discard(self, group: Group, sandbox: Sandbox) -> None:
+        self._spawn(self._destroy(group, sandbox))
+
+    async def _destroy(self, group: Group, sandbox: Sandbox) -> None:
+        await sandbox.destroy()
+        self._gone(group, sandbox.spec)
+
+    def _gone(self, group: Group, spec: SandboxSpec) -> None:
+        group.size -= 1
+        self.capacity.give_back(spec)
+        self._serve_starved()
+        self._grow(group)
+
+    def _serve_starved(self) -> None:
+        if not self._closed and (group := self._starved.pop()) is not None:
+            self._start(group)
+
+    def _worn(self, sandbox: Sandbox) -> bool:
+        return sandbox.rows >= self.limits.max_rows or time.monotonic() - sandbox.started_at > self.limits.max_age_s
+
+    # Bookkeeping
+
+    def _group(self, order: Order) -> Group:
+        group = self._groups.get(order.key)
+        if group is None:
+            group = self._groups[order.key] = Group(order.key)
+        return group
+
+    def _forget_empty_groups(self) -> None:
+        empty = [key for key, g in self._groups.items() if not g.size and not g.waiters]
+        for key in empty[: max(0, len(empty) - EMPTY_GROUPS)]:
+            del self._groups[key]
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,112 @@
+"""A runner and its backend in memory, for tests of what stands above the link: no process, no socket, no sleep.
+
+The code it "runs" is a word: `ok` scores 1, `hang` never answers, `die` ends the runner, `lost` ends it by the backend's
+fault, `garbage` answers with no frame; a load of `bad` fails.
+"""
+
+import asyncio
+import json
+
+from evaluator_host.errors import SandboxUnavailable
+from evaluator_host.model import SandboxSpec
+from evaluator_host.protocol import FrameDecoder, encode
+from evaluator_host.sandbox.base import Autopsy, Finding
+
+
+class FakeLink:
+    """The link of one fake sandbox; `calls` are the row bodies that it was given, `destroyed` how it ended."""
+
+    def __init__(self, number: int) -> None:
+        self.id = f"fake-{number}"
+        self.calls: list[dict] = []
+        self.cancelled: list[str] = []
+        self.destroyed = False
+        self.ended = False
+        self._lost = False
+        self._decoder = FrameDecoder()
+        self._out: asyncio.Queue[bytes] = asyncio.Queue()
+        self._say({"type": "hello", "protocol": 1, "language": "python", "runtime": "python fake"})
+
+    def write(self, data: bytes) -> None:
+        for frame in self._decoder.feed(data):
+            getattr(self, f"_on_{frame.type}")(frame.header, json.loads(frame.body or b"{}"))
+
+    async def drain(self) -> None:
+        pass
+
+    async def read(self) -> bytes:
+        return await self._out.get()
+
+    def memory_events(self) -> int:
+        return 0
+
+    async def destroy(self) -> Autopsy:
+        self.destroyed = self.ended = True
+        return Autopsy(exit_code=1, lost=self._lost)
+
+    def die(self, *, lost: bool = False) -> None:
+        self._lost, self.ended = lost, True
+        self._out.put_nowait(b"")
+
+    def _say(self, header: dict, body: object = None) -> None:
+        self._out.put_nowait(encode(header, b"" if body is None else json.dumps(body).encode()))
+
+    def _on_load(self, header: dict, body: dict) -> None:
+        if body["code"] == "bad":
+            error = {"code": "syntax_error", "message": "bad", "line": 1}
+            self._say({"type": "load_failed", "id": header["id"], "logs": None}, {"error": error})
+            return
+        answer = {"contract": "evaluate", "contract_source": "inferred", "reason": "", "entry": "evaluate"}
+        self._say({"type": "loaded", "id": header["id"], "parameters": [], "logs": None, **answer}, {})
+
+    def _on_call(self, header: dict, body: dict) -> None:
+        self.calls.append(body)
+        match body["args"][1]:
+            case "hang":
+                pass
+            case "die":
+                self.die()
+            case "lost":
+                self.die(lost=True)
+            case "garbage":
+                self._out.put_nowait(b"\xff" * 64)
+            case _:
+                answer = {"type": "result", "id": header["id"], "run_ms": 1.0, "logs": None}
+                self._say(answer, {"kind": "number", "value": 1.0})
+
+    def _on_cancel(self, header: dict, body: dict) -> None:
+        self.cancelled.append(header["id"])
+        error = {"code": "cancelled", "message": "cancelled"}
+        self._say({"type": "failed", "id": header["id"], "logs": None}, {"error": error})
+
+
+class FakeBackend:
+    """Starts fake sandboxes and keeps them all in `links`. `broken` refuses; `gate`, when set, holds starts back."""
+
+    name = "fake"
+
+    def __init__(self) -> None:
+        self.links: list[FakeLink] = []
+        self.broken = False
+        self.gate: asyncio.Event | None = None
+
+    async def start(self, spec: SandboxSpec) -> FakeLink:
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.broken:
+            raise SandboxUnavailable("the fake is broken")
+        self.links.append(FakeLink(len(self.links)))
+        return self.links[-1]
+
+    async def findings(self) -> list[Finding]:
+        return []
+
+    async def sweep(self) -> int:
+        return 0
+
+    async def close(self) -> None:
+        pass
+
+    @property
+    def alive(self) -> int:
+        return sum(not link.destroyed for link in self.links)

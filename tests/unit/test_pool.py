@@ -1,0 +1,257 @@
+"""The pool: who gets which sandbox, who waits, what is thrown away."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from evaluator_host.environments.empty import empty_environment
+from evaluator_host.errors import Busy, SandboxLost, SandboxUnavailable
+from evaluator_host.model import Contract, Failed, Language, Limits, Policy, Returned, SandboxSpec
+from evaluator_host.pool import Lease, Order, Pool, PoolLimits
+from evaluator_host.sandbox.session import LoadOrder
+from tests.fake_runner import FakeBackend
+
+SPEC = SandboxSpec(Language.PYTHON, empty_environment(Language.PYTHON))
+LOAD = LoadOrder("ok", Language.PYTHON, Contract.AUTO, None, Policy.NONE, Limits(), 5.0)
+
+
+def order(digest: str = "a", *, workspace: str = "w", code: str = "ok") -> Order:
+    return Order(workspace, digest, SPEC, replace(LOAD, code=code))
+
+
+def row(word: str) -> bytes:
+    return json.dumps({"args": [{}, word, None]}).encode()
+
+
+@asynccontextmanager
+async def opened(**limits: object) -> AsyncIterator[tuple[Pool, FakeBackend]]:
+    backend = FakeBackend()
+    pool = Pool(backend, replace(PoolLimits(idle_sandboxes=0, grace_s=0.05), **limits))
+    try:
+        yield pool, backend
+    finally:
+        await pool.close()
+        assert backend.alive == 0, "a closed pool leaves no sandbox"
+        assert (pool.capacity.sandboxes, pool.capacity.taken_mb) == (0, 0)
+
+
+async def leased(pool: Pool, which: Order) -> Lease:
+    answer = await pool.lease(which)
+    assert isinstance(answer, Lease)
+    return answer
+
+
+async def until(reached: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not reached():
+            await asyncio.sleep(0)
+
+
+async def test_the_second_call_of_an_evaluator_is_warm_and_on_the_same_sandbox() -> None:
+    async with opened() as (pool, backend):
+        first = await leased(pool, order())
+        assert not first.warm
+        pool.release(first)
+        second = await leased(pool, order())
+        assert second.warm
+        assert second.sandbox is first.sandbox
+        pool.release(second)
+        assert len(backend.links) == 1
+
+
+async def test_a_sandbox_never_serves_two_evaluators_nor_two_workspaces() -> None:
+    async with opened() as (pool, backend):
+        for which in (order("a"), order("b"), order("a", workspace="other")):
+            pool.release(await leased(pool, which))
+        assert len(backend.links) == 3
+
+
+async def test_calls_that_arrive_while_the_sandbox_starts_share_it() -> None:
+    async with opened() as (pool, backend):
+        backend.gate = asyncio.Event()
+
+        async def call() -> None:
+            lease = await leased(pool, order())
+            outcome = await lease.sandbox.call(row("ok"), timeout_s=1)
+            assert isinstance(outcome, Returned)
+            pool.release(lease)
+
+        calls = [asyncio.create_task(call()) for _ in range(20)]
+        await until(lambda: pool.waiting == 20)
+        backend.gate.set()
+        await asyncio.gather(*calls)
+        assert len(backend.links) == 1
+        assert len(backend.links[0].calls) == 20
+
+
+async def test_a_caller_that_waits_longer_than_a_start_gets_a_second_sandbox() -> None:
+    async with opened(max_per_evaluator=2) as (pool, backend):
+        held = await leased(pool, order())
+        second = await leased(pool, order())
+        assert second.sandbox is not held.sandbox
+        third = asyncio.create_task(leased(pool, order()))
+        await asyncio.sleep(0.1)
+        assert not third.done(), "two are the ceiling of one evaluator"
+        pool.release(held)
+        pool.release(await third)
+        pool.release(second)
+
+
+async def test_a_load_that_fails_answers_everybody_who_waits_and_leaves_no_sandbox() -> None:
+    async with opened() as (pool, backend):
+        answers = await asyncio.gather(*(pool.lease(order(code="bad")) for _ in range(5)))
+        assert all(isinstance(answer, Failed) for answer in answers)
+        await until(lambda: backend.alive == 0)
+        assert len(backend.links) == 1
+
+
+async def test_a_backend_that_cannot_start_is_everybodys_error_and_not_a_hang() -> None:
+    async with opened() as (pool, backend):
+        backend.broken = True
+        answers = await asyncio.gather(*(pool.lease(order()) for _ in range(3)), return_exceptions=True)
+        assert [type(answer) for answer in answers] == [SandboxUnavailable] * 3
+        backend.broken = False
+        pool.release(await leased(pool, order()))
+
+
+async def test_a_full_queue_answers_busy_and_takes_calls_again_later() -> None:
+    async with opened(max_per_evaluator=1, queue_limit=2) as (pool, _):
+        held = await leased(pool, order())
+        waiting = [asyncio.create_task(leased(pool, order())) for _ in range(2)]
+        await until(lambda: pool.waiting == 2)
+        with pytest.raises(Busy) as raised:
+            await pool.lease(order())
+        assert raised.value.retry_after_s > 0
+        pool.release(held)
+        for task in waiting:
+            pool.release(await task)
+        pool.release(await leased(pool, order()))
+
+
+async def test_one_workspaces_flood_does_not_fill_anothers_queue_nor_keep_its_sandbox() -> None:
+    async with opened(max_sandboxes=1, queue_limit=50) as (pool, backend):
+        served: list[str] = []
+
+        async def call(which: Order) -> None:
+            lease = await leased(pool, which)
+            await asyncio.sleep(0.02)
+            served.append(which.workspace)
+            pool.release(lease)
+
+        flood = [asyncio.create_task(call(order("a", workspace="loud"))) for _ in range(50)]
+        await until(lambda: pool.waiting >= 49)
+        await call(order("b", workspace="quiet"))
+        assert served.index("quiet") < 30, "the quiet one did not wait for the whole flood"
+        await asyncio.gather(*flood)
+        assert served.count("loud") == 50
+
+
+async def test_an_idle_sandbox_makes_room_for_an_evaluator_that_has_none() -> None:
+    async with opened(max_sandboxes=2) as (pool, backend):
+        for digest in ("a", "b", "c", "a"):
+            pool.release(await leased(pool, order(digest)))
+        await until(lambda: backend.alive == 2)
+        assert len(backend.links) == 4, "the least recently used went first: b for c's sake no, a then b"
+
+
+async def test_a_caller_that_hangs_up_while_waiting_takes_no_sandbox_with_it() -> None:
+    async with opened(max_per_evaluator=1) as (pool, backend):
+        held = await leased(pool, order())
+        waiting = asyncio.create_task(leased(pool, order()))
+        await until(lambda: pool.waiting == 1)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        assert pool.waiting == 0
+        pool.release(held)
+        again = await leased(pool, order())
+        assert again.warm
+        pool.release(again)
+        assert len(backend.links) == 1
+
+
+async def test_a_caller_that_hangs_up_in_the_middle_of_a_row_has_it_cancelled() -> None:
+    async with opened() as (pool, backend):
+        lease = await leased(pool, order())
+        call = asyncio.create_task(lease.sandbox.call(row("hang"), timeout_s=60))
+        await until(lambda: bool(backend.links[0].calls))
+        call.cancel()
+        await asyncio.wait([call])
+        pool.release(lease)
+        again = await leased(pool, order())
+        assert len(backend.links[0].cancelled) == 1
+        assert again.warm, "the same sandbox goes on"
+        pool.release(again)
+
+
+@pytest.mark.parametrize(
+    ("word", "code"), [("die", "crashed"), ("garbage", "crashed"), ("hang", "timeout")], ids=["die", "garbage", "hang"]
+)
+async def test_a_sandbox_that_breaks_fails_its_row_and_is_replaced(word: str, code: str) -> None:
+    async with opened() as (pool, backend):
+        lease = await leased(pool, order())
+        outcome = await lease.sandbox.call(row(word), timeout_s=0.05)
+        assert isinstance(outcome, Failed)
+        assert outcome.error.code == code
+        pool.release(lease)
+        again = await leased(pool, order())
+        assert isinstance(await again.sandbox.call(row("ok"), timeout_s=1), Returned)
+        pool.release(again)
+        assert backend.alive == 1
+
+
+async def test_a_sandbox_lost_by_its_backend_is_an_exception_and_not_the_guests_crash() -> None:
+    async with opened() as (pool, _):
+        lease = await leased(pool, order())
+        with pytest.raises(SandboxLost):
+            await lease.sandbox.call(row("lost"), timeout_s=1)
+        pool.release(lease)
+
+
+async def test_a_sandbox_that_died_while_idle_is_not_handed_out() -> None:
+    async with opened() as (pool, backend):
+        pool.release(await leased(pool, order()))
+        backend.links[0].die()
+        lease = await leased(pool, order())
+        assert not lease.warm
+        assert isinstance(await lease.sandbox.call(row("ok"), timeout_s=1), Returned)
+        pool.release(lease)
+
+
+async def test_idle_and_worn_sandboxes_are_reaped() -> None:
+    async with opened(idle_ttl_s=0.01) as (pool, backend):
+        pool.release(await leased(pool, order()))
+        await asyncio.sleep(0.02)
+        pool.reap()
+        await until(lambda: backend.alive == 0)
+    async with opened(max_rows=2) as (pool, backend):
+        for _ in range(4):
+            lease = await leased(pool, order())
+            await lease.sandbox.call(row("ok"), timeout_s=1)
+            pool.release(lease)
+        assert len(backend.links) == 2
+
+
+async def test_a_blank_sandbox_waits_and_is_replaced_when_taken() -> None:
+    async with opened(idle_sandboxes=1) as (pool, backend):
+        await pool.prewarm(SPEC)
+        assert backend.alive == 1
+        lease = await leased(pool, order())
+        assert lease.sandbox.link is backend.links[0]
+        await until(lambda: len(backend.links) == 2)
+        pool.release(lease)
+
+
+async def test_closing_fails_whoever_waits() -> None:
+    async with opened(max_per_evaluator=1) as (pool, _):
+        held = await leased(pool, order())
+        waiting = asyncio.create_task(leased(pool, order()))
+        await until(lambda: pool.waiting == 1)
+        closing = asyncio.create_task(pool.close())
+        with pytest.raises(SandboxUnavailable):
+            await waiting
+        pool.release(held)
+        await closing
