@@ -1,0 +1,110 @@
+"""What is worked out once per evaluator before a sandbox is asked for: cleaned source, limits, digest, order."""
+
+import dataclasses
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+
+import orjson
+
+from evaluator_host.config import Settings
+from evaluator_host.environments.empty import empty_environment
+from evaluator_host.errors import InvalidRequest, Problem
+from evaluator_host.model import Environment, Evaluator, Language, Policy, SandboxSpec
+from evaluator_host.pool import Order
+from evaluator_host.sandbox.session import LoadOrder
+from evaluator_host.source import CleanSource, clean
+
+_clean = lru_cache(maxsize=256)(clean)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An evaluator that may be leased a sandbox."""
+
+    evaluator: Evaluator
+    digest: str
+    source: CleanSource
+    environment: Environment
+    order: Order
+
+
+def prepare(evaluator: Evaluator, *, settings: Settings, workspace: str, check: bool = False) -> Prepared:
+    """Check an evaluator against the operator's ceilings and work out what to ask the pool for.
+
+    Raises:
+      InvalidRequest: a limit over its ceiling, code over its size, or a policy that the language has not.
+    """
+    problems = [*_limit_problems(evaluator, settings), *_other_problems(evaluator, settings)]
+    if problems:
+        raise InvalidRequest("the evaluator cannot be taken as it is", problems=tuple(problems))
+    source = _clean(evaluator.code, evaluator.language)
+    environment = empty_environment(evaluator.language)
+    digest = evaluator_digest(evaluator)
+    limits = evaluator.limits
+    return Prepared(
+        evaluator=evaluator,
+        digest=digest,
+        source=source,
+        environment=environment,
+        order=Order(
+            workspace=workspace,
+            digest=f"check {digest}" if check else digest,  # a check wants a load of its own
+            spec=SandboxSpec(
+                language=environment.language,
+                environment=environment,
+                memory_mb=limits.memory_mb,
+                processes=limits.processes,
+                disk_mb=limits.disk_mb,
+            ),
+            load=LoadOrder(
+                code=source.code,
+                language=evaluator.language,
+                contract=evaluator.contract,
+                entry=evaluator.settings.entry,
+                policy=evaluator.policy,
+                limits=limits,
+                timeout_s=settings.load_timeout_s,
+                check=check,
+            ),
+        ),
+    )
+
+
+def evaluator_digest(evaluator: Evaluator) -> str:
+    """Return `sha256:…` over everything that can change what an evaluator returns, its threshold included."""
+    content = dataclasses.asdict(evaluator)
+    del content["name"], content["version"]
+    return "sha256:" + hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _limit_problems(evaluator: Evaluator, settings: Settings) -> list[Problem]:
+    ceilings = settings.limit_ceilings
+    found = []
+    for field in dataclasses.fields(ceilings):
+        asked, ceiling = getattr(evaluator.limits, field.name), getattr(ceilings, field.name)
+        if asked > ceiling:
+            found.append(
+                Problem(
+                    f"evaluator.limits.{field.name}",
+                    f"{asked:g} is over this host's ceiling of {ceiling:g}",
+                    f"ask for at most {ceiling:g}, or have the operator raise EVALUATOR_HOST_MAX_{field.name.upper()}",
+                )
+            )
+    return found
+
+
+def _other_problems(evaluator: Evaluator, settings: Settings) -> list[Problem]:
+    found = []
+    size_kb = len(evaluator.code.encode("utf-8", "replace")) / 1024
+    if size_kb > settings.code_kb:
+        found.append(
+            Problem("evaluator.code", f"{size_kb:.0f} KB is over this host's ceiling of {settings.code_kb} KB")
+        )
+    if not evaluator.code.strip():
+        found.append(Problem("evaluator.code", "there is no code", "paste a function evaluate(inputs, outputs, trace)"))
+    if evaluator.policy is Policy.RESTRICTED and evaluator.language is not Language.PYTHON:
+        found.append(
+            Problem("evaluator.policy", f"restricted is for Python only, not {evaluator.language}", 'use "none"')
+        )
+    return found

@@ -1,0 +1,73 @@
+"""What the verbs answer that is no result of a row: a check, the state of the host."""
+
+from dataclasses import dataclass
+
+from evaluator_host.model import (
+    EnvironmentInfo,
+    EvaluationError,
+    Failed,
+    Limits,
+    MissingImport,
+    Note,
+)
+from evaluator_host.pool import Lease
+from evaluator_host.service.prepared import Prepared
+from evaluator_host.service.scoring import environment_info
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What a sandbox found in an evaluator without running a row; the answer of `POST /v1/check`."""
+
+    ok: bool
+    contract: str | None
+    contract_source: str | None
+    reason: str | None
+    parameters: tuple[str, ...]
+    missing_imports: tuple[MissingImport, ...]
+    problems: tuple[EvaluationError, ...]
+    notes: tuple[Note, ...]
+    environment: EnvironmentInfo
+
+
+@dataclass(frozen=True, slots=True)
+class HostInfo:
+    """What this host is and has; the answer of `GET /v1/info`."""
+
+    version: str
+    backend: str
+    languages: tuple[str, ...]
+    contracts: tuple[str, ...]
+    sandboxes: int
+    max_sandboxes: int
+    waiting: int
+    default_limits: Limits
+    limit_ceilings: Limits
+
+
+def check_report(prepared: Prepared, answer: Lease | Failed) -> CheckReport:
+    """Read a load as a report: a failed one is a problem, a missing import is one too."""
+    if isinstance(answer, Failed):
+        return CheckReport(
+            ok=False,
+            contract=None,
+            contract_source=None,
+            reason=None,
+            parameters=(),
+            missing_imports=answer.imports,
+            problems=(prepared.source.locate(answer.error),),
+            notes=prepared.source.notes,
+            environment=environment_info(prepared, None),
+        )
+    loaded = answer.loaded
+    return CheckReport(
+        ok=not loaded.imports,
+        contract=loaded.contract,
+        contract_source=loaded.contract_source,
+        reason=loaded.reason,
+        parameters=loaded.parameters,
+        missing_imports=loaded.imports,
+        problems=(),
+        notes=(*prepared.source.notes, *loaded.notes),
+        environment=environment_info(prepared, answer.sandbox),
+    )

@@ -1,0 +1,187 @@
+"""Many rows of one evaluator over as many sandboxes as it may have; memory stays flat whatever their number.
+
+Each sandbox draws rows from one shared source, a few ahead of what it has answered. When a sandbox breaks, its row has
+an outcome and the rows that were sent after it go to the next sandbox: none is lost, none is scored twice.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Final
+
+from evaluator_host.errors import SandboxLost
+from evaluator_host.model import ErrorCode, EvaluationError, EvaluationResult, Failed, Isolation, Outcome, Row
+from evaluator_host.pool import Lease, Pool
+from evaluator_host.service.prepared import Prepared
+from evaluator_host.service.scoring import Bound, bind, result
+
+BUFFERED: Final = 256  # results that may wait for a slow consumer
+_SHARES: Final = count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A row that a sandbox has been given."""
+
+    index: int
+    row: Row
+    bound: Bound
+    at: float
+
+
+def lost(error: SandboxLost) -> Failed:
+    """Return the outcome of a row whose sandbox was lost more than once."""
+    return Failed(EvaluationError(ErrorCode.SANDBOX_LOST, error.detail, hint="retry the call"))
+
+
+class RowStream:
+    """One pass over rows. Iterate it once; it yields `(index, result)` as rows finish.
+
+    Args:
+      isolation: `batch` lets the rows that one sandbox gets share a process or context.
+      parallelism: Sandboxes to use at once, at most.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        prepared: Prepared,
+        rows: Iterable[Row],
+        *,
+        isolation: Isolation,
+        parallelism: int,
+    ) -> None:
+        self._pool = pool
+        self._prepared = prepared
+        self._source: Iterator[tuple[int, Row]] = enumerate(rows)
+        self._returned: deque[tuple[int, Row]] = deque()  # sent ahead to a sandbox that broke
+        self._isolation = isolation
+        self._parallelism = parallelism
+        self._results: asyncio.Queue[tuple[int, EvaluationResult] | None] = asyncio.Queue(BUFFERED)
+        self._lost: dict[int, int] = {}  # rows whose sandbox was lost, and how often
+        self._open = 0  # rows drawn and not yet answered
+        self._exhausted = False
+        self._abandoned = False  # nobody takes results any more
+
+    async def __aiter__(self) -> AsyncIterator[tuple[int, EvaluationResult]]:
+        """Yield results until every row has one.
+
+        Raises:
+          Busy: too many calls wait already.
+          SandboxUnavailable: no sandbox can be started.
+        """
+        producer = asyncio.create_task(self._produce())
+        try:
+            while (item := await self._results.get()) is not None:
+                yield item
+            await producer
+        finally:
+            self._abandoned = True
+            producer.cancel()
+            await asyncio.wait([producer])
+
+    async def _produce(self) -> None:
+        workers = {asyncio.create_task(self._work()) for _ in range(self._parallelism)}
+        try:
+            pending = workers
+            while pending and not self._complete:
+                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                for worker in done:
+                    worker.result()
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.wait(workers)
+            if not self._abandoned:
+                await self._results.put(None)
+
+    @property
+    def _complete(self) -> bool:
+        return self._exhausted and not self._returned and not self._open
+
+    async def _work(self) -> None:
+        """Use one sandbox after the other until no row is left."""
+        while not (self._exhausted and not self._returned):
+            lease = await self._pool.lease(self._prepared.order)
+            if isinstance(lease, Failed):
+                await self._fail_all(lease)
+                return
+            try:
+                await self._run(lease)
+            finally:
+                self._pool.release(lease)
+
+    async def _run(self, lease: Lease) -> None:
+        """Give rows to one sandbox until none is left or it breaks."""
+        sandbox, timeout_s = lease.sandbox, self._prepared.evaluator.limits.timeout_s
+        share = f"batch-{next(_SHARES)}" if self._isolation is Isolation.BATCH else None
+        sent: deque[_Sent] = deque()
+        try:
+            while not sandbox.broken:
+                while sandbox.room and (item := self._draw()) is not None:
+                    bound = bind(self._prepared, lease.loaded, item[1])
+                    if isinstance(bound.body, EvaluationError):
+                        await self._answer(item[0], lease, Failed(bound.body), bound)
+                    else:
+                        sent.append(_Sent(*item, bound, time.perf_counter()))
+                        sandbox.send(bound.body, timeout_s=timeout_s, share=share)
+                if not sent:
+                    return
+                outcome = await self._receive(lease, sent[0].index)
+                if outcome is None:
+                    return
+                first = sent.popleft()
+                await self._answer(first.index, lease, outcome, first.bound, started=first.at)
+        finally:
+            self._returned.extendleft((item.index, item.row) for item in reversed(sent))
+            self._open -= len(sent)
+
+    async def _receive(self, lease: Lease, index: int) -> Outcome | None:
+        """Return the outcome of a row, or None when its sandbox was lost and it should be tried once more."""
+        try:
+            return await lease.sandbox.receive(timeout_s=self._prepared.evaluator.limits.timeout_s)
+        except SandboxLost as error:
+            self._lost[index] = self._lost.get(index, 0) + 1
+            if self._lost[index] == 1:
+                return None
+            return lost(error)
+
+    async def _fail_all(self, failed: Failed) -> None:
+        """The evaluator does not load: so fails every row."""
+        while (item := self._draw()) is not None:
+            await self._answer(item[0], None, failed)
+
+    def _draw(self) -> tuple[int, Row] | None:
+        item = self._returned.popleft() if self._returned else next(self._source, None)
+        if item is None:
+            self._exhausted = True
+        else:
+            self._open += 1
+        return item
+
+    async def _answer(
+        self,
+        index: int,
+        lease: Lease | None,
+        outcome: Outcome,
+        bound: Bound | None = None,
+        *,
+        started: float | None = None,
+    ) -> None:
+        first = lease is not None and lease.answered == 0
+        if lease is not None:
+            lease.answered += 1
+        scored = result(
+            self._prepared,
+            lease,
+            outcome,
+            notes=bound.notes if bound else (),
+            started=started or time.perf_counter(),
+            first=first,
+            backend=self._pool.backend.name,
+        )
+        await self._results.put((index, scored))
+        self._open -= 1

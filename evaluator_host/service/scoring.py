@@ -1,0 +1,108 @@
+"""Between a row and a sandbox: the call body before, the normalised result after."""
+
+import time
+from dataclasses import dataclass
+
+from evaluator_host.contracts import CONTRACTS, Binding, encode
+from evaluator_host.model import (
+    EnvironmentInfo,
+    ErrorCode,
+    EvaluationError,
+    EvaluationResult,
+    EvaluatorInfo,
+    Loaded,
+    Note,
+    Outcome,
+    Row,
+    SandboxInfo,
+    Timing,
+)
+from evaluator_host.normalise import RunInfo, normalise
+from evaluator_host.pool import Lease
+from evaluator_host.protocol import BODY_BYTES
+from evaluator_host.sandbox.session import Sandbox
+from evaluator_host.service.prepared import Prepared
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A row ready to be sent, as JSON, or why it cannot be; `notes` are for the result."""
+
+    body: bytes | EvaluationError
+    notes: tuple[Note, ...] = ()
+
+
+def bind(prepared: Prepared, loaded: Loaded, row: Row) -> Bound:
+    """Shape a row for the contract that the runner found."""
+    binding = CONTRACTS[loaded.contract].bind(row, prepared.evaluator.settings)
+    if not isinstance(binding, Binding):
+        return Bound(binding)
+    body = encode(binding)
+    if isinstance(body, bytes) and len(body) > BODY_BYTES:
+        size_mb = len(body) >> 20
+        body = EvaluationError(
+            ErrorCode.BINDING_ERROR,
+            f"the row has {size_mb} MB as JSON; a sandbox takes at most {BODY_BYTES >> 20} MB",
+            hint="send less in one row",
+        )
+    return Bound(body, binding.notes)
+
+
+def result(
+    prepared: Prepared,
+    lease: Lease | None,
+    outcome: Outcome,
+    *,
+    started: float,
+    notes: tuple[Note, ...] = (),
+    first: bool = True,
+    backend: str = "",
+) -> EvaluationResult:
+    """Normalise one outcome.
+
+    Args:
+      prepared: The evaluator.
+      outcome: What the sandbox answered, or a failure before it was asked.
+      lease: Where it ran; None when the evaluator did not load.
+      started: `time.perf_counter()` when the row's time began.
+      notes: Of binding.
+      first: Of its lease: the wait for the sandbox is this row's; later rows of a batch waited for none.
+      backend: Its name, when there was no lease.
+    """
+    evaluator, loaded = prepared.evaluator, lease.loaded if lease else None
+    own_wait = lease is not None and first
+    info = RunInfo(
+        timing_ms=Timing(
+            queue=round(lease.queue_ms, 3) if lease and own_wait else 0.0,
+            load=round(lease.load_ms, 3) if lease and own_wait else 0.0,
+            run=round(outcome.run_ms, 3),
+            total=round((time.perf_counter() - started) * 1000, 3),
+        ),
+        evaluator=EvaluatorInfo(
+            name=evaluator.name,
+            version=evaluator.version,
+            digest=prepared.digest,
+            language=evaluator.language,
+            contract=loaded.contract if loaded else None,
+            contract_source=loaded.contract_source if loaded else None,
+        ),
+        environment=environment_info(prepared, lease.sandbox if lease else None),
+        sandbox=SandboxInfo(
+            backend=lease.sandbox.backend if lease else backend,
+            warm=lease is not None and (lease.warm or not first),
+            peak_memory_kb=outcome.peak_memory_kb,
+        ),
+    )
+    load_notes = loaded.notes if loaded else ()
+    all_notes = (*prepared.source.notes, *load_notes, *notes)
+    return normalise(outcome, evaluator, info=info, notes=all_notes, source=prepared.source)
+
+
+def environment_info(prepared: Prepared, sandbox: Sandbox | None) -> EnvironmentInfo:
+    """Say on what an evaluator runs; the runtime is what the runner said of itself."""
+    environment = prepared.environment
+    return EnvironmentInfo(
+        digest=environment.digest,
+        runtime=sandbox.runtime if sandbox else environment.runtime,
+        packages=environment.packages,
+    )

@@ -1,0 +1,161 @@
+"""The verbs, for whoever asks: the web, the command line, a job. The only caller of the pool."""
+
+import time
+from collections.abc import AsyncIterator, Iterable
+from typing import Final
+
+from evaluator_host import __version__
+from evaluator_host.config import Settings
+from evaluator_host.environments.empty import empty_environment
+from evaluator_host.errors import SandboxLost
+from evaluator_host.metrics import Metrics
+from evaluator_host.model import (
+    Contract,
+    EvaluationError,
+    EvaluationResult,
+    Evaluator,
+    Failed,
+    Isolation,
+    Language,
+    Limits,
+    Outcome,
+    Row,
+    SandboxSpec,
+)
+from evaluator_host.pool import Lease, Pool
+from evaluator_host.service.prepared import Prepared, prepare
+from evaluator_host.service.reports import CheckReport, HostInfo, check_report
+from evaluator_host.service.rows import RowStream, lost
+from evaluator_host.service.scoring import bind, result
+
+DEFAULT_WORKSPACE: Final = "default"
+_ROWS_WORTH_A_SANDBOX: Final = 16  # fewer rows than this finish before another sandbox has started
+
+
+class Service:
+    """The host's verbs over one pool.
+
+    What a guest does is in the result, never an exception. Every verb that runs code may raise:
+
+    Raises:
+      InvalidRequest: the evaluator cannot be taken as it is.
+      Busy: too many calls wait already.
+      SandboxUnavailable: no sandbox can be started.
+    """
+
+    def __init__(self, settings: Settings, pool: Pool, metrics: Metrics) -> None:
+        self.settings = settings
+        self.pool = pool
+        self.metrics = metrics
+
+    async def evaluate(self, evaluator: Evaluator, row: Row, *, workspace: str = DEFAULT_WORKSPACE) -> EvaluationResult:
+        """Evaluate one row. A sandbox that is lost for our own reasons is retried once."""
+        started = time.perf_counter()
+        prepared = prepare(evaluator, settings=self.settings, workspace=workspace)
+        try:
+            scored = await self._evaluate(prepared, row, started)
+        except SandboxLost:
+            try:
+                scored = await self._evaluate(prepared, row, started)
+            except SandboxLost as error:
+                scored = self._unloaded(prepared, lost(error), started)
+        self.metrics.count(scored)
+        return scored
+
+    async def evaluate_rows(
+        self,
+        evaluator: Evaluator,
+        rows: Iterable[Row],
+        *,
+        isolation: Isolation = Isolation.ROW,
+        parallelism: int | None = None,
+        workspace: str = DEFAULT_WORKSPACE,
+    ) -> AsyncIterator[tuple[int, EvaluationResult]]:
+        """Evaluate rows on several sandboxes; yields `(index, result)` as they finish, in no fixed order."""
+        prepared = prepare(evaluator, settings=self.settings, workspace=workspace)
+        ceiling = self.settings.max_sandboxes_per_evaluator
+        stream = RowStream(
+            self.pool,
+            prepared,
+            rows,
+            isolation=isolation,
+            parallelism=max(1, min(parallelism or ceiling, ceiling)),
+        )
+        async for index, scored in stream:
+            self.metrics.count(scored)
+            yield index, scored
+
+    async def evaluate_batch(
+        self,
+        evaluator: Evaluator,
+        rows: list[Row],
+        *,
+        isolation: Isolation = Isolation.ROW,
+        workspace: str = DEFAULT_WORKSPACE,
+    ) -> list[EvaluationResult]:
+        """Evaluate rows and return their results in the rows' order."""
+        parallelism = 1 + len(rows) // _ROWS_WORTH_A_SANDBOX
+        stream = self.evaluate_rows(evaluator, rows, isolation=isolation, parallelism=parallelism, workspace=workspace)
+        results = {index: scored async for index, scored in stream}
+        return [results[index] for index in range(len(rows))]
+
+    async def check(self, evaluator: Evaluator, *, workspace: str = DEFAULT_WORKSPACE) -> CheckReport:
+        """Load an evaluator in a sandbox without running a row, and say what was found."""
+        prepared = prepare(evaluator, settings=self.settings, workspace=workspace, check=True)
+        answer = await self.pool.lease(prepared.order)
+        if isinstance(answer, Lease):
+            self.pool.retire(answer)
+        return check_report(prepared, answer)
+
+    async def ready(self) -> None:
+        """Return when a sandbox of the host's first language could be started.
+
+        Raises:
+          SandboxUnavailable: none can.
+        """
+        await self.pool.prewarm(default_spec(Language.PYTHON))
+
+    def info(self) -> HostInfo:
+        """Say what this host is and has."""
+        return HostInfo(
+            version=__version__,
+            backend=self.pool.backend.name,
+            languages=tuple(language.value for language in Language),
+            contracts=tuple(contract.value for contract in Contract),
+            sandboxes=self.pool.capacity.sandboxes,
+            max_sandboxes=self.pool.capacity.max_sandboxes,
+            waiting=self.pool.waiting,
+            default_limits=Limits(),
+            limit_ceilings=self.settings.limit_ceilings,
+        )
+
+    async def _evaluate(self, prepared: Prepared, row: Row, started: float) -> EvaluationResult:
+        lease = await self.pool.lease(prepared.order)
+        if isinstance(lease, Failed):
+            return self._unloaded(prepared, lease, started)
+        try:
+            bound = bind(prepared, lease.loaded, row)
+            outcome: Outcome
+            if isinstance(bound.body, EvaluationError):
+                outcome = Failed(bound.body)
+            else:
+                outcome = await lease.sandbox.call(bound.body, timeout_s=prepared.evaluator.limits.timeout_s)
+        finally:
+            self.pool.release(lease)
+        return result(prepared, lease, outcome, notes=bound.notes, started=started)
+
+    def _unloaded(self, prepared: Prepared, failed: Failed, started: float) -> EvaluationResult:
+        return result(prepared, None, failed, started=started, backend=self.pool.backend.name)
+
+
+def default_spec(language: Language) -> SandboxSpec:
+    """Return the spec of an evaluator that pins nothing and asks for no limits of its own."""
+    environment = empty_environment(language)
+    limits = Limits()
+    return SandboxSpec(
+        language=environment.language,
+        environment=environment,
+        memory_mb=limits.memory_mb,
+        processes=limits.processes,
+        disk_mb=limits.disk_mb,
+    )

@@ -1,0 +1,1 @@
+"""The HTTP API: wire models, routes, the one error shape, and what guards them."""

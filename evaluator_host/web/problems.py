@@ -1,0 +1,106 @@
+"""The one error shape: RFC 9457 `application/problem+json`, with every fault named. Never a user's data in a 500."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+from evaluator_host.errors import Busy, HostError, InvalidRequest, NotFound, Problem
+
+_log = logging.getLogger(__name__)
+
+_HINTS = {
+    "extra_forbidden": "remove it, or look for a misspelling",
+    "missing": "add it",
+    "json_invalid": "send a JSON object with Content-Type: application/json",
+    "too_long": None,
+}
+
+
+class FieldProblem(BaseModel):
+    """One fault of a request."""
+
+    field: str = Field(description="Dotted path into the body.")
+    message: str
+    hint: str | None = Field(None, description="What to do instead.")
+
+
+class ProblemBody(BaseModel):
+    """What an error answers (`application/problem+json`)."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    code: str = Field(description="Stable name, see docs/api.md.")
+    detail: str
+    errors: list[FieldProblem] = Field(default_factory=list)
+
+
+def problem_response(error: HostError) -> Response:
+    """Return the response for an error of the host."""
+    headers = {"Retry-After": str(max(1, round(error.retry_after_s)))} if isinstance(error, Busy) else None
+    body = {
+        "type": "about:blank",
+        "title": type(error).__name__,
+        "status": error.status,
+        "code": error.code,
+        "detail": error.detail,
+        "errors": list(error.problems),
+    }
+    return Response(orjson.dumps(body), error.status, headers, "application/problem+json")
+
+
+def install(app: FastAPI) -> None:
+    """Answer every error of the app in this shape."""
+
+    async def host_error(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HostError)  # noqa: S101 - registered for this class
+        return problem_response(error)
+
+    async def invalid(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class
+        return problem_response(_invalid_request(error.errors()))
+
+    async def http_error(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class
+        return problem_response(_of_status(error))
+
+    async def unexpected(request: Request, error: Exception) -> Response:
+        _log.error("%s %s failed: %s", request.method, request.url.path, type(error).__name__, exc_info=error)
+        return problem_response(HostError("the host failed; its log says why"))
+
+    app.add_exception_handler(HostError, host_error)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, http_error)
+    app.add_exception_handler(Exception, unexpected)
+
+
+def _of_status(error: HTTPException) -> HostError:
+    if error.status_code == NotFound.status:
+        return NotFound("no such page; the API is described at /docs")
+    wrapped = InvalidRequest(str(error.detail))
+    wrapped.status = error.status_code
+    return wrapped
+
+
+def _invalid_request(faults: Sequence[Any]) -> InvalidRequest:
+    problems = tuple(_problem(fault) for fault in faults[:50])
+    names = ", ".join(problem.field or "body" for problem in problems[:3])
+    return InvalidRequest(f"the request cannot be taken: {names}", problems=problems)
+
+
+def _problem(fault: Mapping[str, Any]) -> Problem:
+    path = ".".join(str(part) for part in fault["loc"] if part != "body")
+    kind, message = fault["type"], str(fault["msg"])
+    if kind == "extra_forbidden":
+        message = "unknown field"
+    elif kind == "json_invalid":
+        message, path = f"not valid JSON: {fault.get('ctx', {}).get('error', '')}", ""
+    elif kind == "too_long" and path.endswith("packages"):
+        message = "pinned packages are not supported by this version"
+    return Problem(path, message, _HINTS.get(kind))

@@ -1,0 +1,131 @@
+"""Request bodies as they come over the wire, and their way into the model. Unknown fields are refused by name."""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from evaluator_host.model import (
+    Contract,
+    Evaluator,
+    EvaluatorSettings,
+    Isolation,
+    Language,
+    Limits,
+    Policy,
+    Row,
+)
+
+EXACT_MATCH = (
+    "def evaluate(inputs, outputs, trace):\n    return 1.0 if outputs == inputs.get('correct_answer') else 0.0\n"
+)
+
+
+class _Wire(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class LimitsIn(_Wire):
+    """Ceilings of one row; each has a default and a ceiling of the operator's (`GET /v1/info`)."""
+
+    timeout_s: float = Field(10.0, gt=0, allow_inf_nan=False, description="Wall-clock seconds of one row.")
+    memory_mb: int = Field(256, ge=32, description="Memory of the whole sandbox: runner, packages and row.")
+    processes: int = Field(32, ge=1, description="Processes and threads the row may have.")
+    disk_mb: int = Field(64, ge=1, description="Size of /tmp.")
+    log_kb: int = Field(64, ge=0, description="Kept of stdout, and of stderr.")
+    result_kb: int = Field(1024, ge=1, description="Greatest returned value, as JSON.")
+
+
+class SettingsIn(_Wire):
+    """Settings of a contract."""
+
+    correct_answer_key: str = Field("correct_answer", description="evaluate-v1: which input is the fourth argument.")
+    entry: str | None = Field(None, description="Name of the function, when the code has several.")
+    config: dict[str, Any] = Field(default_factory=dict, description="Configuration of a class evaluator.")
+
+
+class EvaluatorIn(_Wire):
+    """An evaluator as pasted."""
+
+    code: str = Field(description="The source, as it was copied: code fence, line numbers, CRLF and BOM are fine.")
+    language: Language = Language.PYTHON
+    contract: Contract = Field(Contract.AUTO, description="How the code is called; auto infers it from the code.")
+    packages: list[str] = Field(default_factory=list, max_length=0, description="Exact pins; none yet in this version.")
+    threshold: float | None = Field(None, allow_inf_nan=False, description="passed = score >= threshold.")
+    settings: SettingsIn = SettingsIn()
+    limits: LimitsIn = LimitsIn()
+    policy: Policy = Field(Policy.NONE, description="restricted: RestrictedPython inside the sandbox (Python only).")
+
+    def to_model(self) -> Evaluator:
+        """Return the evaluator that the service takes."""
+        return Evaluator(
+            code=self.code,
+            language=self.language,
+            contract=self.contract,
+            packages=tuple(self.packages),
+            threshold=self.threshold,
+            settings=EvaluatorSettings(**dict(self.settings)),
+            limits=Limits(**dict(self.limits)),
+            policy=self.policy,
+        )
+
+
+class RowIn(_Wire):
+    """The arguments of one call."""
+
+    inputs: dict[str, Any] = Field(default_factory=dict, description="Test-case columns or application inputs.")
+    outputs: Any = Field(None, description="What the application produced; falsy values are passed on as they are.")
+    trace: dict[str, Any] | None = Field(None, description="The documented trace, OTLP/JSON, or a stored trace.")
+    variables: dict[str, Any] | None = Field(None, description="main(): arguments by name.")
+    criteria: Any = Field(None, description="Evaluation criteria of this test case.")
+
+    def to_row(self) -> Row:
+        """Return the row that the service takes."""
+        return Row(self.inputs, self.outputs, self.trace, self.variables, self.criteria)
+
+
+class EvaluateIn(RowIn):
+    """Body of `POST /v1/evaluate`: an evaluator and one row."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "evaluator": {"code": EXACT_MATCH},
+                    "inputs": {"country": "France", "correct_answer": "Paris"},
+                    "outputs": "Paris",
+                }
+            ]
+        }
+    )
+
+    evaluator: EvaluatorIn
+
+
+class BatchIn(_Wire):
+    """Body of `POST /v1/evaluate/batch`: an evaluator and its rows."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "evaluator": {"code": EXACT_MATCH, "threshold": 0.5},
+                    "rows": [
+                        {"inputs": {"correct_answer": "Paris"}, "outputs": "Paris"},
+                        {"inputs": {"correct_answer": "Rome"}, "outputs": "Milan"},
+                    ],
+                }
+            ]
+        }
+    )
+
+    evaluator: EvaluatorIn
+    rows: list[RowIn]
+    isolation: Isolation = Field(Isolation.ROW, description="batch: the rows may share a process, for speed.")
+
+
+class CheckIn(_Wire):
+    """Body of `POST /v1/check`: an evaluator."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"evaluator": {"code": EXACT_MATCH}}]})
+
+    evaluator: EvaluatorIn
