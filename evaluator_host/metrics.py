@@ -35,6 +35,10 @@ class Metrics:
             registry=self.registry,
         )
 
+        self._known: dict[tuple[str, str, str], Counter] = {}
+        self._known_seconds: dict[str, Histogram] = {}
+        self._known_run_seconds: dict[str, Histogram] = {}
+
     def watch(self, name: str, description: str, read: Callable[[], float]) -> None:
         """Add a gauge that is read at every scrape."""
         Gauge(f"evaluator_host_{name}", description, registry=self.registry).set_function(read)
@@ -42,10 +46,15 @@ class Metrics:
     def count(self, result: EvaluationResult) -> None:
         """Count one result."""
         language = result.evaluator.language.value
-        code = result.error.code.value if result.error else ""
-        self._rows.labels(language, result.status.value, code).inc()
-        self._seconds.labels(language).observe(result.timing_ms.total / 1000)
-        self._run_seconds.labels(language).observe(result.timing_ms.run / 1000)
+        labels = (language, result.status.value, result.error.code.value if result.error else "")
+        rows = self._known.get(labels)
+        if rows is None:  # looking a child up by its labels costs more than counting
+            rows = self._known[labels] = self._rows.labels(*labels)
+            self._known_seconds[language] = self._seconds.labels(language)
+            self._known_run_seconds[language] = self._run_seconds.labels(language)
+        rows.inc()
+        self._known_seconds[language].observe(result.timing_ms.total / 1000)
+        self._known_run_seconds[language].observe(result.timing_ms.run / 1000)
 
     def text(self) -> bytes:
         """Return the exposition format."""

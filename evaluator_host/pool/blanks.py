@@ -77,7 +77,7 @@ class Blanks:
           SandboxUnavailable: it does not start.
         """
         self._ready.setdefault(spec, [])
-        while self._missing(spec) and self._capacity.fits(spec):
+        while not self._closed and self._missing(spec) and self._capacity.fits(spec):
             self._capacity.take(spec)
             self._starting[spec] = self._starting.get(spec, 0) + 1
             try:

@@ -31,6 +31,7 @@ class Lease:
       queue_ms: Waited for a sandbox, loading excluded.
       load_ms: Start and load of the sandbox, when this lease had to wait for them.
       answered: Rows answered under this lease so far.
+      facts: Whatever the caller wants to work out once for all of them.
     """
 
     group: Group
@@ -39,6 +40,7 @@ class Lease:
     queue_ms: float
     load_ms: float
     answered: int = 0
+    facts: object = None
 
     @property
     def sandbox(self) -> Sandbox:

@@ -17,6 +17,7 @@ from evaluator_host.model import (
 )
 from evaluator_host.protocol import Frame, ProtocolError, decode_json
 
+_LONG_AGO_MS = 1e9  # eleven days: a runner that claims more is not telling the time
 _TEXT_CHARS = 16_384  # traceback cap of the runners; a guest that writes its own frames gets no more
 
 
@@ -133,7 +134,8 @@ def _optional_text(raw: object) -> str | None:
 
 
 def _number(raw: object) -> float:
-    return float(raw) if isinstance(raw, int | float) and not isinstance(raw, bool) else 0.0
+    known = isinstance(raw, int | float) and not isinstance(raw, bool) and 0 <= raw < _LONG_AGO_MS
+    return float(raw) if known else 0.0  # type: ignore[arg-type]
 
 
 def _position(raw: object) -> int | None:

@@ -7,7 +7,7 @@ nobody asked for, silence past the limit - ends the sandbox: it is destroyed, ne
 import asyncio
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 import orjson
@@ -123,6 +123,8 @@ class Sandbox:
         self._frames: deque[Frame] = deque()
         self._last_id = 0
         self._window = _Window()
+        self._outgoing: list[bytes] = []  # sent ahead; written together when nothing is left to read
+        self._memory_events = 0
         self._unanswered: deque[str] = deque()
 
     @property
@@ -176,7 +178,6 @@ class Sandbox:
             },
             "check": order.check,
         }
-        killed = self.link.memory_events()
         try:
             self.link.write(encode(header, orjson.dumps({"code": order.code, "bundle": order.bundle})))
             frame = await self._answer(order.timeout_s + self._grace_s)
@@ -185,7 +186,7 @@ class Sandbox:
             return await self._over(over, order.timeout_s)
         if isinstance(answer, Failed):
             self.broken = True
-            return self._with_memory_events(answer, killed)
+            return self._named(answer)
         return answer
 
     async def call(self, body: bytes, *, timeout_s: float, share: str | None = None) -> Outcome:
@@ -202,7 +203,6 @@ class Sandbox:
           SandboxLost: the sandbox died for a reason that is not the guest's; the caller may retry elsewhere.
         """
         self.send(body, timeout_s=timeout_s, share=share)
-        await self.link.drain()
         return await self.receive(timeout_s=timeout_s)
 
     @property
@@ -220,20 +220,20 @@ class Sandbox:
         self._new_id()
         self.rows += 1
         self._window.sent(len(frame))
-        self.link.write(frame)
+        self._outgoing.append(frame)
 
     async def receive(self, *, timeout_s: float) -> Outcome:
         """Wait for the outcome of the oldest row that was sent; as `call`."""
-        killed = self.link.memory_events()
         try:
             frame = await self._answer(timeout_s + self._grace_s)
             self._window.answered()
-            return self._with_memory_events(answers.outcome(frame), killed)
+            return self._named(answers.outcome(frame))
         except (_Over, ProtocolError) as over:
             return await self._over(over, timeout_s)
 
     async def settle(self) -> None:
         """After a caller hung up in the middle of a call: cancel what is unanswered, or break the sandbox."""
+        self._flush()
         try:
             for call_id in self._unanswered:
                 self.link.write(encode({"type": "cancel", "id": call_id}))
@@ -261,10 +261,17 @@ class Sandbox:
             raise _Over(f"answer to {frame.header.get('id')!r}, expected {expected!r}")
         return frame
 
+    def _flush(self) -> None:
+        if self._outgoing:
+            self.link.write(b"".join(self._outgoing) if len(self._outgoing) > 1 else self._outgoing[0])
+            self._outgoing.clear()
+
     async def _next(self, timeout_s: float) -> Frame:
         if not self._frames:
+            self._flush()
             try:
                 async with asyncio.timeout(timeout_s):
+                    await self.link.drain()
                     while not self._frames:
                         data = await self.link.read()
                         if not data:
@@ -276,17 +283,14 @@ class Sandbox:
                 raise _Over(str(error)) from error
         return self._frames.popleft()
 
-    def _with_memory_events(self, outcome: _Answer, killed_before: int) -> _Answer | Failed:
+    def _named(self, outcome: _Answer) -> _Answer | Failed:
         """Name an out-of-memory kill what it is: the runner only saw that its child was killed."""
-        if (
-            isinstance(outcome, Failed)
-            and outcome.error.code is ErrorCode.CRASHED
-            and self.link.memory_events() > killed_before
-        ):
-            return Failed(
-                answers.memory_limit(self.spec.memory_mb), outcome.logs, outcome.run_ms, outcome.peak_memory_kb
-            )
-        return outcome
+        if not isinstance(outcome, Failed) or outcome.error.code is not ErrorCode.CRASHED:
+            return outcome
+        known, self._memory_events = self._memory_events, self.link.memory_events()
+        if self._memory_events == known:
+            return outcome
+        return replace(outcome, error=answers.memory_limit(self.spec.memory_mb))
 
     async def _over(self, over: _Over | ProtocolError, timeout_s: float) -> Failed:
         autopsy = await self.destroy()

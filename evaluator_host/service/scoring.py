@@ -69,8 +69,12 @@ def result(
       first: Of its lease: the wait for the sandbox is this row's; later rows of a batch waited for none.
       backend: Its name, when there was no lease.
     """
-    evaluator, loaded = prepared.evaluator, lease.loaded if lease else None
     own_wait = lease is not None and first
+    facts = lease.facts if lease is not None else None
+    if not isinstance(facts, _Facts):
+        facts = _facts(prepared, lease, backend)
+        if lease is not None:
+            lease.facts = facts
     info = RunInfo(
         timing_ms=Timing(
             queue=round(lease.queue_ms, 3) if lease and own_wait else 0.0,
@@ -78,6 +82,31 @@ def result(
             run=round(outcome.run_ms, 3),
             total=round((time.perf_counter() - started) * 1000, 3),
         ),
+        evaluator=facts.evaluator,
+        environment=facts.environment,
+        sandbox=SandboxInfo(
+            backend=facts.backend,
+            warm=lease is not None and (lease.warm or not first),
+            peak_memory_kb=outcome.peak_memory_kb,
+        ),
+    )
+    all_notes = (*facts.notes, *notes) if notes else facts.notes
+    return normalise(outcome, prepared.evaluator, info=info, notes=all_notes, source=prepared.source)
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What is the same for every row of a lease."""
+
+    evaluator: EvaluatorInfo
+    environment: EnvironmentInfo
+    backend: str
+    notes: tuple[Note, ...]
+
+
+def _facts(prepared: Prepared, lease: Lease | None, backend: str) -> _Facts:
+    evaluator, loaded = prepared.evaluator, lease.loaded if lease else None
+    return _Facts(
         evaluator=EvaluatorInfo(
             name=evaluator.name,
             version=evaluator.version,
@@ -87,15 +116,9 @@ def result(
             contract_source=loaded.contract_source if loaded else None,
         ),
         environment=environment_info(prepared, lease.sandbox if lease else None),
-        sandbox=SandboxInfo(
-            backend=lease.sandbox.backend if lease else backend,
-            warm=lease is not None and (lease.warm or not first),
-            peak_memory_kb=outcome.peak_memory_kb,
-        ),
+        backend=lease.sandbox.backend if lease else backend,
+        notes=(*prepared.source.notes, *(loaded.notes if loaded else ())),
     )
-    load_notes = loaded.notes if loaded else ()
-    all_notes = (*prepared.source.notes, *load_notes, *notes)
-    return normalise(outcome, evaluator, info=info, notes=all_notes, source=prepared.source)
 
 
 def environment_info(prepared: Prepared, sandbox: Sandbox | None) -> EnvironmentInfo:

@@ -255,3 +255,15 @@ async def test_closing_fails_whoever_waits() -> None:
             await waiting
         pool.release(held)
         await closing
+
+
+async def test_closing_while_a_blank_is_starting_ends_and_leaves_nothing() -> None:
+    async with opened(idle_sandboxes=1) as (pool, backend):
+        pool.release(await leased(pool, order()))  # a blank is on its way now
+        backend.gate = asyncio.Event()
+        await asyncio.sleep(0)
+        closing = asyncio.create_task(pool.close())
+        await asyncio.sleep(0.01)
+        backend.gate.set()
+        async with asyncio.timeout(5):
+            await closing
