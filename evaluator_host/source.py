@@ -23,8 +23,9 @@ _FENCE: Final = re.compile(r"([ \t]*+)(`{3,}+|~{3,}+)([^`]*+)$")  # possessive: 
 _DEFINITION: Final = re.compile(
     r"""^[ \t]*(?:(?:export[ ]+)?(?:default[ ]+)?(?:async[ ]+)?(?:def|function|class)\b[ *]*\w*[ ]*[(:{]
       |(?:export[ ]+)?(?:const|let|var)[ ]+[\w{\[]
-      |(?:module[.])?exports\b
-      |(?:evaluate|main)[ ]*=)
+      |(?:module[.]|globalThis[.])?(?:exports?|evaluate|main)\b[^\n]*=
+      |export\b)
+      |[;{]$
       |\"{3}|'{3}""",
     re.VERBOSE | re.MULTILINE,
 )
@@ -96,10 +97,14 @@ def _is_clean(code: str) -> bool:
 
 def _removed(before: str, after: str) -> int:
     """Characters gone from the start of a line, given that only its ends changed."""
-    return len(before.rstrip(_BLANKS)) - len(after.rstrip(_BLANKS)) if after.strip(_BLANKS) else 0
+    if before == after or not after.strip(_BLANKS):
+        return 0
+    return len(before.rstrip(_BLANKS)) - len(after.rstrip(_BLANKS))
 
 
 def _without_web_blanks(line: str) -> str:
+    if line.isascii():
+        return line
     end = line.rstrip(_BLANKS)
     if not line[len(end) :].isascii():
         line = end  # ordinary blanks at a line's end may be a string's
@@ -110,7 +115,8 @@ def _without_web_blanks(line: str) -> str:
 
 
 def _without_fence(lines: _Lines, notes: list[Note]) -> _Lines:
-    fences = [(i, match) for i, line in enumerate(lines) if (match := _FENCE.match(line))]
+    marked = [(i, line) for i, line in enumerate(lines) if "```" in line or "~~~" in line]
+    fences = [(i, match) for i, line in marked if (match := _FENCE.match(line))]
     span = _fenced(lines, fences) if fences else None
     if span is None:
         return lines

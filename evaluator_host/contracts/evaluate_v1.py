@@ -27,7 +27,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     """Pass the correct answer as the fourth argument; without one no code runs."""
     key = settings.correct_answer_key
     if key not in row.inputs:
-        return _missing(key, list(row.inputs))
+        return _missing(key[:_SHOWN_CHARS], list(row.inputs))
     return Binding({"args": [{}, row.inputs, row.outputs, row.inputs[key]]})
 
 

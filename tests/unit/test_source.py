@@ -32,6 +32,9 @@ def codes(source: CleanSource) -> list[str]:
         "function evaluate(i, o, t) {\n  const s = `\n```js\nx\n```\n`;\n  return 1;\n}",
         "evaluate = make(\n'''\n```\nx\n```\n''')",
         "1 + 1\n3 + 3\n",
+        "/*\n~~~\nx\n~~~\n*/\nexport default (i, o, t) => 1\n",
+        "/*\n~~~\nx\n~~~\n*/\nglobalThis.evaluate = (i, o, t) => 1\n",
+        "/*\n~~~\nx\n~~~\n*/\nwatch(scorer, 1);\n",
         "def evaluate(i, o, t):\n    return 'trailing blanks stay   \\\n   '   \n",
     ],
 )

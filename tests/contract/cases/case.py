@@ -1,0 +1,173 @@
+"""What a case is: an evaluator, a row, and what a user would see; and how a result is held against it."""
+
+from dataclasses import dataclass, field
+from textwrap import dedent
+from typing import Any, Final
+
+from evaluator_host.model import Contract, EvaluationResult, Evaluator, EvaluatorSettings, Language, Row
+
+ANY: Final = object()
+"""An expectation that is not held against the result."""
+
+_DECIDED: Final = frozenset(
+    ("no_score", "coerced", "out_of_range", "duplicate_metric", "bare_score", "trace_converted", "source_cleaned")
+)
+"""Warnings of which every single one must be expected; others (a pre-bound name was used, …) may come along."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What must be in the result.
+
+    Attributes:
+      error: Code of the error; None when the row must have scored.
+      message: Text that the error's message and hint together must contain, in any case of letters.
+      type: Of the error: the exception's class.
+      line: Of the error, as the user counts.
+      warnings: Codes that must be there.
+      optional_warnings: Codes that may be there.
+    """
+
+    score: Any = None
+    passed: bool | None = None
+    label: str | None = None
+    reason: str | None = None
+    metrics: Any = ANY
+    value: Any = ANY
+    error: str | None = None
+    message: str = ""
+    type: str | None = None
+    line: int | None = None
+    warnings: frozenset[str] = frozenset()
+    optional_warnings: frozenset[str] = frozenset()
+    contract: str | None = None
+    stdout: Any = ANY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One evaluator, one row, one result.
+
+    `core` is false for what only repeats another case under a further contract: enough to be run on one backend.
+    """
+
+    id: str
+    language: Language
+    code: str
+    expected: Expected
+    inputs: dict[str, Any] = field(default_factory=dict)
+    outputs: Any = None
+    trace: dict[str, Any] | None = None
+    variables: dict[str, Any] | None = None
+    contract: Contract = Contract.AUTO
+    correct_answer_key: str = "correct_answer"
+    entry: str | None = None
+    threshold: float | None = None
+    core: bool = True
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """The evaluator, as the service takes it."""
+        return Evaluator(
+            self.code,
+            language=self.language,
+            contract=self.contract,
+            threshold=self.threshold,
+            settings=EvaluatorSettings(correct_answer_key=self.correct_answer_key, entry=self.entry),
+        )
+
+    @property
+    def row(self) -> Row:
+        """The row, as the service takes it."""
+        return Row(self.inputs, self.outputs, self.trace, self.variables)
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """The body of `POST /v1/evaluate`."""
+        settings = {"correct_answer_key": self.correct_answer_key, "entry": self.entry}
+        evaluator = {"code": self.code, "language": self.language.value, "contract": self.contract.value}
+        evaluator |= {"threshold": self.threshold, "settings": settings}
+        row = {"inputs": self.inputs, "outputs": self.outputs, "trace": self.trace, "variables": self.variables}
+        return {"evaluator": evaluator, **row}
+
+    def mismatches(self, result: EvaluationResult) -> list[str]:
+        """Say in what a result differs from what is expected; nothing when it does not."""
+        expected, error = self.expected, result.error
+        status = "failed" if expected.error else "scored"
+        found: dict[str, tuple[Any, Any]] = {
+            "status": (result.status.value, status),
+            "error": (error and error.code.value, expected.error),
+            "score": (result.score, expected.score),
+            "passed": (result.passed, expected.passed),
+            "label": (result.label, expected.label),
+            "reason": (result.reason, expected.reason),
+            "metrics": (result.metrics, expected.metrics),
+            "value": (result.value, expected.value),
+            "stdout": (result.logs.stdout, expected.stdout),
+        }
+        if expected.contract:
+            found["contract"] = (result.evaluator.contract, expected.contract)
+        if expected.type:
+            found["error.type"] = (error and error.type, expected.type)
+        if expected.line:
+            found["error.line"] = (error and error.line, expected.line)
+        differing = [
+            f"{name}: {have!r}, expected {want!r}" for name, (have, want) in found.items() if not _same(have, want)
+        ]
+        words = f"{error.message} {error.hint or ''}" if error else ""
+        if expected.message.casefold() not in words.casefold():
+            differing.append(f"error says {words!r}, expected {expected.message!r} in it")
+        if differing and error:
+            differing.append(f"error: {error}")
+        return differing + self._warning_mismatches(result)
+
+    def _warning_mismatches(self, result: EvaluationResult) -> list[str]:
+        codes = {note.code for note in result.warnings}
+        missing = self.expected.warnings - codes
+        unexpected = (codes & _DECIDED) - self.expected.warnings - self.expected.optional_warnings
+        return [f"warning {code} is missing" for code in sorted(missing)] + [
+            f"unexpected warning {note}" for note in result.warnings if note.code in unexpected
+        ]
+
+
+def _same(have: Any, want: Any) -> bool:
+    """Equal, and a bool only where a bool is expected: 1 == True in Python, but not in JSON."""
+    if want is ANY:
+        return True
+    if isinstance(want, dict) and isinstance(have, dict):
+        return have.keys() == want.keys() and all(_same(have[key], value) for key, value in want.items())
+    return bool(have == want) and isinstance(have, bool) == isinstance(want, bool)
+
+
+def python(case_id: str, code: str, expected: Expected, **more: Any) -> Case:
+    """Make a Python case from indented code."""
+    return Case(id=f"py-{case_id}", language=Language.PYTHON, code=dedent(code).lstrip("\n"), expected=expected, **more)
+
+
+def javascript(case_id: str, code: str, expected: Expected, **more: Any) -> Case:
+    """Make a JavaScript case from indented code."""
+    return Case(
+        id=f"js-{case_id}", language=Language.JAVASCRIPT, code=dedent(code).lstrip("\n"), expected=expected, **more
+    )
+
+
+def typescript(case_id: str, code: str, expected: Expected, **more: Any) -> Case:
+    """Make a TypeScript case from indented code."""
+    return Case(
+        id=f"ts-{case_id}", language=Language.TYPESCRIPT, code=dedent(code).lstrip("\n"), expected=expected, **more
+    )
+
+
+def scored(score: Any, **more: Any) -> Expected:
+    """Expect a score; `metrics` follow from it unless given."""
+    metrics = {} if score is None else {"score": score}
+    return Expected(**({"score": score, "metrics": metrics} | _frozen(more)))
+
+
+def failed(error: str, message: str = "", **more: Any) -> Expected:
+    """Expect an error."""
+    return Expected(**({"error": error, "message": message, "metrics": {}} | _frozen(more)))
+
+
+def _frozen(more: dict[str, Any]) -> dict[str, Any]:
+    return {k: frozenset((v,) if isinstance(v, str) else v) if k.endswith("warnings") else v for k, v in more.items()}
