@@ -1,0 +1,44 @@
+"""Names a host process so that a later one can tell whether it still lives: whatever it left behind is then swept."""
+
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+_NAME: Final = re.compile(r"host-(?P<namespace>\d+)-(?P<pid>\d+)-(?P<started>\d+)(\.\d+)?")
+
+
+def this_instance() -> str:
+    """Return the name of this process: `host-<pid namespace>-<pid>-<start in ticks since boot>`.
+
+    `.<number>` may follow where one process has several of a thing.
+    """
+    pid = os.getpid()
+    return f"host-{_namespace()}-{pid}-{_started(pid)}"
+
+
+def is_dead(instance: str) -> bool:
+    """Whether the process of that name has ended.
+
+    False when that cannot be known: a name of another form, or a process of another pid namespace.
+    """
+    match = _NAME.fullmatch(instance)
+    if match is None or match["namespace"] != _namespace():
+        return False
+    return _started(int(match["pid"])) != match["started"]
+
+
+def _namespace() -> str:
+    try:
+        return str(Path("/proc/self/ns/pid").stat().st_ino)
+    except OSError:  # no /proc: macOS
+        return "0"
+
+
+def _started(pid: int) -> str | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    state, *fields = stat.rpartition(")")[2].split()
+    return None if state in "ZX" else fields[18]  # field 22 of proc(5); the name in field 2 may hold blanks

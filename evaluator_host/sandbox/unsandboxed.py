@@ -1,0 +1,109 @@
+"""The `none` backend: a runner as a plain process of this user. No isolation at all, for one's own code only."""
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import shutil
+import signal
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from evaluator_host import config
+from evaluator_host.errors import Misconfigured, SandboxUnavailable
+from evaluator_host.model import Language, SandboxSpec
+from evaluator_host.sandbox.base import Finding
+from evaluator_host.sandbox.bubblewrap_args import ENVIRONMENT
+from evaluator_host.sandbox.child import Child
+from evaluator_host.sandbox.host_files import base_executable
+from evaluator_host.sandbox.instance import is_dead, this_instance
+from evaluator_host.sandbox.process import PipeLink
+
+_PREFIX: Final = "evaluator-host-"
+
+
+class UnsandboxedBackend:
+    """Starts runners without a sandbox; see `base.Backend`. Limits are what the runner itself keeps."""
+
+    name = "none"
+
+    def __init__(
+        self, *, node: Path, esbuild: Path, restricted: Path, runtimes_dir: Path = config.RUNTIMES_DIR
+    ) -> None:
+        self._node = node
+        self._esbuild = esbuild
+        self._restricted = restricted
+        self._runtimes = runtimes_dir
+        self._numbers = itertools.count(1)
+
+    async def start(self, spec: SandboxSpec) -> PipeLink:
+        """As `base.Backend.start`."""
+        scratch = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{this_instance()}."))
+        environment = {**ENVIRONMENT, "HOME": str(scratch), "TMPDIR": str(scratch), "PATH": os.defpath}
+        try:
+            child = Child(self._command(spec), env=environment, cwd=str(scratch))
+        except (OSError, Misconfigured) as error:
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise SandboxUnavailable(f"the runner could not be started: {error}") from error
+        name = f"{spec.language.runner}-{next(self._numbers)}"
+        return PipeLink(name, child, enclosure=_ProcessGroup(child, scratch), wrapped=False)
+
+    async def findings(self) -> list[Finding]:
+        """As `base.Backend.findings`."""
+        detail = "user code runs as this user, with this user's files and network"
+        return [Finding("none", ok=False, detail=detail, fix="use sandbox = bubblewrap or docker for others' code")]
+
+    async def sweep(self) -> int:
+        """As `base.Backend.sweep`: scratch folders of dead hosts."""
+        return await asyncio.to_thread(_sweep)
+
+    async def close(self) -> None:
+        """As `base.Backend.close`; there is nothing to release."""
+
+    def _command(self, spec: SandboxSpec) -> list[str]:
+        runner = self._runtimes / spec.language.runner
+        if spec.language is Language.PYTHON:
+            command = [str(base_executable()), "-I", "-S", "-B", "-X", "utf8", str(runner / "runner.py")]
+            command += ["--restricted", str(self._restricted)]
+        else:
+            flags = runner / "node_flags.json"
+            listed = json.loads(flags.read_text(encoding="utf-8")) if flags.is_file() else []
+            command = [str(self._node), *listed, str(runner / "runner.mjs"), "--esbuild", str(self._esbuild)]
+        if spec.environment.path is not None:
+            command += ["--packages", str(spec.environment.path)]
+        return command
+
+
+def _sweep() -> int:
+    removed = 0
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}host-*"):
+        if is_dead(folder.name.removeprefix(_PREFIX).partition(".")[0]):
+            shutil.rmtree(folder, ignore_errors=True)
+            removed += 1
+    return removed
+
+
+class _ProcessGroup:
+    """A `process.Enclosure` that holds whatever did not leave the runner's process group."""
+
+    def __init__(self, child: Child, scratch: Path) -> None:
+        self._child = child
+        self._scratch = scratch
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._child.pid, signal.SIGKILL)
+
+    async def gone(self) -> None:
+        await self._child.exited.wait()
+
+    def memory_events(self) -> int:
+        return 0
+
+    def pids_hit(self) -> bool:
+        return False
+
+    async def remove(self) -> None:
+        shutil.rmtree(self._scratch, ignore_errors=True)

@@ -1,0 +1,323 @@
+"""How a bubblewrap sandbox is limited and how it ends, whoever ends it; as root and as an ordinary user, for real."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+import uvloop
+
+from evaluator_host.errors import SandboxUnavailable
+from evaluator_host.model import ErrorCode, Language
+from evaluator_host.sandbox.classify import classify
+from evaluator_host.sandbox.instance import this_instance
+from evaluator_host.sandbox.overhead import process_limit
+from tests.ordinary_user import pass_as_ordinary_user
+from tests.probe import Probe, new_backend, spec
+
+
+@pytest.fixture(name="backend")
+async def backend_fixture():
+    backend = new_backend()
+    yield backend
+    await backend.close()
+
+
+def living(mark: str) -> list[int]:
+    """Pids of this machine's processes that carry a mark as their name."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if (entry / "comm").read_text().strip() == mark:
+                    found.append(int(entry.name))
+    return found
+
+
+def new_mark() -> str:
+    return "eh-" + uuid.uuid4().hex[:10]
+
+
+def open_descriptors() -> set[str]:
+    return {entry.name for entry in Path("/proc/self/fd").iterdir()}
+
+
+def child_pids() -> set[str]:
+    return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
+
+
+def cgroup_folders(instance: str) -> list[Path]:
+    """Control groups that a host has, of sandboxes or for them."""
+    return [path for path in Path("/sys/fs/cgroup").glob(f"**/{instance}*") if path.is_dir()]
+
+
+def sandbox_cgroups(instance: str) -> set[str]:
+    """Names of the sandboxes that have a control group."""
+    return {inner.name for folder in cgroup_folders(instance) for inner in folder.iterdir() if inner.is_dir()}
+
+
+SURVIVOR = """
+import ctypes, os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        ctypes.CDLL(None).prctl(15, b"{mark}")
+        time.sleep(600)
+    os._exit(0)
+time.sleep(0.2)
+print("started")
+"""
+
+
+@pytest.mark.parametrize("folder", ["/tmp", "/dev/shm"])
+async def test_disk_limit(backend, folder):
+    async with await Probe.start(backend, spec(disk_mb=4)) as probe:
+        answer = await probe.run(
+            f"import errno\nwritten = 0\nwith open('{folder}/big', 'wb', buffering=0) as f:\n"
+            "    try:\n        while True: written += f.write(bytes(65536))\n"
+            "    except OSError as e: print(errno.errorcode[e.errno], written)\n"
+        )
+        name, written = answer.split()
+        assert name == "ENOSPC"
+        assert int(written) == 4 * 1024 * 1024
+
+
+async def test_process_limit(backend):
+    wanted = spec(processes=8)
+    async with await Probe.start(backend, wanted) as probe:
+        answer = await probe.run(
+            "import errno, os, signal, time\nchildren = []\ntry:\n"
+            "    while len(children) < 500:\n"
+            "        pid = os.fork()\n"
+            "        if pid == 0: time.sleep(600)\n"
+            "        children.append(pid)\n"
+            "except OSError as e: print(errno.errorcode[e.errno], len(children))\n"
+            "for pid in children: os.kill(pid, 9); os.waitpid(pid, 0)\n"
+        )
+        name, count = answer.split()
+        assert name == "EAGAIN"
+        assert 8 <= int(count) <= process_limit(Language.PYTHON, 8)
+        assert await probe.run("print('still there')") == "still there\n"
+        counted = bool(sandbox_cgroups(this_instance()))  # without a cgroup nobody does
+        assert (await probe.link.destroy()).pids_hit == counted
+
+
+async def test_memory_limit(backend):
+    async with await Probe.start(backend, spec(memory_mb=64)) as probe:
+        assert probe.link.memory_events() == 0
+        probe.send("hoard = []\nwhile True: hoard.append(bytearray(1 << 20))")
+        assert await probe.link.read() == b""
+        autopsy = await probe.link.destroy()
+    assert autopsy.oom_killed
+    assert not autopsy.lost
+    assert classify(autopsy, memory_mb=64)[0] is ErrorCode.MEMORY_LIMIT
+
+
+async def test_memory_limit_of_shared_memory_in_a_child(backend):
+    async with await Probe.start(backend, spec(memory_mb=64)) as probe:
+        probe.send(
+            "import mmap, os, time\nif os.fork() == 0:\n"
+            "    m = mmap.mmap(-1, 1 << 30)\n    for at in range(0, 1 << 30, 4096): m[at] = 1\n    time.sleep(600)\n"
+            "os.wait(); print('outlived it')"
+        )
+        data = await probe.link.read()
+        # With a cgroup the kernel kills the child; without one the watchdog ends the sandbox.
+        assert (b"outlived" in data) == (probe.link.memory_events() == 1 and data != b"")
+        autopsy = await probe.link.destroy()
+    assert data != b"" or autopsy.oom_killed
+
+
+async def test_a_full_v8_heap_is_the_memory_limit(backend):
+    async with await Probe.start(backend, spec(Language.JAVASCRIPT, memory_mb=128)) as probe:
+        probe.send("const hoard = []; for (;;) hoard.push(new Array(1e5).fill(1.5))")
+        assert await probe.link.read() == b""
+        autopsy = await probe.link.destroy()
+    assert classify(autopsy, memory_mb=128)[0] is ErrorCode.MEMORY_LIMIT, autopsy
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("import os; os._exit(7)", (7, None)),
+        ("import os; os._exit(0)", (0, None)),
+        ("import os, signal; os.kill(os.getpid(), 11)", (None, signal.SIGSEGV)),
+        ("import os; os.kill(-1, 9)", (None, signal.SIGKILL)),
+    ],
+)
+async def test_says_how_the_runner_ended(backend, code, expected):
+    async with await Probe.start(backend) as probe:
+        probe.send(f"import os; os.write(2, b'last words'); {code}" if code != expected else code)
+        await probe.link.read()
+        autopsy = await probe.link.destroy()
+        if "kill(-1" not in code:  # which spares the caller
+            assert (autopsy.exit_code, autopsy.signal) == expected
+        assert autopsy.stderr_tail.endswith("last words")
+        assert not autopsy.lost
+        assert await probe.link.destroy() == autopsy
+        assert probe.link.ended
+        assert await probe.link.read() == b""
+        probe.link.write(b"nobody reads this")
+        await probe.link.drain()
+
+
+async def test_destroy_leaves_nothing(backend):
+    mark = new_mark()
+    before = open_descriptors()
+    probe = await Probe.start(backend)
+    assert await probe.run(SURVIVOR.replace("{mark}", mark)) == "started\n"
+    assert len(living(mark)) == 1
+    children = child_pids()
+    assert children
+    await probe.link.destroy()
+    assert living(mark) == []
+    assert sandbox_cgroups(this_instance()) == set()
+    assert open_descriptors() == before
+    assert not children & child_pids()
+
+
+async def test_a_stopped_runner_and_its_children_are_destroyed(backend):
+    mark = new_mark()
+    probe = await Probe.start(backend)
+    await probe.run(SURVIVOR.replace("{mark}", mark))
+    probe.send("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)")
+    await asyncio.sleep(0.1)
+    assert not probe.link.ended
+    await probe.link.destroy()
+    assert living(mark) == []
+
+
+async def test_a_sandbox_that_something_else_killed_is_lost(backend):
+    probe = await Probe.start(backend)
+    os.kill(probe.link._child.pid, signal.SIGKILL)
+    assert await probe.link.read() == b""
+    autopsy = await probe.link.destroy()
+    assert autopsy.lost
+    assert classify(autopsy, memory_mb=256)[0] is ErrorCode.SANDBOX_LOST
+    assert sandbox_cgroups(this_instance()) == set()
+
+
+async def test_a_start_that_fails_says_why_and_leaves_nothing(backend, tmp_path):
+    await (await backend.start(spec())).destroy()
+    before = open_descriptors()
+    try:
+        link = await backend.start(spec(path=tmp_path / "evicted"))
+    except SandboxUnavailable as error:
+        words = error.detail
+    else:  # bubblewrap failed after we had let it go on
+        assert await link.read() == b""
+        autopsy = await link.destroy()
+        assert autopsy.lost
+        words = autopsy.stderr_tail
+    assert "evicted" in words
+    assert sandbox_cgroups(this_instance()) == set()
+    assert open_descriptors() == before
+
+
+async def test_a_missing_tool_is_named(tmp_path):
+    backend = new_backend(restricted=tmp_path / "gone")
+    with pytest.raises(SandboxUnavailable, match=r"gone does not exist"):
+        await backend.start(spec())
+
+
+async def test_without_bubblewrap_it_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    backend = new_backend()
+    with pytest.raises(SandboxUnavailable, match="apt-get install bubblewrap"):
+        await backend.start(spec())
+    findings = await backend.findings()
+    assert [finding.ok for finding in findings] == [False]
+    assert "apt-get install bubblewrap" in (findings[0].fix or "")
+
+
+async def test_a_caller_that_gives_up_while_it_starts_leaves_nothing(backend):
+    await (await backend.start(spec())).destroy()
+    before = open_descriptors()
+    for delay in (0.0, 0.001, 0.003, 0.006):
+        task = asyncio.create_task(backend.start(spec()))
+        await asyncio.sleep(delay)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await (await task).destroy()
+    assert sandbox_cgroups(this_instance()) == set()
+    assert open_descriptors() == before
+
+
+KILLED_HOST = """
+import asyncio, sys
+from tests.contract.test_bubblewrap_life import SURVIVOR
+from tests.probe import new_backend
+from tests.probe import Probe
+
+async def main():
+    probe = await Probe.start(new_backend())
+    await probe.run(SURVIVOR.replace("{mark}", sys.argv[1]))
+    print("started", flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_host_that_is_killed_leaves_nothing_after_the_next_start(backend):
+    mark = new_mark()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    host = subprocess.Popen([sys.executable, "-c", KILLED_HOST, mark], stdout=subprocess.PIPE, env=environment)
+    assert host.stdout is not None
+    assert host.stdout.readline() == b"started\n"
+    assert len(living(mark)) == 1
+    host.kill()
+    host.wait()
+    host.stdout.close()
+    until = time.monotonic() + 10
+    while living(mark) and time.monotonic() < until:
+        await asyncio.sleep(0.01)
+    assert living(mark) == []
+    dead = f"host-*-{host.pid}-"
+    assert await backend.sweep() >= len(sandbox_cgroups(dead))
+    assert cgroup_folders(dead) == []
+
+
+@pytest.mark.parametrize("runner", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+def test_large_messages_both_ways_on_either_loop(runner):
+    async def scenario() -> None:
+        backend = new_backend()
+        async with await Probe.start(backend) as probe:
+            text = "x" * (4 << 20)
+            probe.send(f"print(len({text!r}))")
+            await probe.link.drain()
+            assert await probe._answer() == f"{len(text)}\n"
+            assert await probe.run("print('y' * (8 << 20), end='')") == "y" * (8 << 20)
+        await backend.close()
+
+    runner(scenario())
+
+
+async def test_a_flood_waits_in_the_pipe_until_it_is_read(backend):
+    async with await Probe.start(backend) as probe:
+        probe.send("import os\nfor _ in range(64): os.write(1, bytes(1 << 20))")
+        await asyncio.sleep(0.3)
+        first = await probe.link.read()
+        assert 0 < len(first) <= 256 * 1024
+        total = len(first)
+        while total < 64 << 20:
+            total += len(await probe.link.read())
+        assert total >= 64 << 20
+
+
+async def test_findings_say_what_is_in_force(backend):
+    findings = {finding.name: finding for finding in await backend.findings()}
+    assert set(findings) == {"bubblewrap", "sandbox", "seccomp", "limits"}
+    assert all(finding.ok for finding in findings.values()), findings
+    async with await Probe.start(backend):
+        assert ("watchdog" in findings["limits"].detail) == (not sandbox_cgroups(this_instance()))
+
+
+@pytest.mark.timeout(300)
+def test_all_of_this_holds_for_an_ordinary_user():
+    pass_as_ordinary_user(Path(__file__))

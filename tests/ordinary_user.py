@@ -1,0 +1,98 @@
+"""Runs Python as an ordinary user, whoever runs the tests: the sandbox of a user without rights is another one than root's.
+
+As root, the interpreter, the project and its packages may lie where no other user can look (a 0700 home). They are then
+bound to a public place, in a mount namespace that ends with the command; nothing is copied and nothing is left.
+
+    output = run_as_ordinary_user("import os; print(os.geteuid())")
+
+Paths of the host that the script needs are passed as arguments: a path under the project, the packages or a folder of
+`also` arrives as the one that this user can open, every other argument as it is.
+"""
+
+import os
+import shlex
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Sequence
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1]
+PACKAGES = Path(sysconfig.get_path("purelib")).resolve()
+UID = 54321  # in no passwd: an ordinary user need not have an entry
+_PUBLIC = Path("/srv")  # exists on every Linux, and nothing of a system runs from it
+
+
+def run_as_ordinary_user(script: str, *arguments: str | Path, also: Sequence[Path] = (), timeout_s: float = 60) -> str:
+    """Run a script with the project and its packages importable and return what it printed.
+
+    Args:
+      script: Python source; `sys.argv[1:]` are the arguments.
+      arguments: Passed on, paths translated.
+      also: Further folders that it may read.
+      timeout_s: For the whole of it.
+
+    Raises:
+      AssertionError: it failed; the message is what it wrote to its standard error.
+    """
+    command = ordinary_user_command(["-c", script, *arguments], also=also)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s)
+    assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def pass_as_ordinary_user(tests: Path, *, timeout_s: float = 280) -> None:
+    """Run all tests of a file again as an ordinary user, without conftest; none is left out but the one that asks.
+
+    The asking test has `ordinary_user` in its name. Does nothing when this process is an ordinary user's.
+
+    Raises:
+      AssertionError: one failed or was skipped.
+    """
+    if os.geteuid() != 0:
+        return
+    options = ["-q", "--noconftest", "-p", "no:cacheprovider", "-k", "not ordinary_user"]
+    command = ordinary_user_command(["-m", "pytest", *options, tests.resolve()])
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert " passed" in done.stdout
+    assert "skipped" not in done.stdout
+
+
+def ordinary_user_command(arguments: Sequence[str | Path], *, also: Sequence[Path] = ()) -> list[str]:
+    """Return a command that runs Python with these arguments as an ordinary user, for whoever starts it themselves."""
+    if os.geteuid() != 0:
+        path = os.pathsep.join(map(str, (PROJECT, PACKAGES)))
+        return ["env", f"PYTHONPATH={path}", sys.executable, *map(str, arguments)]
+    prefix = Path(sys.base_prefix).resolve()
+    public = {folder: _PUBLIC / str(number) for number, folder in enumerate((prefix, PROJECT, PACKAGES, *also))}
+    setup = ["set -e", f"mount -t tmpfs -o mode=0755 none {_PUBLIC}"]
+    for source, target in public.items():
+        setup.append(f"mkdir {target}")
+        setup.append(f"mount --bind {shlex.quote(str(source))} {target}")
+    home = _PUBLIC / "home"
+    setup += [f"mkdir -m 0700 {home}", f"chown {UID}:{UID} {home}", f"cd {home}"]
+    interpreter = public[prefix] / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
+    environment = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": f"{public[PROJECT]}:{public[PACKAGES]}",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "LD_LIBRARY_PATH": str(public[prefix] / "lib"),  # a shared libpython is looked for where it was installed
+    }
+    command = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "--inh-caps=-all", "env", "-i"]
+    command += [f"{name}={value}" for name, value in environment.items()]
+    command += [str(interpreter), *(_translated(argument, public) for argument in arguments)]
+    setup.append(f"exec {shlex.join(command)}")
+    return ["unshare", "--mount", "--propagation", "private", "sh", "-c", "\n".join(setup)]
+
+
+def _translated(argument: str | Path, public: dict[Path, Path]) -> str:
+    path = Path(argument)
+    if not isinstance(argument, Path) and "\n" in argument:
+        return argument
+    for source, target in sorted(public.items(), key=lambda pair: -len(pair[0].parts)):
+        if path.is_absolute() and path.is_relative_to(source):
+            return str(target / path.relative_to(source))
+    return str(argument)

