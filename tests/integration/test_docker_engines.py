@@ -1,0 +1,165 @@
+"""The Docker backend at every kind of address, and with an engine that is killed under it."""
+
+import asyncio
+import shutil
+import signal
+import ssl
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+
+from evaluator_host.errors import SandboxUnavailable
+from evaluator_host.model import Environment, Language, SandboxSpec
+from evaluator_host.protocol import FrameDecoder
+from evaluator_host.sandbox.base import Link
+from evaluator_host.sandbox.docker import DockerBackend
+from evaluator_host.sandbox.docker_remains import LABEL_INSTANCE
+from evaluator_host.sandbox.instance import this_instance
+from tests import engines
+from tests.relay import Relay
+
+SPEC = SandboxSpec(Language.PYTHON, Environment("", Language.PYTHON, ""))
+CRASH_DIR = engines.ENGINE_DIR.parent / "docker-crash"
+
+
+def backend_at(address: str) -> DockerBackend:
+    return DockerBackend(docker_host=address, runtime=None, image=engines.probe_image(), instance=this_instance())
+
+
+async def says_hello(link: Link) -> bool:
+    decoder = FrameDecoder()
+    async with asyncio.timeout(30):
+        while data := await link.read():
+            for frame in decoder.feed(data):
+                return frame.type == "hello"
+    return False
+
+
+async def test_an_engine_over_tcp() -> None:
+    with Relay(engines.bare_engine_address(), tcp=True) as relay:
+        backend = backend_at(relay.address)
+        link = await backend.start(SPEC)
+        assert await says_hello(link)
+        assert (await link.destroy()).signal == 9
+        await backend.close()
+
+
+def certificate(folder: Path, name: str, *, issuer: str | None) -> None:
+    """Make `<name>.pem` and `<name>-key.pem`, signed by the issuer or by itself."""
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-days",
+        "2",
+    ]
+    command += ["-subj", f"/CN={name}", "-keyout", f"{folder}/{name}-key.pem", "-out", f"{folder}/{name}.pem"]
+    if issuer is not None:
+        command += ["-CA", f"{folder}/{issuer}.pem", "-CAkey", f"{folder}/{issuer}-key.pem"]
+        command += ["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE"]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+async def test_an_engine_over_tls_with_certificates_on_both_sides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate(tmp_path, "ca", issuer=None)
+    certificate(tmp_path, "server", issuer="ca")
+    certificate(tmp_path, "cert", issuer="ca")
+    shutil.copy(tmp_path / "cert-key.pem", tmp_path / "key.pem")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "server.pem", tmp_path / "server-key.pem")
+    context.load_verify_locations(tmp_path / "ca.pem")
+    context.verify_mode = ssl.CERT_REQUIRED
+    monkeypatch.setenv("DOCKER_CERT_PATH", str(tmp_path))
+    monkeypatch.setenv("DOCKER_TLS_VERIFY", "1")
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "cert.pem"))  # of the web, not of the engine
+    image = engines.probe_image()
+    with Relay(engines.bare_engine_address(), tls=context) as relay:
+        backend = DockerBackend(docker_host=relay.address, runtime=None, image=image, instance=this_instance())
+        link = await backend.start(SPEC)
+        assert await says_hello(link)
+        assert (await link.destroy()).signal == 9
+        await backend.close()
+
+
+@pytest.fixture
+def crash_engine() -> Iterator[str]:
+    """A second dockerd that may be killed, with the probe image in it; its images stay for the next run."""
+    CRASH_DIR.mkdir(parents=True, exist_ok=True)
+    start_crash_engine()
+    address = f"unix://{CRASH_DIR}/docker.sock"
+    copy_image(engines.probe_image(), source=engines.bare_engine_address(), target=address)
+    yield address
+    engines.stop_dockerd(CRASH_DIR)
+    for mount in mounts_of(CRASH_DIR):  # a killed engine leaves its own
+        subprocess.run(["umount", mount], check=True)
+    assert processes_of(CRASH_DIR) == []
+
+
+def start_crash_engine() -> None:
+    engines.start_dockerd(CRASH_DIR, "--bridge=none", "--iptables=false", "--ip-forward=false")
+
+
+def copy_image(image: str, *, source: str, target: str) -> None:
+    near: Any = None
+    far: Any = None
+    near, far = docker.APIClient(base_url=source, timeout=300), docker.APIClient(base_url=target, timeout=300)
+    wanted = near.inspect_image(image)["Id"]
+    if wanted not in {found["Id"] for found in far.images()}:
+        archive = CRASH_DIR / "image.tar"
+        with archive.open("wb") as file:
+            file.writelines(near.get_image(image))
+        with archive.open("rb") as file:
+            list(far.load_image(file))
+        archive.unlink()
+        far.prune_images(filters={"dangling": True})
+    near.close()
+    far.close()
+
+
+def mounts_of(folder: Path) -> list[str]:
+    mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    return [mount for mount in reversed(mounts) if mount.startswith(f"{folder}/")]
+
+
+def processes_of(folder: Path) -> list[str]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = path.read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue
+        if str(folder) in command:
+            found.append(command)
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # docker-py abandons its connections when an engine is killed
+async def test_an_engine_killed_under_a_sandbox_loses_it_and_the_next_one_removes_it(crash_engine: str) -> None:
+    backend = backend_at(crash_engine)
+    link = await backend.start(SPEC)
+    assert await says_hello(link)
+    engines.stop_dockerd(CRASH_DIR, how=signal.SIGKILL)
+    async with asyncio.timeout(10):
+        assert await link.read() == b""
+    assert (await link.destroy()).lost
+    with pytest.raises(SandboxUnavailable, match="no Docker engine answers"):
+        await backend.start(SPEC)
+    await asyncio.to_thread(start_crash_engine)
+    again = await backend.start(SPEC)
+    assert await says_hello(again)
+    await again.destroy()
+    await backend.close()
+    client = docker.APIClient(base_url=crash_engine)
+    assert client.containers(all=True, filters={"label": f"{LABEL_INSTANCE}={this_instance()}"}) == []
+    client.close()

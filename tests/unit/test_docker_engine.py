@@ -1,0 +1,111 @@
+"""What an engine's words, errors and addresses mean, on the strings that real engines give."""
+
+import errno
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import docker.errors
+import pytest
+import requests
+
+from evaluator_host.sandbox.docker_args import EngineFacts
+from evaluator_host.sandbox.docker_attach import AttachFailed, Demultiplexer
+from evaluator_host.sandbox.docker_engine import engine_facts, unavailable
+from evaluator_host.sandbox.docker_findings import ignores_runtime
+from evaluator_host.sandbox.docker_remains import LABEL_BOOT, LABEL_INSTANCE, ended_long_ago, owner_is_dead
+from evaluator_host.sandbox.instance import this_instance
+
+SOCKET = "unix:///var/run/docker.sock"
+
+
+def api_error(words: str) -> docker.errors.APIError:
+    return docker.errors.APIError("500 Server Error", explanation=words)
+
+
+def wrapped(error: OSError) -> BaseException:
+    """As docker-py gives the system's error: in words, with the cause below."""
+    try:
+        try:
+            raise requests.ConnectionError(("Connection aborted.", error)) from error
+        except requests.ConnectionError as cause:
+            raise docker.errors.DockerException(f"Error while fetching server API version: {cause}") from cause
+    except docker.errors.DockerException as outer:
+        return outer
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (docker.errors.ImageNotFound("404", explanation="No such image: x:1"), "run `evaluator-host images build`"),
+        (api_error("Unknown runtime specified absent"), "unset EVALUATOR_HOST_DOCKER_RUNTIME"),
+        (api_error("unknown or invalid runtime name: absent"), "unset EVALUATOR_HOST_DOCKER_RUNTIME"),
+        (api_error('default OCI runtime "absent" not found: invalid argument'), "unset EVALUATOR_HOST_DOCKER_RUNTIME"),
+        (api_error("OCI runtime create failed: something: unknown"), "the engine refused the container: OCI runtime"),
+        (AttachFailed("no such container", status=404), "the engine refused the container"),
+        (AttachFailed("the engine closed the connection"), "no Docker engine answers"),
+        (wrapped(FileNotFoundError(errno.ENOENT, "No such file or directory")), "systemctl start docker"),
+        (wrapped(ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")), "systemctl start docker"),
+        (wrapped(PermissionError(errno.EACCES, "Permission denied")), "usermod -aG"),
+        (PermissionError(errno.EACCES, "Permission denied"), "usermod -aG"),
+    ],
+)
+def test_errors_say_what_to_do(error: BaseException, advice: str) -> None:
+    assert advice in unavailable(error, address=SOCKET, image="x:1").detail
+
+
+def test_what_an_engine_does_not_mention_it_cannot_do() -> None:
+    facts = engine_facts(SOCKET, info={}, version={})
+    assert not any((facts.memory_limit, facts.pids_limit, facts.cpu_quota, facts.seccomp, facts.rootless, facts.podman))
+    assert facts.local
+
+
+def test_facts_of_docker_and_of_podman() -> None:
+    info = {
+        "NCPU": 8, "CgroupVersion": "2", "MemoryLimit": True, "PidsLimit": True, "CpuCfsQuota": True,
+        "SecurityOptions": ["name=seccomp,profile=builtin", "name=rootless", "name=cgroupns"],
+        "Runtimes": {"runsc": {}, "runc": {}}, "DefaultRuntime": "runc",
+    }  # fmt: skip
+    facts = engine_facts("ssh://host", info=info, version={"Components": [{"Name": "Podman Engine"}], "Version": "5"})
+    assert (facts.cpus, facts.cgroup_version, facts.rootless, facts.seccomp) == (8, "2", True, True)
+    assert facts.runtimes == ("runc", "runsc")
+    assert facts.podman
+    assert not facts.local
+
+
+def test_a_runtime_that_podman_would_ignore_is_noticed() -> None:
+    facts = EngineFacts(SOCKET, podman=True, default_runtime="crun")
+    assert ignores_runtime(facts, "runsc")
+    assert not ignores_runtime(facts, "crun")
+    assert not ignores_runtime(facts, None)
+    assert not ignores_runtime(replace(facts, podman=False), "runsc")
+
+
+def test_the_stream_is_split_however_it_was_cut() -> None:
+    whole = b"".join(
+        bytes([stream, 0, 0, 0]) + len(data).to_bytes(4, "big") + data
+        for stream, data in ((1, b"one"), (2, b"error"), (1, b""), (1, b"two"))
+    )
+    for size in range(1, len(whole) + 1):
+        split = Demultiplexer()
+        got = [piece for start in range(0, len(whole), size) for piece in split.feed(whole[start : start + size])]
+        assert b"".join(data for stream, data in got if stream == 1) == b"onetwo"
+        assert b"".join(data for stream, data in got if stream == 2) == b"error"
+
+
+def test_whose_host_is_dead() -> None:
+    dead = this_instance().rpartition("-")[0] + "-1"
+    assert owner_is_dead({LABEL_INSTANCE: dead, LABEL_BOOT: "now"}, boot="now", local=True)
+    assert not owner_is_dead({LABEL_INSTANCE: this_instance(), LABEL_BOOT: "now"}, boot="now", local=True)
+    assert owner_is_dead({LABEL_INSTANCE: this_instance(), LABEL_BOOT: "before"}, boot="now", local=True)
+    assert not owner_is_dead({LABEL_INSTANCE: dead, LABEL_BOOT: "elsewhere"}, boot="now", local=False)
+    assert not owner_is_dead({LABEL_INSTANCE: "someone", LABEL_BOOT: "now"}, boot="now", local=True)
+
+
+def test_what_ended_long_ago_has_no_owner() -> None:
+    now = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+    created = "2026-01-01T11:00:00.123456789Z"
+    ended = {"Running": False, "FinishedAt": "2026-01-01T11:49:00.1Z"}
+    assert ended_long_ago(ended, created=created, now=now)
+    assert not ended_long_ago({**ended, "Running": True}, created=created, now=now)
+    assert not ended_long_ago({**ended, "FinishedAt": "2026-01-01T11:51:00.1Z"}, created=created, now=now)
+    assert ended_long_ago({"Running": False, "FinishedAt": "0001-01-01T00:00:00Z"}, created=created, now=now)
