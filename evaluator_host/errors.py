@@ -13,6 +13,7 @@ What a guest does (raise, hang, flood, die) is never an exception: it is a value
     ├── SandboxUnavailable    503  no backend can start a sandbox
     ├── IndexUnavailable      503  the package index does not answer
     ├── SandboxLost           503  a sandbox died for a reason that is not the guest's; retry elsewhere
+    ├── HostUnreachable       503  (client) nothing answers at its URL, or no Evaluator Host
     └── Misconfigured         500  settings that contradict each other or the machine
 """
 
@@ -123,6 +124,13 @@ class SandboxLost(HostError):
     """A sandbox died for a reason that is not the guest's (engine stopped, host out of memory); retryable."""
 
     code = "sandbox_lost"
+    status = 503
+
+
+class HostUnreachable(HostError):
+    """Nothing answers at the client's URL, or what does is no Evaluator Host."""
+
+    code = "host_unreachable"
     status = 503
 
 

@@ -230,7 +230,7 @@ class Pool:
     def _fail_waiters(self, group: Group, error: HostError) -> None:
         _log.warning("a sandbox could not be started or was lost: %s", error.detail)
         while (waiter := group.pop_waiter()) is not None:
-            waiter.future.set_exception(type(error)(error.detail))
+            waiter.future.set_exception(error)
 
     # Handing on and throwing away
 

@@ -85,7 +85,7 @@ class Finding:
 class Backend(Protocol):
     """Starts sandboxes of one kind.
 
-    Implementations: `BubblewrapBackend`, `DockerBackend`, `UnsandboxedBackend`. All are safe to use from one event loop.
+    Implementations: `BubblewrapBackend`, `DockerBackend`, `UnsandboxedBackend`. Each is bound to one event loop.
     """
 
     name: str

@@ -116,6 +116,7 @@ def runner_command(spec: SandboxSpec, host: Host, *, identity: Identity) -> list
         command += ["--restricted", str(_RESTRICTED)]
     else:
         command = [str(_NODE), *host.node_flags, str(_RUNNER / "runner.mjs"), "--esbuild", str(_ESBUILD)]
+        command += ["--memory-mb", str(spec.memory_mb)]
     if spec.environment.path is not None:
         command += ["--packages", str(_PACKAGES)]
     if identity.drop:

@@ -58,6 +58,21 @@ class LoadOrder:
     bundle: Json = None
 
 
+RUNNER_GAVE_UP: Final = 70  # exit code of a runner whose inside was destroyed, perhaps by an earlier row (PROTOCOL.md)
+
+
+class RunnerGaveUp(SandboxLost):
+    """The runner ended because something inside was destroyed, perhaps before this row began: worth one more try.
+
+    Attributes:
+      failed: The outcome of the row if it happens again: then it is the row's own doing.
+    """
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(failed.error.message)
+        self.failed = failed
+
+
 _Answer = TypeVar("_Answer", Loaded | Failed, Outcome)
 
 
@@ -299,4 +314,7 @@ class Sandbox:
         if autopsy.lost:
             raise SandboxLost(f"the {self.backend} backend lost a sandbox: {autopsy.stderr_tail[-300:]}")
         code, message = classify(autopsy, memory_mb=self.spec.memory_mb)
-        return Failed(EvaluationError(code, message))
+        failed = Failed(EvaluationError(code, message))
+        if autopsy.exit_code == RUNNER_GAVE_UP and code is ErrorCode.CRASHED:
+            raise RunnerGaveUp(failed)
+        return failed

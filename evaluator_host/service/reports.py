@@ -1,14 +1,18 @@
-"""What the verbs answer that is no result of a row: a check, the state of the host."""
+"""What the verbs answer that is no result of a row: a batch in numbers, a check, the state of the host."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluator_host.model import (
     EnvironmentInfo,
     EvaluationError,
+    EvaluationResult,
     Failed,
     Limits,
     MissingImport,
     Note,
+    Status,
 )
 from evaluator_host.pool import Lease
 from evaluator_host.service.prepared import Prepared
@@ -43,6 +47,45 @@ class HostInfo:
     waiting: int
     default_limits: Limits
     limit_ceilings: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSummary:
+    """A batch in numbers; `mean` over scored rows, `pass_rate` over rows that passed or did not."""
+
+    rows: int
+    scored: int
+    failed: int
+    skipped: int
+    mean: float | None
+    pass_rate: float | None
+    errors: dict[str, int]
+    rows_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Results in the order of the rows, and their summary."""
+
+    results: tuple[EvaluationResult, ...]
+    summary: BatchSummary
+
+
+def summarise(results: Sequence[EvaluationResult], *, seconds: float) -> BatchSummary:
+    """Summarise results that took `seconds` of wall-clock time."""
+    statuses = Counter(result.status for result in results)
+    scores = [result.score for result in results if result.score is not None]
+    verdicts = [result.passed for result in results if result.passed is not None]
+    return BatchSummary(
+        rows=len(results),
+        scored=statuses[Status.SCORED],
+        failed=statuses[Status.FAILED],
+        skipped=statuses[Status.SKIPPED],
+        mean=sum(scores) / len(scores) if scores else None,
+        pass_rate=sum(verdicts) / len(verdicts) if verdicts else None,
+        errors=dict(Counter(result.error.code.value for result in results if result.error)),
+        rows_per_s=round(len(results) / seconds, 1) if seconds > 0 else 0.0,
+    )
 
 
 def check_report(prepared: Prepared, answer: Lease | Failed) -> CheckReport:

@@ -7,7 +7,7 @@ an outcome and the rows that were sent after it go to the next sandbox: none is 
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from typing import Final
@@ -15,6 +15,7 @@ from typing import Final
 from evaluator_host.errors import SandboxLost
 from evaluator_host.model import ErrorCode, EvaluationError, EvaluationResult, Failed, Isolation, Outcome, Row
 from evaluator_host.pool import Lease, Pool
+from evaluator_host.sandbox.session import RunnerGaveUp
 from evaluator_host.service.prepared import Prepared
 from evaluator_host.service.scoring import Bound, bind, result
 
@@ -34,6 +35,8 @@ class _Sent:
 
 def lost(error: SandboxLost) -> Failed:
     """Return the outcome of a row whose sandbox was lost more than once."""
+    if isinstance(error, RunnerGaveUp):
+        return error.failed
     return Failed(EvaluationError(ErrorCode.SANDBOX_LOST, error.detail, hint="retry the call"))
 
 
@@ -66,7 +69,7 @@ class RowStream:
         self._exhausted = False
         self._abandoned = False  # nobody takes results any more
 
-    async def __aiter__(self) -> AsyncIterator[tuple[int, EvaluationResult]]:
+    async def __aiter__(self) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
         """Yield results until every row has one.
 
         Raises:
@@ -105,7 +108,7 @@ class RowStream:
     async def _work(self) -> None:
         """Use one sandbox after the other until no row is left."""
         while not (self._exhausted and not self._returned):
-            lease = await self._pool.lease(self._prepared.order)
+            lease = await self._lease()
             if isinstance(lease, Failed):
                 await self._fail_all(lease)
                 return
@@ -113,6 +116,16 @@ class RowStream:
                 await self._run(lease)
             finally:
                 self._pool.release(lease)
+
+    async def _lease(self) -> Lease | Failed:
+        """Lease a sandbox; one that is lost while it loads is tried once more."""
+        try:
+            return await self._pool.lease(self._prepared.order)
+        except SandboxLost:
+            try:
+                return await self._pool.lease(self._prepared.order)
+            except SandboxLost as error:
+                return lost(error)
 
     async def _run(self, lease: Lease) -> None:
         """Give rows to one sandbox until none is left or it breaks."""

@@ -1,7 +1,8 @@
 """The verbs, for whoever asks: the web, the command line, a job. The only caller of the pool."""
 
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
 from typing import Final
 
 from evaluator_host import __version__
@@ -23,6 +24,7 @@ from evaluator_host.model import (
     SandboxSpec,
 )
 from evaluator_host.pool import Lease, Pool
+from evaluator_host.sandbox.session import RunnerGaveUp
 from evaluator_host.service.prepared import Prepared, prepare
 from evaluator_host.service.reports import CheckReport, HostInfo, check_report
 from evaluator_host.service.rows import RowStream, lost
@@ -70,7 +72,7 @@ class Service:
         isolation: Isolation = Isolation.ROW,
         parallelism: int | None = None,
         workspace: str = DEFAULT_WORKSPACE,
-    ) -> AsyncIterator[tuple[int, EvaluationResult]]:
+    ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
         """Evaluate rows on several sandboxes; yields `(index, result)` as they finish, in no fixed order."""
         prepared = prepare(evaluator, settings=self.settings, workspace=workspace)
         ceiling = self.settings.max_sandboxes_per_evaluator
@@ -81,9 +83,10 @@ class Service:
             isolation=isolation,
             parallelism=max(1, min(parallelism or ceiling, ceiling)),
         )
-        async for index, scored in stream:
-            self.metrics.count(scored)
-            yield index, scored
+        async with aclosing(aiter(stream)) as answers:
+            async for index, scored in answers:
+                self.metrics.count(scored)
+                yield index, scored
 
     async def evaluate_batch(
         self,
@@ -102,7 +105,11 @@ class Service:
     async def check(self, evaluator: Evaluator, *, workspace: str = DEFAULT_WORKSPACE) -> CheckReport:
         """Load an evaluator in a sandbox without running a row, and say what was found."""
         prepared = prepare(evaluator, settings=self.settings, workspace=workspace, check=True)
-        answer = await self.pool.lease(prepared.order)
+        answer: Lease | Failed
+        try:
+            answer = await self.pool.lease(prepared.order)
+        except RunnerGaveUp as gave_up:
+            answer = gave_up.failed
         if isinstance(answer, Lease):
             self.pool.retire(answer)
         return check_report(prepared, answer)

@@ -155,7 +155,7 @@ def test_runner_commands():
     ]
     assert runner_command(spec(Language.TYPESCRIPT), HOST, identity=USER) == [
         *("/opt/node/bin/node", "--flag", "/opt/runner/runner.mjs"),
-        *("--esbuild", "/opt/esbuild/esbuild", "--private-tmp"),
+        *("--esbuild", "/opt/esbuild/esbuild", "--memory-mb", "256", "--private-tmp"),
     ]
 
 

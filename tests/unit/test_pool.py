@@ -89,7 +89,7 @@ async def test_calls_that_arrive_while_the_sandbox_starts_share_it() -> None:
 
 
 async def test_a_caller_that_waits_longer_than_a_start_gets_a_second_sandbox() -> None:
-    async with opened(max_per_evaluator=2) as (pool, backend):
+    async with opened(max_per_evaluator=2) as (pool, _):
         held = await leased(pool, order())
         second = await leased(pool, order())
         assert second.sandbox is not held.sandbox
@@ -133,7 +133,7 @@ async def test_a_full_queue_answers_busy_and_takes_calls_again_later() -> None:
 
 
 async def test_one_workspaces_flood_does_not_fill_anothers_queue_nor_keep_its_sandbox() -> None:
-    async with opened(max_sandboxes=1, queue_limit=50) as (pool, backend):
+    async with opened(max_sandboxes=1, queue_limit=50) as (pool, _):
         served: list[str] = []
 
         async def call(which: Order) -> None:

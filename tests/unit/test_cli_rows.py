@@ -1,0 +1,123 @@
+"""Rows of data files: what becomes a row, what is a bad line and where, and what ends the command."""
+
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.cli.columns import Mapping
+from evaluator_host.cli.rows import RowFile
+from evaluator_host.errors import InvalidRequest
+from evaluator_host.model import Row
+
+MB = 1 << 20
+
+
+def read(
+    folder: Path, name: str, content: str | bytes, *, mapping: tuple[str, ...] = (), limit: int | None = None
+) -> tuple[list[tuple[int, Row]], list[tuple[int, str]]]:
+    """The rows of a file and its bad lines, each with its line."""
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    bad: list[tuple[int, str]] = []
+    file = RowFile(
+        path,
+        Mapping.parse(list(mapping)),
+        max_row_bytes=MB,
+        limit=limit,
+        report=lambda line, message: bad.append((line, message)),
+    )
+    rows = [(source.line, source.row) for source in file]
+    assert file.bad == len(bad)
+    return rows, bad
+
+
+def test_a_row_object_keeps_its_fields_and_other_keys_do_not_matter(tmp_path: Path) -> None:
+    rows, bad = read(tmp_path, "a.jsonl", '{"id": 7, "inputs": {"q": 1}, "outputs": 0, "trace": {"spans": {}}}\n')
+    assert rows == [(1, Row({"q": 1}, 0, {"spans": {}}))]
+    assert not bad
+
+
+@pytest.mark.parametrize("column", ["output", "outputs"])
+def test_a_flat_row_is_all_inputs_and_its_output_column_is_the_outputs(tmp_path: Path, column: str) -> None:
+    rows, _ = read(tmp_path, "a.jsonl", f'{{"q": 1, "{column}": ""}}')
+    assert rows == [(1, Row({"q": 1, column: ""}, ""))]
+
+
+def test_variables_alone_make_a_row(tmp_path: Path) -> None:
+    assert read(tmp_path, "a.jsonl", '{"variables": {"target": 1}}')[0] == [(1, Row(variables={"target": 1}))]
+
+
+def test_bad_lines_are_reported_by_number_and_left_out(tmp_path: Path) -> None:
+    content = '\ufeff{"a": 1}\n\n{nonsense\n[1]\n{"inputs": {}, "trace": 3}\n{"a": "' + "x" * MB + '"}\n{"a": 2}'
+    rows, bad = read(tmp_path, "a.jsonl", content)
+    assert [line for line, _ in rows] == [1, 7]
+    assert [line for line, _ in bad] == [3, 4, 5, 6]
+    assert bad[1][1] == "a row is an object, not list"
+    assert bad[3][1] == "longer than 1 MB"
+
+
+def test_integers_beyond_64_bits_stay_exact(tmp_path: Path) -> None:
+    assert read(tmp_path, "a.jsonl", f'{{"n": {2**80}}}')[0] == [(1, Row({"n": 2**80}))]
+
+
+def test_csv_cells_stay_text_but_for_the_trace(tmp_path: Path) -> None:
+    rows, bad = read(tmp_path, "a.csv", '\ufeffn,outputs,trace\n1,"two\nlines","{""spans"": {}}"\n2,x,\n')
+    assert rows == [
+        (2, Row({"n": "1", "outputs": "two\nlines", "trace": {"spans": {}}}, "two\nlines", {"spans": {}})),
+        (4, Row({"n": "2", "outputs": "x", "trace": None}, "x")),
+    ]
+    assert not bad
+
+
+def test_bad_csv_records_are_reported_by_number(tmp_path: Path) -> None:
+    rows, bad = read(tmp_path, "a.csv", 'q,trace\na\nb,{\nc,"d"e\nf,\n')
+    assert [(line, row.inputs["q"]) for line, row in rows] == [(5, "f")]
+    assert [line for line, _ in bad] == [2, 3, 4]
+
+
+def test_tsv_and_json_arrays_are_read(tmp_path: Path) -> None:
+    assert read(tmp_path, "a.tsv", "q\toutput\n1\t2\n")[0] == [(2, Row({"q": "1", "output": "2"}, "2"))]
+    assert read(tmp_path, "a.json", '[{"q": 1}, {"q": 2}]')[0] == [(1, Row({"q": 1})), (2, Row({"q": 2}))]
+
+
+def test_a_mapping_fills_fields_from_columns_and_nested_columns(tmp_path: Path) -> None:
+    mapping = ("outputs=answer.text", "inputs.correct_answer=gold", "variables.target=gold")
+    rows, bad = read(tmp_path, "a.jsonl", '{"gold": 1, "answer": {"text": "x"}}\n{"gold": 2}\n', mapping=mapping)
+    inputs = {"gold": 1, "answer": {"text": "x"}, "correct_answer": 1}
+    assert rows == [(1, Row(inputs, "x", variables={"target": 1}))]
+    assert bad == [(2, "there is no column 'answer.text'")]
+
+
+def test_a_limit_stops_reading(tmp_path: Path) -> None:
+    rows, bad = read(tmp_path, "a.jsonl", '{"n": 1}\n{"n": 2}\nnonsense\n', limit=2)
+    assert [row.inputs["n"] for _, row in rows] == [1, 2]
+    assert not bad
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("a.txt", "", ".jsonl"),
+        ("a.csv", b"a\n\xff\n", "UTF-8"),
+        ("a.csv", "a,a\n1,2\n", "twice: a"),
+        ("a.json", "{", "not JSON"),
+        ("a.json", '{"q": 1}', ".jsonl"),
+    ],
+)
+def test_a_file_that_is_not_what_its_suffix_says_is_refused(
+    tmp_path: Path, name: str, content: str | bytes, says: str
+) -> None:
+    with pytest.raises(InvalidRequest, match=says):
+        read(tmp_path, name, content)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match="No such file"):
+        RowFile(tmp_path / "a.jsonl", Mapping(), max_row_bytes=MB, limit=None, report=lambda *_: None)
+
+
+@pytest.mark.parametrize("pair", ["answer", "outputs=", "outputs.a=b", "inputs=b", "inputs.=b", "score=b"])
+def test_a_mapping_that_sets_what_no_row_has_is_refused(pair: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        Mapping.parse([pair])
+    assert refused.value.problems[0].field == "--map"
