@@ -5,16 +5,17 @@ was pointed at 127.0.0.1 (Host). A body that is too large is refused as soon as 
 """
 
 import asyncio
+import json
 from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-import orjson
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evaluator_host.errors import HostError, InvalidRequest, Refused, TooLarge
+from evaluator_host.protocol import ProtocolError, decode_json
 from evaluator_host.web.problems import problem_response
 
 BODY_TIMEOUT_S: Final = 30.0
@@ -99,8 +100,12 @@ class JsonRequest(Request):
             raise InvalidRequest(f"the body did not arrive within {BODY_TIMEOUT_S:g} s") from error
 
     async def json(self) -> Any:
-        """Return the decoded body."""
-        return orjson.loads(await self.body())
+        """Return the decoded body; integers beyond 64 bits stay exact."""
+        body = await self.body()
+        try:
+            return decode_json(body)
+        except ProtocolError as error:
+            raise json.JSONDecodeError(str(error), "", 0) from error
 
 
 def _hostname(url: str) -> str:

@@ -81,6 +81,8 @@ def install(app: FastAPI) -> None:
 
 
 def _of_status(error: HTTPException) -> HostError:
+    if isinstance(error.__cause__, HostError):  # FastAPI wraps whatever is raised while it reads a body
+        return error.__cause__
     if error.status_code == NotFound.status:
         return NotFound("no such page; the API is described at /docs")
     wrapped = InvalidRequest(str(error.detail))

@@ -1,18 +1,16 @@
 """The routes of `/v1` and the probes: bind, convert, ask the service, convert back."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 
 from evaluator_host.errors import InvalidRequest, Problem
-from evaluator_host.model import EvaluationResult, Status
+from evaluator_host.model import EvaluationResult
 from evaluator_host.protocol import encode_json
-from evaluator_host.service import CheckReport, HostInfo, Service
+from evaluator_host.service import Batch, CheckReport, HostInfo, Service, summarise
 from evaluator_host.web.guard import JsonRequest
 from evaluator_host.web.problems import ProblemBody
 from evaluator_host.web.wire import BatchIn, CheckIn, EvaluateIn
@@ -27,28 +25,6 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
         (503, "No sandbox can be started."),
     )
 }
-
-
-@dataclass(frozen=True, slots=True)
-class BatchSummary:
-    """A batch in numbers; `mean` over scored rows, `pass_rate` over rows that passed or did not."""
-
-    rows: int
-    scored: int
-    failed: int
-    skipped: int
-    mean: float | None
-    pass_rate: float | None
-    errors: dict[str, int]
-    rows_per_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class BatchOut:
-    """Results in the order of the rows, and their summary."""
-
-    results: list[EvaluationResult]
-    summary: BatchSummary
 
 
 class _JsonRoute(APIRoute):
@@ -72,7 +48,7 @@ def api(service: Service) -> APIRouter:
         """Evaluate one row. A failure of the user's code is a result too (HTTP 200, `status: failed`)."""
         return await _answer(request, service.evaluate(body.evaluator.to_model(), body.to_row()))
 
-    @router.post("/v1/evaluate/batch", response_model=BatchOut, responses=_PROBLEMS, tags=["evaluate"])
+    @router.post("/v1/evaluate/batch", response_model=Batch, responses=_PROBLEMS, tags=["evaluate"])
     async def evaluate_batch(body: BatchIn, request: Request) -> Response:
         """Evaluate rows; results keep their order."""
         return await _answer(request, _batch(service, body))
@@ -106,24 +82,7 @@ def api(service: Service) -> APIRouter:
     return router
 
 
-def summarise(results: list[EvaluationResult], *, seconds: float) -> BatchSummary:
-    """Summarise results that took `seconds` of wall-clock time."""
-    statuses = Counter(result.status for result in results)
-    scores = [result.score for result in results if result.score is not None]
-    verdicts = [result.passed for result in results if result.passed is not None]
-    return BatchSummary(
-        rows=len(results),
-        scored=statuses[Status.SCORED],
-        failed=statuses[Status.FAILED],
-        skipped=statuses[Status.SKIPPED],
-        mean=sum(scores) / len(scores) if scores else None,
-        pass_rate=sum(verdicts) / len(verdicts) if verdicts else None,
-        errors=dict(Counter(result.error.code.value for result in results if result.error)),
-        rows_per_s=round(len(results) / seconds, 1) if seconds > 0 else 0.0,
-    )
-
-
-async def _batch(service: Service, body: BatchIn) -> BatchOut:
+async def _batch(service: Service, body: BatchIn) -> Batch:
     ceiling = service.settings.max_rows_per_batch
     if len(body.rows) > ceiling:
         problem = Problem("rows", f"{len(body.rows)} rows are over this host's ceiling of {ceiling}", "send fewer")
@@ -132,7 +91,7 @@ async def _batch(service: Service, body: BatchIn) -> BatchOut:
     started = loop.time()
     rows = [row.to_row() for row in body.rows]
     results = await service.evaluate_batch(body.evaluator.to_model(), rows, isolation=body.isolation)
-    return BatchOut(results, summarise(results, seconds=loop.time() - started))
+    return Batch(tuple(results), summarise(results, seconds=loop.time() - started))
 
 
 async def _answer(request: Request, work: Coroutine[Any, Any, Any]) -> Response:

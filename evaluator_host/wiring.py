@@ -1,0 +1,167 @@
+"""The one place that names concrete classes: settings in, a running service out.
+
+`auto` takes bubblewrap when it works, else Docker, else refuses to start: user code never runs unsandboxed by accident.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+from evaluator_host.config import SandboxChoice, Settings
+from evaluator_host.environments import toolchain
+from evaluator_host.errors import HostError, SandboxUnavailable
+from evaluator_host.metrics import Metrics
+from evaluator_host.model import Language
+from evaluator_host.pool import Pool, PoolLimits
+from evaluator_host.pool.blanks import start_sandbox
+from evaluator_host.sandbox.base import Backend, Finding
+from evaluator_host.sandbox.bubblewrap import BubblewrapBackend
+from evaluator_host.sandbox.docker import DockerBackend
+from evaluator_host.sandbox.images import build_image
+from evaluator_host.sandbox.instance import this_instance
+from evaluator_host.sandbox.unsandboxed import UnsandboxedBackend
+from evaluator_host.service import Service
+from evaluator_host.service.service import default_spec
+
+_log = logging.getLogger(__name__)
+
+_NO_BACKEND: Final = (
+    "no sandbox backend works on this machine, and user code never runs without one. "
+    "Install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap; Fedora: dnf install bubblewrap; "
+    "Alpine: apk add bubblewrap) or start a Docker engine and run `evaluator-host images build`. "
+    "`evaluator-host doctor` says what was tried"
+)
+
+
+async def make_backend(choice: SandboxChoice, settings: Settings) -> Backend:
+    """Return the backend of that name, not yet tried.
+
+    Raises:
+      HostError: its tools cannot be prepared.
+    """
+    if choice is SandboxChoice.DOCKER:
+        return DockerBackend(
+            docker_host=settings.engine_address,
+            runtime=settings.docker_runtime,
+            image=settings.docker_image,
+            instance=this_instance(),
+        )
+    node, esbuild = toolchain.node_path(), await toolchain.ensure_esbuild(settings.data_dir)
+    restricted = toolchain.restricted_python_dir(settings.data_dir)
+    if choice is SandboxChoice.NONE:
+        return UnsandboxedBackend(node=node, esbuild=esbuild, restricted=restricted)
+    return BubblewrapBackend(node=node, esbuild=esbuild, restricted=restricted, instance=this_instance())
+
+
+async def choose_backend(settings: Settings) -> Backend:
+    """Return a backend in which a sandbox really starts.
+
+    Raises:
+      SandboxUnavailable: none does; the detail says what to install.
+    """
+    if settings.sandbox is SandboxChoice.NONE:
+        _log.warning("sandbox=none: user code runs as this user, with this user's files and network. Own code only!")
+    if settings.sandbox is not SandboxChoice.AUTO:
+        backend = await make_backend(settings.sandbox, settings)
+        await _try(backend, settings)
+        return backend
+    tried = []
+    for choice in (SandboxChoice.BUBBLEWRAP, SandboxChoice.DOCKER):
+        try:
+            backend = await make_backend(choice, settings)
+            await _try(backend, settings)
+        except HostError as error:
+            tried.append(f"{choice}: {error.detail}")
+        else:
+            return backend
+    raise SandboxUnavailable(f"{_NO_BACKEND}. " + "; ".join(tried))
+
+
+async def _try(backend: Backend, settings: Settings) -> None:
+    """Start a sandbox and throw it away."""
+    try:
+        sandbox = await start_sandbox(backend, default_spec(Language.PYTHON), grace_s=settings.grace_s)
+    except HostError:
+        await backend.close()
+        raise
+    await sandbox.destroy()
+
+
+@asynccontextmanager
+async def open_service(settings: Settings, *, prewarm: bool = True) -> AsyncIterator[Service]:
+    """Open a service: leftovers of dead hosts swept, a sandbox per language waiting; close it with nothing left.
+
+    Raises:
+      SandboxUnavailable: no backend works.
+    """
+    backend = await choose_backend(settings)
+    pool = Pool(backend, _pool_limits(settings))
+    metrics = Metrics()
+    metrics.watch("sandboxes", "Sandboxes alive.", lambda: pool.capacity.sandboxes)
+    metrics.watch("sandbox_memory_mb", "Sum of their memory limits.", lambda: pool.capacity.taken_mb)
+    metrics.watch("queue", "Calls waiting for a sandbox.", lambda: pool.waiting)
+    reaper = asyncio.create_task(pool.run_reaper())
+    try:
+        swept = await backend.sweep()
+        if swept:
+            _log.info("removed %d leftovers of hosts that died", swept)
+        if prewarm:
+            await asyncio.gather(
+                *(pool.prewarm(default_spec(language)) for language in (Language.PYTHON, Language.JAVASCRIPT))
+            )
+        yield Service(settings, pool, metrics)
+    finally:
+        reaper.cancel()
+        with suppress(asyncio.CancelledError):
+            await reaper
+        await pool.close()
+        await backend.close()
+
+
+async def backend_findings(settings: Settings) -> dict[str, list[Finding]]:
+    """Return what `doctor` says of each backend; never raises."""
+    found: dict[str, list[Finding]] = {}
+    for choice in (SandboxChoice.BUBBLEWRAP, SandboxChoice.DOCKER):
+        try:
+            backend = await make_backend(choice, settings)
+        except HostError as error:
+            found[choice] = [Finding(name="tools", ok=False, detail=error.detail)]
+            continue
+        try:
+            found[choice] = await backend.findings()
+        finally:
+            await backend.close()
+    return found
+
+
+async def build_images(settings: Settings, *, base: str | None, progress: Callable[[str], None]) -> str:
+    """Build the Docker runtime image and return its tag.
+
+    Raises:
+      SandboxUnavailable: the engine does not answer, or the base can be neither pulled nor bootstrapped.
+    """
+    return await build_image(
+        docker_host=settings.engine_address,
+        image=settings.docker_image,
+        base=base,
+        node=toolchain.node_path(),
+        esbuild=await toolchain.ensure_esbuild(settings.data_dir),
+        restricted=toolchain.restricted_python_dir(settings.data_dir),
+        progress=progress,
+    )
+
+
+def _pool_limits(settings: Settings) -> PoolLimits:
+    return PoolLimits(
+        max_sandboxes=settings.max_sandboxes,
+        max_per_evaluator=settings.max_sandboxes_per_evaluator,
+        memory_mb=settings.sandbox_memory_mb,
+        idle_sandboxes=settings.idle_sandboxes,
+        idle_ttl_s=settings.idle_ttl_s,
+        max_rows=settings.sandbox_max_rows,
+        max_age_s=settings.sandbox_max_age_s,
+        queue_limit=settings.queue_limit,
+        grace_s=settings.grace_s,
+    )
