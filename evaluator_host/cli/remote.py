@@ -1,0 +1,81 @@
+"""A running host as a target: rows go to it in batches, a few at a time."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from evaluator_host.client import AsyncClient, Batch
+from evaluator_host.model import EvaluationResult, Evaluator, Isolation, Row
+from evaluator_host.protocol import encode_json
+from evaluator_host.service import CheckReport
+
+_BATCH_ROWS: Final = 200
+_BATCH_BYTES: Final = 4 << 20  # well below what a host takes by default
+_BATCHES: Final = 2  # in flight when the caller does not say
+
+
+class RemoteTarget:
+    """A running host, given rows in batches."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    async def evaluate(self, evaluator: Evaluator, row: Row) -> EvaluationResult:
+        """Evaluate one row."""
+        batch = await self._client.evaluate_batch(evaluator, [row])
+        return batch.results[0]
+
+    async def evaluate_rows(
+        self, evaluator: Evaluator, rows: Iterable[Row], *, isolation: Isolation, parallelism: int | None
+    ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
+        """Evaluate rows; yields `(index, result)` as batches come back."""
+        batches = _batches(rows)
+        sent: dict[asyncio.Task[Batch], int] = {}
+        try:
+            while True:
+                while len(sent) < (parallelism or _BATCHES) and (batch := next(batches, None)):
+                    start, part = batch
+                    task = asyncio.create_task(self._client.evaluate_batch(evaluator, part, isolation=isolation))
+                    sent[task] = start
+                if not sent:
+                    return
+                done, _ = await asyncio.wait(sent, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    start = sent.pop(task)
+                    for offset, result in enumerate(task.result().results):
+                        yield start + offset, result
+        finally:
+            for task in sent:
+                task.cancel()
+            await asyncio.gather(*sent, return_exceptions=True)
+
+    async def check(self, evaluator: Evaluator) -> CheckReport:
+        """Load an evaluator without running a row."""
+        return await self._client.check(evaluator)
+
+
+@asynccontextmanager
+async def open_remote(url: str) -> AsyncIterator[RemoteTarget]:
+    """Open the host at a URL.
+
+    Raises:
+      HostUnreachable: none answers there.
+    """
+    async with AsyncClient(url) as client:
+        await client.info()
+        yield RemoteTarget(client)
+
+
+def _batches(rows: Iterable[Row]) -> Iterator[tuple[int, list[Row]]]:
+    """Yield `(index of the first row, rows)`, each small enough for one request."""
+    start, part, size = 0, list[Row](), 0
+    for row in rows:
+        row_bytes = len(encode_json(row))
+        if part and (len(part) == _BATCH_ROWS or size + row_bytes > _BATCH_BYTES):
+            yield start, part
+            start, part, size = start + len(part), [], 0
+        part.append(row)
+        size += row_bytes
+    if part:
+        yield start, part

@@ -1,0 +1,216 @@
+"""`run`: one evaluator over a data file or over one row; a summary, a file of results, an exit code."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, aclosing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, Final
+
+import typer
+
+from evaluator_host.cli import options
+from evaluator_host.cli.columns import Mapping
+from evaluator_host.cli.console import err, out, plain, print_json
+from evaluator_host.cli.edge import load_settings, run_async
+from evaluator_host.cli.progress import Progress
+from evaluator_host.cli.result import exit_code, parse_row, result_table
+from evaluator_host.cli.rows import FileRow, RowFile
+from evaluator_host.cli.summary import Summary
+from evaluator_host.cli.target import Target, open_target
+from evaluator_host.config import Settings
+from evaluator_host.errors import InvalidRequest
+from evaluator_host.model import Contract, EvaluationResult, Evaluator, Isolation, Policy, Row
+from evaluator_host.protocol import encode_json
+
+_BAD_LINES_SHOWN: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one `run` over a data file was asked to do."""
+
+    evaluator: Evaluator
+    data: Path
+    mapping: Mapping
+    limit: int | None
+    isolation: Isolation
+    parallelism: int | None
+    out: Path | None
+    include_rows: bool
+    fail_under: float | None
+    strict: bool
+    as_json: bool
+    url: str | None
+
+
+def run(
+    file: options.FileArgument,
+    *,
+    data: Annotated[Path | None, typer.Option(help="Rows: .jsonl .ndjson .csv .tsv .json")] = None,
+    inputs: Annotated[str | None, typer.Option(help="Without --data: inputs of the one row, a JSON object.")] = None,
+    outputs: Annotated[str | None, typer.Option(help="Without --data: its outputs, JSON or plain text.")] = None,
+    trace: Annotated[str | None, typer.Option(help="Without --data: its trace, a JSON object.")] = None,
+    variables: Annotated[str | None, typer.Option(help="Without --data: arguments of main(), a JSON object.")] = None,
+    language: options.LanguageOption = None,
+    contract: options.ContractOption = Contract.AUTO,
+    entry: options.EntryOption = None,
+    correct_answer_key: Annotated[str | None, typer.Option(help="evaluate-v1: the input that is the answer.")] = None,
+    threshold: Annotated[float | None, typer.Option(help="passed = score >= threshold")] = None,
+    package: options.PackageOption = None,
+    policy: options.PolicyOption = Policy.NONE,
+    timeout_s: options.TimeoutOption = None,
+    memory_mb: options.MemoryOption = None,
+    processes: options.ProcessesOption = None,
+    disk_mb: options.DiskOption = None,
+    log_kb: options.LogOption = None,
+    result_kb: options.ResultOption = None,
+    isolation: Annotated[Isolation, typer.Option(help="batch: rows may share a process, for speed.")] = Isolation.ROW,
+    parallelism: Annotated[int | None, typer.Option(min=1, help="Sandboxes at once.", show_default="cores")] = None,
+    map_: Annotated[list[str] | None, typer.Option("--map", help="FIELD=COLUMN, as in outputs=answer.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Rows to read, at most.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write each result there, as a line of JSON.")] = None,
+    include_rows: Annotated[bool, typer.Option("--include-rows", help="With --out: the rows too.")] = False,
+    fail_under: Annotated[float | None, typer.Option(help="Exit 1 when the mean score is lower.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 2 when a line of the data is bad.")] = False,
+    url: options.UrlOption = None,
+    sandbox: options.SandboxOption = None,
+    data_dir: options.DataDirOption = None,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Score rows with an evaluator. Exit code: 0 scored, 1 ran but did not score, 2 your mistake, 3 ours."""
+    evaluator = options.read_evaluator(
+        file,
+        language,
+        contract=contract,
+        threshold=threshold,
+        packages=package,
+        policy=policy,
+        settings={"entry": entry, "correct_answer_key": correct_answer_key},
+        limits={
+            "timeout_s": timeout_s,
+            "memory_mb": memory_mb,
+            "processes": processes,
+            "disk_mb": disk_mb,
+            "log_kb": log_kb,
+            "result_kb": result_kb,
+        },
+    )
+    settings = load_settings(
+        sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0, max_sandboxes_per_evaluator=parallelism
+    )
+    single = {"inputs": inputs, "outputs": outputs, "trace": trace, "variables": variables}
+    if data is None:
+        row = parse_row(single)
+        raise typer.Exit(run_async(lambda: _run_one(evaluator, row, settings, url=url, as_json=as_json)))
+    if given := [f"--{name}" for name, value in single.items() if value is not None]:
+        raise InvalidRequest(f"{', '.join(given)} describe a row; with --data the rows come from the file")
+    plan = Plan(
+        evaluator=evaluator,
+        data=data,
+        mapping=Mapping.parse(map_ or []),
+        limit=limit,
+        isolation=isolation,
+        parallelism=parallelism,
+        out=out,
+        include_rows=include_rows,
+        fail_under=fail_under,
+        strict=strict,
+        as_json=as_json,
+        url=url,
+    )
+    raise typer.Exit(run_async(lambda: Run(plan, settings).run()))
+
+
+class Run:
+    """One pass of an evaluator over a data file."""
+
+    def __init__(self, plan: Plan, settings: Settings) -> None:
+        self._plan = plan
+        self._settings = settings
+        self._summary = Summary()
+        self._waiting: dict[int, FileRow] = {}  # drawn by the target and not answered: a few per sandbox
+        self._rows = RowFile(
+            plan.data,
+            plan.mapping,
+            max_row_bytes=settings.body_mb << 20,
+            limit=plan.limit,
+            report=self._report_bad_line,
+        )
+
+    async def run(self) -> int:
+        """Evaluate every row, print the summary, and return the exit code."""
+        started = time.perf_counter()
+        with ExitStack() as stack:
+            results = stack.enter_context(_open(self._plan.out)) if self._plan.out else None
+            async with open_target(self._settings, self._plan.url) as target:
+                started = time.perf_counter()
+                await self._evaluate(target, results)
+                seconds = time.perf_counter() - started
+        if not self._summary.rows:
+            raise InvalidRequest(f"there is no row to score in {self._plan.data} ({self._rows.bad} bad lines)")
+        self._print(seconds)
+        return self._exit_code()
+
+    async def _evaluate(self, target: Target, results: BinaryIO | None) -> None:
+        plan = self._plan
+        stream = target.evaluate_rows(
+            plan.evaluator, self._draw(), isolation=plan.isolation, parallelism=plan.parallelism
+        )
+        with Progress(self._rows.size, shown=not plan.as_json) as progress:
+            async with aclosing(stream) as answers:
+                async for index, result in answers:
+                    source = self._waiting.pop(index)
+                    self._summary.add(result, line=source.line)
+                    if results is not None:
+                        results.write(self._line(index, source, result))
+                    progress.advance(self._rows.position, self._summary)
+
+    def _draw(self) -> Iterator[Row]:
+        for index, source in enumerate(self._rows):
+            self._waiting[index] = source
+            yield source.row
+
+    def _line(self, index: int, source: FileRow, result: EvaluationResult) -> bytes:
+        entry: dict[str, Any] = {"index": index, "line": source.line}
+        if self._plan.include_rows:
+            entry["row"] = source.record
+        return encode_json({**entry, "result": result}) + b"\n"
+
+    def _report_bad_line(self, line: int, message: str) -> None:
+        if self._rows.bad <= _BAD_LINES_SHOWN:
+            err.print(plain(f"{self._plan.data}:{line}: {message}; left out"))
+        elif self._rows.bad == _BAD_LINES_SHOWN + 1:
+            err.print("more bad lines follow; the summary has their number")
+
+    def _print(self, seconds: float) -> None:
+        if self._plan.as_json:
+            print_json(self._summary.to_json(bad_lines=self._rows.bad, seconds=seconds))
+        else:
+            out.print(self._summary.to_table(bad_lines=self._rows.bad, seconds=seconds))
+
+    def _exit_code(self) -> int:
+        plan, summary = self._plan, self._summary
+        if plan.strict and self._rows.bad:
+            return 2
+        if summary.lost:
+            return 3
+        under = plan.fail_under is not None and (summary.mean is None or summary.mean < plan.fail_under)
+        return 1 if under or summary.errors else 0
+
+
+async def _run_one(evaluator: Evaluator, row: Row, settings: Settings, *, url: str | None, as_json: bool) -> int:
+    async with open_target(settings, url) as target:
+        result = await target.evaluate(evaluator, row)
+    if as_json:
+        print_json(result)
+    else:
+        out.print(result_table(result))
+    return exit_code(result)
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        return path.open("wb")
+    except OSError as error:
+        raise InvalidRequest(f"cannot write {path}: {error.strerror}") from error

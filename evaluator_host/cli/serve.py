@@ -1,0 +1,74 @@
+"""`serve`: the host over HTTP, on a loopback address."""
+
+import errno
+import ipaddress
+import logging
+import socket
+from typing import Annotated, Final
+
+import typer
+
+from evaluator_host.cli import options
+from evaluator_host.cli.edge import load_settings, run_async
+from evaluator_host.errors import Misconfigured
+
+_BACKLOG: Final = 2048
+
+
+def serve(
+    *,
+    host: Annotated[str | None, typer.Option(help="Loopback address to listen on.", show_default="127.0.0.1")] = None,
+    port: Annotated[int | None, typer.Option(help="0 takes a free one.", show_default="8710")] = None,
+    data_dir: options.DataDirOption = None,
+    sandbox: options.SandboxOption = None,
+) -> None:
+    """Serve the API until SIGINT or SIGTERM. Options win over EVALUATOR_HOST_* variables."""
+    settings = load_settings(host=host, port=port, data_dir=data_dir, sandbox=sandbox)
+    _require_loopback(settings.host)
+    from evaluator_host.cli.http_host import serve_http  # noqa: PLC0415 - FastAPI and uvicorn, which `run` never needs
+
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("evaluator_host").setLevel(logging.INFO)
+    with listen(settings.host, settings.port) as listener:
+        run_async(lambda: serve_http(settings, listener))
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket.
+
+    Raises:
+      Misconfigured: the port is taken, or the address is not this machine's.
+    """
+    address = "127.0.0.1" if host == "localhost" else host
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address, port))
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise Misconfigured(
+                f"port {port} of {address} is taken, perhaps by a host that runs already; "
+                "stop that one or choose another port: --port 8711 (PORT=8711 with make run)"
+            ) from error
+        raise Misconfigured(f"cannot listen on {address} port {port}: {error.strerror}") from error
+    return listener
+
+
+def _require_loopback(host: str) -> None:
+    """Refuse an address that other machines reach.
+
+    Raises:
+      Misconfigured: it is none of this machine's loopback addresses.
+    """
+    try:
+        loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        loopback = False
+    if not loopback:
+        raise Misconfigured(
+            f"refusing to listen on {host}: this version has no keys, so that anyone who reaches it could run code. "
+            "Listen on 127.0.0.1 and let what authenticates your users (a reverse proxy, ssh -L) forward to it"
+        )

@@ -1,0 +1,150 @@
+"""A run in numbers, gathered row by row in memory that does not grow with the rows, and shown as a table."""
+
+import math
+from collections import Counter
+from typing import Any, Final
+
+from rich.text import Text
+
+from evaluator_host.cli.console import facts
+from evaluator_host.model import ErrorCode, EvaluationResult, Status
+
+_STEP: Final = 1.02  # each bucket of a `Percentiles` is 2 % wide
+
+
+class Percentiles:
+    """Quantiles of positive numbers to within 1 %: counts in buckets whose width grows with the value."""
+
+    def __init__(self) -> None:
+        self._buckets: Counter[int] = Counter()
+
+    def add(self, value: float) -> None:
+        """Count one number."""
+        self._buckets[math.floor(math.log(max(value, 1e-6), _STEP))] += 1
+
+    def at(self, share: float) -> float | None:
+        """Return the number below which that share lies; None when there is none."""
+        rank = share * sum(self._buckets.values())
+        seen = 0
+        for bucket in sorted(self._buckets):
+            seen += self._buckets[bucket]
+            if seen >= rank:
+                return round(float(_STEP ** (bucket + 0.5)), 3)
+        return None
+
+
+class Summary:
+    """What became of the rows of one run.
+
+    Attributes:
+      rows: Answered so far.
+      first_failure: `(line, result)` of the first row of the file that failed, or None.
+    """
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.first_failure: tuple[int, EvaluationResult] | None = None
+        self.errors: Counter[str] = Counter()
+        self.statuses: Counter[Status] = Counter()
+        self._warnings: Counter[str] = Counter()
+        self._verdicts: Counter[bool] = Counter()
+        self._scores = 0
+        self._sum = 0.0
+        self._min = math.inf
+        self._max = -math.inf
+        self._run_ms = Percentiles()
+
+    def add(self, result: EvaluationResult, *, line: int) -> None:
+        """Count one result of the row at that line."""
+        self.rows += 1
+        self.statuses[result.status] += 1
+        self._run_ms.add(result.timing_ms.run)
+        self._warnings.update({note.code for note in result.warnings})
+        if result.passed is not None:
+            self._verdicts[result.passed] += 1
+        if result.score is not None:
+            self._scores += 1
+            self._sum += result.score
+            self._min, self._max = min(self._min, result.score), max(self._max, result.score)
+        if result.error is not None:
+            self.errors[result.error.code.value] += 1
+            if self.first_failure is None or line < self.first_failure[0]:
+                self.first_failure = (line, result)
+
+    @property
+    def mean(self) -> float | None:
+        """Mean score; None when no row has one."""
+        return self._sum / self._scores if self._scores else None
+
+    @property
+    def pass_rate(self) -> float | None:
+        """Share of passed rows among those that passed or did not."""
+        total = self._verdicts.total()
+        return self._verdicts[True] / total if total else None
+
+    @property
+    def lost(self) -> int:
+        """Rows that failed by the host's fault."""
+        return self.errors[ErrorCode.SANDBOX_LOST.value]
+
+    def to_json(self, *, bad_lines: int, seconds: float) -> dict[str, Any]:
+        """Return the summary as `run --json` prints it."""
+        return {
+            "rows": self.rows,
+            "scored": self.statuses[Status.SCORED],
+            "failed": self.statuses[Status.FAILED],
+            "skipped": self.statuses[Status.SKIPPED],
+            "bad_lines": bad_lines,
+            "mean": self.mean,
+            "min": self._min if self._scores else None,
+            "max": self._max if self._scores else None,
+            "pass_rate": self.pass_rate,
+            "errors": dict(self.errors.most_common()),
+            "warnings": dict(self._warnings.most_common()),
+            "rows_per_s": round(self.rows / seconds, 1) if seconds > 0 else None,
+            "run_ms": {"p50": self._run_ms.at(0.5), "p99": self._run_ms.at(0.99)},
+            "first_failure": self._first_failure(),
+        }
+
+    def to_table(self, *, bad_lines: int, seconds: float) -> Text:
+        """Return the summary as a table for people."""
+        found = self.to_json(bad_lines=bad_lines, seconds=seconds)
+        run_ms, failure = found["run_ms"], found["first_failure"]
+        return facts(
+            (
+                ("rows", self.rows),
+                ("scored", found["scored"]),
+                ("failed", f"{found['failed']}  {_counts(self.errors)}" if self.errors else "0"),
+                ("skipped", found["skipped"] or None),
+                ("bad lines", bad_lines or None),
+                ("score", None if self.mean is None else _scores(found)),
+                ("passed", None if self.pass_rate is None else f"{self.pass_rate:.1%}"),
+                ("warnings", _counts(self._warnings)),
+                (
+                    "speed",
+                    f"{found['rows_per_s']} rows/s; a row ran {run_ms['p50']} ms (p50), {run_ms['p99']} ms (p99)",
+                ),
+                ("first failure", None if failure is None else _failure(failure)),
+            ),
+        )
+
+    def _first_failure(self) -> dict[str, Any] | None:
+        if self.first_failure is None:
+            return None
+        line, result = self.first_failure
+        return {"line": line, "error": result.error, "logs": result.logs}
+
+
+def _scores(found: dict[str, Any]) -> str:
+    return f"mean {found['mean']:.4g}, min {found['min']:.4g}, max {found['max']:.4g}"
+
+
+def _counts(counter: Counter[str]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counter.most_common())
+
+
+def _failure(failure: dict[str, Any]) -> str:
+    error = failure["error"]
+    place = f" (line {error.line} of the evaluator)" if error.line else ""
+    hint = f"\n{error.hint}" if error.hint else ""
+    return f"row at line {failure['line']}: {error.code.value}: {error.message}{place}{hint}"

@@ -1,0 +1,169 @@
+"""Client of a running host, typed, in two flavours over the same requests.
+
+A call is described once, as data (`calls.Call`); `Client` and `AsyncClient` differ only in how they send it. What the
+host refuses comes back as the exception it raised there, see `errors`.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+import httpx
+
+from evaluator_host import calls
+from evaluator_host.calls import Call
+from evaluator_host.errors import Busy, HostUnreachable
+from evaluator_host.model import EvaluationResult, Evaluator, Isolation, Json, Row
+from evaluator_host.service.reports import Batch, BatchSummary, CheckReport, HostInfo
+
+__all__ = ["DEFAULT_URL", "AsyncClient", "Batch", "BatchSummary", "Client", "HostUnreachable"]
+
+T = TypeVar("T")
+
+DEFAULT_URL: Final = "http://127.0.0.1:8710"
+
+
+class Client:
+    """Calls a host and waits.
+
+    Example:
+      with Client() as client:
+          result = client.evaluate(Evaluator(code), inputs={"correct_answer": "Paris"}, outputs="Paris")
+
+    Every method may raise:
+
+    Raises:
+      HostUnreachable: nothing answers there.
+      InvalidRequest: the host cannot take the request.
+      Busy: the host's queue stayed full for every retry.
+      SandboxUnavailable: the host can start no sandbox.
+
+    Args:
+      url: Of the host.
+      timeout_s: For one answer; None waits for ever.
+      retries: How often a `Busy` is tried again, after the pause the host asks for.
+    """
+
+    def __init__(self, url: str = DEFAULT_URL, *, timeout_s: float | None = 600.0, retries: int = 3) -> None:
+        self._http = httpx.Client(**calls.http_options(url, timeout_s))
+        self._retries = retries
+
+    def evaluate(
+        self,
+        evaluator: Evaluator,
+        *,
+        inputs: dict[str, Json] | None = None,
+        outputs: Json = None,
+        trace: dict[str, Json] | None = None,
+        variables: dict[str, Json] | None = None,
+    ) -> EvaluationResult:
+        """Evaluate one row. A failure of the evaluator's code is a result, not an exception."""
+        return self._send(calls.evaluate(evaluator, Row(inputs or {}, outputs, trace, variables)))
+
+    def evaluate_batch(
+        self, evaluator: Evaluator, rows: Iterable[Row], *, isolation: Isolation = Isolation.ROW
+    ) -> Batch:
+        """Evaluate rows; results keep their order."""
+        return self._send(calls.evaluate_batch(evaluator, rows, isolation))
+
+    def check(self, evaluator: Evaluator) -> CheckReport:
+        """Load an evaluator in a sandbox without running a row."""
+        return self._send(calls.check(evaluator))
+
+    def info(self) -> HostInfo:
+        """Ask what the host is and has."""
+        return self._send(calls.INFO)
+
+    def ready(self) -> None:
+        """Return when the host can start a sandbox."""
+        self._send(calls.READY)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _send(self, call: Call[T]) -> T:
+        for attempt in range(self._retries + 1):
+            try:
+                response = self._http.request(call.method, call.path, content=call.body)
+                return calls.answer(call, response)
+            except httpx.HTTPError as error:
+                raise calls.unreachable(error, self._http.base_url) from error
+            except Busy as busy:
+                if attempt == self._retries:
+                    raise
+                time.sleep(calls.pause_s(busy))
+        raise AssertionError("unreachable")  # pragma: no cover
+
+
+class AsyncClient:
+    """Calls a host without blocking; the methods, arguments and exceptions of `Client`, awaited."""
+
+    def __init__(self, url: str = DEFAULT_URL, *, timeout_s: float | None = 600.0, retries: int = 3) -> None:
+        self._http = httpx.AsyncClient(**calls.http_options(url, timeout_s))
+        self._retries = retries
+
+    async def evaluate(
+        self,
+        evaluator: Evaluator,
+        *,
+        inputs: dict[str, Json] | None = None,
+        outputs: Json = None,
+        trace: dict[str, Json] | None = None,
+        variables: dict[str, Json] | None = None,
+    ) -> EvaluationResult:
+        """Evaluate one row. A failure of the evaluator's code is a result, not an exception."""
+        return await self._send(calls.evaluate(evaluator, Row(inputs or {}, outputs, trace, variables)))
+
+    async def evaluate_batch(
+        self, evaluator: Evaluator, rows: Iterable[Row], *, isolation: Isolation = Isolation.ROW
+    ) -> Batch:
+        """Evaluate rows; results keep their order."""
+        return await self._send(calls.evaluate_batch(evaluator, rows, isolation))
+
+    async def check(self, evaluator: Evaluator) -> CheckReport:
+        """Load an evaluator in a sandbox without running a row."""
+        return await self._send(calls.check(evaluator))
+
+    async def info(self) -> HostInfo:
+        """Ask what the host is and has."""
+        return await self._send(calls.INFO)
+
+    async def ready(self) -> None:
+        """Return when the host can start a sandbox."""
+        await self._send(calls.READY)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _send(self, call: Call[T]) -> T:
+        for attempt in range(self._retries + 1):
+            try:
+                response = await self._http.request(call.method, call.path, content=call.body)
+                return calls.answer(call, response)
+            except httpx.HTTPError as error:
+                raise calls.unreachable(error, self._http.base_url) from error
+            except Busy as busy:
+                if attempt == self._retries:
+                    raise
+                await asyncio.sleep(calls.pause_s(busy))
+        raise AssertionError("unreachable")  # pragma: no cover

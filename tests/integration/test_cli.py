@@ -1,0 +1,302 @@
+"""The command line as a user meets it: real processes, exit codes, what is printed where."""
+
+import json
+import os
+import pty
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluator_host.cli.main import main
+from tests.conftest import DATA_DIR
+from tests.server import Server, free_port
+
+EXACT = 'def evaluate(inputs, outputs, trace):\n    return 1.0 if outputs == inputs["correct_answer"] else 0.0\n'
+COMMAND = [sys.executable, "-m", "evaluator_host.cli.main"]
+ENVIRONMENT = {**os.environ, "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), "EVALUATOR_HOST_SANDBOX": "bubblewrap"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(log=tmp_path_factory.mktemp("server") / "log") as running:
+        yield running
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "exact.py").write_text(EXACT)
+    rows = [{"question": n, "correct_answer": n % 4, "output": 0} for n in range(40)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path
+
+
+def cli(folder: Path, *arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    ran = subprocess.run(
+        [*COMMAND, *arguments],
+        cwd=folder, env={**ENVIRONMENT, **(environment or {})}, capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+    assert "Traceback" not in ran.stderr, ran.stderr
+    return ran
+
+
+def inside(
+    folder: Path, arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, str, str]:
+    """Run a command line that starts nothing in this process: exit code, standard output, standard error."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "argv", ["evaluator-host", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    printed = capsys.readouterr()
+    return int(ended.value.code or 0), printed.out, printed.err
+
+
+def read_lines(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_run_scores_a_file_and_writes_every_result(folder: Path) -> None:
+    ran = cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--out", "out.jsonl", "--include-rows")
+    assert ran.returncode == 0, ran.stderr
+    assert re.search(r"rows +40\n", ran.stdout)
+    assert re.search(r"score +mean 0.25, min 0, max 1\n", ran.stdout)
+    entries = sorted(read_lines(folder / "out.jsonl"), key=lambda entry: entry["index"])
+    assert [entry["index"] for entry in entries] == list(range(40))
+    assert [entry["line"] for entry in entries] == list(range(1, 41))
+    assert [entry["result"]["score"] for entry in entries] == [float(n % 4 == 0) for n in range(40)]
+    assert entries[5]["row"] == {"question": 5, "correct_answer": 1, "output": 0}
+
+
+def test_run_prints_its_summary_as_json(folder: Path) -> None:
+    ran = cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--threshold", "0.5", "--json")
+    assert ran.returncode == 0
+    summary = json.loads(ran.stdout)
+    assert (summary["rows"], summary["scored"], summary["failed"]) == (40, 40, 0)
+    assert (summary["mean"], summary["min"], summary["max"], summary["pass_rate"]) == (0.25, 0.0, 1.0, 0.25)
+    assert 0 < summary["run_ms"]["p50"] <= summary["run_ms"]["p99"]
+    assert ran.stderr == ""
+
+
+@pytest.mark.parametrize(("under", "code"), [("0.25", 0), ("0.26", 1)])
+def test_run_exits_by_its_threshold(folder: Path, under: str, code: int) -> None:
+    assert cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--fail-under", under).returncode == code
+
+
+def test_a_row_that_fails_is_counted_shown_and_exits_1(folder: Path) -> None:
+    with (folder / "rows.jsonl").open("a") as file:
+        file.write('{"question": "no answer"}\n')
+    ran = cli(folder, "run", "exact.py", "--data", "rows.jsonl")
+    assert ran.returncode == 1
+    assert re.search(r"failed +1  user_exception 1\n", ran.stdout)
+    assert "row at line 41: user_exception" in ran.stdout
+    assert "(line 2 of the evaluator)" in ran.stdout
+
+
+def test_bad_lines_are_named_and_left_out_unless_strict(folder: Path) -> None:
+    with (folder / "rows.jsonl").open("a") as file:
+        file.write("nonsense\n")
+    ran = cli(folder, "run", "exact.py", "--data", "rows.jsonl")
+    assert ran.returncode == 0
+    assert "rows.jsonl:41: not JSON" in ran.stderr
+    assert re.search(r"bad lines +1\n", ran.stdout)
+    assert cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--strict").returncode == 2
+
+
+def test_a_file_without_a_row_is_the_callers_mistake(folder: Path) -> None:
+    (folder / "empty.jsonl").write_text("nonsense\n")
+    ran = cli(folder, "run", "exact.py", "--data", "empty.jsonl")
+    assert ran.returncode == 2
+    assert "no row to score" in ran.stderr
+
+
+@pytest.mark.parametrize("isolation", ["row", "batch"])
+def test_csv_mapping_limit_and_typescript(folder: Path, isolation: str) -> None:
+    (folder / "length.ts").write_text(
+        "export const evaluate = (inputs: {limit: string}, outputs: string, trace: unknown): number =>"
+        " outputs.length <= Number(inputs.limit) ? 1 : 0;\n"
+    )
+    (folder / "rows.csv").write_text("limit,answer\n5,Paris\n5,Reykjavik\n5,Rome\n")
+    ran = cli(
+        folder, "run", "length.ts", "--data", "rows.csv", "--map", "outputs=answer", "--limit", "2", "--json",
+        "--isolation", isolation, "--parallelism", "1",
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert (json.loads(ran.stdout)["rows"], json.loads(ran.stdout)["mean"]) == (2, 0.5)
+
+
+def test_one_row_needs_no_file(folder: Path) -> None:
+    ran = cli(folder, "run", "exact.py", "--inputs", '{"correct_answer": "Paris"}', "--outputs", "Paris", "--json")
+    assert ran.returncode == 0
+    assert json.loads(ran.stdout)["score"] == 1.0
+    ran = cli(folder, "run", "exact.py", "--inputs", "{}")
+    assert ran.returncode == 1
+    assert "user_exception" in ran.stdout
+    assert "KeyError" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["run", "missing.py"], "missing.py"),
+        (["run", "rows.jsonl"], "--language"),
+        (["run", "exact.py", "--package", "numpy==2.1.0"], "--package"),
+        (["run", "exact.py", "--memory-mb", "1"], "--memory-mb"),
+        (["run", "exact.py", "--memory-mb", "9999999"], "memory_mb"),
+        (["run", "exact.py", "--inputs", "[1]"], "--inputs"),
+        (["run", "exact.py", "--data", "rows.jsonl", "--outputs", "x"], "--outputs"),
+        (["run", "exact.py", "--data", "nowhere.jsonl"], "nowhere.jsonl"),
+        (["run", "exact.py", "--data", "rows.jsonl", "--map", "x=y"], "--map"),
+        (["run", "exact.py", "--data", "rows.jsonl", "--out", "nowhere/out.jsonl"], "nowhere/out.jsonl"),
+        (["run", "exact.py", "--no-such-option"], "--no-such-option"),
+        (["serve", "--host", "0.0.0.0"], "127.0.0.1"),
+        (["serve", "--host", "example.org"], "127.0.0.1"),
+        (["serve", "--port", "70000"], "--port"),
+    ],
+)
+def test_a_callers_mistake_exits_2_and_is_named(
+    folder: Path, arguments: list[str], says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = inside(folder, arguments, monkeypatch, capsys)
+    assert code == 2
+    assert says in err
+    assert out == ""
+
+
+def test_a_setting_that_cannot_be_taken_is_named(folder: Path) -> None:
+    for name, value in (("QUEUE_LIMIT", "many"), ("ALLOWED_HOSTS", "no json")):
+        ran = cli(folder, "doctor", environment={f"EVALUATOR_HOST_{name}": value})
+        assert ran.returncode == 2
+        assert name.lower() in ran.stderr.lower()
+
+
+def test_run_and_check_use_a_host_that_runs(folder: Path, server: Server) -> None:
+    ran = cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--url", server.url, "--json", "--out", "out.jsonl")
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["mean"] == 0.25
+    scores = {entry["index"]: entry["result"]["score"] for entry in read_lines(folder / "out.jsonl")}
+    assert scores == {n: float(n % 4 == 0) for n in range(40)}
+    assert cli(folder, "check", "exact.py", "--url", server.url).returncode == 0
+    ran = cli(folder, "check", "exact.py", "--url", f"http://127.0.0.1:{free_port()}")
+    assert ran.returncode == 3
+    assert "nothing answers" in ran.stderr
+
+
+def test_check_says_what_it_found(folder: Path) -> None:
+    ran = cli(folder, "check", "exact.py")
+    assert ran.returncode == 0
+    assert re.search(r"contract +evaluate \(inferred\)\n", ran.stdout)
+    (folder / "bad.py").write_text("import cv2\n" + EXACT)
+    ran = cli(folder, "check", "bad.py")
+    assert ran.returncode == 1
+    assert "cv2 (line 1)" in ran.stdout
+    report = json.loads(cli(folder, "check", "bad.py", "--json").stdout)
+    assert report["ok"] is False
+    assert report["missing_imports"][0]["module"] == "cv2"
+
+
+def test_what_a_guest_prints_cannot_command_the_terminal(folder: Path) -> None:
+    (folder / "loud.py").write_text(
+        "def evaluate(inputs, outputs, trace):\n    print('\\x1b[2J[bold]x[/bold]')\n    return 1\n"
+    )
+    ran = cli(folder, "run", "loud.py")
+    assert "\x1b" not in ran.stdout
+    assert "[bold]x[/bold]" in ran.stdout
+
+
+def test_doctor_finds_the_backend_that_works(folder: Path) -> None:
+    ran = cli(folder, "doctor")
+    assert ran.returncode == 0, ran.stdout
+    report = json.loads(cli(folder, "doctor", "--json").stdout)
+    assert report["ok"] is True
+    assert {finding["name"]: finding["ok"] for finding in report["findings"]["bubblewrap"]}["starts a sandbox"]
+    names = {finding["name"] for finding in report["findings"]["host"]}
+    assert names >= {"python", "node", "esbuild", "data directory"}
+
+
+def test_a_taken_port_is_said_clearly(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ran = cli(folder, "serve", "--port", str(port))
+    assert ran.returncode == 2
+    assert f"port {port} of 127.0.0.1 is taken" in ran.stderr
+
+
+def test_serve_prints_a_call_that_works_when_pasted(server: Server) -> None:
+    line = next(line for line in server.log.splitlines() if line.startswith("curl "))
+    answer = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60).stdout
+    assert json.loads(answer)["score"] == 1.0
+    assert f"listens on {server.url} (sandbox: bubblewrap" in server.log
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_interrupted_ends_its_sandboxes(folder: Path, number: signal.Signals) -> None:
+    (folder / "slow.py").write_text("import time\ndef evaluate(i, o, t):\n    time.sleep(60)\n")
+    process = subprocess.Popen(
+        [*COMMAND, "run", "slow.py", "--timeout-s", "100"],
+        cwd=folder,
+        env=ENVIRONMENT,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until = time.monotonic() + 30
+    while not _children(process.pid) and time.monotonic() < until:
+        time.sleep(0.05)
+    sandboxes = _children(process.pid)
+    assert sandboxes
+    time.sleep(1)  # into the row
+    process.send_signal(number)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+    assert "Traceback" not in said
+    assert not [pid for pid in sandboxes if Path(f"/proc/{pid}").exists()]
+
+
+def test_the_progress_bar_shows_on_a_terminal_and_nowhere_else(folder: Path) -> None:
+    (folder / "slow.py").write_text("import time\ndef evaluate(i, o, t):\n    time.sleep(0.05)\n    return 1\n")
+    command = [*COMMAND, "run", "slow.py", "--data", "rows.jsonl"]
+    piped = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=100)
+    assert piped.stderr == ""
+    ours, theirs = pty.openpty()
+    terminal = {**ENVIRONMENT, "TERM": "xterm"}
+    with subprocess.Popen(command, cwd=folder, env=terminal, stdout=subprocess.DEVNULL, stderr=theirs) as process:
+        os.close(theirs)
+        shown = _read_all(ours)
+    assert process.returncode == 0
+    assert "rows/s" in shown
+
+
+def test_version_and_help(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert re.fullmatch(r"evaluator-host \d+\.\d+\.\d+\n", cli(folder, "version").stdout)
+    _, out, _ = inside(folder, ["version", "--json"], monkeypatch, capsys)
+    assert set(json.loads(out)) == {"version"}
+    for arguments in ([], ["run"], ["images"], ["images", "build"]):
+        code, out, _ = inside(folder, [*arguments, "--help"], monkeypatch, capsys)
+        assert code == 0
+        assert "Usage: " in out
+
+
+def _children(pid: int) -> list[int]:
+    path = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(child) for child in path.read_text().split()] if path.exists() else []
+
+
+def _read_all(descriptor: int) -> str:
+    parts = []
+    while True:
+        try:
+            part = os.read(descriptor, 65536)
+        except OSError:  # the terminal's other end is closed
+            break
+        if not part:
+            break
+        parts.append(part)
+    os.close(descriptor)
+    return b"".join(parts).decode(errors="replace")

@@ -1,0 +1,168 @@
+"""The client against a real host: results as the model's own types, the host's errors as its own exceptions."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Self
+
+import pytest
+
+import evaluator_host
+from evaluator_host import AsyncClient, Client, Evaluator, Language, Limits, Row
+from evaluator_host.client import HostUnreachable
+from evaluator_host.errors import Busy, HostError, InvalidRequest, Refused
+from evaluator_host.model import Contract, ErrorCode, EvaluationResult, Isolation, Status
+from tests.server import Server, free_port
+
+EXACT = Evaluator("def evaluate(inputs, outputs, trace):\n    return outputs == inputs['correct_answer']\n")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(log=tmp_path_factory.mktemp("server") / "log") as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[Client]:
+    with Client(server.url) as opened:
+        yield opened
+
+
+def test_a_result_is_the_models_own(client: Client) -> None:
+    result = client.evaluate(EXACT, inputs={"correct_answer": "Paris"}, outputs="Paris")
+    assert isinstance(result, EvaluationResult)
+    assert (result.status, result.score, result.passed) == (Status.SCORED, 1.0, True)
+    assert result.evaluator.contract is Contract.EVALUATE
+    assert result.evaluator.language is Language.PYTHON
+    assert result.timing_ms.total > 0
+
+
+def test_a_failed_row_is_a_result(client: Client) -> None:
+    result = client.evaluate(EXACT)
+    assert result.status is Status.FAILED
+    assert result.error is not None
+    assert (result.error.code, result.error.line) == (ErrorCode.USER_EXCEPTION, 2)
+
+
+def test_every_argument_arrives(client: Client) -> None:
+    code = "def evaluate(inputs, outputs, trace):\n    return {'score': 1, 'got': [inputs, outputs, trace]}\n"
+    trace = {"spans": {"a": {"name": "root", "attributes": {}, "children": []}}}
+    result = client.evaluate(Evaluator(code), inputs={"a": [1, None]}, outputs={"b": ""}, trace=trace)
+    assert result.value["got"] == [{"a": [1, None]}, {"b": ""}, trace]
+    main = Evaluator("function main(variables) { return {score: variables.n}; }", language=Language.JAVASCRIPT)
+    assert client.evaluate(main, variables={"n": 0.25}).score == 0.25
+
+
+def test_a_batch_keeps_its_order(client: Client) -> None:
+    rows = [Row({"correct_answer": n % 3}, 0) for n in range(50)]
+    for isolation in Isolation:
+        batch = client.evaluate_batch(EXACT, rows, isolation=isolation)
+        assert [result.score for result in batch.results] == [float(n % 3 == 0) for n in range(50)]
+        assert (batch.summary.rows, batch.summary.scored, batch.summary.errors) == (50, 50, {})
+
+
+def test_check_info_and_ready(client: Client) -> None:
+    report = client.check(EXACT)
+    assert report.ok
+    assert report.parameters == ("inputs", "outputs", "trace")
+    assert client.check(Evaluator("def evaluate(:")).problems[0].code is ErrorCode.SYNTAX_ERROR
+    assert client.info().backend == "bubblewrap"
+    assert client.info().default_limits == Limits()
+    client.ready()
+
+
+def test_a_refused_request_raises_what_the_host_raised(client: Client, server: Server) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        client.evaluate(replace(EXACT, limits=Limits(memory_mb=10**6)))
+    assert refused.value.status == 422
+    assert [problem.field for problem in refused.value.problems] == ["evaluator.limits.memory_mb"]
+    assert refused.value.problems[0].hint
+    with pytest.raises(InvalidRequest, match="JSON"):
+        client.evaluate(EXACT, inputs={"a": {1, 2}})
+    with Client(server.url) as foreign:
+        foreign._http.headers["Host"] = "evil.example"
+        with pytest.raises(Refused):
+            foreign.info()
+
+
+def test_nothing_there_is_said_clearly() -> None:
+    with (
+        pytest.raises(HostUnreachable, match="evaluator-host serve"),
+        Client(f"http://127.0.0.1:{free_port()}") as client,
+    ):
+        client.info()
+
+
+async def test_the_async_client_answers_the_same(server: Server) -> None:
+    async with AsyncClient(server.url) as client:
+        await client.ready()
+        assert (await client.info()).version == evaluator_host.__version__
+        assert (await client.check(EXACT)).ok
+        assert (await client.evaluate(EXACT, inputs={"correct_answer": 1}, outputs=1)).score == 1.0
+        batch = await client.evaluate_batch(EXACT, [Row({"correct_answer": 1}, n) for n in range(3)])
+        assert [result.score for result in batch.results] == [0.0, 1.0, 0.0]
+        with pytest.raises(InvalidRequest):
+            await client.evaluate(Evaluator(" "))
+
+
+def test_a_host_that_is_busy_is_tried_again_and_then_given_up() -> None:
+    """Against a server of our own: a real queue that is full at the right moment twice cannot be arranged."""
+    with _BusyHost(busy=2) as host, Client(host.url, retries=2) as client:
+        client.ready()
+    assert host.asked == 3
+    with _BusyHost(busy=5) as host, Client(host.url, retries=1) as client:
+        with pytest.raises(Busy) as given_up:
+            client.ready()
+        assert given_up.value.retry_after_s == 0
+    assert host.asked == 2
+
+
+def test_a_server_that_is_no_host_is_told_apart() -> None:
+    with _BusyHost(busy=0) as host, Client(host.url) as client, pytest.raises(HostError) as error:
+        client.info()
+    assert error.value.code == "host_unreachable"
+
+
+def test_importing_the_package_imports_neither_client_nor_service() -> None:
+    code = "import sys, evaluator_host; print([m for m in ('httpx', 'pydantic', 'docker') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+    for name in evaluator_host.__all__:
+        assert getattr(evaluator_host, name) is not None
+
+
+class _BusyHost:
+    """Answers 429 so often, then 200 with an empty object."""
+
+    def __init__(self, *, busy: int) -> None:
+        self.asked = 0
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                outer.asked += 1
+                body = b'{"code": "busy", "detail": "full"}' if outer.asked <= busy else b"{}"
+                self.send_response(429 if outer.asked <= busy else 200)
+                self.send_header("Retry-After", "0")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = HTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
