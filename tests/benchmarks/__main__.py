@@ -1,0 +1,178 @@
+"""`make bench`: the table of docs/performance.md, every figure beside its floor measured in the same run; writes JSON."""
+
+import argparse
+import asyncio
+import json
+import operator
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import httpx
+from rich.console import Console
+from rich.table import Table
+
+from evaluator_host.config import SandboxChoice, Settings
+from evaluator_host.model import Isolation, Language
+from evaluator_host.wiring import build_images, open_service
+from tests.benchmarks import figures, floors
+from tests.benchmarks.figures import p50
+from tests.engines import docker_command, engine_address
+
+PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.TYPESCRIPT
+_MEETS: dict[str, Callable[[float, float], bool]] = {"≤": operator.le, "≥": operator.ge}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the table: what was measured, against what, and the bar for the ratio (or the figure itself)."""
+
+    figure: str
+    value: float
+    unit: str
+    against: str
+    floor: float | None
+    sense: str
+    bar: float
+
+    @property
+    def judged(self) -> float:
+        """What the bar is for: the ratio where there is a floor, else the figure."""
+        return self.value / self.floor if self.floor else self.value
+
+    @property
+    def met(self) -> bool:
+        """Whether the bar is met."""
+        return _MEETS[self.sense](self.judged, self.bar)
+
+
+async def measure(settings: Settings, *, docker: bool) -> list[Line]:
+    """Measure everything; progress on stderr."""
+    lines: list[Line] = []
+
+    def add(
+        figure: str, value: float, unit: str, sense: str, bar: float, against: str = "", floor: float | None = None
+    ) -> None:
+        lines.append(Line(figure, value, unit, against, floor, sense, bar))
+        print(f"  {figure}: {value:.2f} {unit}", file=sys.stderr)
+
+    fork_ms = p50(floors.fork_server_ms())
+    async with open_service(settings) as service:
+        python_ms = p50(await figures.warm_call_ms(service, PYTHON))
+        again_ms = p50(floors.fork_server_ms())
+        floor_ms = (fork_ms + again_ms) / 2
+        add("warm call, Python, in the service", python_ms, "ms", "≤", 2.0, "bare fork server", floor_ms)
+        add(
+            "warm call, JavaScript, in the service",
+            p50(await figures.warm_call_ms(service, JAVASCRIPT)),
+            "ms",
+            "≤",
+            3.0,
+        )
+        fork_rows = floors.fork_server_rows_per_s()
+        rows = await figures.rows_per_s(service, PYTHON, Isolation.ROW, 4000)
+        add("rows/s, isolation row, Python", rows, "rows/s", "≥", 0.6, "bare fork servers, all cores", fork_rows)
+        for language in (JAVASCRIPT, TYPESCRIPT):
+            rows = await figures.rows_per_s(service, language, Isolation.ROW, 4000)
+            add(f"rows/s, isolation row, {language}", rows, "rows/s", "≥", 1000)
+        for language in (PYTHON, JAVASCRIPT):
+            rows = await figures.rows_per_s(service, language, Isolation.BATCH, 40_000)
+            add(f"rows/s, isolation batch, {language}", rows, "rows/s", "≥", 10_000)
+        for language in (PYTHON, JAVASCRIPT):
+            taken = p50(await figures.after_timeout_ms(service, language))
+            add(f"next call after a time-out, {language}", taken, "ms", "≤", 100)
+        for language in (PYTHON, JAVASCRIPT, TYPESCRIPT):
+            taken = p50(await figures.first_call_ms(service, language, idle=True))
+            add(f"first call, idle sandbox waiting, {language}", taken, "ms", "≤", 20)
+        add("host growth over 100,000 rows", await figures.many_rows_growth_mb(service), "MB", "≤", 100)
+    add("bare bubblewrap + interpreter", p50(floors.bubblewrap_ms()), "ms", "≤", 1000)
+    for language, bar in ((PYTHON, 20), (JAVASCRIPT, 60)):
+        add(f"idle sandbox, {language}", await figures.idle_sandbox_mb(settings, language), "MB", "≤", bar)
+    if docker:
+        await _against_docker(settings, add)
+    return lines
+
+
+async def _against_docker(settings: Settings, add: Callable[..., None]) -> None:
+    engine = settings.model_copy(update={"sandbox": SandboxChoice.DOCKER, "docker_host": engine_address()})
+    await build_images(engine, base=None, progress=lambda line: print(f"  {line}", file=sys.stderr))
+    command = docker_command()
+    exec_ms = p50(floors.docker_exec_ms(command, engine.docker_image))
+    run_ms = p50(floors.docker_run_ms(command, engine.docker_image))
+    for name, its in (("bubblewrap", settings), ("docker", engine)):
+        process, port = await _serve(its)
+        try:
+            for language in (PYTHON, JAVASCRIPT):
+                taken = p50(await figures.warm_http_ms(port, language))
+                add(f"warm call over HTTP, {language}, {name}", taken, "ms", "≤", 1 / 20, "docker exec", exec_ms)
+                add(f"warm call over HTTP, {language}, {name}", taken, "ms", "≤", 1 / 50, "docker run", run_ms)
+        finally:
+            process.terminate()
+            process.wait(30)
+    for language in (PYTHON, JAVASCRIPT, TYPESCRIPT):
+        async with open_service(settings.model_copy(update={"idle_sandboxes": 0})) as service:
+            taken = p50(await figures.first_call_ms(service, language, idle=False))
+        add(f"first call, nothing waiting, {language}", taken, "ms", "≤", 1 / 5, "docker run", run_ms)
+
+
+async def _serve(settings: Settings) -> tuple["subprocess.Popen[bytes]", int]:
+    port = 18_710 + os.getpid() % 1000
+    environment = {**os.environ, "EVALUATOR_HOST_DOCKER_HOST": settings.docker_host or ""}
+    if not settings.docker_host:
+        del environment["EVALUATOR_HOST_DOCKER_HOST"]
+    command = [sys.executable, "-m", "evaluator_host.cli.main", "serve", "--port", str(port)]
+    command += ["--data-dir", str(settings.data_dir), "--sandbox", str(settings.sandbox)]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        for _ in range(300):
+            await asyncio.sleep(0.1)
+            try:
+                await client.get("/readyz")
+            except httpx.TransportError:
+                assert process.poll() is None, "the server ended"
+            else:
+                return process, port
+    raise TimeoutError("the server did not start")
+
+
+def show(lines: list[Line]) -> None:
+    """Print the table."""
+    table = Table(title=f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    for name in ("figure", "measured", "floor", "ratio", "bar", ""):
+        table.add_column(name, justify="left" if name == "figure" else "right")
+    for line in lines:
+        floor = f"{line.against} {line.floor:.2f}" if line.floor else ""
+        ratio = f"{line.judged:.3f}" if line.floor else ""
+        table.add_row(
+            line.figure,
+            f"{line.value:,.2f} {line.unit}",
+            floor,
+            ratio,
+            f"{line.sense} {line.bar:,.3g}",
+            "met" if line.met else "[red]missed[/red]",
+        )
+    Console(width=150).print(table)
+
+
+def main() -> None:
+    """Run, print, write `bench-results/<time>.json`."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--no-docker", action="store_true", help="leave out what needs a Docker engine")
+    parser.add_argument("--data-dir", type=Path, default=Path("/var/tmp/evaluator-host-tests/data"))
+    options = parser.parse_args()
+    settings = Settings(sandbox=SandboxChoice.BUBBLEWRAP, data_dir=options.data_dir)
+    lines = asyncio.run(measure(settings, docker=not options.no_docker))
+    show(lines)
+    target = Path("bench-results")
+    target.mkdir(exist_ok=True)
+    report = [{**asdict(line), "judged": line.judged, "met": line.met} for line in lines]
+    (target / f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}.json").write_text(json.dumps(report, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""The figures of the service: each function measures one and returns plain numbers."""
+
+import asyncio
+import os
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+
+from evaluator_host.config import Settings
+from evaluator_host.model import Evaluator, Isolation, Language, Limits, Row, Status
+from evaluator_host.service import Service
+from evaluator_host.service.service import default_spec
+from evaluator_host.wiring import open_service
+from tests.benchmarks.floors import EXACT_MATCH, ROW
+
+_JS = "function evaluate(inputs, outputs, trace) { return outputs === inputs.correct_answer ? 1.0 : 0.0 }\n"
+_TS = "function evaluate(inputs: any, outputs: any, trace: any): number { return outputs === inputs.correct_answer ? 1 : 0 }\n"
+CODE = {Language.PYTHON: EXACT_MATCH, Language.JAVASCRIPT: _JS, Language.TYPESCRIPT: _TS}
+THE_ROW = Row(inputs=ROW["inputs"], outputs=ROW["outputs"])
+
+
+async def warm_call_ms(service: Service, language: Language, times: int = 400) -> list[float]:
+    """Milliseconds of a warm call inside the service, without HTTP."""
+    evaluator = Evaluator(CODE[language], language)
+    taken = []
+    for number in range(times + 20):
+        started = time.perf_counter()
+        result = await service.evaluate(evaluator, THE_ROW)
+        taken.append((time.perf_counter() - started) * 1000)
+        assert result.score == 1.0, result.error
+        assert number == 0 or result.sandbox.warm
+    return taken[20:]
+
+
+async def warm_http_ms(port: int, language: Language, times: int = 300) -> list[float]:
+    """Milliseconds of a warm call over HTTP, on one kept connection."""
+    body = {"evaluator": {"code": CODE[language], "language": language}, "inputs": ROW["inputs"], "outputs": "Paris"}
+    taken = []
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        for _ in range(times + 20):
+            started = time.perf_counter()
+            response = await client.post("/v1/evaluate", json=body)
+            taken.append((time.perf_counter() - started) * 1000)
+            assert response.json()["score"] == 1.0, response.text
+    return taken[20:]
+
+
+async def first_call_ms(service: Service, language: Language, *, idle: bool, times: int = 12) -> list[float]:
+    """Milliseconds of the first call of an evaluator nobody has seen; `idle`: a started sandbox waits."""
+    taken = []
+    for number in range(times):
+        if idle:
+            await asyncio.sleep(0.3)  # the blank is replaced meanwhile
+        comment = "#" if language is Language.PYTHON else "//"
+        code = CODE[language] + f"{comment} {time.time_ns()} {number}\n"
+        started = time.perf_counter()
+        result = await service.evaluate(Evaluator(code, language), THE_ROW)
+        taken.append((time.perf_counter() - started) * 1000)
+        assert result.score == 1.0, result.error
+        assert not result.sandbox.warm
+    return taken
+
+
+async def rows_per_s(service: Service, language: Language, isolation: Isolation, rows: int) -> float:
+    """Rows per second of one stream of exact-match rows."""
+    evaluator = Evaluator(CODE[language], language)
+
+    def source() -> Iterator[Row]:
+        for _ in range(rows):
+            yield THE_ROW
+
+    started, scored = time.perf_counter(), 0
+    async for _, result in service.evaluate_rows(evaluator, source(), isolation=isolation):
+        scored += result.status is Status.SCORED
+    assert scored == rows
+    return rows / (time.perf_counter() - started)
+
+
+async def after_timeout_ms(service: Service, language: Language, times: int = 5) -> list[float]:
+    """Milliseconds of a call on an evaluator whose last row has just hit its time limit."""
+    loop = {
+        Language.PYTHON: "def evaluate(i, o, t):\n    while o == 'loop': pass\n    return 1.0\n",
+        Language.JAVASCRIPT: "function evaluate(i, o, t) { while (o === 'loop'); return 1.0 }\n",
+    }[language]
+    evaluator = Evaluator(loop, language, limits=Limits(timeout_s=0.3))
+    await service.evaluate(evaluator, Row())
+    taken = []
+    for _ in range(times):
+        result = await service.evaluate(evaluator, Row(outputs="loop"))
+        assert result.error is not None
+        assert result.error.code == "timeout"
+        started = time.perf_counter()
+        assert (await service.evaluate(evaluator, Row())).score == 1.0
+        taken.append((time.perf_counter() - started) * 1000)
+    return taken
+
+
+async def idle_sandbox_mb(settings: Settings, language: Language) -> float:
+    """Memory of one started sandbox that waits, in MB: the proportional set size of its processes."""
+    async with open_service(settings, prewarm=False) as service:
+        before = _children_pss_mb()
+        await service.pool.prewarm(default_spec(language))
+        await asyncio.sleep(0.5)
+        return _children_pss_mb() - before
+
+
+async def many_rows_growth_mb(service: Service, rows: int = 100_000) -> float:
+    """How much the host grows while 100,000 rows pass through it, in MB of resident memory."""
+    before, peak = _resident_mb(), 0.0
+    evaluator = Evaluator(EXACT_MATCH)
+    source = (Row(inputs={"correct_answer": "Paris", "n": n}, outputs="Paris") for n in range(rows))
+    count = 0
+    async for _ in service.evaluate_rows(evaluator, source, isolation=Isolation.BATCH):
+        count += 1
+        if count % 5000 == 0:
+            peak = max(peak, _resident_mb())
+    assert count == rows
+    return peak - before
+
+
+def p50(values: list[float]) -> float:
+    """Return the median."""
+    return statistics.median(values)
+
+
+def _resident_mb() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+
+
+def _children_pss_mb() -> float:
+    """Return the PSS of all descendants of this process."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(stat.parent.name)] = int(stat.read_text().rsplit(")", 1)[1].split()[1])
+        except OSError:  # ended meanwhile
+            continue
+    total, line = 0, [os.getpid()]
+    while line:
+        parent = line.pop()
+        children = [pid for pid, of in parents.items() if of == parent]
+        line.extend(children)
+        total += sum(_pss_kb(pid) for pid in children)
+    return total / 1024
+
+
+def _pss_kb(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)

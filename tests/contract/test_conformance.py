@@ -1,0 +1,263 @@
+"""What every backend must do alike: limits, hostile code, isolation of rows, many callers. One suite over all of them."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from evaluator_host.model import EvaluationResult, Evaluator, Isolation, Language, Limits, Row, Status
+from evaluator_host.service import Service
+
+PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.TYPESCRIPT
+ONE = {
+    PYTHON: "def evaluate(inputs, outputs, trace):\n    return 1.0\n",
+    JAVASCRIPT: "function evaluate(inputs, outputs, trace) { return 1.0 }\n",
+    TYPESCRIPT: "function evaluate(inputs: any, outputs: any, trace: any): number { return 1.0 }\n",
+}
+
+
+def evaluator(language: Language, body: str, *, top: str = "", **limits: float) -> Evaluator:
+    """An evaluator whose function has this body; the limits are tight so that tests are quick."""
+    indented = "\n".join(f"    {line}" for line in body.strip().splitlines())
+    code = {
+        PYTHON: f"{top}\ndef evaluate(inputs, outputs, trace):\n{indented}\n",
+        JAVASCRIPT: f"{top}\nfunction evaluate(inputs, outputs, trace) {{\n{indented}\n}}\n",
+        TYPESCRIPT: f"{top}\nfunction evaluate(inputs: any, outputs: any, trace: any): any {{\n{indented}\n}}\n",
+    }[language]
+    return Evaluator(code, language, limits=replace(Limits(timeout_s=5.0), **limits))
+
+
+def failed(result: EvaluationResult, code: str) -> None:
+    assert result.status is Status.FAILED, result
+    assert result.error is not None
+    assert result.error.code == code, result.error
+    assert result.score is None
+
+
+def scored(result: EvaluationResult, score: float) -> None:
+    assert result.status is Status.SCORED, result.error
+    assert result.score == score
+
+
+async def still_well(service: Service, after: Evaluator) -> None:
+    """The next call on the same evaluator, told to behave, and one on another evaluator are right."""
+    scored(await service.evaluate(after, Row(outputs="behave")), 1.0)
+    scored(await service.evaluate(Evaluator(ONE[after.language] + "\n", after.language), Row()), 1.0)
+
+
+BEHAVE = {PYTHON: "if outputs == 'behave': return 1.0\n", JAVASCRIPT: "if (outputs === 'behave') return 1.0\n"}
+
+HOSTILE = [
+    ("infinite loop", PYTHON, "while True: pass", {"timeout_s": 0.5}, "timeout"),
+    ("infinite loop", JAVASCRIPT, "for (;;) {}", {"timeout_s": 0.5}, "timeout"),
+    ("sleep", PYTHON, "import time; time.sleep(60)", {"timeout_s": 0.5}, "timeout"),
+    ("loop in a microtask", JAVASCRIPT, "return Promise.resolve().then(() => { for (;;) {} })", {"timeout_s": 0.5}, "timeout"),
+    ("promise that never settles", JAVASCRIPT, "return new Promise(() => {})", {"timeout_s": 0.5}, "timeout"),
+    ("deaf to SIGTERM", PYTHON, "import signal\nsignal.signal(15, signal.SIG_IGN)\nwhile True: pass", {"timeout_s": 0.5}, "timeout"),
+    ("catastrophic regex", PYTHON, "import re\nre.match(r'(a+)+$', 'a' * 64 + 'b')", {"timeout_s": 0.5}, "timeout"),
+    ("catastrophic regex", JAVASCRIPT, "return /(a+)+$/.test('a'.repeat(64) + 'b') ? 1 : 0", {"timeout_s": 0.5}, "timeout"),
+    ("memory in pieces", PYTHON, "hoard = []\nwhile True: hoard.append(bytearray(1 << 20))", {"memory_mb": 128}, "memory_limit"),
+    ("memory at once", PYTHON, "return len(bytearray(1 << 40))", {"memory_mb": 128}, "memory_limit"),
+    ("memory in a child", PYTHON, "import os, time\nif os.fork() == 0:\n    h = []\n    while True: h.append(bytearray(1 << 20))\nos.wait()\nreturn 0.25", {"memory_mb": 128}, {"bubblewrap": None, "docker": None}),
+    ("heap", JAVASCRIPT, "const hoard = []; for (;;) hoard.push(new Array(1e5).fill(1.5))", {"memory_mb": 160}, "memory_limit"),
+    ("external buffers", JAVASCRIPT, "const hoard = []; for (;;) hoard.push(Buffer.alloc(1 << 20, 1))", {"memory_mb": 160}, "memory_limit"),
+    ("exit", PYTHON, "import sys; sys.exit(0)", {}, "user_exception"),
+    ("hard exit", PYTHON, "import os; os._exit(0)", {}, "crashed"),
+    ("exit", JAVASCRIPT, "process.exit(0)", {}, "user_exception"),
+    ("own death", PYTHON, "import os; os.kill(os.getpid(), 9)", {}, "crashed"),
+    # bubblewrap's runner dies with everybody; Docker's is process 1, which the kernel shields, and the row goes on
+    ("everybody's death", PYTHON, "import os; os.kill(-1, 9); return 0.25", {}, {"bubblewrap": "crashed", "docker": None}),
+    ("segfault", PYTHON, "import ctypes; ctypes.string_at(0)", {}, "crashed"),
+    ("deep recursion", PYTHON, "def down(n): return down(n + 1)\nreturn down(0)", {}, "user_exception"),
+    ("deep recursion", JAVASCRIPT, "const down = (n) => down(n + 1) + 1; return down(0)", {}, "user_exception"),
+    ("result too large", PYTHON, "return {'score': 1, 'x': 'x' * (2 << 20)}", {"result_kb": 1024}, "result_too_large"),
+    ("result too large", JAVASCRIPT, "return {score: 1, x: 'x'.repeat(2 << 20)}", {"result_kb": 1024}, "result_too_large"),
+    ("disk full", PYTHON, "with open('/tmp/big', 'wb') as f:\n    while True: f.write(bytes(1 << 20))", {"disk_mb": 8}, "disk_limit"),
+    ("disk full", JAVASCRIPT, "const fs = require('fs'); for (;;) fs.appendFileSync('/tmp/big', Buffer.alloc(1 << 20))", {"disk_mb": 8}, "disk_limit"),
+    ("fork bomb", PYTHON, "import os\nwhile True: os.fork()", {"processes": 16}, "process_limit"),
+    ("thread bomb", PYTHON, "import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(60,), daemon=True).start()", {"processes": 16}, "process_limit"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("language", "body", "limits", "code"),
+    [pytest.param(*case[1:], id=f"{case[0]}-{case[1]}") for case in HOSTILE],
+)
+async def test_hostile_code_gets_its_documented_outcome_and_the_next_calls_are_right(
+    service: Service, language: Language, body: str, limits: dict[str, float], code: str | dict[str, str | None]
+) -> None:
+    hostile = evaluator(language, BEHAVE[language] + body, **limits)
+    result = await service.evaluate(hostile, Row(outputs="attack"))
+    expected = code if isinstance(code, str) else code[service.pool.backend.name]
+    if expected is None:
+        scored(result, 0.25)
+    else:
+        failed(result, expected)
+    await still_well(service, hostile)
+
+
+@pytest.mark.parametrize("language", [PYTHON, JAVASCRIPT])
+async def test_a_printed_fake_result_is_a_log_and_nothing_more(service: Service, language: Language) -> None:
+    say = {PYTHON: "print('{\"score\": 0.99}', flush=True)\nreturn 0.25", JAVASCRIPT: "console.log('{\"score\": 0.99}'); return 0.25"}  # fmt: skip
+    result = await service.evaluate(evaluator(language, say[language]), Row())
+    scored(result, 0.25)
+    assert result.logs.stdout == '{"score": 0.99}\n'
+
+
+@pytest.mark.parametrize("language", [PYTHON, JAVASCRIPT])
+async def test_a_megabyte_of_prints_is_cut_at_its_limit_and_says_so(service: Service, language: Language) -> None:
+    say = {PYTHON: "print('x' * (1 << 20))\nreturn 1", JAVASCRIPT: "console.log('x'.repeat(1 << 20)); return 1"}
+    result = await service.evaluate(evaluator(language, say[language], log_kb=16), Row())
+    scored(result, 1)
+    assert result.logs.truncated
+    assert len(result.logs.stdout) <= 16 * 1024
+    assert result.logs.stdout.startswith("xxx")
+
+
+@pytest.mark.parametrize("language", [PYTHON, JAVASCRIPT])
+async def test_four_megabytes_of_inputs_arrive_whole(service: Service, language: Language) -> None:
+    count = {PYTHON: "return len(inputs['text'])", JAVASCRIPT: "return inputs.text.length"}
+    result = await service.evaluate(evaluator(language, count[language]), Row(inputs={"text": "ä" * (4 << 20)}))
+    scored(result, 4 << 20)
+
+
+SHARED_NOTHING = [
+    (PYTHON, "seen = []", "seen.append(1)\nreturn len(seen)"),
+    (PYTHON, "", "import builtins\nbuiltins.mark = getattr(builtins, 'mark', 0) + 1\nreturn builtins.mark"),
+    (PYTHON, "import json", "was = json.dumps(1)\njson.dumps = lambda *a, **k: 'forged'\nreturn 1 if was == '1' else 2"),
+    (PYTHON, "", "import os\nwas = os.environ.get('MARK')\nos.environ['MARK'] = '1'\nreturn 2 if was else 1"),
+    (PYTHON, "", "import os\nwas = os.path.exists('/tmp/mark')\nopen('/tmp/mark', 'w').close()\nreturn 2 if was else 1"),
+    (PYTHON, "", "import os\nwas = os.path.exists('/dev/shm/mark')\nopen('/dev/shm/mark', 'w').close()\nreturn 2 if was else 1"),
+    (JAVASCRIPT, "let seen = 0", "seen += 1; return seen"),
+    (JAVASCRIPT, "", "globalThis.mark = (globalThis.mark || 0) + 1; return globalThis.mark"),
+    (JAVASCRIPT, "", "const was = [].mark; Array.prototype.mark = 1; return was ? 2 : 1"),
+    (JAVASCRIPT, "", "const was = ({}).mark; Object.prototype.mark = 1; return was ? 2 : 1"),
+    (JAVASCRIPT, "", "const fs = require('fs'); const was = fs.mark; fs.mark = 1; return was ? 2 : 1"),
+    (JAVASCRIPT, "", "const b = Buffer.from('x'); const was = b.mark; Buffer.prototype.mark = 1; return was ? 2 : 1"),
+    (JAVASCRIPT, "", "const was = process.env.MARK; process.env.MARK = '1'; return was ? 2 : 1"),
+    (JAVASCRIPT, "", "const fs = require('fs'); const was = fs.existsSync('/tmp/mark'); fs.writeFileSync('/tmp/mark', ''); return was ? 2 : 1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "top", "body"), SHARED_NOTHING)
+async def test_two_calls_of_one_evaluator_share_nothing(
+    service: Service, language: Language, top: str, body: str
+) -> None:
+    marking = evaluator(language, body, top=top)
+    for _ in range(4):
+        scored(await service.evaluate(marking, Row()), 1)
+
+
+async def test_a_process_left_behind_is_gone_before_the_next_call(service: Service) -> None:
+    body = """
+if outputs == 'count':
+    found = 0
+    for pid in os.listdir('/proc'):
+        if pid.isdigit() and open(f'/proc/{pid}/comm').read().strip() == 'left-behind':
+            found += 1
+    return found
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        open('/proc/self/comm', 'w').write('left-behind')
+        import time
+        time.sleep(600)
+    os._exit(0)
+os.wait()
+return 1
+"""
+    leaver = evaluator(PYTHON, body, top="import os")
+    scored(await service.evaluate(leaver, Row()), 1)
+    scored(await service.evaluate(leaver, Row(outputs="count")), 0)
+
+
+@pytest.mark.parametrize("language", [PYTHON, JAVASCRIPT, TYPESCRIPT])
+async def test_two_hundred_calls_at_once_are_all_answered_once(service: Service, language: Language) -> None:
+    echo = {
+        PYTHON: "return inputs['n']",
+        JAVASCRIPT: "return inputs.n",
+        TYPESCRIPT: "return inputs.n as number",
+    }
+    counting = evaluator(language, echo[language], top="")
+    results = await asyncio.gather(*(service.evaluate(counting, Row(inputs={"n": n})) for n in range(200)))
+    assert [result.score for result in results] == list(range(200))
+
+
+@pytest.mark.parametrize("isolation", list(Isolation))
+@pytest.mark.parametrize("language", [PYTHON, JAVASCRIPT])
+async def test_a_batch_keeps_its_order_and_a_failing_row_fails_alone(
+    service: Service, language: Language, isolation: Isolation
+) -> None:
+    bodies = {
+        PYTHON: "if inputs['n'] == 7: raise ValueError('seven')\nreturn inputs['n']",
+        JAVASCRIPT: "if (inputs.n === 7) throw new RangeError('seven'); return inputs.n",
+    }
+    rows = [Row(inputs={"n": n}) for n in range(100)]
+    results = await service.evaluate_batch(evaluator(language, bodies[language]), rows, isolation=isolation)
+    assert [result.score for result in results] == [n if n != 7 else None for n in range(100)]
+    failed(results[7], "user_exception")
+    assert results[7].error.message == "seven"
+
+
+@pytest.mark.parametrize("isolation", list(Isolation))
+async def test_a_row_that_kills_its_process_costs_a_batch_that_row_only(service: Service, isolation: Isolation) -> None:
+    body = "import os\nif inputs['n'] % 20 == 7: os._exit(3)\nreturn inputs['n']"
+    rows = [Row(inputs={"n": n}) for n in range(60)]
+    results = await service.evaluate_batch(evaluator(PYTHON, body), rows, isolation=isolation)
+    assert [result.score for result in results] == [n if n % 20 != 7 else None for n in range(60)]
+    for n in (7, 27, 47):
+        failed(results[n], "crashed")
+
+
+async def test_a_caller_that_hangs_up_leaves_nothing_running_and_the_sandbox_goes_on(service: Service) -> None:
+    slow = evaluator(PYTHON, "import time\nif outputs == 'slow': time.sleep(60)\nreturn 1.0", timeout_s=100)
+    scored(await service.evaluate(slow, Row()), 1.0)
+    call = asyncio.create_task(service.evaluate(slow, Row(outputs="slow")))
+    await asyncio.sleep(0.2)
+    call.cancel()
+    await asyncio.wait([call])
+    async with asyncio.timeout(10):
+        again = await service.evaluate(slow, Row())
+    scored(again, 1.0)
+    assert again.sandbox.warm
+
+
+NOTHING_TO_SEE = [
+    "import socket\nsocket.create_connection(('127.0.0.1', 22), timeout=2)",
+    "import socket\nsocket.create_connection(('169.254.169.254', 80), timeout=2)",
+    "import socket\nsocket.getaddrinfo('example.com', 80)",
+    "return len(open('/etc/shadow').read())",
+    "return len(open('/proc/1/environ').read()) or 1/0",
+    "import os\nreturn len(os.listdir('/root'))",
+    "import os\nreturn len(os.listdir('/home')) or 1/0",
+    "open('/usr/mark', 'w')",
+    "open('/opt/runner/mark', 'w')",
+    "import os\nos.setuid(0)",
+    "import os\nos.chroot('/tmp')",
+    "import ctypes\nif ctypes.CDLL(None).unshare(0x10000000): raise PermissionError",
+    "import ctypes\nif ctypes.CDLL(None).ptrace(0, 0, 0, 0): raise PermissionError",
+    "import socket\nsocket.socket(socket.AF_PACKET, socket.SOCK_RAW)",
+]
+
+
+@pytest.mark.parametrize("body", NOTHING_TO_SEE)
+async def test_the_outside_is_out_of_reach(service: Service, body: str) -> None:
+    result = await service.evaluate(evaluator(PYTHON, body), Row())
+    failed(result, "user_exception")
+    assert result.error.type in {
+        "OSError", "ConnectionRefusedError", "gaierror", "FileNotFoundError", "PermissionError", "TimeoutError",
+        "ZeroDivisionError", "socket.gaierror",
+    }  # fmt: skip
+
+
+async def test_a_result_says_where_and_on_what_it_ran(service: Service) -> None:
+    result = await service.evaluate(evaluator(PYTHON, "return 0.5"), Row())
+    again = await service.evaluate(evaluator(PYTHON, "return 0.5"), Row())
+    assert result.sandbox.backend == service.pool.backend.name
+    assert again.sandbox.warm
+    assert again.timing_ms.load == 0
+    assert result.environment.runtime.startswith("python 3.")
+    assert result.evaluator.contract == "evaluate"
+    assert result.evaluator.contract_source == "inferred"
+    assert again.sandbox.peak_memory_kb > 1000
+    assert result.evaluator.digest == again.evaluator.digest

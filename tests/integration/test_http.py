@@ -1,0 +1,178 @@
+"""The HTTP API of a real host: results, the one error shape, what is refused, callers that misbehave."""
+
+import concurrent.futures
+import contextlib
+import socket
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from pydantic import TypeAdapter
+
+from evaluator_host.model import EvaluationResult
+from tests.server import Server
+
+EXACT = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['correct_answer']\n"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(log=tmp_path_factory.mktemp("server") / "log") as running:
+        yield running
+
+
+def post(server: Server, path: str = "/v1/evaluate", **body: object) -> httpx.Response:
+    return server.client.post(path, json=body)
+
+
+def test_an_evaluator_is_scored(server: Server) -> None:
+    response = post(server, evaluator={"code": EXACT}, inputs={"correct_answer": "Paris"}, outputs="Paris")
+    assert response.status_code == 200
+    result = TypeAdapter(EvaluationResult).validate_json(response.content)
+    assert (result.status, result.score, result.passed) == ("scored", 1.0, True)
+
+
+def test_a_failure_of_the_users_code_is_a_result(server: Server) -> None:
+    response = post(server, evaluator={"code": EXACT}, inputs={}, outputs="Paris")
+    assert response.status_code == 200
+    error = response.json()["error"]
+    assert (error["code"], error["type"], error["line"]) == ("user_exception", "KeyError", 2)
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"evaluator": {"code": EXACT, "langauge": "python"}}, "evaluator.langauge"),
+        ({"evaluator": {"code": EXACT, "language": "ruby"}}, "evaluator.language"),
+        ({"evaluator": {"code": EXACT}, "input": {}}, "input"),
+        ({"inputs": {}}, "evaluator"),
+        ({"evaluator": {"code": "  "}}, "evaluator.code"),
+        ({"evaluator": {"code": EXACT, "limits": {"timeout_s": -1}}}, "evaluator.limits.timeout_s"),
+        ({"evaluator": {"code": EXACT, "limits": {"memory_mb": 10**6}}}, "evaluator.limits.memory_mb"),
+        ({"evaluator": {"code": EXACT}, "inputs": []}, "inputs"),
+        ({"evaluator": {"code": "x", "language": "javascript", "policy": "restricted"}}, "evaluator.policy"),
+    ],
+)
+def test_a_bad_request_names_the_field(server: Server, body: dict[str, object], field: str) -> None:
+    response = post(server, **body)
+    assert response.status_code == 422
+    assert response.headers["content-type"] == "application/problem+json"
+    assert response.json()["code"] == "invalid_request"
+    assert field in [error["field"] for error in response.json()["errors"]]
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b"", b"\xff\xfe", b'{"a": NaN}', b'"\\ud800"', b"[" * 100_000])
+def test_a_body_that_is_no_json_object_is_refused(server: Server, content: bytes) -> None:
+    response = server.client.post("/v1/evaluate", content=content, headers={"content-type": "application/json"})
+    assert response.status_code == 422
+    assert response.json()["code"] == "invalid_request"
+
+
+def test_an_unknown_path_is_a_problem_too(server: Server) -> None:
+    response = server.client.get("/v2/nothing")
+    assert response.status_code == 404
+    assert response.json()["code"] == "not_found"
+
+
+def test_a_foreign_page_and_a_foreign_name_are_refused(server: Server) -> None:
+    body = {"evaluator": {"code": EXACT}}
+    for headers in ({"origin": "https://evil.example"}, {"host": "evil.example"}, {"origin": "null"}):
+        response = server.client.post("/v1/evaluate", json=body, headers=headers)
+        assert response.status_code == 403, headers
+        assert response.json()["code"] == "refused"
+    own = {"origin": server.url}
+    assert server.client.post("/v1/evaluate", json=body, headers=own).status_code == 200
+
+
+def test_a_body_over_its_limit_is_refused_before_it_is_read_whole(server: Server) -> None:
+    declared = b"POST /v1/evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as raw:
+        raw.sendall(declared)
+        assert b" 413 " in raw.recv(4096).split(b"\r\n")[0]
+
+    def endless() -> Iterator[bytes]:
+        yield b'{"evaluator": {"code": "'
+        for _ in range(64):
+            yield b"x" * (1 << 20)
+
+    with contextlib.suppress(httpx.TransportError):  # it may close the connection while we still send
+        assert server.client.post("/v1/evaluate", content=endless()).status_code == 413
+    assert server.client.get("/healthz").status_code == 200
+
+
+def test_a_batch_is_answered_in_order_with_a_summary(server: Server) -> None:
+    rows = [{"inputs": {"correct_answer": n % 2}, "outputs": 1} for n in range(9)] + [{"inputs": {}}]
+    response = post(server, "/v1/evaluate/batch", evaluator={"code": EXACT}, rows=rows)
+    assert [result["score"] for result in response.json()["results"]] == [0, 1, 0, 1, 0, 1, 0, 1, 0, None]
+    summary = response.json()["summary"]
+    del summary["rows_per_s"]
+    assert summary == {
+        "rows": 10, "scored": 9, "failed": 1, "skipped": 0, "mean": 4 / 9, "pass_rate": 4 / 9,
+        "errors": {"user_exception": 1},
+    }  # fmt: skip
+
+
+def test_check_says_what_it_found_without_running_a_row(server: Server) -> None:
+    report = post(server, "/v1/check", evaluator={"code": EXACT}).json()
+    assert report["ok"]
+    assert (report["contract"], report["contract_source"]) == ("evaluate", "inferred")
+    assert report["parameters"] == ["inputs", "outputs", "trace"]
+
+
+def test_check_names_a_missing_import_and_a_syntax_error_with_their_lines(server: Server) -> None:
+    report = post(server, "/v1/check", evaluator={"code": "import os\nimport cv2\n" + EXACT}).json()
+    assert not report["ok"]
+    assert [(missing["module"], missing["line"]) for missing in report["missing_imports"]] == [("cv2", 2)]
+    report = post(
+        server, "/v1/check", evaluator={"code": "def evaluate(inputs, outputs, trace):\n    return (\n"}
+    ).json()
+    assert not report["ok"]
+    assert report["problems"][0]["code"] == "syntax_error"
+    assert report["problems"][0]["line"] == 2
+
+
+def test_the_probes_and_the_metrics_answer(server: Server) -> None:
+    assert server.client.get("/healthz").json() == {"status": "ok"}
+    assert server.client.get("/readyz").json() == {"status": "ready"}
+    info = server.client.get("/v1/info").json()
+    assert info["backend"] == "bubblewrap"
+    assert info["languages"] == ["python", "javascript", "typescript"]
+    post(server, evaluator={"code": EXACT}, inputs={"correct_answer": 1}, outputs=1)
+    text = server.client.get("/metrics").text
+    assert 'evaluator_host_rows_total{code="",language="python",status="scored"}' in text
+    assert "evaluator_host_sandboxes " in text
+
+
+def test_two_hundred_callers_at_once_each_get_their_own_answer(server: Server) -> None:
+    code = "def evaluate(inputs, outputs, trace):\n    return inputs['n']\n"
+    with concurrent.futures.ThreadPoolExecutor(50) as pool:
+        answers = pool.map(
+            lambda n: post(server, evaluator={"code": code}, inputs={"n": n}).json()["score"], range(200)
+        )
+    assert list(answers) == list(range(200))
+
+
+def test_a_client_that_hangs_up_frees_the_sandbox(server: Server) -> None:
+    code = "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(inputs['s'])\n    return 1.0\n"
+    slow = {"code": code, "limits": {"timeout_s": 100}}
+    post(server, evaluator=slow, inputs={"s": 0})
+    for _ in range(4):
+        with pytest.raises(httpx.ReadTimeout):
+            server.client.post("/v1/evaluate", json={"evaluator": slow, "inputs": {"s": 60}}, timeout=0.3)
+    started = time.monotonic()
+    assert post(server, evaluator=slow, inputs={"s": 0}).json()["score"] == 1.0
+    assert time.monotonic() - started < 30, "it did not wait for the rows that nobody reads"
+
+
+def test_the_openapi_examples_are_true(server: Server) -> None:
+    schema = server.client.get("/openapi.json").json()
+    posted = 0
+    for path, operations in schema["paths"].items():
+        body = operations.get("post", {}).get("requestBody", {}).get("content", {}).get("application/json", {})
+        name = body.get("schema", {}).get("$ref", "").rpartition("/")[2]
+        for example in schema["components"]["schemas"].get(name, {}).get("examples", []):
+            response = server.client.post(path, json=example)
+            assert response.status_code == 200, (path, response.text)
+            posted += 1
+    assert posted == 3

@@ -1,0 +1,113 @@
+"""The life of a host: clean stop, kill -9 and restart, a machine without a backend. Nothing is left behind."""
+
+import contextlib
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.config import SandboxChoice, Settings
+from tests.conftest import BACKENDS, DATA_DIR
+from tests.engines import docker_command, engine_address
+from tests.server import COMMAND, Server
+
+SLOW = "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(600)\n"
+FAST = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
+
+
+def environment(backend: str) -> dict[str, str]:
+    return {"EVALUATOR_HOST_DOCKER_HOST": engine_address()} if backend == "docker" else {}
+
+
+def left_behind(host_pid: int) -> list[str]:
+    """What of a host is still there: its processes, cgroups and containers."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if "/opt/runner" in command and "docker" not in command:
+            found.append(f"process {process.name}: {command}")
+    groups = Path("/sys/fs/cgroup").glob("**/evaluator-host/*")
+    found += [f"cgroup {group}" for group in groups if group.is_dir() and group.name.startswith(f"{host_pid}-")]
+    listed = subprocess.run(
+        [*docker_command(), "ps", "-aq", "--filter", "label=evaluator-host.instance"],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    return found + [f"container {name}" for name in listed.stdout.split()]
+
+
+def until_nothing_is_left(host_pid: int, *, seconds: float = 15) -> None:
+    until = time.monotonic() + seconds
+    while (left := left_behind(host_pid)) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert not left
+
+
+@contextlib.contextmanager
+def slow_row(server: Server) -> Iterator[None]:
+    """A row that outlasts the test, on a connection of its own."""
+    body = f'{{"evaluator": {{"code": {SLOW!r}, "limits": {{"timeout_s": 100}}}}}}'.replace("'", '"')
+    caller = subprocess.Popen(
+        [
+            "curl",
+            "-s",
+            "-o",
+            "/dev/null",
+            "-d",
+            body,
+            "-H",
+            "content-type: application/json",
+            f"{server.url}/v1/evaluate",
+        ]
+    )
+    time.sleep(1)
+    yield
+    caller.wait(30)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_clean_stop_leaves_nothing(backend: str, tmp_path: Path) -> None:
+    with Server(backend, log=tmp_path / "log", environment=environment(backend)) as server:
+        assert server.client.post("/v1/evaluate", json={"evaluator": {"code": FAST}}).json()["score"] == 1.0
+        with slow_row(server):
+            assert left_behind(server.process.pid), "the check sees sandboxes while they live"
+            assert server.stop() == 0
+    assert not left_behind(server.process.pid)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_kill_9_leaves_no_process_and_the_next_start_removes_the_rest(backend: str, tmp_path: Path) -> None:
+    first = Server(backend, log=tmp_path / "first", environment=environment(backend)).wait_until_ready()
+    assert first.client.post("/v1/evaluate", json={"evaluator": {"code": FAST}}).json()["score"] == 1.0
+    with slow_row(first):
+        first.kill()
+    with Server(backend, log=tmp_path / "second", environment=environment(backend)) as second:
+        assert second.client.post("/v1/evaluate", json={"evaluator": {"code": FAST}}).json()["score"] == 1.0
+    until_nothing_is_left(first.process.pid)
+
+
+def test_a_machine_without_a_backend_refuses_to_run_code_and_says_what_to_install(tmp_path: Path) -> None:
+    bare = {
+        "PATH": str(tmp_path),  # no bwrap
+        "DOCKER_HOST": f"unix://{tmp_path}/no-engine.sock",
+        "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR),
+        "HOME": os.environ["HOME"],
+    }
+    served = subprocess.run([*COMMAND, "serve", "--port", "0"], env=bare, capture_output=True, text=True, timeout=60)
+    assert served.returncode == 3
+    assert "apt-get install bubblewrap" in served.stderr
+    assert "doctor" in served.stderr
+    assert "Traceback" not in served.stderr
+    doctor = subprocess.run([*COMMAND, "doctor"], env=bare, capture_output=True, text=True, timeout=60)
+    assert doctor.returncode == 3
+    assert "bubblewrap" in doctor.stdout
+    assert "apt-get install bubblewrap" in doctor.stdout.replace("\n", " ")
+
+
+def test_auto_takes_bubblewrap_when_it_works() -> None:
+    assert Settings().sandbox is SandboxChoice.AUTO

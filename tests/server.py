@@ -1,0 +1,73 @@
+"""A real host process for tests: started by its command line, asked over HTTP, ended in whatever way a test wants."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Self
+
+import httpx
+
+from tests.conftest import DATA_DIR
+
+
+COMMAND = [sys.executable, "-m", "evaluator_host.cli.main"]
+
+
+class Server:
+    """`evaluator-host serve` on a free port. `client` speaks to it; `log` is what it printed."""
+
+    def __init__(self, backend: str = "bubblewrap", *, log: Path, environment: dict[str, str] | None = None) -> None:
+        self.port = free_port()
+        self._log_path = log
+        with log.open("wb") as file:
+            self.process = subprocess.Popen(
+                [*COMMAND, "serve", "--port", str(self.port), "--data-dir", str(DATA_DIR), "--sandbox", backend],
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(environment or {})},
+            )
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.client = httpx.Client(base_url=self.url, timeout=60)
+
+    @property
+    def log(self) -> str:
+        return self._log_path.read_text()
+
+    def wait_until_ready(self) -> Self:
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            assert self.process.poll() is None, self.log
+            with contextlib.suppress(httpx.TransportError):
+                if self.client.get("/readyz").status_code == 200:
+                    return self
+            time.sleep(0.05)
+        raise AssertionError(f"not ready: {self.log}")
+
+    def kill(self) -> None:
+        self.client.close()
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> int:
+        """End it as an operator would, and return its exit code."""
+        self.client.close()
+        if self.process.poll() is None:
+            self.process.terminate()
+        return self.process.wait(30)
+
+    def __enter__(self) -> Self:
+        return self.wait_until_ready()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
