@@ -356,7 +356,7 @@ def test_a_builder_gets_addresses_without_credentials(tmp_path: Path) -> None:
 
 
 def test_words_of_a_resolver_are_shortened(tmp_path: Path) -> None:
-    said = "\x1b[31merror\x1b[0m: /root/.cache/uv/x.lock broke\n\n" + "line\n" * 50
+    said = "\x1b[31merror\x1b[0m: /home/ann/.cache/uv/x.lock broke\n\n" + "line\n" * 50
     lines = shorten(said, IndexSettings(cache_dir=tmp_path)).splitlines()
     assert lines[0] == "error: … broke"
     assert len(lines) == 15

@@ -1,0 +1,1 @@
+"""Packages: exact pins, what they resolve to, and what an import probably needs."""

@@ -1,0 +1,198 @@
+"""Where packages come from: index addresses, proxy, extra CA and credentials, for the resolvers and for nobody else.
+
+Credentials reach a resolver by its environment or by a file that only this user can read, and are taken out of whatever
+it says before anybody sees it.
+"""
+
+import base64
+import contextlib
+import json
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
+
+import certifi
+
+from evaluator_host.errors import Misconfigured
+
+_INDEX_NAME: Final = "operator"
+_RETRIES: Final = "2"
+_HIDDEN: Final = "***"
+_SHORTEST_SECRET: Final = 4  # a shorter one would blank out letters of ordinary words; in a URL it is removed anyway
+
+
+@dataclass(frozen=True)
+class IndexSettings:
+    """What the operator says about the package indexes; nothing else of theirs is read (no pip.conf, uv.toml, .npmrc).
+
+    Attributes:
+      cache_dir: Downloads are kept under it, `uv/` and `npm/`.
+      pip_index_url: PEP 503 index, user and password allowed in it; None is uv's default.
+      npm_registry: npm registry, likewise; None is npm's default.
+      npm_token: Bearer token of that registry.
+      ca_file: PEM file of certificate authorities to trust **beside** the public ones.
+      proxy: For http and https, user and password allowed in it.
+      no_proxy: Hosts reached without it, comma-separated.
+      timeout_s: For one whole resolution.
+    """
+
+    cache_dir: Path
+    pip_index_url: str | None = field(default=None, repr=False)
+    npm_registry: str | None = field(default=None, repr=False)
+    npm_token: str | None = field(default=None, repr=False)
+    ca_file: Path | None = None
+    proxy: str | None = field(default=None, repr=False)
+    no_proxy: str = ""
+    timeout_s: float = 120.0
+
+    @cached_property
+    def secrets(self) -> tuple[str, ...]:
+        """Every text that must never be shown, longest first."""
+        found = {self.npm_token or ""}
+        for url in (self.pip_index_url, self.npm_registry, self.proxy):
+            parts = urlsplit(url or "")
+            if parts.password:
+                plain = unquote(parts.password)
+                found |= {parts.password, plain, quote(plain, safe=""), _basic(parts)}
+        return tuple(sorted((secret for secret in found if len(secret) >= _SHORTEST_SECRET), key=len, reverse=True))
+
+    def for_builder(self) -> "IndexSettings":
+        """Return the same without credentials and with a cache of its own: what it runs may write there at will."""
+        return replace(
+            self,
+            pip_index_url=_public(self.pip_index_url),
+            npm_registry=_public(self.npm_registry),
+            npm_token=None,
+            proxy=_public(self.proxy),
+            cache_dir=self.cache_dir / "builder",
+        )
+
+    def redact(self, text: str) -> str:
+        """Return a resolver's words without credentials."""
+        for secret in self.secrets:
+            text = text.replace(secret, _HIDDEN)
+        return re.sub(r"(?<=://)[^/\s@]+@", "", text)
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """An empty directory in which one resolver runs, and what it may see of the environment."""
+
+    path: Path
+    environment: Mapping[str, str] = field(repr=False)
+
+
+@contextlib.contextmanager
+def uv_workspace(index: IndexSettings) -> Iterator[Workspace]:
+    """Make a directory for one uv process; it is gone afterwards, credentials with it.
+
+    Raises:
+      Misconfigured: the CA file cannot be read.
+    """
+    with _directory() as path:
+        environment = _proxy(index) | {
+            "HOME": str(path),
+            "UV_CACHE_DIR": str(index.cache_dir / "uv"),
+            "UV_PYTHON_DOWNLOADS": "never",
+            "UV_HTTP_RETRIES": _RETRIES,
+            "NO_COLOR": "1",
+        }
+        if index.ca_file is not None:
+            environment["SSL_CERT_FILE"] = str(_trusted(index.ca_file, path))
+        if index.pip_index_url:
+            address, parts = _without_credentials(index.pip_index_url)
+            environment["UV_DEFAULT_INDEX"] = f"{_INDEX_NAME}={address}"
+            if parts.username:
+                environment[f"UV_INDEX_{_INDEX_NAME.upper()}_USERNAME"] = unquote(parts.username)
+                environment[f"UV_INDEX_{_INDEX_NAME.upper()}_PASSWORD"] = unquote(parts.password or "")
+        yield Workspace(path, environment)
+
+
+@contextlib.contextmanager
+def npm_workspace(index: IndexSettings) -> Iterator[Workspace]:
+    """Make a directory for one npm process, its `.npmrc` included; it is gone afterwards, credentials with it.
+
+    Raises:
+      Misconfigured: the CA file cannot be read.
+    """
+    with _directory() as path:
+        (path / "home").mkdir()
+        rc_file = path / "home" / "user.npmrc"
+        rc_file.write_text(_npmrc(index), "utf-8")
+        rc_file.chmod(0o600)
+        (path / "home" / "global.npmrc").touch()
+        environment = _proxy(index) | {
+            "HOME": str(path / "home"),
+            "npm_config_userconfig": str(rc_file),
+            "npm_config_globalconfig": str(path / "home" / "global.npmrc"),
+            "npm_config_cache": str(index.cache_dir / "npm"),
+            "NO_COLOR": "1",
+        }
+        if index.ca_file is not None:
+            _trusted(index.ca_file, path / "home")  # Node ignores an unreadable file; the operator should know
+            environment["NODE_EXTRA_CA_CERTS"] = str(index.ca_file)
+        yield Workspace(path, environment)
+
+
+@contextlib.contextmanager
+def _directory() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="evaluator-host-resolve-", ignore_cleanup_errors=True) as name:
+        yield Path(name).resolve()
+
+
+def _npmrc(index: IndexSettings) -> str:
+    """Registry and credentials as npm's configuration; values as JSON, so that none can begin another line."""
+    lines = {
+        "ignore-scripts": "true", "audit": "false", "fund": "false", "update-notifier": "false", "progress": "false",
+        "omit-lockfile-registry-resolved": "true", "logs-max": "0", "loglevel": "silent", "color": "false",
+        "allow-git": "none", "allow-remote": "none", "allow-file": "none", "allow-directory": "none",
+        "fetch-retries": _RETRIES, "fetch-retry-mintimeout": "500", "fetch-retry-maxtimeout": "4000",
+    }  # fmt: skip
+    if index.npm_registry:
+        address, parts = _without_credentials(index.npm_registry)
+        address = address.rstrip("/") + "/"
+        lines["registry"] = json.dumps(address)
+        scope = address.split(":", maxsplit=1)[1]
+        if index.npm_token:
+            lines[f"{scope}:_authToken"] = json.dumps(index.npm_token)
+        elif parts.username:
+            lines[f"{scope}:_auth"] = json.dumps(_basic(parts))
+    return "".join(f"{key}={value}\n" for key, value in lines.items())
+
+
+def _basic(parts: SplitResult) -> str:
+    pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+    return base64.b64encode(pair.encode()).decode()
+
+
+def _without_credentials(url: str) -> tuple[str, SplitResult]:
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=host)), parts
+
+
+def _public(url: str | None) -> str | None:
+    return _without_credentials(url)[0] if url else None
+
+
+def _proxy(index: IndexSettings) -> dict[str, str]:
+    if not index.proxy:
+        return {}
+    names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
+    return dict.fromkeys(names, index.proxy) | {"NO_PROXY": index.no_proxy, "no_proxy": index.no_proxy}
+
+
+def _trusted(ca_file: Path, directory: Path) -> Path:
+    """Uv takes one bundle and no more: write the public authorities and the operator's into one."""
+    try:
+        extra = ca_file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Misconfigured(f"The CA file {ca_file} cannot be read ({type(error).__name__}).") from error
+    bundle = directory / "authorities.pem"
+    bundle.write_text(Path(certifi.where()).read_text("utf-8") + "\n" + extra, "utf-8")
+    return bundle

@@ -1,0 +1,113 @@
+"""What a package set resolved to: every package with its hashes, for one runtime on one platform, and its digest."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Final, TypeAlias
+
+from evaluator_host.model import Language
+from evaluator_host.packages.pins import Pin
+
+_FORMAT: Final = 1
+
+Progress: TypeAlias = Callable[[str, int, int | None], None]
+"""Told of a phase (`resolving`, `resolved`), how many packages are done, and of how many when that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The runtime a set is resolved for, on Linux with glibc.
+
+    Attributes:
+      runtime: Of Python `3.13` or `3.13.2`; of Node its major version, `24`.
+      machine: `x86_64` or `aarch64`.
+      glibc: Version of the C library of the runtime, which bounds the wheels that load.
+    """
+
+    runtime: str
+    machine: str = "x86_64"
+    glibc: tuple[int, int] = (2, 28)
+
+    @property
+    def platform(self) -> str:
+        """`linux-x86_64-glibc2.28`."""
+        return f"linux-{self.machine}-glibc{self.glibc[0]}.{self.glibc[1]}"
+
+
+@dataclass(frozen=True, slots=True)
+class LockedPackage:
+    """One package of a lock. `hashes` as `sha256:…` (pip) or `sha512-…` (npm); `dependencies` are names in the lock."""
+
+    name: str
+    version: str
+    requested: bool
+    hashes: tuple[str, ...] = ()
+    dependencies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """A resolved package set. It names no download address, so that any mirror serves it, and holds no credentials.
+
+    Attributes:
+      language: Python or JavaScript; TypeScript shares JavaScript's.
+      packages: What will be installed on the target, sorted by name.
+      text: The tool's own lock: requirements with hashes for pip, `package-lock.json` (version 3) for npm.
+      source_builds: True when a package of it has no wheel and must be built, in a sandbox, from its source.
+      notes: What a user should know though the set resolved, such as an extra that does not exist.
+    """
+
+    language: Language
+    target: Target
+    pins: tuple[Pin, ...]
+    packages: tuple[LockedPackage, ...]
+    text: str
+    source_builds: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """`sha256:…` over language, runtime, platform, sorted pins and the lock text: the key of the environment."""
+        parts = [self.language.value, self.target.runtime, self.target.platform, self.text]
+        parts += [pin.text for pin in sorted(self.pins)]
+        return "sha256:" + hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def to_json(self) -> str:
+        """Return it for storage."""
+        return json.dumps({"format": _FORMAT, "digest": self.digest, **asdict(self)}, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Lock":
+        """Read a stored lock.
+
+        Raises:
+          ValueError: it is no lock, or not the one its digest was taken of.
+        """
+        try:
+            stored = json.loads(text)
+            lock = cls._read(stored)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"This is no stored lock ({type(error).__name__}).") from error
+        if stored.get("format") != _FORMAT or stored.get("digest") != lock.digest:
+            raise ValueError("The stored lock was changed, or written by another version.")
+        return lock
+
+    @classmethod
+    def _read(cls, stored: dict[str, Any]) -> "Lock":
+        language = Language(stored["language"])
+        target = stored["target"]
+        return cls(
+            language=language,
+            target=Target(target["runtime"], target["machine"], (target["glibc"][0], target["glibc"][1])),
+            pins=tuple(Pin(p["name"], p["version"], tuple(p["extras"]), language) for p in stored["pins"]),
+            packages=tuple(
+                LockedPackage(
+                    p["name"], p["version"], bool(p["requested"]), tuple(p["hashes"]), tuple(p["dependencies"])
+                )
+                for p in stored["packages"]
+            ),
+            text=stored["text"],
+            source_builds=bool(stored["source_builds"]),
+            notes=tuple(stored["notes"]),
+        )

@@ -1,0 +1,34 @@
+// Judges pins with npm's own libraries: what npm itself would take a text for, and which name and version it means.
+// Input on stdin: {"npm": "<npm's folder>", "specs": ["lodash@4.17.21", …]}; output: one answer per spec, in order.
+// Or {"npm", "versions": ["1.10.0", "1.9.0"]}; output: those, oldest first.
+"use strict";
+const { createRequire } = require("node:module");
+const { readFileSync } = require("node:fs");
+
+const { npm, specs, versions } = JSON.parse(readFileSync(0, "utf8"));
+const fromNpm = createRequire(`${npm}/package.json`);
+const parse = fromNpm("npm-package-arg");
+const semver = fromNpm("semver");
+const validateName = fromNpm("validate-npm-package-name");
+
+function judge(spec) {
+  const { type, name, fetchSpec } = parse(spec, "/");
+  if (!["version", "range", "tag"].includes(type)) return { type };
+  const { validForOldPackages, errors } = validateName(name);
+  if (!validForOldPackages) return { type: "invalid", reason: errors.join("; ") };
+  const version = type === "version" ? semver.clean(fetchSpec) : null;
+  if (type === "version" && version === null) return { type: "invalid", reason: `${fetchSpec} is not a semantic version` };
+  const floor = type === "range" ? (semver.minVersion(fetchSpec)?.version ?? null) : null;
+  return { type, name, version, wanted: fetchSpec, floor };
+}
+
+function judgeSafely(spec) {
+  try {
+    return judge(spec);
+  } catch (error) {
+    const badName = error.code === "EINVALIDPACKAGENAME";
+    return { type: "invalid", reason: badName ? String(error.message).replace(/^.*": /, "") : "npm cannot read it" };
+  }
+}
+
+process.stdout.write(JSON.stringify(specs ? specs.map(judgeSafely) : versions.filter(semver.valid).sort(semver.compare)));

@@ -1,0 +1,130 @@
+"""Pins in an evaluator's own file: the PEP 723 block of Python, `npm:` specifiers of JavaScript and TypeScript."""
+
+import re
+import tomllib
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from evaluator_host.errors import InvalidPin, InvalidRequest, Problem
+from evaluator_host.model import Language
+from evaluator_host.packages.pins import Pin, parse
+from evaluator_host.packages.specifiers import module_specifiers
+from evaluator_host.packages.tools import Tools
+
+# The regular expression by which PEP 723 itself defines a block.
+_BLOCK: Final = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
+_NPM: Final = re.compile(r"npm:/?(?P<pin>(?:@[^/@]+/)?[^/@]*(?:@[^/]*)?)(?P<path>/.*)?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A file's pins, and its source as the runner is to get it: as many lines, each token where it was."""
+
+    pins: tuple[Pin, ...]
+    source: str
+
+
+def read_script(
+    source: str, language: Language, *, python_version: str | None = None, tools: Tools | None = None
+) -> Script:
+    """Find the pins that a file declares.
+
+    Python: `dependencies` of the `script` block, which must be exact pins; the source stays as it is. JavaScript and
+    TypeScript: `npm:name@1.2.3/sub` as a module specifier becomes `name/sub`, and as many blanks follow the closing
+    quote as it became shorter, so that errors keep the author's lines **and** columns.
+
+    Args:
+      source: The file's text.
+      language: Of the evaluator.
+      python_version: Of the runtime, `3.13`; checked against `requires-python` when given.
+      tools: Where node lies; by default what is installed.
+
+    Raises:
+      InvalidPin: a dependency is not pinned exactly; `packages[i]` counts them in the order of the file.
+      InvalidRequest: the block is no TOML, there are two, or this Python is not the one it requires.
+    """
+    if language is not Language.PYTHON:
+        return _javascript(source, language, tools)
+    metadata = _block(source)
+    if metadata is None:
+        return Script((), source)
+    _check_python(metadata.get("requires-python"), python_version)
+    dependencies = metadata.get("dependencies", [])
+    if not isinstance(dependencies, list) or not all(isinstance(item, str) for item in dependencies):
+        raise _invalid("`dependencies` must be a list of texts, such as ['numpy==2.1.0'].")
+    return Script(parse(dependencies, language, tools=tools), source)
+
+
+def _block(source: str) -> dict[str, Any] | None:
+    unix = source.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    blocks = [found for found in _BLOCK.finditer(unix) if found["type"] == "script"]
+    if not blocks:
+        return None
+    if len(blocks) > 1:
+        raise _invalid("the file has two `script` blocks; keep one.")
+    lines = blocks[0]["content"].splitlines()
+    content = "\n".join(line[2:] if line.startswith("# ") else line[1:] for line in lines)
+    try:
+        return tomllib.loads(content)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise _invalid(f"the `script` block is not TOML: {error}.") from error
+
+
+def _check_python(required: object, python_version: str | None) -> None:
+    if required is None:
+        return
+    try:
+        allowed = SpecifierSet(required) if isinstance(required, str) else None
+    except InvalidSpecifier:
+        allowed = None
+    if allowed is None:
+        raise _invalid("`requires-python` must be a version range such as '>=3.11'.")
+    if python_version is not None and not allowed.contains(python_version, prereleases=True):
+        raise _invalid(
+            f"the file requires Python {required}, and evaluators run on Python {python_version} here: "
+            "change `requires-python`, or run it on a host with that Python."
+        )
+
+
+def _invalid(message: str) -> InvalidRequest:
+    detail = f"Inline script metadata (PEP 723): {message}"
+    return InvalidRequest(detail, problems=(Problem("code", detail),))
+
+
+def _javascript(source: str, language: Language, tools: Tools | None) -> Script:
+    raw: list[str] = []
+    lines: list[int] = []
+    pieces: list[str] = []
+    done = 0
+    for specifier in module_specifiers(source):
+        found = _NPM.fullmatch(specifier.text)
+        if found is None:
+            continue
+        raw.append(found["pin"])
+        lines.append(source.count("\n", 0, specifier.start) + 1)
+        bare = _name(found["pin"]) + (found["path"] or "")
+        quote = source[specifier.end]
+        pieces += [source[done : specifier.start], bare, quote, " " * (len(specifier.text) - len(bare))]
+        done = specifier.end + 1
+    try:
+        pins = parse(raw, language, tools=tools)
+    except InvalidPin as error:
+        raise _with_lines(error, lines) from None
+    return Script(pins, "".join([*pieces, source[done:]]))
+
+
+def _name(pin: str) -> str:
+    """The name before the version: `@scope/name@1.2.3` is `@scope/name`."""
+    at = pin.find("@", 1)
+    return pin if at < 0 else pin[:at]
+
+
+def _with_lines(error: InvalidPin, lines: list[int]) -> InvalidPin:
+    problems = []
+    for problem in error.problems:
+        place = re.fullmatch(r"packages\[(\d+)\]", problem.field)
+        where = f"line {lines[int(place[1])]}: " if place else ""
+        problems.append(replace(problem, message=where + problem.message))
+    return InvalidPin(error.detail, problems=tuple(problems))
