@@ -1,0 +1,68 @@
+"""Owns how the variables of a `main` row become keyword arguments, and objects whose keys are attributes too."""
+
+from __future__ import annotations
+
+from evaluator_runner.failures import Failure
+from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from evaluator_runner.entry import Entry
+
+
+class AttributeDict(dict):  # type: ignore[type-arg]
+    """A dict for JSON objects of `main`: `d.a` is `d["a"]` where `a` is no method of dict."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"the object has no key {name!r}") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        try:
+            del self[name]
+        except KeyError:
+            raise AttributeError(f"the object has no key {name!r}") from None
+
+
+def bind(entry: Entry, named: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Return positional and keyword arguments of `entry` for the variables of a row.
+
+    Raises:
+      Failure: a parameter without default has no variable.
+    """
+    parameters = entry.signature
+    if parameters is None:
+        return [], dict(named)
+    args: list[Any] = []
+    rest = dict(named)
+    missing = [name for name in parameters.positional[: parameters.required] if name not in named]
+    missing += [name for name, has_default in parameters.keyword_only.items() if not has_default and name not in named]
+    if missing:
+        raise _missing(entry.name, missing, named)
+    for name in parameters.positional[: parameters.positional_only]:
+        if name not in rest:
+            break
+        args.append(rest.pop(name))
+    by_keyword = {*parameters.positional[parameters.positional_only :], *parameters.keyword_only}
+    if parameters.var_keyword is None:
+        rest = {name: value for name, value in rest.items() if name in by_keyword}
+    return args, rest
+
+
+def _missing(entry: str, missing: list[str], named: dict[str, Any]) -> Failure:
+    names = ", ".join(f"`{name}`" for name in missing)
+    available = ", ".join(f"`{name}`" for name in list(named)[:50]) or "none"
+    return Failure(
+        "missing_input",
+        f"`{entry}` needs {names}, which the row does not have; available: {available}",
+        hint="add the variable to the row, rename the parameter, or give it a default",
+    )

@@ -1,0 +1,137 @@
+"""Owns the channel to the host: cuts its bytes into frames, queues ours, never blocks."""
+
+from __future__ import annotations
+
+import os
+from _collections import deque  # type: ignore[import-not-found]
+
+from evaluator_runner import jsontext
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+HEADER_BYTES = 2 * 1024 * 1024
+BODY_BYTES = 64 * 1024 * 1024
+_READ_BYTES = 256 * 1024
+_JOIN_BYTES = 64 * 1024  # smaller pieces are joined: one system call for many small frames
+
+
+class BrokenChannel(Exception):
+    """The host sent something that is no frame, or is gone."""
+
+
+class Outgoing:
+    """Bytes on their way to a descriptor that does not block."""
+
+    __slots__ = ("_fd", "_pieces", "size")
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._pieces: deque[bytes | memoryview] = deque()
+        self.size = 0
+
+    def add(self, head: bytes, body: bytes = b"") -> None:
+        """Queue a frame."""
+        self.size += len(head) + len(body)
+        if len(body) > _JOIN_BYTES:
+            self._pieces.append(head)
+            self._pieces.append(body)
+        else:
+            self._pieces.append(head + body)
+
+    def flush(self) -> None:
+        """Write what the descriptor takes now.
+
+        Raises:
+          OSError: nobody reads any more.
+        """
+        pieces = self._pieces
+        while pieces:
+            batch = []
+            length = 0
+            for piece in pieces:
+                batch.append(piece)
+                length += len(piece)
+                if len(batch) == 64 or length > _READ_BYTES:
+                    break
+            try:
+                written = os.writev(self._fd, batch)
+            except BlockingIOError:
+                return
+            self.size -= written
+            self._drop(written)
+            if written < length:
+                return
+
+    def _drop(self, count: int) -> None:
+        pieces = self._pieces
+        while count:
+            size = len(pieces[0])
+            if size > count:
+                pieces[0] = memoryview(pieces[0])[count:]
+                return
+            pieces.popleft()
+            count -= size
+
+
+class Channel:
+    """Frames from and to the host."""
+
+    def __init__(self, fd_in: int, fd_out: int) -> None:
+        self.fd_in = fd_in
+        self.fd_out = fd_out
+        os.set_blocking(fd_in, False)
+        os.set_blocking(fd_out, False)
+        self._buffer = bytearray()
+        self._wanted = 8  # bytes that must be there before it is worth looking again
+        self.outgoing = Outgoing(fd_out)
+
+    def read(self) -> list[tuple[dict[str, Any], bytes]] | None:
+        """Return the frames that are complete now; None at the end of the channel.
+
+        Raises:
+          BrokenChannel: the bytes are no frames.
+        """
+        try:
+            data = os.read(self.fd_in, _READ_BYTES)
+        except BlockingIOError:
+            return []
+        if not data:
+            return None
+        self._buffer += data
+        return self._cut()
+
+    def _cut(self) -> list[tuple[dict[str, Any], bytes]]:
+        buffer = self._buffer
+        frames = []
+        start = 0
+        while len(buffer) - start >= self._wanted:
+            head = int.from_bytes(buffer[start : start + 4], "big")
+            body = int.from_bytes(buffer[start + 4 : start + 8], "big")
+            if head > HEADER_BYTES or body > BODY_BYTES:
+                raise BrokenChannel(f"frame too large: header {head} bytes, body {body} bytes")
+            self._wanted = 8 + head + body
+            if len(buffer) - start < self._wanted:
+                break
+            middle = start + 8 + head
+            frames.append((_decode_header(buffer[start + 8 : middle]), bytes(buffer[middle : middle + body])))
+            start = middle + body
+            self._wanted = 8
+        del buffer[:start]
+        return frames
+
+    def send(self, header: str, body: bytes = b"") -> None:
+        """Queue a frame whose header is JSON text already; `outgoing.flush` sends it."""
+        raw = header.encode()
+        self.outgoing.add(len(raw).to_bytes(4, "big") + len(body).to_bytes(4, "big") + raw, body)
+
+
+def _decode_header(raw: bytearray) -> dict[str, Any]:
+    try:
+        header = jsontext.decode(raw.decode())
+    except (ValueError, RecursionError) as error:
+        raise BrokenChannel(f"header is not JSON: {error}") from error
+    if not isinstance(header, dict):
+        raise BrokenChannel("header is not an object")
+    return header

@@ -1,0 +1,135 @@
+"""Owns how user code can fail, as the protocol's `error`: which code an exception has, and what to do about it."""
+
+from __future__ import annotations
+
+from evaluator_runner import tracebacks
+from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_EAGAIN = 11
+_NO_SPACE = {27, 28, 122}  # EFBIG, ENOSPC, EDQUOT
+_MESSAGE_CHARS = 4096
+_PREBOUND_HINT = "add `import {name}` at the top"
+
+
+class Failure(Exception):
+    """A failure that the runner itself found."""
+
+    def __init__(
+        self, code: str, message: str, *, hint: str | None = None, line: int | None = None, column: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+        self.line = line
+        self.column = column
+
+
+class PolicyViolation(Exception):
+    """The restricted policy does not allow what the code just did."""
+
+
+class ForbiddenImport(ImportError, PolicyViolation):
+    """The restricted policy does not allow this import."""
+
+
+class ForbiddenAttribute(AttributeError, PolicyViolation):
+    """The restricted policy does not allow access to this attribute."""
+
+
+def error(code: str, message: str, **fields: Any) -> dict[str, Any]:
+    """Return a protocol `error` with every field."""
+    known = dict.fromkeys(("type", "line", "column", "traceback", "hint"))
+    return {"code": code, "message": message[:_MESSAGE_CHARS], **known, **fields}
+
+
+def from_failure(failure: Failure) -> dict[str, Any]:
+    """Return the `error` of a failure that the runner found."""
+    return error(failure.code, failure.message, hint=failure.hint, line=failure.line, column=failure.column)
+
+
+def from_exception(raised: BaseException, lines: list[str], *, general: str) -> dict[str, Any]:
+    """Return the `error` for what user code raised; `general` is the code of an ordinary exception."""
+    if isinstance(raised, Failure):
+        return from_failure(raised)
+    code, hint = _classify(raised, general)
+    line, column = tracebacks.position(raised, lines)
+    return error(
+        code,
+        _message(raised, general),
+        type=tracebacks.name_of(raised),
+        line=line,
+        column=column,
+        traceback=tracebacks.render(raised, lines),
+        hint=hint,
+    )
+
+
+def from_syntax(raised: BaseException, lines: list[str]) -> dict[str, Any]:
+    """Return the `error` for code that does not compile."""
+    if not isinstance(raised, SyntaxError):
+        message = {
+            ValueError: "the code holds a null byte",
+            UnicodeEncodeError: "the code holds half of a surrogate pair, which is no character",
+        }.get(type(raised), "the code is nested too deeply for the parser")
+        return error("syntax_error", message, type=tracebacks.name_of(raised))
+    line = raised.lineno if isinstance(raised.lineno, int) and raised.lineno > 0 else None
+    column = raised.offset if isinstance(raised.offset, int) and raised.offset > 0 else None
+    return error(
+        "syntax_error",
+        raised.msg or "invalid syntax",
+        type=tracebacks.name_of(raised),
+        line=line,
+        column=column if line is not None else None,
+        traceback=tracebacks.render_syntax(raised, lines),
+    )
+
+
+def _message(raised: BaseException, general: str) -> str:
+    text = tracebacks.text_of(raised)
+    if issubclass(type(raised), SystemExit):
+        return f"sys.exit({text}) was called" + (" at module level" if general == "load_error" else "")
+    return text or tracebacks.name_of(raised)
+
+
+def _classify(raised: BaseException, general: str) -> tuple[str, str | None]:
+    kind = type(raised)
+    if issubclass(kind, MemoryError):
+        return "memory_limit", "use less memory at once, or raise limits.memory_mb"
+    if issubclass(kind, PolicyViolation):
+        return "policy_violation", None
+    if _is_process_limit(raised):
+        return "process_limit", "start fewer threads and processes, or raise limits.processes"
+    if issubclass(kind, OSError) and raised.errno in _NO_SPACE:  # type: ignore[attr-defined]
+        return "disk_limit", "write less, or raise limits.disk_mb"
+    return general, _hint(raised, general)
+
+
+def _is_process_limit(raised: BaseException) -> bool:
+    kind = type(raised)
+    if issubclass(kind, BlockingIOError):
+        return raised.errno == _EAGAIN  # type: ignore[attr-defined, no-any-return]
+    return issubclass(kind, RuntimeError) and "can't start new thread" in tracebacks.text_of(raised)
+
+
+def _hint(raised: BaseException, general: str) -> str | None:
+    kind = type(raised)
+    if issubclass(kind, SystemExit):
+        return "return a score instead of exiting" if general == "user_exception" else "remove the exit at module level"
+    if issubclass(kind, ModuleNotFoundError):
+        return "pin the package that provides it in `packages`, exactly: name==version"
+    if issubclass(kind, NameError):
+        name = getattr(raised, "name", None)
+        if isinstance(name, str) and name in _importable():
+            return _PREBOUND_HINT.format(name=name)
+    return None
+
+
+def _importable() -> frozenset[str]:
+    from evaluator_runner.prebound import NAMES
+
+    return NAMES

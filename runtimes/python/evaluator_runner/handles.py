@@ -1,0 +1,260 @@
+"""Owns the supervisor's ends of its processes: one zygote, and the one row process there is at a time."""
+
+from __future__ import annotations
+
+import _socket
+import os
+import sys
+import time
+from _collections import deque  # type: ignore[import-not-found]
+
+from evaluator_runner import row, zygote
+from evaluator_runner.channel import Outgoing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from evaluator_runner.zygote import Job
+
+_REPLY_S = 5.0  # for a zygote to fork and reap; a loaded machine takes milliseconds
+_NUDGE_S = 0.5  # after which it may have been stopped by its row
+_SIGKILL, _SIGCONT = 9, 18
+_READ_BYTES = 256 * 1024
+_REPORT_BYTES = 8 * 1024 * 1024
+_DESCRIPTION_BYTES = 64 * 1024
+
+
+class Lost(Exception):
+    """The sandbox cannot go on: its zygote is gone, or says what it was not asked."""
+
+
+class Call:
+    """One row to evaluate; `cancelled` ones are answered in their turn and not run."""
+
+    __slots__ = ("body", "cancelled", "id", "share", "timeout_s")
+
+    def __init__(self, header: dict[str, Any], body: bytes) -> None:
+        self.id: str = header["id"]
+        self.timeout_s = float(header["timeout_s"])
+        self.share: str | None = header.get("share")
+        self.body = body
+        self.cancelled = False
+
+
+class Answer:
+    """What a row process sent: `kind` is one of `row.RESULT`, `FAILED`, `READY`."""
+
+    __slots__ = ("body", "err_bytes", "kind", "out_bytes", "peak_kb", "run_ms")
+
+    def __init__(self, head: bytes, body: bytes) -> None:
+        self.kind = head[:1]
+        self.body = body
+        self.run_ms = int.from_bytes(head[5:12], "big") / 1000
+        self.peak_kb = int.from_bytes(head[12:19], "big")
+        self.out_bytes = int.from_bytes(head[19:26], "big")
+        self.err_bytes = int.from_bytes(head[26:33], "big")
+
+
+class RowHandle:
+    """The supervisor's end of a row process, and the calls that were handed to it.
+
+    Attributes:
+      own_child: Forked by the supervisor (it loads first), not by the zygote.
+      ready: Whether it has loaded.
+      used: Whether it was given a call; then only calls of the same `share` may follow.
+      ended: Its socket is at the end: nothing more will come.
+      started_at: When the call at the head of `calls` started, monotonic seconds.
+    """
+
+    def __init__(self, *, answer_bytes: int) -> None:
+        ours, theirs = _socket.socketpair()
+        ours.setblocking(False)  # noqa: FBT003 - positional in _socket
+        self.sock = ours.detach()
+        self.theirs = theirs
+        self.pid = 0
+        self.own_child = False
+        self.ready = True
+        self.used = False
+        self.share: str | None = None
+        self.ended = False
+        self.calls: deque[Call] = deque()
+        self.ahead_bytes = 0
+        self.started_at = 0.0
+        self.outgoing = Outgoing(self.sock)
+        self._buffer = bytearray()
+        self._answer_bytes = answer_bytes
+
+    def hand_over(self, call: Call, *, more: bool) -> None:
+        """Give it a row; `more` when another may follow."""
+        if not self.calls:
+            self.started_at = time.monotonic()
+        self.used = True
+        self.share = call.share
+        self.calls.append(call)
+        self.ahead_bytes += len(call.body)
+        self.outgoing.add((row.MORE if more else row.LAST) + len(call.body).to_bytes(4, "big"), call.body)
+
+    def take_call(self) -> Call:
+        """Take the call at the head off: it is answered."""
+        call: Call = self.calls.popleft()
+        self.ahead_bytes -= len(call.body)
+        self.started_at = time.monotonic()
+        return call
+
+    def flush(self) -> None:
+        """Write what its socket takes now."""
+        try:
+            self.outgoing.flush()
+        except OSError:
+            self.ended = True
+
+    def answers(self) -> list[Answer]:
+        """Return what it has answered since.
+
+        Raises:
+          ValueError: it sent what is no answer.
+        """
+        self._read()
+        buffer = self._buffer
+        found = []
+        while len(buffer) >= row.ANSWER_BYTES:
+            length = int.from_bytes(buffer[1:5], "big")
+            if bytes(buffer[:1]) not in {row.RESULT, row.FAILED, row.READY} or length > self._answer_bytes:
+                raise ValueError("not an answer")
+            end = row.ANSWER_BYTES + length
+            if len(buffer) < end:
+                break
+            found.append(Answer(bytes(buffer[: row.ANSWER_BYTES]), bytes(buffer[row.ANSWER_BYTES : end])))
+            del buffer[:end]
+        return found
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self.sock, _READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.ended = True
+        self._buffer += data
+
+    def kill(self) -> None:
+        """End the process and everything in its session's group."""
+        try:
+            os.killpg(self.pid, _SIGKILL)
+        except OSError:  # it has not yet made its session
+            kernel_kill(self.pid)
+
+
+def kernel_kill(pid: int) -> None:
+    """Kill one process; it may be gone already."""
+    try:
+        os.kill(pid, _SIGKILL)
+    except OSError:
+        pass
+
+
+class ZygoteHandle:
+    """The supervisor's end of the zygote."""
+
+    def __init__(self, job: Job) -> None:
+        self._control, theirs = _socket.socketpair()
+        self.fd = self._control.fileno()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._control.close()
+            zygote.run(job, theirs)
+        theirs.close()
+        self._control.settimeout(_NUDGE_S)
+        self._buffer = bytearray()
+
+    def report(self) -> tuple[bool, bytes, bytes] | None:
+        """Return what loading came to, once: whether it loaded, a description and the body; None while unfinished.
+
+        Raises:
+          Lost: it ended first, or sent something else.
+        """
+        try:
+            data = self._control.recv(_READ_BYTES)
+        except TimeoutError:
+            return None
+        except OSError:
+            data = b""
+        if not data:
+            raise Lost("the zygote ended")
+        buffer = self._buffer
+        buffer += data
+        if len(buffer) < 9:
+            return None
+        head, body = int.from_bytes(buffer[1:5], "big"), int.from_bytes(buffer[5:9], "big")
+        if (
+            bytes(buffer[:1]) not in {zygote.LOADED, zygote.LOAD_FAILED}
+            or head > _DESCRIPTION_BYTES
+            or body > _REPORT_BYTES
+        ):
+            raise Lost("the zygote sent no report")
+        if len(buffer) < 9 + head + body:
+            return None
+        return buffer[:1] == zygote.LOADED, bytes(buffer[9 : 9 + head]), bytes(buffer[9 + head :])
+
+    def fork(self, handle: RowHandle, *, warm: bool) -> None:
+        """Have it fork a row process for `handle`, and reap the previous one, which must have been killed.
+
+        `warm`: no row waits, so the process may use the time to get ready.
+
+        Raises:
+          Lost: it does not answer.
+          BlockingIOError: it may not fork now.
+        """
+        fd = handle.theirs.fileno().to_bytes(4, sys.byteorder)
+        try:
+            self._control.sendmsg(
+                [zygote.FORK_WARM if warm else zygote.FORK], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fd)]
+            )
+        except OSError as error:
+            raise Lost("the zygote is gone") from error
+        kind, value, _ = self._reply()
+        if kind == zygote.REFUSED:
+            raise BlockingIOError(value, "the row process could not be started")
+        handle.pid = value
+        handle.theirs.close()
+
+    def ask(self, command: bytes) -> tuple[int, int]:
+        """Have the current row reaped (`REAP`), or learn how it ended without that (`LOOK`: si_code, si_status)."""
+        try:
+            self._control.send(command)
+        except OSError as error:
+            raise Lost("the zygote is gone") from error
+        return self._reply()[1:]
+
+    def _reply(self) -> tuple[bytes, int, int]:
+        data = b""
+        deadline = time.monotonic() + _REPLY_S
+        while len(data) < zygote.REPLY_BYTES:
+            try:
+                chunk = self._control.recv(zygote.REPLY_BYTES - len(data))
+            except TimeoutError:
+                if time.monotonic() > deadline:
+                    raise Lost("the zygote does not answer") from None
+                os.kill(self.pid, _SIGCONT)  # its row may have stopped it
+                continue
+            except OSError:
+                chunk = b""
+            if not chunk:
+                raise Lost("the zygote ended")
+            data += chunk
+        return data[:1], int.from_bytes(data[1:9], "big"), int.from_bytes(data[9:17], "big")
+
+    def end(self) -> int:
+        """Kill it and return its wait status."""
+        kernel_kill(self.pid)
+        try:
+            return os.waitpid(self.pid, 0)[1]
+        except OSError:
+            return 0
+
+    def close(self) -> None:
+        """Close the control channel."""
+        self._control.close()

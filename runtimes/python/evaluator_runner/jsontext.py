@@ -1,0 +1,84 @@
+"""Owns JSON text: decoding by the interpreter's own scanner, quoting, and encoding of values the runner made.
+
+The `json` package would import `re`, `enum` and `functools`: 10 ms and 1 MB for every idle sandbox.
+"""
+
+from __future__ import annotations
+
+import _json
+
+from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+quote = _json.encode_basestring
+_CONSTANTS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+
+
+class _Context:
+    """What the C scanner asks of its decoder."""
+
+    strict = True
+    object_pairs_hook = None
+    array_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = _CONSTANTS.__getitem__
+    memo: dict[str, str] = {}  # noqa: RUF012 - the scanner clears it itself
+
+    def __init__(self, object_hook: Callable[[dict[str, Any]], Any] | None) -> None:
+        self.object_hook = object_hook
+
+
+def decoder(object_hook: Callable[[dict[str, Any]], Any] | None = None) -> Callable[[str], Any]:
+    """Return a function that decodes one JSON text; every object goes through `object_hook` when there is one.
+
+    The function raises ValueError when the text is not JSON, RecursionError when it is nested too deeply.
+    """
+    scan = _json.make_scanner(_Context(object_hook))  # type: ignore[arg-type]
+
+    def decode(text: str) -> Any:
+        text = text.strip(" \t\r\n")
+        try:
+            value, end = scan(text, 0)
+        except (StopIteration, SystemError) as error:  # the latter where the scanner misses `json.decoder`
+            raise ValueError("not JSON") from error
+        if end != len(text):
+            raise ValueError("not JSON: something follows the value")
+        return value
+
+    return decode
+
+
+decode = decoder()
+
+
+def encode(value: Any) -> str:
+    """Encode a value that the runner made: None, bool, int, finite float, str, list or dict with string keys."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return quote(value)
+    if isinstance(value, dict):
+        return "{" + ",".join([f"{quote(key)}:{encode(item)}" for key, item in value.items()]) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join([encode(item) for item in value]) + "]"
+    return repr(value)
+
+
+def scalar_text(text: str) -> str:
+    """Replace lone surrogates, which UTF-8 cannot carry, by U+FFFD; whole surrogate pairs become their character."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def to_bytes(text: str) -> bytes:
+    """Encode text that may hold lone surrogates."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return scalar_text(text).encode()

@@ -1,0 +1,115 @@
+"""Owns the load, seen from the supervisor: the zygote's report, its logs, its time limit, how it died."""
+
+from __future__ import annotations
+
+import time
+
+from evaluator_runner import jsontext, replies
+from evaluator_runner.handles import Lost, ZygoteHandle
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from evaluator_runner.supervisor import Supervisor
+    from evaluator_runner.zygote import Job
+
+
+class Loading:
+    """A load that is under way."""
+
+    def __init__(self, supervisor: Supervisor, job: Job) -> None:
+        self._supervisor = supervisor
+        self._job = job
+        self._timeout_s = float(job.header["timeout_s"])
+        self._id: str = job.header["id"]
+        self._started = time.monotonic()
+        try:
+            self._zygote = supervisor.zygote = ZygoteHandle(job)
+        except OSError as error:
+            raise Lost(f"cannot start the zygote: {error}") from error
+        supervisor.watch(self._zygote.fd, self._on_report)
+        for stream in (job.logs.out, job.logs.err):
+            supervisor.watch(stream.fd, stream.read)
+
+    def patience_s(self) -> float:
+        """How long the main loop may sleep."""
+        return self._started + self._timeout_s - time.monotonic()
+
+    def check_time(self) -> None:
+        """Give the load up when it is over its limit."""
+        if self.patience_s() <= 0 and self._supervisor.zygote is not None:
+            self._give_up(replies.timeout(self._timeout_s, what="loading the evaluator"))
+
+    def _on_report(self) -> None:
+        try:
+            report = self._zygote.report()
+        except Lost:
+            self._died()
+            return
+        if report is None:
+            return
+        loaded, description, body = report
+        try:
+            known = _describe(description) if loaded else {}
+        except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+            self._give_up(("crashed", "the evaluator spoke in its runner's place", None))
+            return
+        if loaded:
+            self._finish(known, body)
+        else:
+            self._answer("load_failed", {}, body)
+            self._drop_zygote()
+            self._supervisor.load_failed()
+
+    def _finish(self, known: dict[str, Any], body: bytes) -> None:
+        """Answer, and decide whether the loaded process may be forked."""
+        supervisor = self._supervisor
+        left = known.pop("left") or supervisor.left_at_load()
+        if left is not None:
+            code = "files_at_load" if left == "files" else "threads_at_load"
+            message = f"loading left {left} behind, so each row loads again in a process of its own"
+            known["notes"].append({"code": code, "message": message})
+        self._answer("loaded", known, body)
+        supervisor.flush_now()
+        if left is not None:
+            self._drop_zygote()
+            supervisor.clean(keep=())
+        supervisor.loaded(self._job, reload=left is not None)
+
+    def _died(self) -> None:
+        status = self._zygote.end()
+        self._supervisor.zygote = None
+        self._give_up(replies.death_by_wait(status, while_="while loading"))
+
+    def _give_up(self, error: tuple[str, str, str | None]) -> None:
+        self._drop_zygote()
+        self._answer("load_failed", {}, replies.error_body(*error))
+        self._supervisor.load_failed()
+
+    def _answer(self, kind: str, description: dict[str, Any], body: bytes) -> None:
+        self._job.logs.drain()
+        logs = self._job.logs.take()
+        load_ms = (time.monotonic() - self._started) * 1000
+        self._supervisor.forget(self._zygote.fd)
+        self._supervisor.channel.send(
+            replies.load_header(kind, self._id, description, load_ms=load_ms, logs=logs), body
+        )
+
+    def _drop_zygote(self) -> None:
+        if self._supervisor.zygote is not None:
+            self._supervisor.forget(self._zygote.fd)
+            self._zygote.end()
+            self._zygote.close()
+            self._supervisor.zygote = None
+
+
+def _describe(raw: bytes) -> dict[str, Any]:
+    """Decode what a zygote says of the evaluator it loaded; raises ValueError and kin when that is no description."""
+    description = jsontext.decode(raw.decode())
+    if not isinstance(description["notes"], list) or description["left"] not in {None, "threads", "processes"}:
+        raise ValueError("no description")
+    return {key: description[key] for key in (*_FIELDS, "left")}
+
+
+_FIELDS = ("contract", "contract_source", "reason", "entry", "parameters", "notes")

@@ -1,0 +1,119 @@
+"""Owns what user code prints: drained all the time, kept up to a limit, never growing with what was written.
+
+One pair of pipes serves every row in turn: when a row is over, no process is left that could still write to them.
+"""
+
+from __future__ import annotations
+
+import os
+
+from evaluator_runner import jsontext
+from evaluator_runner.channel import HEADER_BYTES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Taken: TypeAlias = "tuple[tuple[bytes, bool], tuple[bytes, bool]]"
+
+_READ_BYTES = 64 * 1024
+_DRAIN_BYTES = 1024 * 1024  # the most that a pipe can hold for an ordinary user
+_scratch = bytearray(_READ_BYTES)
+
+
+class LogStream:
+    """Standard output or standard error: a pipe, and what was kept of it.
+
+    Attributes:
+      fd: The reading end.
+      writer: The writing end, which processes of user code get as 1 or 2.
+    """
+
+    __slots__ = ("_kept", "_limit", "_lost", "fd", "writer")
+
+    def __init__(self, limit: int) -> None:
+        self.fd, self.writer = os.pipe()
+        os.set_blocking(self.fd, False)
+        self._limit = limit
+        self._kept = bytearray()
+        self._lost = 0
+
+    def read(self) -> int:
+        """Read once without waiting; returns how many bytes there were."""
+        try:
+            size = os.readv(self.fd, [_scratch])
+        except BlockingIOError:
+            return 0
+        room = min(size, 2 * self._limit - len(self._kept))  # twice: of this row and of the one that runs ahead
+        if room > 0 and not self._lost:
+            self._kept += memoryview(_scratch)[:room]
+            self._lost = size - room
+        else:
+            self._lost += size
+        return size
+
+    def drain(self) -> None:
+        """Read what is in the pipe now, but no more than a pipe can hold: the row may print on and on."""
+        total = 0
+        while total < _DRAIN_BYTES and (size := self.read()):
+            total += size
+            if size < _READ_BYTES:
+                break
+
+    def take(self, count: int | None = None) -> tuple[bytes, bool]:
+        """Return the first `count` bytes (by default all) and whether some were cut; the rest is the next row's."""
+        if count is None:
+            kept, lost = self._kept, self._lost
+            self._kept, self._lost = bytearray(), 0
+        else:
+            kept = self._kept[:count]
+            lost = max(0, count - len(kept))
+            del self._kept[:count]
+            self._lost = max(0, self._lost - lost)
+        return bytes(kept[: self._limit]), lost > 0 or len(kept) > self._limit
+
+    def discard(self) -> None:
+        """Forget everything, also what is still in the pipe."""
+        while self.read():
+            pass
+        if self._kept or self._lost:
+            self.take()
+
+
+class Logs:
+    """Both streams."""
+
+    __slots__ = ("err", "out")
+
+    def __init__(self, limit: int) -> None:
+        self.out = LogStream(limit)
+        self.err = LogStream(limit)
+
+    def drain(self) -> None:
+        """Read what was printed so far."""
+        self.out.drain()
+        self.err.drain()
+
+    def take(self, out_bytes: int | None = None, err_bytes: int | None = None) -> Taken:
+        """Return what both streams kept; see `LogStream.take`."""
+        return self.out.take(out_bytes), self.err.take(err_bytes)
+
+    def discard(self) -> None:
+        """Forget everything; nobody may be writing any more."""
+        self.out.discard()
+        self.err.discard()
+
+
+def logs_json(stdout: tuple[bytes, bool], stderr: tuple[bytes, bool]) -> str:
+    """Return the `logs` field of a header: JSON text, `null` when nothing was printed."""
+    if not stdout[0] and not stderr[0]:
+        return "null"
+    out, err = (stream[0].decode("utf-8", "replace") for stream in (stdout, stderr))
+    truncated = stdout[1] or stderr[1]
+    while True:
+        flag = "true" if truncated else "false"
+        text = f'{{"stdout":{jsontext.quote(out)},"stderr":{jsontext.quote(err)},"truncated":{flag}}}'
+        if len(text) * 4 < HEADER_BYTES or len(text.encode()) < HEADER_BYTES - 65536:
+            return text
+        # Control characters take six bytes each in JSON: the frame's limit comes before the log's.
+        out, err, truncated = out[: len(out) // 2], err[: len(err) // 2], True

@@ -1,0 +1,40 @@
+"""Owns the start-up arguments of the runner (`runtimes/PROTOCOL.md`)."""
+
+from __future__ import annotations
+
+
+class Options:
+    """What the sandbox backend said about the place the runner was started in.
+
+    Attributes:
+      drop_to: (uid, gid) to become, or None.
+      packages: Directory of the installed package set, or None.
+      restricted: Directory that holds RestrictedPython, or None.
+      private_tmp: /tmp and /dev/shm belong to this sandbox alone: they are emptied after each row.
+      limit_processes: The user id belongs to this sandbox alone: RLIMIT_NPROC may hold its processes.
+    """
+
+    __slots__ = ("drop_to", "limit_processes", "packages", "private_tmp", "restricted")
+
+    def __init__(self, arguments: list[str]) -> None:
+        self.drop_to: tuple[int, int] | None = None
+        self.packages: str | None = None
+        self.restricted: str | None = None
+        self.private_tmp = False
+        self.limit_processes = False
+        rest = list(arguments)
+        while rest:
+            self._take(rest.pop(0), rest)
+
+    def _take(self, name: str, rest: list[str]) -> None:
+        if name == "--private-tmp":
+            self.private_tmp = True
+        elif name == "--limit-processes":
+            self.limit_processes = True
+        elif name not in {"--drop-to", "--packages", "--restricted"} or not rest:
+            raise SystemExit(f"runner: unknown or incomplete argument {name!r}")
+        elif name == "--drop-to":
+            uid, _, gid = rest.pop(0).partition(":")
+            self.drop_to = (int(uid), int(gid))
+        else:
+            setattr(self, name[2:], rest.pop(0))

@@ -1,0 +1,52 @@
+"""Owns the modules that `main` and the legacy `evaluate` find without importing them, as their documentation has it."""
+
+from __future__ import annotations
+
+import _symtable  # type: ignore[import-not-found]
+
+from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+NAMES = frozenset(
+    ("json", "re", "math", "random", "datetime", "statistics", "string", "collections", "itertools", "functools")
+)
+_BOUND = _symtable.DEF_BOUND | _symtable.DEF_IMPORT
+
+
+def unbound_names(code: str, filename: str) -> list[str]:
+    """Return which of the names the code uses as globals without ever binding them, in alphabetical order."""
+    try:
+        top = _symtable.symtable(code, filename, "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    used: set[str] = set()
+    bound: set[str] = {name for name, flags in top.symbols.items() if flags & _BOUND}
+    tables = [top]
+    while tables:
+        table = tables.pop()
+        tables.extend(table.children)
+        for name in NAMES & table.symbols.keys():
+            flags = table.symbols[name]
+            scope = (flags >> _symtable.SCOPE_OFF) & _symtable.SCOPE_MASK
+            if scope == _symtable.GLOBAL_EXPLICIT and flags & _BOUND:
+                bound.add(name)
+            if flags & _symtable.USE and scope in {_symtable.GLOBAL_IMPLICIT, _symtable.GLOBAL_EXPLICIT, 0}:
+                used.add(name)
+    return sorted(used - bound)
+
+
+def bind(namespace: dict[str, Any], names: list[str], import_module: Any = __import__) -> dict[str, Any]:
+    """Bind modules by name and return what was bound."""
+    bound = {name: import_module(name) for name in names}
+    namespace.update(bound)
+    return bound
+
+
+def unbind(namespace: dict[str, Any], bound: dict[str, Any]) -> None:
+    """Take the names back, unless the code has put something else there."""
+    for name, module in bound.items():
+        if namespace.get(name) is module:
+            del namespace[name]

@@ -1,0 +1,146 @@
+"""Owns loading: compile the code, run it once at module level, find what is called for each row."""
+
+from __future__ import annotations
+
+import builtins as _builtins
+import sys
+
+from evaluator_runner import entry, failures, hooks, prebound
+from evaluator_runner.failures import Failure
+from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.tracebacks import FILENAME
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import CodeType
+    from typing import Any
+
+    from evaluator_runner.options import Options
+
+_Module = type(sys)
+_COROUTINE = 0x80
+_SHOWN_PARAMETERS = 100
+_TEXT_CHARS = 200
+
+
+class LoadFailed(Exception):
+    """The code cannot be called; `error` is the protocol's."""
+
+    def __init__(self, error: dict[str, Any]) -> None:
+        super().__init__(error["message"])
+        self.error = error
+
+
+class _SourceLoader:
+    """Gives `linecache`, and with it `inspect` and the user's own tracebacks, the source of a module with no file."""
+
+    def __init__(self, code: str) -> None:
+        self._code = code
+
+    def get_source(self, _name: str) -> str:
+        return self._code
+
+
+class Program:
+    """An evaluator that was loaded.
+
+    Attributes:
+      entry: What is called for each row.
+      lines: The source, for tracebacks.
+      notes: What its author should know.
+      needs_loop: Whether what it returns may have to be awaited in an asyncio loop.
+    """
+
+    __slots__ = ("entry", "lines", "needs_loop", "notes")
+
+    def __init__(self, found: entry.Entry, lines: list[str], *, needs_loop: bool) -> None:
+        self.entry = found
+        self.lines = lines
+        self.needs_loop = needs_loop
+        self.notes: list[dict[str, str]] = []
+
+    def description(self) -> dict[str, Any]:
+        """Return the fields of a `loaded` header that only the program knows."""
+        found = self.entry
+        names = found.signature.names if found.signature is not None else []
+        return {
+            "contract": found.contract,
+            "contract_source": found.source,
+            "reason": found.reason[:_TEXT_CHARS],
+            "entry": found.name[:_TEXT_CHARS],
+            "parameters": [name[:_TEXT_CHARS] for name in names[:_SHOWN_PARAMETERS]],
+            "notes": self.notes,
+        }
+
+
+def load(code: str, order: dict[str, Any], *, options: Options) -> Program:
+    """Compile `code` and run it as module `evaluator`, by the fields of a `load` header.
+
+    Raises:
+      LoadFailed: it does not compile, raises, or defines nothing to call.
+    """
+    lines = code.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    try:
+        compiled, builtins = _compile(code, order["policy"], options)
+    except Failure as failure:
+        raise LoadFailed(failures.from_failure(failure)) from None
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as raised:
+        raise LoadFailed(failures.from_syntax(raised, lines)) from None
+    module = _Module("evaluator")
+    namespace = module.__dict__
+    namespace.update({"__builtins__": vars(_builtins)})  # not this runner's own copy
+    namespace.update(builtins, __file__=FILENAME, __loader__=_SourceLoader(code))
+    sys.modules["evaluator"] = module
+    bound = _prebind(namespace, code, compiled, order)
+    try:
+        hooks.call(exec, (compiled, namespace))
+        found = entry.find(namespace, contract=order["contract"], name=order["entry"])
+    except BaseException as raised:  # noqa: BLE001 - user code may raise anything
+        raise LoadFailed(failures.from_exception(raised, lines, general="load_error")) from None
+    return _finish(found, namespace, bound, lines=lines, code=code)
+
+
+def _compile(code: str, policy: str, options: Options) -> tuple[CodeType, dict[str, Any]]:
+    if policy != "restricted":
+        return compile(code, FILENAME, "exec", dont_inherit=True), {}
+    if options.restricted is None:
+        raise Failure("load_error", "the restricted policy is not installed in this sandbox")
+    sys.path.append(options.restricted)
+    try:
+        from evaluator_runner import restricted
+    finally:
+        sys.path.remove(options.restricted)
+    return restricted.compile_code(code, options.packages)
+
+
+def _prebind(namespace: dict[str, Any], code: str, compiled: CodeType, order: dict[str, Any]) -> dict[str, Any]:
+    """Bind the documented names before the code runs: its module level may use them too."""
+    if order["contract"] == "evaluate" or not any(name in code for name in prebound.NAMES):
+        return {}
+    if order["contract"] == "auto" and order["entry"] is None and _is_plain_evaluate(compiled):
+        return {}
+    return prebound.bind(namespace, prebound.unbound_names(code, FILENAME))
+
+
+def _is_plain_evaluate(compiled: CodeType) -> bool:
+    """Whether the code defines `evaluate` with three parameters: its contract is clear before it runs."""
+    functions = [c for c in compiled.co_consts if isinstance(c, type(compiled)) and c.co_name == "evaluate"]
+    return bool(functions) and functions[-1].co_argcount == 3
+
+
+def _finish(
+    found: entry.Entry, namespace: dict[str, Any], bound: dict[str, Any], *, lines: list[str], code: str
+) -> Program:
+    program = Program(found, lines, needs_loop=_may_suspend(found.call, code))
+    if found.contract == "evaluate":
+        prebound.unbind(namespace, bound)
+    elif names := [name for name, module in bound.items() if namespace.get(name) is module]:
+        program.notes.append({"code": "prebound", "message": f"used without import: {', '.join(names)}"})
+    return program
+
+
+def _may_suspend(call: Callable[..., Any], code: str) -> bool:
+    """Whether the entry is a coroutine function that awaits: then asyncio, 40 ms, is imported before the first row."""
+    flags = getattr(getattr(call, "__code__", None), "co_flags", 0)
+    return bool(flags & _COROUTINE) and ("await" in code or "async" in code.replace("async def", ""))

@@ -1,0 +1,131 @@
+"""Owns the restricted policy at compile time: RestrictedPython, opened to what ordinary evaluators are written with."""
+
+from __future__ import annotations
+
+import ast
+
+from RestrictedPython.transformer import ALLOWED_FUNC_NAMES, INSPECT_ATTRIBUTES, RestrictingNodeTransformer
+
+from evaluator_runner import guards
+from evaluator_runner.failures import Failure
+from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.tracebacks import FILENAME
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType
+    from typing import Any
+
+_METHODS = ALLOWED_FUNC_NAMES | {
+    *("__abs__", "__add__", "__bool__", "__call__", "__enter__", "__exit__", "__float__", "__getitem__", "__hash__"),
+    *("__int__", "__iter__", "__len__", "__mul__", "__neg__", "__next__", "__post_init__", "__repr__", "__setitem__"),
+    *("__str__", "__sub__", "__truediv__"),
+}
+
+
+def compile_code(code: str, packages: str | None) -> tuple[CodeType, dict[str, Any]]:
+    """Compile code under the policy; returns it with the globals that it needs.
+
+    Raises:
+      Failure: it does what the policy forbids.
+      SyntaxError: it is no Python.
+    """
+    tree = ast.parse(code, FILENAME)
+    policy = _Policy()
+    policy.visit(tree)
+    if policy.found:
+        line, column, message = min(policy.found)
+        raise Failure(
+            "policy_violation",
+            message,
+            line=line or None,
+            column=column or None,
+            hint="write the evaluator without it, or set policy to none",
+        )
+    ast.fix_missing_locations(tree)
+    return compile(tree, FILENAME, "exec", dont_inherit=True), guards.namespace(packages)
+
+
+class _Policy(RestrictingNodeTransformer):
+    """RestrictedPython's transformer; what it opens needs no guard beyond the checks of names made here."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[int, int, str]] = []
+
+    def error(self, node: ast.AST, info: str) -> None:
+        self.found.append((getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1, info))
+
+    def check_name(self, node: Any, name: str | None, allow_magic_methods: bool = False) -> None:  # noqa: FBT001, FBT002
+        if allow_magic_methods and name in _METHODS and node.col_offset != 0:
+            return
+        super().check_name(node, name, allow_magic_methods)
+
+    def visit_Name(self, node: ast.Name) -> Any:  # noqa: N802
+        if node.id == "print" and isinstance(node.ctx, ast.Load):
+            return node  # prints to the log like any other evaluator
+        if node.id == "__name__" and isinstance(node.ctx, ast.Load):
+            return node
+        return super().visit_Name(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:  # noqa: N802
+        if node.attr in _METHODS and _is_super(node.value):
+            return self.node_contents_visit(node)
+        return super().visit_Attribute(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:  # noqa: N802
+        self.check_name(node, node.name)
+        if any(keyword.arg == "metaclass" for keyword in node.keywords):
+            self.error(node, "a metaclass is not allowed")
+        return self.node_contents_visit(node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:  # noqa: N802
+        if isinstance(node.target, ast.Name):
+            return super().visit_AugAssign(node)
+        return self.node_contents_visit(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:  # noqa: N802
+        self.check_name(node, node.name, allow_magic_methods=True)
+        self.check_function_argument_names(node)
+        return self.node_contents_visit(node)
+
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> Any:  # noqa: N802
+        return self._checked(node, *node.names)
+
+    def visit_MatchAs(self, node: ast.MatchAs) -> Any:  # noqa: N802
+        return self._checked(node, node.name)
+
+    def visit_MatchStar(self, node: ast.MatchStar) -> Any:  # noqa: N802
+        return self._checked(node, node.name)
+
+    def visit_MatchMapping(self, node: ast.MatchMapping) -> Any:  # noqa: N802
+        return self._checked(node, node.rest)
+
+    def visit_MatchClass(self, node: ast.MatchClass) -> Any:  # noqa: N802
+        for name in node.kwd_attrs:
+            if name.startswith("_") or name in INSPECT_ATTRIBUTES:
+                self.error(node, f'"{name}" is an attribute that the policy does not allow')
+        return self.node_contents_visit(node)
+
+    def _checked(self, node: Any, *names: str | None) -> Any:
+        for name in names:
+            self.check_name(node, name)
+        return self.node_contents_visit(node)
+
+    def _plain(self, node: ast.AST) -> Any:
+        return self.node_contents_visit(node)
+
+    visit_AnnAssign = _plain  # noqa: N815
+    visit_Await = _plain  # noqa: N815
+    visit_AsyncFor = _plain  # noqa: N815
+    visit_AsyncWith = _plain  # noqa: N815
+    visit_Match = _plain  # noqa: N815
+    visit_match_case = _plain
+    visit_MatchValue = _plain  # noqa: N815
+    visit_MatchSingleton = _plain  # noqa: N815
+    visit_MatchSequence = _plain  # noqa: N815
+    visit_MatchOr = _plain  # noqa: N815
+
+
+def _is_super(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args

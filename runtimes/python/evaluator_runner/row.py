@@ -1,0 +1,160 @@
+"""Owns a row process: takes rows from its socket, calls the evaluator, and answers with one frame each.
+
+Everything it uses after user code has run was looked up before: replacing `os.write`, `json` or `len` changes nothing
+here.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from evaluator_runner import failures, guest, hooks, jsontext
+from evaluator_runner.binding import AttributeDict, bind
+from evaluator_runner.encode import TooLarge, encode_result
+from evaluator_runner.failures import Failure
+from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from evaluator_runner.program import Program
+
+RESULT, FAILED, READY = b"R", b"F", b"L"
+ANSWER_BYTES = 33  # kind, body length, µs run, peak kB, bytes through stdout and stderr
+ORDER_BYTES = 5  # whether more rows may follow, body length
+MORE, LAST = b"M", b"1"
+
+_read, _write, _exit, _clock = os.read, os.write, os._exit, time.perf_counter_ns
+_modules = sys.modules
+_decode = jsontext.decode
+_WARM_ROW = '{"args":[{"a":[1,2.5,true]},"b",null]}'
+_decode_attributes = jsontext.decoder(AttributeDict)
+
+
+class RowProcess:
+    """This process, once it has become one that runs rows."""
+
+    def __init__(self, program: Program, *, result_bytes: int, written: tuple[int, int]) -> None:
+        self._sock = -1
+        self._program = program
+        self._result_bytes = result_bytes
+        self._buffer = bytearray()
+        self._written = written
+
+    def serve(self, sock: int) -> None:
+        """Run rows until the last one; never returns."""
+        try:
+            self._sock = sock
+            numpy_random = _modules.get("numpy.random")
+            if numpy_random is not None:  # `random` sees to itself
+                numpy_random.seed()
+            while self._serve_one():
+                pass
+        finally:
+            _exit(0)
+
+    def warm_up(self) -> None:
+        """Touch what a row will touch, but the user's code, while there is time: a first write copies a page."""
+        _decode(_WARM_ROW)
+        hooks.call(_clock)
+        encode_result({"score": 0.5}, limit=self._result_bytes)
+        _head(RESULT, b"", (0, guest.peak_memory_kb(), *guest.flush_streams()))
+
+    def _serve_one(self) -> bool:
+        self._fill(ORDER_BYTES)
+        more = self._buffer[:1] == MORE
+        end = ORDER_BYTES + int.from_bytes(self._buffer[1:ORDER_BYTES], "big")
+        self._fill(end)
+        raw = bytes(self._buffer[ORDER_BYTES:end])
+        del self._buffer[:end]
+        started = _clock()
+        try:
+            args, kwargs = self._arguments(raw)
+            started = _clock()
+            kind, body = RESULT, self._call(args, kwargs)
+        except TooLarge:
+            kind, body = FAILED, self._too_large()
+        except BaseException as raised:  # noqa: BLE001 - user code may raise anything
+            kind, body = FAILED, self._describe(raised)
+        self._answer(kind, body, (_clock() - started) // 1000)
+        return more
+
+    def _fill(self, size: int) -> None:
+        buffer = self._buffer
+        while len(buffer) < size:
+            data = _read(self._sock, max(65536, size - len(buffer)))
+            if not data:
+                _exit(0)
+            buffer += data
+
+    def _arguments(self, raw: bytes) -> tuple[list[Any], dict[str, Any]]:
+        is_main = self._program.entry.contract == "main"
+        try:
+            body = (_decode_attributes if is_main else _decode)(raw.decode())
+            named = body.get("named")
+            if named is None:
+                return body["args"], {}
+        except (ValueError, RecursionError, KeyError, AttributeError) as error:
+            raise Failure("binding_error", f"the row cannot be read: {error}") from None
+        return bind(self._program.entry, named)
+
+    def _call(self, args: list[Any], kwargs: dict[str, Any]) -> bytes:
+        value = hooks.call(self._program.entry.call, args, kwargs)
+        if hasattr(type(value), "__await__") or type(value).__name__ == "coroutine":
+            value = hooks.call(self._awaited, (value,))
+        return encode_result(value, limit=self._result_bytes)
+
+    def _awaited(self, value: Any) -> Any:
+        if not self._program.needs_loop and "asyncio" not in _modules and hasattr(type(value), "send"):
+            try:
+                value.send(None)
+            except StopIteration as stop:
+                return stop.value
+            raise RuntimeError("the coroutine waits for something, but nothing here runs an event loop")
+        import asyncio
+
+        async def once() -> Any:
+            return await value
+
+        return asyncio.run(once())
+
+    def _describe(self, raised: BaseException) -> bytes:
+        try:
+            error = failures.from_exception(raised, self._program.lines, general="user_exception")
+        except BaseException:  # noqa: BLE001 - out of memory, or an exception that fights back
+            code = "memory_limit" if isinstance(raised, MemoryError) else "user_exception"
+            error = failures.error(code, "the evaluator raised an exception that cannot be shown")
+        return _error_body(error)
+
+    def _too_large(self) -> bytes:
+        message = f"the returned value is larger than {self._result_bytes // 1024} kB"
+        hint = "return a score and a short reason, or raise limits.result_kb"
+        return _error_body(failures.error("result_too_large", message, hint=hint))
+
+    def _answer(self, kind: bytes, body: bytes, run_us: int) -> None:
+        before = self._written
+        self._written = guest.flush_streams()
+        numbers = (run_us, guest.peak_memory_kb(), self._written[0] - before[0], self._written[1] - before[1])
+        send(self._sock, _head(kind, body, numbers) + body)
+
+
+def _head(kind: bytes, body: bytes, numbers: tuple[int, ...]) -> bytes:
+    return kind + len(body).to_bytes(4, "big") + b"".join([number.to_bytes(7, "big") for number in numbers])
+
+
+def send(sock: int, data: bytes) -> None:
+    """Write everything to a blocking socket; ends the process when nobody reads."""
+    try:
+        count = _write(sock, data)
+        while count < len(data):
+            data = data[count:]
+            count = _write(sock, data)
+    except OSError:
+        _exit(0)
+
+
+def _error_body(error: dict[str, Any]) -> bytes:
+    return jsontext.to_bytes(f'{{"error":{jsontext.encode(error)}}}')

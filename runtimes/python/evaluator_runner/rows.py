@@ -1,0 +1,298 @@
+"""Owns the life of rows: one process at a time, made ahead, given its calls, answered for, and cleaned up after."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from evaluator_runner import kernel, replies, row, zygote
+from evaluator_runner.handles import Call, Lost, RowHandle
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from evaluator_runner.handles import Answer, ZygoteHandle
+    from evaluator_runner.logs import Taken
+    from evaluator_runner.supervisor import Supervisor
+    from evaluator_runner.zygote import Job
+
+_TICK_S = 0.05  # how soon a row's death is noticed when its children hold its socket
+_IDLE_S = 1.0  # how long a shared process waits for the next call of its share
+_AHEAD_CALLS = 32  # handed to a shared process before they are answered
+_AHEAD_BYTES = 256 * 1024
+_ERROR_BYTES = 256 * 1024  # message and traceback, escaped
+_FORK_TRIES = 50
+_EARLY_DEATHS = 3  # of processes that had no call yet: then the sandbox is not worth keeping
+_DYING_S = 0.2
+_CANCELLED = ("cancelled", "the call was cancelled", None)
+
+
+class Rows:
+    """Takes calls off the supervisor's queue and answers them in order."""
+
+    def __init__(self, supervisor: Supervisor, job: Job, *, reload: bool) -> None:
+        self._supervisor = supervisor
+        self._job = job
+        self._reload = reload
+        limits = job.header["limits"]
+        self._logs = job.logs
+        self._answer_bytes = int(limits["result_kb"]) * 1024 + _ERROR_BYTES
+        self._row: RowHandle | None = None
+        self._counter = kernel.ProcessCounter()
+        self._load_error: Answer | None = None
+        self._load_deadline = 0.0
+        self._early_deaths = 0
+        self._look_at = 0.0
+
+    def dispatch(self) -> None:
+        """Give calls to the row process as far as it may take them, and have one waiting."""
+        if self._row is None:
+            self._prepare()
+        queue = self._supervisor.queue
+        while queue and self._take(queue[0]):
+            queue.popleft()
+        if self._row is not None and self._row.outgoing.size:
+            self._row.flush()
+            self._supervisor.watch_writing(self._row.sock, wanted=self._row.outgoing.size > 0)
+
+    def _take(self, call: Call) -> bool:
+        """Take the call at the head of the queue, unless it must wait."""
+        handle = self._row
+        if handle is None:
+            return False
+        if call.cancelled and not handle.calls:
+            self._supervisor.send_error(replies.failed_header(call), _CANCELLED)
+            return True
+        if self._load_error is not None:
+            self._supervisor.channel.send(replies.failed_header(call), self._load_error.body)
+            self._load_error = None
+            self._retire()
+            return True
+        if not handle.ready:
+            return False
+        if handle.used:
+            return self._take_shared(handle, call)
+        handle.hand_over(call, more=call.share is not None)
+        return True
+
+    def _take_shared(self, handle: RowHandle, call: Call) -> bool:
+        if call.share is None or call.share != handle.share:
+            if not handle.calls:
+                self._retire()
+                if self._row is None:
+                    self._prepare()
+                return self._take(call)
+            return False
+        if len(handle.calls) >= _AHEAD_CALLS or handle.ahead_bytes >= _AHEAD_BYTES:
+            return False
+        handle.hand_over(call, more=True)
+        return True
+
+    def cancel(self, call_id: str) -> bool:
+        """Cancel a call that was handed over; False when it is none of those."""
+        handle = self._row
+        if handle is None:
+            return False
+        for call in handle.calls:
+            if call.id == call_id:
+                call.cancelled = True
+                if call is handle.calls[0]:
+                    self._stop(handle, _CANCELLED)
+                return True
+        return False
+
+    def patience_s(self) -> float | None:
+        """How long the main loop may sleep."""
+        handle = self._row
+        if handle is None:
+            return 0.0
+        now = time.monotonic()
+        if handle.calls:
+            limit: float = handle.calls[0].timeout_s
+            return min(_TICK_S, handle.started_at + limit - now)
+        if not handle.ready:
+            return min(_TICK_S, self._load_deadline - now)
+        return handle.started_at + _IDLE_S - now if handle.used else None
+
+    def check_time(self) -> None:
+        """End what is over its limit, and notice deaths that the socket does not tell."""
+        handle = self._row
+        if handle is None:
+            return
+        now = time.monotonic()
+        if handle.calls:
+            call = handle.calls[0]
+            if now >= handle.started_at + call.timeout_s:
+                self._on_row()  # it may just have answered
+                if self._row is handle and handle.calls and handle.calls[0] is call:
+                    self._stop(handle, replies.timeout(call.timeout_s, what="the row"))
+            elif now >= self._look_at and self._looks_dead(handle, now):
+                self._on_row()
+                if self._row is handle and handle.calls and handle.calls[0] is call:
+                    self._died(handle)
+        elif not handle.ready and now >= self._load_deadline:
+            self._load_timed_out(handle)
+        elif handle.used and now >= handle.started_at + _IDLE_S:
+            self._retire()
+
+    def _looks_dead(self, handle: RowHandle, now: float) -> bool:
+        self._look_at = now + _TICK_S
+        return kernel.is_dead(handle.pid)
+
+    def kill(self) -> None:
+        """Kill the row process, at the end of everything."""
+        if self._row is not None:
+            self._row.kill()
+
+    def _on_row(self) -> None:
+        handle = self._row
+        if handle is None:
+            return
+        if handle.outgoing.size:
+            handle.flush()
+            self._supervisor.watch_writing(handle.sock, wanted=handle.outgoing.size > 0)
+        try:
+            for answer in handle.answers():
+                self._deliver(handle, answer)
+                if self._row is not handle:
+                    return
+        except ValueError:
+            self._stop(handle, ("crashed", "the evaluator wrote to its result channel", None))
+            return
+        if handle.ended:
+            self._died(handle)
+
+    def _deliver(self, handle: RowHandle, answer: Answer) -> None:
+        if not handle.calls:
+            self._deliver_load(handle, answer)
+            return
+        call = handle.take_call()
+        logs = self._printed(handle, answer)
+        if call.cancelled:
+            self._supervisor.send_error(replies.failed_header(call, logs=logs), _CANCELLED)
+        else:
+            failed = answer.kind != row.RESULT
+            self._supervisor.channel.send(replies.answer_header(call, answer, failed=failed, logs=logs), answer.body)
+        self._early_deaths = 0
+        if call.share is None:
+            self._retire()
+
+    def _deliver_load(self, handle: RowHandle, answer: Answer) -> None:
+        if handle.ready or answer.kind == row.RESULT:
+            raise ValueError("an answer that nobody asked for")
+        handle.ready = True
+        if answer.kind == row.FAILED:
+            self._load_error = answer
+        self._logs.discard()  # of loading again: the first load's were shown
+
+    def _printed(self, handle: RowHandle, answer: Answer | None) -> Taken:
+        """Take what a row printed: everything, or what it counted when the next row of its share may print already."""
+        self._logs.drain()
+        if answer is None or not handle.calls:
+            return self._logs.take()
+        return self._logs.take(answer.out_bytes, answer.err_bytes)
+
+    def _load_timed_out(self, handle: RowHandle) -> None:
+        """Let the waiting call know; without one there is nobody to tell, and no use in trying again."""
+        queue = self._supervisor.queue
+        if not queue:
+            raise Lost("a row process did not load in time")
+        limit = float(self._job.header["timeout_s"])
+        self._supervisor.send_error(
+            replies.failed_header(queue.popleft()), replies.timeout(limit, what="loading the evaluator again")
+        )
+        handle.kill()
+        self._retire()
+
+    def _stop(self, handle: RowHandle, error: tuple[str, str, str | None]) -> None:
+        """End a process because of the call at its head."""
+        peak = kernel.peak_memory_kb(handle.pid)
+        handle.kill()
+        self._fail(handle, error, peak)
+
+    def _died(self, handle: RowHandle) -> None:
+        """Answer for a process that ended, or closed its socket, by itself."""
+        deadline = time.monotonic() + _DYING_S
+        while not kernel.is_dead(handle.pid) and time.monotonic() < deadline:
+            time.sleep(0.001)
+        if not kernel.is_dead(handle.pid):
+            self._stop(handle, ("crashed", "the evaluator closed its result channel", None))
+            return
+        if handle.own_child:
+            seen = os.waitid(os.P_PID, handle.pid, os.WEXITED | os.WNOWAIT)
+            code, status = (seen.si_code, seen.si_status) if seen else (0, 0)
+        else:
+            code, status = self._zygote().ask(zygote.LOOK)
+        self._fail(handle, replies.death(code, status, while_="before returning"), None)
+
+    def _fail(self, handle: RowHandle, error: tuple[str, str, str | None], peak_kb: int | None) -> None:
+        """Answer the call at the head with `error`; later ones go back to the queue."""
+        if not handle.calls:
+            self._early_deaths += 1
+            if self._early_deaths >= _EARLY_DEATHS:
+                raise Lost("row processes die before they get a row")
+            self._retire()
+            return
+        call = handle.calls.popleft()
+        run_ms = (time.monotonic() - handle.started_at) * 1000
+        self._supervisor.queue.extendleft(reversed(handle.calls))
+        handle.calls.clear()
+        logs = self._printed(handle, None)
+        final = _CANCELLED if call.cancelled else error
+        self._supervisor.send_error(replies.failed_header(call, run_ms=run_ms, peak_kb=peak_kb, logs=logs), final)
+        self._retire()
+
+    def _retire(self) -> None:
+        """Leave nothing of the row: processes, descriptors, files. What it answered is on its way first."""
+        handle = self._row
+        if handle is None:
+            return
+        self._supervisor.flush_now()
+        self._row = None
+        handle.kill()
+        self._supervisor.forget(handle.sock)
+        os.close(handle.sock)
+        if handle.own_child:
+            self._supervisor.clean(keep=())
+        elif self._counter.last() != handle.pid:  # it made threads or processes, or somebody did
+            master = self._zygote()
+            master.ask(zygote.REAP)
+            self._supervisor.clean(keep=(master.pid,))
+        else:
+            self._prepare()  # overlaps with the death of the old one, which is certain
+            self._supervisor.wipe()
+        self._logs.discard()
+
+    def _prepare(self) -> None:
+        """Have a row process waiting."""
+        handle = RowHandle(answer_bytes=self._answer_bytes)
+        if self._reload:
+            self._fork_own(handle)
+        else:
+            self._fork_from_zygote(handle)
+        self._row = handle
+        self._supervisor.watch(handle.sock, self._on_row)
+
+    def _fork_own(self, handle: RowHandle) -> None:
+        handle.own_child = True
+        handle.ready = False
+        self._load_deadline = time.monotonic() + float(self._job.header["timeout_s"])
+        handle.pid = os.fork()
+        if handle.pid == 0:
+            zygote.run_row(self._job, handle.theirs.fileno())
+        handle.theirs.close()
+
+    def _fork_from_zygote(self, handle: RowHandle) -> None:
+        master = self._zygote()
+        for _ in range(_FORK_TRIES):
+            try:
+                master.fork(handle, warm=not self._supervisor.queue)
+            except BlockingIOError:
+                time.sleep(_TICK_S)
+            else:
+                return
+        raise Lost("the zygote may not fork")
+
+    def _zygote(self) -> ZygoteHandle:
+        if self._supervisor.zygote is None:
+            raise Lost("there is no zygote")
+        return self._supervisor.zygote

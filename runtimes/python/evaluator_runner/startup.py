@@ -1,0 +1,52 @@
+"""Owns the first milliseconds: the channel moved to private descriptors, rights given up, hello sent."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from evaluator_runner import kernel
+from evaluator_runner.options import Options
+
+PROTOCOL_VERSION = 1
+CHANNEL_IN = 10
+CHANNEL_OUT = 11
+OPERATOR_ERR = 12
+
+
+def run(arguments: list[str]) -> None:
+    """Say hello, then serve until the channel ends."""
+    _move_channel()
+    options = Options(arguments)
+    if not kernel.adopt_orphans():
+        print("runner: cannot adopt orphans; a process that leaves its session may outlive its row", file=sys.stderr)
+    try:
+        if options.drop_to is not None:
+            kernel.drop_to(*options.drop_to)
+    except kernel.Refused as refused:
+        raise SystemExit(f"runner: {refused}") from refused
+    kernel.set_inspectable(inspectable=False)
+    _say_hello()
+
+    from evaluator_runner import supervisor  # while the host is busy with our hello
+
+    supervisor.Supervisor(CHANNEL_IN, CHANNEL_OUT, options=options).run()
+
+
+def _move_channel() -> None:
+    """Keep 0, 1 and 2 for user code: nothing that it prints can then reach the host."""
+    os.closerange(3, 1024)  # whatever the backend left open is not meant for us
+    os.dup2(0, CHANNEL_IN, inheritable=False)
+    os.dup2(1, CHANNEL_OUT, inheritable=False)
+    os.dup2(2, OPERATOR_ERR, inheritable=False)
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    os.close(null)
+    sys.stderr = open(OPERATOR_ERR, "w", encoding="utf-8", errors="replace", closefd=False, buffering=1)  # noqa: SIM115
+
+
+def _say_hello() -> None:
+    runtime = "python " + ".".join([str(part) for part in sys.version_info[:3]])
+    header = f'{{"type":"hello","protocol":{PROTOCOL_VERSION},"language":"python","runtime":"{runtime}"}}'.encode()
+    os.write(CHANNEL_OUT, len(header).to_bytes(4, "big") + bytes(4) + header)

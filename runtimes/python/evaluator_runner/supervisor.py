@@ -1,0 +1,198 @@
+"""Owns the runner's main loop: calls in, answers out, one row at a time, and nothing of a row left before the next.
+
+It never runs user code and never decodes what user code wrote, but for the description of a loaded evaluator.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]
+import os
+import select
+import sys
+import time
+from _collections import deque  # type: ignore[import-not-found]
+
+from evaluator_runner import kernel, replies
+from evaluator_runner.channel import BrokenChannel, Channel
+from evaluator_runner.handles import Call, Lost
+from evaluator_runner.loading import Loading
+from evaluator_runner.rows import Rows
+from evaluator_runner.scratch import Scratch
+from evaluator_runner.survivors import end_survivors
+from evaluator_runner.zygote import Job
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from typing import Any
+
+    from evaluator_runner.handles import ZygoteHandle
+    from evaluator_runner.options import Options
+
+_UNREAD_BYTES = 8 * 1024 * 1024  # answers the host has not read: past this, no further row starts
+
+
+class Supervisor:
+    """The process that the host talks to."""
+
+    def __init__(self, fd_in: int, fd_out: int, *, options: Options) -> None:
+        self.channel = Channel(fd_in, fd_out)
+        self.options = options
+        self.scratch: Scratch | None = None
+        self.queue: deque[Call] = deque()
+        self.zygote: ZygoteHandle | None = None
+        self._poll = select.poll()
+        self._handlers: dict[int, Callable[[], object]] = {}
+        self._loading: Loading | None = None
+        self._rows: Rows | None = None
+        self._writing = False
+        self.watch(fd_in, self._on_channel)
+
+    def run(self) -> None:
+        """Serve until the channel ends."""
+        _signal.signal(_signal.SIGTERM, _stop)
+        _signal.signal(_signal.SIGINT, _signal.SIG_IGN)  # of a terminal; the host ends the channel when it means us
+        try:
+            while True:
+                self._turn()
+        except Lost as lost:
+            sys.stderr.write(f"runner: {lost}\n")
+            self._flush_last()
+            raise SystemExit(70) from None
+        except BrokenChannel as broken:
+            sys.stderr.write(f"runner: {broken}\n")
+            raise SystemExit(71) from None
+        finally:
+            self._end()
+
+    def watch(self, fd: int, handler: Callable[[], object]) -> None:
+        """Call `handler` when `fd` has something to read, or is at its end."""
+        self._handlers[fd] = handler
+        self._poll.register(fd, select.POLLIN)
+
+    def watch_writing(self, fd: int, *, wanted: bool) -> None:
+        """Also call the handler of `fd` when it can be written to again."""
+        self._poll.modify(fd, select.POLLIN | select.POLLOUT if wanted else select.POLLIN)
+
+    def forget(self, fd: int) -> None:
+        """Stop watching."""
+        if self._handlers.pop(fd, None) is not None:
+            self._poll.unregister(fd)
+
+    def _turn(self) -> None:
+        if self._rows is not None and self.channel.outgoing.size < _UNREAD_BYTES:
+            self._rows.dispatch()
+        self._flush()
+        for fd, _ in self._poll.poll(self._patience_ms()):
+            handler = self._handlers.get(fd)
+            if handler is not None:
+                handler()
+        for part in (self._loading, self._rows):
+            if part is not None:
+                part.check_time()
+
+    def _patience_ms(self) -> float | None:
+        waits = [part.patience_s() for part in (self._loading, self._rows) if part is not None]
+        known = [wait for wait in waits if wait is not None]
+        return max(0.0, min(known)) * 1000 + 0.5 if known else None
+
+    def _flush(self) -> None:
+        outgoing = self.channel.outgoing
+        try:
+            outgoing.flush()
+        except OSError:
+            raise SystemExit(0) from None  # the host is gone
+        if (outgoing.size > 0) != self._writing:
+            self._writing = outgoing.size > 0
+            if self._writing:
+                self._handlers[self.channel.fd_out] = self._flush
+                self._poll.register(self.channel.fd_out, select.POLLOUT)
+            else:
+                self.forget(self.channel.fd_out)
+
+    def flush_now(self) -> None:
+        """Send what is queued before something slow is done."""
+        self._flush()
+
+    def _on_channel(self) -> None:
+        frames = self.channel.read()
+        if frames is None:
+            raise SystemExit(0)
+        for header, body in frames:
+            try:
+                self._take(header, body)
+            except (KeyError, TypeError, ValueError) as error:
+                raise BrokenChannel(f"malformed frame: {error!r}") from None
+
+    def _take(self, header: dict[str, Any], body: bytes) -> None:
+        kind = header.get("type")
+        if kind == "call":
+            self.queue.append(Call(header, body))
+        elif kind == "cancel":
+            self._cancel(header["id"])
+        elif kind == "load" and self._loading is None and self._rows is None:
+            self.scratch = Scratch(private=self.options.private_tmp)
+            self._loading = Loading(self, Job(header, body, options=self.options, home=self.scratch.home))
+        else:
+            raise BrokenChannel(f"unexpected frame {kind!r}")
+
+    def _cancel(self, call_id: str) -> None:
+        if self._rows is not None and self._rows.cancel(call_id):
+            return
+        for call in self.queue:
+            if call.id == call_id:
+                call.cancelled = True
+
+    def loaded(self, job: Job, *, reload: bool) -> None:
+        """Go on to rows; with `reload` each row process loads again."""
+        self._loading = None
+        self._rows = Rows(self, job, reload=reload)
+
+    def load_failed(self) -> None:
+        """Wait for the end of the channel: there is nothing to run."""
+        self._loading = None
+        self.clean(keep=())
+
+    def clean(self, *, keep: Collection[int]) -> None:
+        """Leave no process but those in `keep`, and no file.
+
+        Raises:
+          Lost: a process cannot be ended.
+        """
+        if not end_survivors(self.zygote.pid if self.zygote is not None else 0, keep=keep):
+            raise Lost("a process of a row cannot be ended")
+        self.wipe()
+
+    def wipe(self) -> None:
+        """Remove the files that were left; only when nobody can write any more."""
+        if self.scratch is not None:
+            self.scratch.wipe()
+
+    def left_at_load(self) -> str | None:
+        """Say what loading left that rows would share, though the zygote itself has nothing running: or None."""
+        if self.zygote is not None and any(pid != self.zygote.pid for pid in kernel.children_of(os.getpid())):
+            return "processes"
+        return "files" if self.scratch is not None and not self.scratch.is_empty() else None
+
+    def send_error(self, header: str, error: tuple[str, str, str | None]) -> None:
+        """Queue a frame with an `error` body."""
+        self.channel.send(header, replies.error_body(*error))
+
+    def _flush_last(self) -> None:
+        deadline = time.monotonic() + 1.0
+        while self.channel.outgoing.size and time.monotonic() < deadline:
+            self._flush()
+            select.select([], [self.channel.fd_out], [], 0.1)
+
+    def _end(self) -> None:
+        if self._rows is not None:
+            self._rows.kill()
+        if self.zygote is not None:
+            self.zygote.end()
+        end_survivors(0, keep=())
+        if self.scratch is not None:
+            self.scratch.remove()
+
+
+def _stop(_number: int, _frame: object) -> None:
+    raise SystemExit(0)

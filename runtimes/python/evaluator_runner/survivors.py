@@ -1,0 +1,44 @@
+"""Owns that no process outlives its row: whatever left the row's group has become the supervisor's child by then."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from evaluator_runner import kernel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+_PATIENCE_S = 5.0
+_PAUSE_S = 0.0005
+_SIGKILL = 9
+
+
+def end_survivors(zygote: int, *, keep: Collection[int]) -> bool:
+    """Kill and reap every child of ours and of the zygote's that is not in `keep`; False when some would not go."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        ours = [pid for pid in kernel.children_of(os.getpid()) if pid not in keep]
+        strays = (
+            [pid for pid in kernel.children_of(zygote) if pid not in keep and not kernel.is_dead(pid)] if zygote else []
+        )
+        if not ours and not strays:
+            return True
+        if time.monotonic() > deadline:
+            return False
+        for pid in (*ours, *strays):
+            try:
+                os.kill(pid, _SIGKILL)
+            except OSError:
+                pass
+        if sum(_reap(pid) for pid in ours) < len(ours) + len(strays):
+            time.sleep(_PAUSE_S)
+
+
+def _reap(pid: int) -> bool:
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except OSError:
+        return True

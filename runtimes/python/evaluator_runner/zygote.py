@@ -1,0 +1,211 @@
+"""Owns the process that loads an evaluator once and then forks one process per row, at the supervisor's word."""
+
+from __future__ import annotations
+
+import _socket
+import gc
+import os
+import sys
+import time
+
+from evaluator_runner import guest, imports, jsontext, kernel, program, row
+from evaluator_runner.failures import error
+from evaluator_runner.logs import Logs
+from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.tracebacks import FILENAME
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from evaluator_runner.options import Options
+
+LOADED, LOAD_FAILED = b"L", b"X"
+FORK, FORK_WARM, REAP, LOOK = b"F", b"f", b"R", b"W"
+DONE, REFUSED = b"D", b"E"
+REPLY_BYTES = 17
+
+_fork, _waitpid, _waitid, _close, _exit = os.fork, os.waitpid, os.waitid, os.close, os._exit
+_setsid, _getpid, _clock = os.setsid, os.getpid, time.perf_counter_ns
+_WEXITED, _WNOWAIT, _P_PID = os.WEXITED, os.WNOWAIT, os.P_PID
+_send, _freeze, _byteorder = row.send, gc.freeze, sys.byteorder
+
+
+class Job:
+    """Everything that a process needs to load an evaluator.
+
+    Attributes:
+      header: The `load` header.
+      body: The `load` body, not decoded: the supervisor has no use for it.
+      home: Directory for the evaluator's files.
+      logs: Where user code prints.
+    """
+
+    __slots__ = ("body", "header", "home", "logs", "options")
+
+    def __init__(self, header: dict[str, Any], body: bytes, *, options: Options, home: str) -> None:
+        self.header = header
+        self.body = body
+        self.options = options
+        self.home = home
+        self.logs = Logs(int(header["limits"]["log_kb"]) * 1024)
+
+    @property
+    def result_bytes(self) -> int:
+        """Limit of a result body."""
+        return int(self.header["limits"]["result_kb"]) * 1024
+
+
+def run(job: Job, control: _socket.socket) -> None:
+    """Be the zygote: load, report, then fork rows until the supervisor is gone. Never returns."""
+    try:
+        guest.become(job.logs.out.writer, job.logs.err.writer, keep=control.fileno())
+        loaded = _load_and_report(job, control.fileno())
+        _settle()
+        if loaded is not None:
+            _Nursery(job, loaded, control).serve()
+    finally:
+        _exit(0)
+
+
+def run_row(job: Job, sock: int) -> None:
+    """Be a row process of its own that loads first: forking a loaded one is not safe. Never returns."""
+    try:
+        guest.become(job.logs.out.writer, job.logs.err.writer, keep=sock)
+        try:
+            loaded = _load(job)[0]
+        except program.LoadFailed as failed:
+            body = jsontext.to_bytes(jsontext.encode({"error": failed.error}))
+            _send(sock, row.FAILED + len(body).to_bytes(4, "big") + bytes(28) + body)
+            return
+        guest.restore_outputs()
+        written = guest.flush_streams()
+        _send(sock, row.READY + bytes(32))
+        row.RowProcess(loaded, result_bytes=job.result_bytes, written=written).serve(sock)
+    finally:
+        _exit(0)
+
+
+def _load(job: Job) -> tuple[program.Program, str]:
+    guest.open_streams()
+    guest.limit(job.header["limits"], job.options)
+    guest.furnish(job.home, job.options)
+    code = jsontext.decode(job.body.decode())["code"]
+    loaded = program.load(code, job.header, options=job.options)
+    if loaded.needs_loop:
+        import asyncio  # noqa: F401 - so that no row pays for it
+    return loaded, code
+
+
+def _load_and_report(job: Job, control: int) -> program.Program | None:
+    started = _clock()
+    loaded = None
+    body: dict[str, Any] = {}
+    try:
+        loaded = _load(job)[0]
+        header = loaded.description()
+        body = {"missing_imports": [], "bundle": None}
+    except program.LoadFailed as failed:
+        header, body = {}, {"error": failed.error}
+    except BaseException as raised:  # noqa: BLE001 - memory may run out before the code has started
+        kind = "memory_limit" if isinstance(raised, MemoryError) else "load_error"
+        header, body = {}, {"error": error(kind, f"the evaluator could not be loaded: {raised!r}")}
+    if job.header.get("check"):
+        code = jsontext.decode(job.body.decode())["code"]
+        body["missing_imports"] = imports.missing_imports(code, FILENAME)
+    header["left"] = _left_running(loaded)
+    header["load_ms"] = (_clock() - started) / 1e6
+    guest.flush_streams()
+    head, tail = (jsontext.to_bytes(jsontext.encode(part)) for part in (header, body))
+    kind_byte = LOAD_FAILED if loaded is None else LOADED
+    _send(control, kind_byte + len(head).to_bytes(4, "big") + len(tail).to_bytes(4, "big") + head + tail)
+    return loaded
+
+
+def _left_running(loaded: program.Program | None) -> str | None:
+    return guest.started_more(_getpid()) if loaded is not None else None
+
+
+def _settle() -> None:
+    """Undo what loading may have left that is not meant for rows, or that rows could use against this process."""
+    guest.restore_outputs()
+    guest.reset_child_signal()
+    kernel.set_inspectable(inspectable=False)
+
+
+class _Nursery:
+    """Forks rows and waits for them; the supervisor decides when, so that no process id is free before it is safe."""
+
+    def __init__(self, job: Job, loaded: program.Program, control: _socket.socket) -> None:
+        self._control = control
+        self._channel = control.fileno()
+        self._receive = control.recvmsg
+        self._pid = 0
+        # Made here, and not in each row, whose every write to memory costs the copy of a page.
+        self._row = row.RowProcess(loaded, result_bytes=job.result_bytes, written=guest.flush_streams())
+        self._orphaned = not job.options.private_tmp
+
+    def serve(self) -> None:
+        """Obey until the supervisor is gone."""
+        space = _socket.CMSG_SPACE(4)
+        flags = _socket.MSG_CMSG_CLOEXEC
+        _freeze()
+        while True:
+            command, ancillary, _, _ = self._receive(1, space, flags)
+            if command in {FORK, FORK_WARM}:
+                self._fork(int.from_bytes(ancillary[0][2], _byteorder), warm=command == FORK_WARM)
+            elif command == REAP:
+                self._reap()
+                self._reply(DONE)
+            elif command == LOOK:
+                self._look()
+            else:
+                return
+
+    def _fork(self, sock: int, *, warm: bool) -> None:
+        """Fork a row, and only then wait for the one before: it is dying, and the other core may see to that."""
+        guest.reset_pipes()
+        kernel.set_inspectable(inspectable=True)  # for the child, so that it need not
+        try:
+            pid = _fork()
+        except OSError as refused:
+            self._reap()
+            self._reply(REFUSED, refused.errno or 0)
+        else:
+            if pid == 0:
+                self._become_row(sock, warm=warm)
+            kernel.set_inspectable(inspectable=False)
+            self._reap()
+            self._pid = pid
+            self._reply(DONE, pid)
+        _close(sock)
+
+    def _become_row(self, sock: int, *, warm: bool) -> None:
+        try:
+            _setsid()
+            _close(self._channel)
+            if self._orphaned:
+                kernel.die_with_parent()
+            if warm:
+                self._row.warm_up()
+            self._row.serve(sock)
+        finally:
+            _exit(0)
+
+    def _look(self) -> None:
+        try:
+            seen = _waitid(_P_PID, self._pid, _WEXITED | _WNOWAIT)
+        except OSError:
+            seen = None
+        self._reply(DONE, seen.si_code if seen else 0, seen.si_status if seen else 0)
+
+    def _reap(self) -> None:
+        if self._pid:
+            try:
+                _waitpid(self._pid, 0)
+            except OSError:  # user code had it reaped by the kernel
+                pass
+            self._pid = 0
+
+    def _reply(self, kind: bytes, first: int = 0, second: int = 0) -> None:
+        _send(self._channel, kind + first.to_bytes(8, "big") + second.to_bytes(8, "big"))

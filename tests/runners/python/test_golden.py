@@ -1,0 +1,96 @@
+"""The golden frames of the protocol, replayed: what they show is what this runner says."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from evaluator_host import protocol
+from tests.runners.conftest import FRAMES, RunnerProcess, body, golden
+
+VOLATILE = {"load_ms", "run_ms", "peak_memory_kb"}  # differ from run to run
+
+CONVERSATIONS = [
+    ("load-evaluate-python", "loaded-evaluate"),
+    ("call-evaluate", "result-evaluate"),
+    ("call-nothing", "result-nothing"),
+    ("call-infinite", "result-infinite"),
+    ("call-wide", "result-wide-python"),
+    ("call-shared", "result-shared"),
+    ("call-raise", "failed-raise-python"),
+    ("call-hang", "failed-hang"),
+]
+
+
+def send(runner: RunnerProcess, name: str) -> None:
+    message = golden(name)
+    assert message["direction"] == "host -> runner"
+    runner.send(message["header"], message["body"])
+
+
+def masked(header: dict[str, Any]) -> dict[str, Any]:
+    return {key: "…" if key in VOLATILE and isinstance(value, int | float) else value for key, value in header.items()}
+
+
+def expect(frame: protocol.Frame, name: str) -> None:
+    message = golden(name)
+    assert message["direction"] == "runner -> host"
+    assert masked(frame.header) == masked(message["header"])
+    assert body(frame) == message["body"]
+
+
+def test_hello(start: Callable[..., RunnerProcess]) -> None:
+    header = golden("hello-python")["header"]
+    found = start().hello.header
+    assert {**found, "runtime": ""} == {**header, "runtime": ""}
+    assert found["runtime"].startswith("python 3.")
+
+
+def test_conversation(runner: RunnerProcess) -> None:
+    for sent, expected in CONVERSATIONS:
+        send(runner, sent)
+        expect(runner.receive(), expected)
+
+
+def test_main_conversation(runner: RunnerProcess) -> None:
+    send(runner, "load-main-python")
+    assert runner.receive().type == "loaded"
+    send(runner, "call-main")
+    expect(runner.receive(), "result-main")
+    send(runner, "call-main-missing")
+    expect(runner.receive(), "failed-main-missing-python")
+
+
+def test_cancel(runner: RunnerProcess) -> None:
+    send(runner, "load-evaluate-python")
+    runner.receive()
+    send(runner, "call-cancelled")
+    send(runner, "cancel")
+    frame = runner.receive()
+    message = golden("failed-cancelled")
+    assert body(frame) == message["body"]
+    assert frame.header["id"] == message["header"]["id"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [
+        ("load-broken-python", "load_failed-broken-python"),
+        ("load-evaluate-missing-python", "loaded-evaluate-missing-python"),
+    ],
+)
+def test_loads(runner: RunnerProcess, sent: str, expected: str) -> None:
+    send(runner, sent)
+    expect(runner.receive(), expected)
+
+
+def test_every_golden_frame_is_a_frame() -> None:
+    names = sorted(path.stem for path in FRAMES.glob("*.json"))
+    assert len(names) > 20
+    for name in names:
+        message = golden(name)
+        assert message["direction"] in {"host -> runner", "runner -> host"}
+        encoded = json.dumps(message["body"]).encode() if message["body"] is not None else b""
+        frames = list(protocol.FrameDecoder().feed(protocol.encode(message["header"], encoded)))
+        assert [frame.header for frame in frames] == [message["header"]]

@@ -1,0 +1,113 @@
+"""Which contract a function has, as a table: what an author wrote, what is called."""
+
+from typing import Any
+
+import pytest
+from evaluator_runner import entry
+from evaluator_runner.failures import Failure
+
+INFERRED = [
+    ("def evaluate(inputs, outputs, trace): ...", "evaluate", "function evaluate with 3 parameters"),
+    ("def evaluate(a, b, c): ...", "evaluate", "function evaluate with 3 parameters"),
+    ("async def evaluate(a, b, c): ...", "evaluate", "function evaluate with 3 parameters"),
+    ("evaluate = lambda a, b, c: 1", "evaluate", "function evaluate with 3 parameters"),
+    ("def evaluate(a, b, c, d=None): ...", "evaluate", "function evaluate with 4 parameters"),
+    ("def evaluate(a, b=1, c=2, d=3): ...", "evaluate", "function evaluate with 4 parameters"),
+    ("def evaluate(a, b=None, c=None): ...", "evaluate", "function evaluate with 3 parameters"),
+    ("def evaluate(a, *rest): ...", "evaluate", "function evaluate with 2 parameters"),
+    ("def evaluate(a, b, c, *, strict=False): ...", "evaluate", "function evaluate with 4 parameters"),
+    ("def evaluate(a, b, c, /): ...", "evaluate", "function evaluate with 3 parameters"),
+    ("def evaluate(a, b, c, **more): ...", "evaluate", "function evaluate with 4 parameters"),
+    ("def evaluate(a, b, c, d): ...", "evaluate-v1", "function evaluate with 4 parameters"),
+    ("def evaluate(app_params, inputs, output, correct_answer): ...", "evaluate-v1", "function evaluate with 4 parameters"),
+    ("def evaluate(app_params, inputs, output, correct_answer=None): ...", "evaluate-v1", "function evaluate with 4 parameters"),
+    ("def evaluate(params, inputs, output, datapoint=None): ...", "evaluate-v1", "function evaluate with 4 parameters"),
+    ("def main(completion, target): ...", "main", "function main with 2 parameters"),
+    ("def main(): ...", "main", "function main with 0 parameters"),
+    ("def main(**variables): ...", "main", "function main with 1 parameter"),
+    ("def main(a, b, c): ...", "main", "function main with 3 parameters"),
+    ("def evaluate(a, b, c): ...\ndef main(): ...", "evaluate", "function evaluate with 3 parameters"),
+    ("def evaluate(a, b): ...\ndef main(x): ...", "main", "function main with 1 parameter"),
+    ("class S:\n def __call__(self, a, b, c): ...\nevaluate = S()", "evaluate", "function evaluate with 3 parameters"),
+    ("class S:\n def run(self, a, b, c): ...\nevaluate = S().run", "evaluate", "function evaluate with 3 parameters"),
+    ("import functools\ndef f(k, a, b, c): ...\nevaluate = functools.partial(f, 1)", "evaluate", "function evaluate with 3 parameters"),
+    ("import functools\ndef d(f):\n @functools.wraps(f)\n def g(*a, **k): return f(*a, **k)\n return g\n@d\ndef evaluate(a, b, c): ...", "evaluate", "function evaluate with 3 parameters"),
+    ("import functools\n@functools.lru_cache\ndef evaluate(a, b, c, d): ...", "evaluate-v1", "function evaluate with 4 parameters"),
+    ("def evaluate(a): ...\ndef evaluate(a, b, c): ...", "evaluate", "function evaluate with 3 parameters"),
+]  # fmt: skip
+
+REFUSED = [
+    ("def evaluate(a, b): ...", "binding_error", "takes 2 parameters (a, b), but it is called with 3: inputs, outputs, trace"),
+    ("def evaluate(): ...", "binding_error", "takes no parameters"),
+    ("def evaluate(a, b, c, d, e): ...", "binding_error", "takes 5 parameters"),
+    ("def evaluate(a, b, c, *, strict): ...", "binding_error", "takes 4 parameters"),
+    ("def evaluate(*args): ...", "entry_ambiguous", "evaluate-v1"),
+    ("def evaluate(*args, **kwargs): ...\ndef main(): ...", "entry_ambiguous", "evaluate (inputs, outputs, trace)"),
+    ("def evalute(a, b, c): ...", "entry_not_found", "no function named `evaluate` or `main`; it defines evalute"),
+    ("evaluate = 5", "entry_not_found", "`evaluate` is of type int, not a function"),
+    ("class evaluate:\n pass", "entry_not_found", "`evaluate` is a class, not a function"),
+    ("class Scorer:\n def evaluate(self): ...", "entry_not_found", "it defines only Scorer"),
+    ("x = 1", "entry_not_found", "no function named `evaluate` or `main`"),
+]  # fmt: skip
+
+
+def run(code: str) -> dict[str, Any]:
+    namespace: dict[str, Any] = {"__name__": "evaluator"}
+    exec(code, namespace)
+    return namespace
+
+
+@pytest.mark.parametrize(("code", "contract", "reason"), INFERRED)
+def test_contract_is_inferred(code: str, contract: str, reason: str) -> None:
+    found = entry.find(run(code), contract="auto", name=None)
+    assert (found.contract, found.source, found.reason) == (contract, "inferred", reason)
+
+
+@pytest.mark.parametrize(("code", "error", "words"), REFUSED)
+def test_what_cannot_be_called_is_refused(code: str, error: str, words: str) -> None:
+    with pytest.raises(Failure) as caught:
+        entry.find(run(code), contract="auto", name=None)
+    assert caught.value.code == error
+    assert words in caught.value.message
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("code", "contract", "name", "expected"),
+    [
+        ("def evaluate(*args): ...", "evaluate", None, "evaluate"),
+        ("def evaluate(*args): ...", "evaluate-v1", None, "evaluate-v1"),
+        ("def evaluate(a, b, c, d=1): ...", "evaluate-v1", None, "evaluate-v1"),
+        ("def main(a): ...\ndef evaluate(a, b, c): ...", "main", None, "main"),
+        ("def score(a, b, c): ...", "evaluate", "score", "evaluate"),
+        ("def score(a, b): ...", "main", "score", "main"),
+        ("def score(a, b, c): ...", "auto", "score", "evaluate"),
+        ("def score(a, b, c, d): ...", "auto", "score", "evaluate-v1"),
+        ("def score(completion, target): ...", "auto", "score", "main"),
+    ],
+)
+def test_declared_contract_and_named_entry(code: str, contract: str, name: str | None, expected: str) -> None:
+    found = entry.find(run(code), contract=contract, name=name)
+    assert found.contract == expected
+    assert found.source == ("inferred" if contract == "auto" else "declared")
+
+
+@pytest.mark.parametrize(
+    ("code", "contract", "name", "error"),
+    [
+        ("def evaluate(a, b): ...", "evaluate", None, "binding_error"),
+        ("def evaluate(a, b, c): ...", "evaluate-v1", None, "binding_error"),
+        ("def evaluate(a, b, c): ...", "main", None, "entry_not_found"),
+        ("def evaluate(a, b, c): ...", "auto", "other", "entry_not_found"),
+    ],
+)
+def test_declaration_that_does_not_fit(code: str, contract: str, name: str | None, error: str) -> None:
+    with pytest.raises(Failure) as caught:
+        entry.find(run(code), contract=contract, name=name)
+    assert caught.value.code == error
+
+
+def test_misspelt_name_is_suggested() -> None:
+    with pytest.raises(Failure) as caught:
+        entry.find(run("def Evaluate(a, b, c): ..."), contract="auto", name=None)
+    assert "did you mean `Evaluate`" in str(caught.value.hint)

@@ -1,0 +1,172 @@
+"""Limits: floods of output, memory, processes, and what a runner gives up at its start."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.runners.conftest import RunnerEnded, RunnerProcess, body
+from tests.runners.python.conftest import COMMAND
+
+FLOOD = """
+import os
+def evaluate(inputs, outputs, trace):
+    chunk = inputs["text"].encode("latin-1") * 65536
+    for _ in range(outputs):
+        for fd in inputs["fds"]:
+            os.write(fd, chunk)
+    return 0.5
+"""
+
+
+def resident_kb(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0])
+
+
+@pytest.mark.parametrize("fds", [[1], [2], [1, 2]])
+def test_a_gigabyte_of_output(runner: RunnerProcess, fds: list[int]) -> None:
+    runner.load(FLOOD)
+    runner.call({"text": "x", "fds": fds}, 1, None)
+    before = resident_kb(runner.process.pid)
+    frame = runner.call({"text": "x", "fds": fds}, (1 << 30) // 65536 // len(fds), None, timeout_s=60)
+    assert body(frame)["value"] == 0.5
+    logs = frame.header["logs"]
+    assert logs["truncated"] is True
+    assert [len(logs["stdout"]), len(logs["stderr"])] == [65536 * (fd in fds) for fd in (1, 2)]
+    assert resident_kb(runner.process.pid) < before + 4096
+    frame = runner.call({"text": "y", "fds": [1]}, 0, None)
+    assert frame.header["logs"] is None
+
+
+@pytest.mark.parametrize("text", ["\xff", "\x01", '"'])
+def test_output_that_grows_as_json_fits_the_header(runner: RunnerProcess, text: str) -> None:
+    runner.load(FLOOD, limits={"log_kb": 256})
+    frame = runner.call({"text": text, "fds": [1, 2]}, 8, None)
+    assert body(frame)["value"] == 0.5
+    assert frame.header["logs"]["truncated"] is True
+    assert len(frame.header["logs"]["stdout"]) >= 65536
+
+
+def test_log_limit_is_exact(runner: RunnerProcess) -> None:
+    runner.load("def evaluate(a, b, c):\n    print(a, end='')\n    return 1\n", limits={"log_kb": 1})
+    frame = runner.call("x" * 1024, 1, None)
+    assert frame.header["logs"] == {"stdout": "x" * 1024, "stderr": "", "truncated": False}
+    frame = runner.call("x" * 1025, 1, None)
+    assert frame.header["logs"] == {"stdout": "x" * 1024, "stderr": "", "truncated": True}
+
+
+def test_million_prints(runner: RunnerProcess) -> None:
+    runner.load("def evaluate(a, b, c):\n    for i in range(200_000): print('line', i)\n    return 1\n")
+    frame = runner.call({}, 1, None)
+    assert body(frame)["value"] == 1
+    assert frame.header["logs"]["stdout"].startswith("line 0\nline 1\n")
+
+
+def test_idle_tree_is_small(start: Any) -> None:
+    """An idle sandbox, before and after load, takes at most 20 MB in all its processes."""
+    runner = start()
+
+    def total_kb(pid: int) -> int:
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return int(rollup.partition("Pss:")[2].split()[0]) + sum(total_kb(int(child)) for child in children)
+
+    assert total_kb(runner.process.pid) <= 20_480
+    runner.load("def evaluate(a, b, c): return 1\n")
+    runner.call({}, 1, None)
+    runner.call({}, 1, None)
+    assert total_kb(runner.process.pid) <= 20_480
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can drop to another user")
+def test_drop_to_gives_everything_up(tmp_path: Path) -> None:
+    code = """
+import os
+def evaluate(inputs, outputs, trace):
+    status = dict(line.split(":", 1) for line in open("/proc/self/status").read().splitlines() if ":" in line)
+    return [os.getresuid(), os.getresgid(), os.getgroups(), status["CapEff"].strip(), status["CapPrm"].strip()]
+"""
+    with RunnerProcess(anyones_command("--drop-to", "65534:65533")) as runner:
+        runner.load(code)
+        value = body(runner.call({}, 1, None))["value"]
+    assert value == [[65534] * 3, [65533] * 3, [], "0" * 16, "0" * 16]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can drop to another user")
+def test_drop_to_root_is_refused() -> None:
+    with pytest.raises(RunnerEnded, match="identity"):
+        RunnerProcess([*COMMAND, "--drop-to", "0:0"])
+
+
+def test_drop_to_without_the_right_is_refused() -> None:
+    command = list(COMMAND)
+    if os.getuid() == 0:
+        setpriv = shutil.which("setpriv")
+        assert setpriv is not None
+        command = [setpriv, "--reuid", "65534", "--regid", "65534", "--clear-groups", *anyones_command()]
+    with pytest.raises(RunnerEnded, match="cannot become"):
+        RunnerProcess([*command, "--drop-to", "1:1"])
+
+
+def test_unknown_argument_is_refused() -> None:
+    with pytest.raises(RunnerEnded, match="--other"):
+        RunnerProcess([*COMMAND, "--other"])
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs a user id that nobody else runs under")
+def test_process_limit_of_an_own_user() -> None:
+    code = """
+import os, threading, time
+def evaluate(inputs, outputs, trace):
+    if outputs == "fork":
+        while True:
+            if os.fork() == 0:
+                time.sleep(100)
+    if outputs == "thread":
+        while True:
+            threading.Thread(target=time.sleep, args=(100,)).start()
+    return 0.5
+"""
+    with RunnerProcess(anyones_command("--drop-to", "54321:54321", "--limit-processes")) as runner:
+        runner.load(code, limits={"processes": 16})
+        for bomb in ("fork", "thread", "fork"):
+            error = body(runner.call({}, bomb, None))["error"]
+            assert error["code"] == "process_limit"
+            assert body(runner.call({}, "no", None))["value"] == 0.5
+
+
+def test_private_tmp_is_emptied_after_each_row(tmp_path: Path) -> None:
+    unshare = shutil.which("unshare")
+    assert unshare is not None
+    # A mount namespace with a /tmp and a /dev/shm of its own, as a backend makes them.
+    script = 'mount -t tmpfs none /tmp && mount -t tmpfs none /dev/shm && cd / && exec "$@"'
+    command = [unshare, "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", *COMMAND, "--private-tmp"]
+    code = """
+import os, tempfile
+def evaluate(inputs, outputs, trace):
+    found = [os.getcwd(), sorted(os.listdir("/tmp")), sorted(os.listdir("/dev/shm"))]
+    open("/tmp/left", "w").close()
+    os.mkdir("/dev/shm/left")
+    tempfile.mkdtemp()
+    return found
+"""
+    with RunnerProcess(command) as runner:
+        runner.load(code)
+        for _ in range(3):
+            assert body(runner.call({}, 1, None))["value"] == ["/tmp", [], []]
+
+
+def anyones_command(*arguments: str) -> list[str]:
+    """The runner under an interpreter that every user can read: root's own may lie in root's home."""
+    check = "import select, sys; sys.exit(sys.version_info < (3, 11))"
+    for python in ("/usr/bin/python3", "/usr/local/bin/python3", sys.executable):
+        dropped = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        probe = subprocess.run([*dropped, python, "-I", "-S", "-c", check], capture_output=True)
+        if probe.returncode == 0:
+            return [python, *COMMAND[1:], *arguments]
+    raise AssertionError("no Python interpreter here is readable for an ordinary user")
