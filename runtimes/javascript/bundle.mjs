@@ -1,0 +1,171 @@
+// @ts-check
+/**
+ * Compiles TypeScript and bundles packages with esbuild, a child process inside the sandbox: it has a time limit, reads
+ * the code from its standard input and writes nothing but its answer.
+ */
+import { spawn } from 'node:child_process';
+import { builtinModules } from 'node:module';
+
+/**
+ * @typedef {{message: string, line: number | null, column: number | null, module: string | null}} Fault `module`: an import
+ *   that cannot be found
+ * @typedef {{ok: true, text: string, map: string, isAsync: boolean} | {ok: false, faults: Fault[], crashed: string | null}} Build
+ * @typedef {{esbuild: string, packages: string | null, language: string, isAsync: boolean, legacyDecorators?: boolean}} Options
+ */
+
+const OUTPUT_BYTES = 64 * 1024 * 1024;
+const FAULTS_BYTES = 1024 * 1024;
+const MAP = /\n?\/\/# sourceMappingURL=data:application\/json;base64,([A-Za-z0-9+/=]*)\s*$/;
+
+/**
+ * @param {string} text
+ * @param {Options} options
+ * @param {AbortSignal} signal kills it
+ * @returns {Promise<Build>}
+ * @throws {DOMException} AbortError
+ */
+export async function build(text, options, signal) {
+  const { code, stdout, stderr } = await runEsbuild(text, options, signal);
+  if (code === 0) return { ok: true, ...split(stdout, options.isAsync), isAsync: options.isAsync };
+  const faults = parseFaults(stderr);
+  if (!options.isAsync && faults.some((one) => one.message.startsWith('Top-level await'))) {
+    return build(text, { ...options, isAsync: true }, signal);
+  }
+  if (!options.legacyDecorators && faults.some((one) => /experimental decorators/i.test(one.message))) {
+    return build(text, { ...options, legacyDecorators: true }, signal);
+  }
+  return { ok: false, faults, crashed: faults.length ? null : stderr.slice(-2000) || `esbuild ended with ${code}` };
+}
+
+/** @param {Options} options */
+function esbuildArguments({ language, isAsync, legacyDecorators }) {
+  const loader = language === 'typescript' ? 'ts' : 'js';
+  const compilerOptions = legacyDecorators ? { experimentalDecorators: true } : {};
+  return [
+    '--bundle', '--platform=node', '--target=node24', `--format=${isAsync ? 'esm' : 'cjs'}`, `--loader=${loader}`,
+    `--sourcefile=${fileName(language)}`, '--sourcemap=inline', '--sources-content=false', '--charset=utf8', '--color=false', '--log-level=error',
+    '--log-limit=0', '--supported:dynamic-import=false', '--define:import.meta.url="file:///evaluator.js"', '--main-fields=main,module',
+    `--tsconfig-raw=${JSON.stringify({ compilerOptions })}`,
+  ];
+}
+
+/** @param {string} language as tracebacks show the user's file */
+export function fileName(language) {
+  return language === 'typescript' ? 'evaluator.ts' : 'evaluator.js';
+}
+
+/**
+ * @param {string} text
+ * @param {Options} options
+ * @param {AbortSignal} signal
+ * @returns {Promise<{code: number | null, stdout: string, stderr: string}>}
+ */
+function runEsbuild(text, options, signal) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(options.esbuild, esbuildArguments(options), {
+      cwd: options.packages ?? '/', env: { PATH: '/usr/bin:/bin' }, signal, killSignal: 'SIGKILL', stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    const stdout = collect(child.stdout, OUTPUT_BYTES);
+    const stderr = collect(child.stderr, FAULTS_BYTES);
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ code, stdout: stdout(), stderr: stderr() }));
+    child.stdin.on('error', () => {}); // it may end without reading; its exit code tells
+    child.stdin.end(text);
+  });
+}
+
+/** @param {import('node:stream').Readable} stream @param {number} limit */
+function collect(stream, limit) {
+  /** @type {Buffer[]} */
+  const chunks = [];
+  let held = 0;
+  stream.on('data', (chunk) => {
+    if (held < limit) chunks.push(chunk);
+    held += chunk.length;
+  });
+  return () => Buffer.concat(chunks).toString('utf8');
+}
+
+/** Text and source map of an output. @param {string} output @param {boolean} isAsync */
+function split(output, isAsync) {
+  const map = MAP.exec(output);
+  const text = map ? output.slice(0, map.index) : output;
+  const script = isAsync ? asFunctionBody(text) : makeModulesCallable(text);
+  return { text: script, map: map ? Buffer.from(map[1], 'base64').toString('utf8') : '' };
+}
+
+/**
+ * Replace esbuild's `__toESM`: `import * as _ from "lodash"` has to be callable when the module is, and
+ * `import _ from "lodash"` has to be the module. The replacement stays on the lines of the original.
+ *
+ * @param {string} text
+ */
+export function makeModulesCallable(text) {
+  return text.replace(/^var (__toESM\d*) = \([\s\S]*?^\)\);$/m, (original, name) => {
+    const lines = original.split('\n').length;
+    return `var ${name} = ${CALLABLE};${'\n'.repeat(lines - 1)}`;
+  });
+}
+
+/**
+ * Turn an ES module as esbuild prints it into the body of an async function: only there may it await at top level. What
+ * is still imported is built in; lines keep their places.
+ *
+ * @param {string} text
+ */
+export function asFunctionBody(text) {
+  const imported = text
+    .replace(/^import (?:([\w$]+)(?:, )?)?(?:\* as ([\w$]+)|\{ (.*) \})? from ("[^"\n]+");$/gm, (_, only, all, some, module) => {
+      const names = [only, all].filter(Boolean).map((name) => `${name} = require(${module})`);
+      if (some) names.push(`{ ${some.replace(/ as /g, ': ')} } = require(${module})`);
+      return `var ${names.join(', ')};`;
+    })
+    .replace(/^import ("[^"\n]+");$/gm, 'require($1);');
+  return imported.replace(/^export \{\n([^}]*)\n\};\s*$/m, (_, list) => {
+    const names = list.split(',').map((/** @type {string} */ part) => part.trim().split(' as '));
+    const entries = names.map((/** @type {string[]} */ [name, alias]) => `${JSON.stringify(alias ?? name)}: ${name}`);
+    return `module.exports = { __esModule: true, ${entries.join(', ')} };`;
+  });
+}
+
+/** A function is wrapped by a proxy that adds `default`; anything else is copied, as esbuild does. */
+const CALLABLE = `(mod, isNodeMode, target) => {
+ const own = (key) => Object.prototype.hasOwnProperty.call(mod, key);
+ if (typeof mod === "function" && !mod.__esModule) return new Proxy(mod, {
+  get: (from, key) => (key === "default" && !own(key) ? from : Reflect.get(from, key)),
+  has: (from, key) => key === "default" || Reflect.has(from, key) });
+ target = mod != null ? Object.create(Object.getPrototypeOf(Object(mod))) : {};
+ if (isNodeMode || !mod || !mod.__esModule) Object.defineProperty(target, "default", { value: mod, enumerable: true });
+ if (typeof mod === "object" || typeof mod === "function") for (const key of Object.getOwnPropertyNames(Object(mod))) {
+  if (Object.prototype.hasOwnProperty.call(target, key)) continue;
+  const found = Object.getOwnPropertyDescriptor(mod, key);
+  Object.defineProperty(target, key, { get: () => mod[key], enumerable: !found || found.enumerable });
+ }
+ return target; }`.replace(/\n\s*/g, ' ');
+
+/** @param {string} stderr of esbuild @returns {Fault[]} */
+export function parseFaults(stderr) {
+  const faults = [];
+  const blocks = stderr.split(/^(?:✘|X) \[ERROR\] /m).slice(1);
+  for (const block of blocks) {
+    const message = block.slice(0, block.indexOf('\n') < 0 ? undefined : block.indexOf('\n')).replace(/ \[plugin .*\]$/, '');
+    const place = /^ {4}evaluator\.[jt]s:(\d+):(\d+):\n {6}\d+ │ (.*)$/m.exec(block);
+    const module = /^Could not resolve "(.*)"$/.exec(message)?.[1] ?? null;
+    faults.push({
+      message, module,
+      line: place ? Number(place[1]) : null,
+      column: place ? characterColumn(place[3], Number(place[2])) : null,
+    });
+  }
+  return faults;
+}
+
+/** esbuild counts bytes from 0, people count characters from 1. @param {string} line @param {number} bytes */
+function characterColumn(line, bytes) {
+  return Buffer.from(line).toString('utf8', 0, bytes).length + 1;
+}
+
+/** @param {string} name of a module @returns {boolean} */
+export function isBuiltin(name) {
+  return name.startsWith('node:') || builtinModules.includes(name);
+}

@@ -1,0 +1,51 @@
+// @ts-check
+/** The channel to the host as a stream of frames. Its end is the runner's end, at once and whatever user code does. */
+import net from 'node:net';
+import { FrameDecoder, encode } from './frames.mjs';
+
+export class Channel {
+  #input;
+  #output;
+  /** @type {Buffer[]} */
+  #unsent = [];
+
+  /** @param {import('./descriptors.mjs').Descriptors} descriptors */
+  constructor(descriptors) {
+    this.#input = new net.Socket({ fd: descriptors.input, readable: true, writable: false });
+    this.#output = new net.Socket({ fd: descriptors.output, readable: false, writable: true });
+  }
+
+  /** @param {(frames: {header: any, body: Buffer}[]) => void} onFrames @param {(reason: string) => void} onEnd */
+  listen(onFrames, onEnd) {
+    const decoder = new FrameDecoder();
+    this.#input.on('data', (data) => {
+      try {
+        onFrames(decoder.feed(data));
+      } catch (error) {
+        onEnd(error instanceof Error ? String(error.stack) : String(error));
+      }
+    });
+    for (const event of ['end', 'error', 'close']) {
+      this.#input.on(event, () => onEnd(''));
+      this.#output.on(event, () => onEnd(''));
+    }
+  }
+
+  /** Queue a frame; frames of one turn of the event loop leave in one write. @param {Record<string, unknown>} header @param {string} body */
+  send(header, body = '') {
+    if (this.#unsent.length === 0) setImmediate(() => this.#flush());
+    this.#unsent.push(encode(header, body));
+  }
+
+  #flush() {
+    const data = this.#unsent.length === 1 ? this.#unsent[0] : Buffer.concat(this.#unsent);
+    this.#unsent = [];
+    this.#output.write(data);
+  }
+}
+
+/** End this process though a thread may be stuck in native code: only a signal is sure to. @returns {never} */
+export function die() {
+  process.kill(process.pid, 'SIGKILL');
+  process.abort(); // process 1 of a container cannot kill itself
+}

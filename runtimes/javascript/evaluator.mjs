@@ -1,0 +1,162 @@
+// @ts-check
+/** One evaluator in this runner: its load, which happens once, and then its calls. */
+import { exitFailure, crashFailure, memoryFailure, shapeLogs, shapeMs, timeoutFailure } from './answers.mjs';
+import { findEntry } from './contracts.mjs';
+import { failure, thrownFailure } from './positions.mjs';
+import { Rows } from './rows.mjs';
+import { Station } from './station.mjs';
+
+/**
+ * @typedef {import('./loader.mjs').Loadable} Loadable
+ * @typedef {import('./positions.mjs').Failure} Failure
+ * @typedef {{failure: Failure, missing: any[], logs: any}} Refused
+ */
+
+/** Loading it is put off: it brings child_process, and start-up has to be short. */
+const loadLoader = () => import('./loader.mjs');
+
+const WATCH_MS = 25;
+
+export class Evaluator {
+  #loading = false;
+  /** @type {Rows | null} */
+  #rows = null;
+
+  /**
+   * @param {import('./channel.mjs').Channel} channel
+   * @param {import('./crew.mjs').Surroundings} surroundings
+   * @param {{esbuild: string | null, packages: string | null}} tools
+   */
+  constructor(channel, surroundings, tools) {
+    this.channel = channel;
+    this.tools = tools;
+    this.station = new Station(surroundings);
+  }
+
+  /** @param {{header: any, body: Buffer}[]} frames */
+  take(frames) {
+    for (const { header, body } of frames) {
+      switch (header.type) {
+        case 'load':
+          void this.#load(header, JSON.parse(body.toString('utf8')));
+          break;
+        case 'call':
+          if (this.#rows === null) throw new Error('call before load');
+          this.#rows.add(header, body);
+          break;
+        case 'cancel':
+          this.#rows?.cancel(header.id);
+          break;
+        default: throw new Error(`unknown frame ${header.type}`);
+      }
+    }
+    this.#rows?.dispatch();
+  }
+
+  /** @param {any} header @param {{code: string, bundle: unknown}} body */
+  async #load(header, body) {
+    if (this.#loading) throw new Error('second load');
+    this.#loading = true;
+    const started = performance.now();
+    const answer = await this.#attempt(header, body);
+    const common = { id: header.id, load_ms: shapeMs(performance.now() - started), logs: shapeLogs(answer.logs) };
+    if ('failure' in answer) {
+      const missing = header.check ? { missing_imports: answer.missing } : {};
+      this.channel.send({ type: 'load_failed', ...common }, JSON.stringify({ error: answer.failure, ...missing }));
+      return;
+    }
+    const { found, loadable } = answer;
+    this.#rows = new Rows(this.channel, this.station, { positions: loadable.positions, resultKb: header.limits.result_kb });
+    this.station.select(found.selector);
+    this.channel.send({
+      type: 'loaded', contract: found.contract, contract_source: found.source, reason: found.reason, entry: found.entry,
+      parameters: found.parameters, notes: [], ...common,
+    }, JSON.stringify({ missing_imports: loadable.missing, bundle: loadable.bundle }));
+  }
+
+  /** @param {any} header @param {any} body @returns {Promise<Refused | {found: import('./contracts.mjs').Found, loadable: Loadable, logs: any}>} */
+  async #attempt(header, body) {
+    const abort = new AbortController();
+    const timeoutMs = header.timeout_s * 1000;
+    const clock = setTimeout(() => abort.abort(), timeoutMs);
+    try {
+      const { prepare, compile } = await loadLoader();
+      let loadable = await prepare(body, header, this.tools, abort.signal);
+      if ('failure' in loadable) return { ...loadable, logs: null };
+      let offered = await this.#inspect(loadable, header, abort.signal);
+      if (offered.type === 'load_failed' && offered.code === 'syntax_error' && loadable.bundle === null && this.tools.esbuild !== null) {
+        const { positions, program } = loadable;
+        const again = await compile(program.source, program.wanted, positions, header, this.tools, abort.signal);
+        if ('failure' in again) return { ...again, logs: null };
+        loadable = again;
+        offered = await this.#inspect(loadable, header, abort.signal);
+      }
+      return this.#judge(offered, loadable, header, body.code);
+    } catch (error) {
+      if (/** @type {any} */ (error)?.name !== 'AbortError') throw error;
+      return { failure: timeoutFailure(timeoutMs, 'loading the code'), missing: [], logs: this.station.abandon() };
+    } finally {
+      clearTimeout(clock);
+    }
+  }
+
+  /** @param {any} offered @param {Loadable} loadable @param {any} header @param {string} code */
+  #judge(offered, loadable, header, code) {
+    const { logs } = offered;
+    const { missing, positions } = loadable;
+    switch (offered.type) {
+      case 'lost': return { failure: this.#lossFailure(offered), missing, logs };
+      case 'load_failed': {
+        const refused = offered.code === 'timeout'
+          ? failure('timeout', 'the module awaits a promise that can never settle')
+          : thrownFailure(offered.code === 'user_exception' ? 'load_error' : offered.code, offered.thrown, positions);
+        return { failure: withPackageHint(refused), missing, logs };
+      }
+      default: {
+        const found = findEntry(offers(offered.offers), { contract: header.contract, entry: header.entry, code });
+        if (!('code' in found)) return { found, loadable, logs };
+        return { failure: failure(found.code, found.message, { hint: found.hint }), missing, logs };
+      }
+    }
+  }
+
+  /** @param {{reason: string, detail: string}} loss @returns {Failure} */
+  #lossFailure({ reason, detail }) {
+    if (reason === 'memory') return memoryFailure(this.station.memoryMb);
+    return reason === 'exit' ? exitFailure(Number(detail), 'load_error') : crashFailure(detail);
+  }
+
+  /** Run the module once and hear what it offers. @param {Loadable} loadable @param {any} header @param {AbortSignal} signal @returns {Promise<any>} */
+  #inspect(loadable, header, signal) {
+    return new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+      const lose = (/** @type {string} */ reason, detail = '') => resolve({ type: 'lost', reason, detail, logs: this.station.abandon() });
+      this.station.onLost = lose;
+      const watch = setInterval(() => this.station.isOverMemory() && lose('memory'), WATCH_MS);
+      signal.addEventListener('abort', () => clearInterval(watch), { once: true });
+      this.station.onLoading = (message) => {
+        clearInterval(watch);
+        resolve(message);
+      };
+      const { limits } = header;
+      this.station.load({ program: loadable.program, selector: null, logKb: limits.log_kb, resultKb: limits.result_kb }, limits.memory_mb);
+    });
+  }
+}
+
+/** @param {string} text JSON that was made in reach of user code @returns {import('./contracts.mjs').Offer[]} */
+function offers(text) {
+  try {
+    const list = JSON.parse(text);
+    return Array.isArray(list) ? list : [];
+  } catch {
+    return [];
+  }
+}
+
+/** @param {Failure} error @returns {Failure} */
+function withPackageHint(error) {
+  const name = /^Cannot find module '([^'./][^']*)'/.exec(error.message)?.[1];
+  return name === undefined ? error : { ...error, hint: `add an exact pin of ${name} to \`packages\`` };
+}

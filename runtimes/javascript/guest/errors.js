@@ -1,0 +1,104 @@
+/*
+ * Describes whatever user code threw as plain strings, inside the context that threw it. Nothing a thrown value does
+ * (getters, proxies, a prepareStackTrace of its own) can make the description fail.
+ */
+(function (p, bridge, values) {
+  'use strict';
+  const MESSAGE = 4096;
+  const STACK = 65_536;
+  const { Error } = p;
+
+  /** `{type, message, stack, code, syscall}`; `stack` is '' for what is no Error. */
+  function describe(thrown) {
+    if (!bridge.isError(thrown)) return describeValue(thrown);
+    const stack = stackOf(thrown);
+    return {
+      __proto__: null,
+      type: typeOf(thrown),
+      message: cut(textOf(thrown, 'message') + causeOf(thrown), MESSAGE),
+      stack: cut(stack, STACK),
+      code: textOf(thrown, 'code'),
+      syscall: textOf(thrown, 'syscall'),
+    };
+  }
+
+  function describeValue(thrown) {
+    const type = thrown === null || (typeof thrown !== 'object' && typeof thrown !== 'function') ? typeof thrown : values.nameOf(thrown);
+    const message = textOf(thrown, 'message') || textOf({ __proto__: null, thrown: renderValue(thrown) }, 'thrown');
+    return { __proto__: null, type: thrown === null ? 'null' : type, message: cut(message, MESSAGE), stack: '', code: '', syscall: '' };
+  }
+
+  function renderValue(thrown) {
+    try {
+      if (typeof thrown === 'object' && thrown !== null) {
+        const body = values.encodeResult(thrown, MESSAGE);
+        if (body !== null) return 'thrown value: ' + (p.parse(body).value === undefined ? values.nameOf(thrown) : p.quote(p.parse(body).value));
+      }
+      return typeof thrown === 'string' ? thrown : p.String(thrown);
+    } catch {
+      return 'a value that cannot be shown was thrown';
+    }
+  }
+
+  /** The class; a name given to the instance counts when the class is plain Error. */
+  function typeOf(error) {
+    const type = values.nameOf(error);
+    const name = textOf(error, 'name');
+    return (type === 'Error' || type === 'Object') && name !== '' ? cut(name, 100) : type;
+  }
+
+  function textOf(value, key) {
+    try {
+      const text = value[key];
+      return typeof text === 'string' ? text : '';
+    } catch {
+      return '';
+    }
+  }
+
+  function causeOf(error) {
+    try {
+      const cause = error.cause;
+      return bridge.isError(cause) ? ' (caused by ' + typeOf(cause) + ': ' + textOf(cause, 'message') + ')' : '';
+    } catch {
+      return '';
+    }
+  }
+
+  /** V8 formats a stack on first access and asks the context's prepareStackTrace, which has no say here. */
+  function stackOf(error) {
+    const holders = [Error, globalThis.Error];
+    const saved = [takeAside(holders[0]), takeAside(holders[1])];
+    try {
+      return textOf(error, 'stack');
+    } finally {
+      putBack(holders[1], saved[1]);
+      putBack(holders[0], saved[0]);
+    }
+  }
+
+  function takeAside(holder) {
+    try {
+      const descriptor = p.getOwnPropertyDescriptor(holder, 'prepareStackTrace');
+      if (descriptor) p.defineProperty(holder, 'prepareStackTrace', { __proto__: null, value: undefined, configurable: true, writable: true });
+      return descriptor;
+    } catch {
+      return undefined;
+    }
+  }
+
+  function putBack(holder, descriptor) {
+    try {
+      if (descriptor) p.defineProperty(holder, 'prepareStackTrace', p.assign({ __proto__: null }, descriptor));
+    } catch {
+      // what it replaced was no ordinary function; nothing is lost
+    }
+  }
+
+  function cut(text, length) {
+    const whole = p.isWellFormed(text) ? text : p.toWellFormed(text);
+    return whole.length > length ? p.slice(whole, 0, length - 1) + '…' : whole;
+  }
+
+  return { __proto__: null, describe };
+})

@@ -1,0 +1,115 @@
+/*
+ * The globals that Node adds to the language, made for one context: console, timers, require and what is handed out
+ * from Node itself when it is first asked for. User code holds functions of its own realm wherever that is cheap, so
+ * that it meets the runner's realm only through what has to come from there (Buffer, URL, crypto, modules).
+ */
+(function (p, bridge, makeProcess, makeClone, makeTimers) {
+  'use strict';
+  const own = { __proto__: null };
+
+  function defineLazy(name, make) {
+    p.defineProperty(globalThis, name, {
+      __proto__: null,
+      configurable: true,
+      enumerable: false,
+      get() {
+        const value = make(name);
+        settle(name, value);
+        return value;
+      },
+      set(value) {
+        settle(name, value);
+      },
+    });
+  }
+
+  function settle(name, value) {
+    p.defineProperty(globalThis, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
+  }
+
+  /** What comes from Node's realm is no instance of this realm's classes; `instanceof` is made to say what users expect. */
+  function fromNode(value) {
+    if (own.adopted) return value;
+    own.adopted = true;
+    const brands = ['Error', 'Promise', 'Uint8Array', 'ArrayBuffer', 'Map', 'Set', 'Date', 'RegExp', 'Array', 'Function', 'Object'];
+    for (let i = 0; i < brands.length; i++) adopt(globalThis[brands[i]], brands[i]);
+    return value;
+  }
+
+  function adopt(Class, brand) {
+    if (typeof Class !== 'function') return;
+    p.defineProperty(Class, Symbol.hasInstance, {
+      __proto__: null,
+      configurable: true,
+      value: function (value) {
+        return this === Class ? p.ordinaryInstance(Class, value) || bridge.isNodes(value, brand) : p.ordinaryInstance(this, value);
+      },
+    });
+  }
+
+  function require(id) {
+    if (typeof id !== 'string') throw new p.TypeError('The "id" argument must be of type string');
+    const name = p.startsWith(id, 'node:') ? p.slice(id, 5) : id;
+    switch (name) {
+      case 'process': return globalThis.process;
+      case 'console': return globalThis.console;
+      case 'timers': return timersOf();
+      case 'module': return moduleFacade();
+      default: break;
+    }
+    const found = bridge.require(id);
+    if (found !== undefined) return fromNode(found);
+    const error = new p.Error("Cannot find module '" + id + "'");
+    error.code = 'MODULE_NOT_FOUND';
+    throw error;
+  }
+
+  function moduleFacade() {
+    own.module ??= { createRequire: () => require, builtinModules: p.parse(bridge.builtinModules), isBuiltin: (id) => bridge.isBuiltin('' + id) };
+    return own.module;
+  }
+
+  function timersOf() {
+    own.timers ??= makeTimers();
+    return own.timers;
+  }
+
+  function makeConsole() {
+    const made = {};
+    const methods = p.parse(bridge.consoleMethods);
+    for (let i = 0; i < methods.length; i++) {
+      const method = methods[i];
+      made[method] = { [method](...parts) { bridge.print(method, parts); } }[method];
+    }
+    made.Console = function Console() { return made; };
+    return made;
+  }
+
+  function queueMicrotask(callback) {
+    if (typeof callback !== 'function') throw new p.TypeError('The "callback" argument must be of type function');
+    bridge.queueMicrotask(() => { callback(); });
+  }
+
+  function install() {
+    const names = bridge.names;
+    const timer = (name) => timersOf()[name];
+    const engine = { __proto__: null, WebAssembly: globalThis.WebAssembly, Atomics: globalThis.Atomics };
+    const waiting = (name) => {
+      bridge.mayWait();
+      return engine[name];
+    };
+    const local = {
+      __proto__: null, console: makeConsole, process: () => makeProcess(), require: () => require, queueMicrotask: () => queueMicrotask,
+      module: null, exports: null, __filename: null, __dirname: null, WebAssembly: waiting, Atomics: waiting,
+      structuredClone: () => makeClone(() => globalThis.DOMException), global: () => globalThis,
+      setTimeout: timer, setInterval: timer, setImmediate: timer, clearTimeout: timer, clearInterval: timer, clearImmediate: timer,
+    };
+    for (let i = 0; i < names.length; i++) {
+      const name = names[i];
+      if (local[name] !== null) defineLazy(name, local[name] ?? ((wanted) => fromNode(bridge.give(wanted))));
+    }
+    return names;
+  }
+
+  return { __proto__: null, install, require };
+})

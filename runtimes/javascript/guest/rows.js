@@ -1,0 +1,167 @@
+/*
+ * Runs the user's module and its entry inside one context, and hands out results as strings. What user code can reach
+ * of this file is `__evaluator_host_entries__`, by which the accessor at the end of a module reports its names.
+ */
+(function (p, bridge, values, errors, globals) {
+  'use strict';
+  const { setPrototypeOf } = Object;
+  const state = { __proto__: null, declared: undefined, module: undefined };
+  const NEAR = 50;
+
+  function install() {
+    const names = globals.install();
+    const module = { exports: {}, id: '.', filename: '/evaluator.js', loaded: false, children: [], paths: [], require: globals.require };
+    state.module = module;
+    if (names.includes('module')) hide('module', module);
+    if (names.includes('exports')) hide('exports', module.exports);
+    if (names.includes('__filename')) hide('__filename', module.filename);
+    if (names.includes('__dirname')) hide('__dirname', '/');
+    hide('__evaluator_host_entries__', (declared) => { state.declared = declared; });
+  }
+
+  function hide(name, value) {
+    p.defineProperty(globalThis, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
+  }
+
+  /** Run the module, then `next`; asynchronous when the module awaits at top level. */
+  function start(moduleFunction, next, done) {
+    let pending;
+    try {
+      pending = p.apply(moduleFunction, state.module.exports, []);
+    } catch (thrown) {
+      return done('load_error', errors.describe(thrown));
+    }
+    state.module.loaded = true;
+    if (pending === undefined) return next();
+    bridge.wait(true);
+    return startLater(pending, next, done);
+  }
+
+  async function startLater(pending, next, done) {
+    try {
+      await pending;
+    } catch (thrown) {
+      done('load_error', errors.describe(thrown));
+      return;
+    }
+    bridge.wait(false);
+    next();
+  }
+
+  /** Where the evaluator's function is: `selector` names an export, a declared name, or a method of one. */
+  function pick(selector) {
+    let holder;
+    let found;
+    if (selector.where === 'declared') found = state.declared?.[selector.name];
+    else if (selector.where === 'module') found = state.module.exports;
+    else [holder, found] = [state.module.exports, state.module.exports[selector.name]];
+    if (selector.method === undefined) return [holder, found];
+    return [found, found[selector.method]];
+  }
+
+  function call(selector, argsText, resultLimit, done) {
+    let value;
+    try {
+      const [holder, entry] = pick(selector);
+      const body = p.parse(argsText);
+      value = p.apply(entry, holder, 'named' in body ? [body.named] : body.args);
+      if (((typeof value === 'object' && value !== null) || typeof value === 'function') && typeof value.then === 'function') {
+        bridge.wait(true);
+        return void finishLater(value, resultLimit, done);
+      }
+    } catch (thrown) {
+      return done('user_exception', errors.describe(thrown));
+    }
+    return finish(value, resultLimit, done);
+  }
+
+  async function finishLater(promise, resultLimit, done) {
+    let value;
+    try {
+      value = await promise;
+    } catch (thrown) {
+      done('user_exception', errors.describe(thrown));
+      return;
+    }
+    finish(value, resultLimit, done);
+  }
+
+  function finish(value, resultLimit, done) {
+    let body;
+    try {
+      body = values.encodeResult(value, resultLimit);
+    } catch (thrown) {
+      return done('user_exception', errors.describe(thrown));
+    }
+    return body === null ? done('result_too_large', null) : done('', body);
+  }
+
+  // What a module offers, for the inference of contract and entry ---------------------------------------------------
+
+  function inspect() {
+    const found = bareList();
+    const exported = state.module.exports;
+    const esm = isObject(exported) && '__esModule' in exported;
+    addOffer(found, 'module', '', esm ? undefined : exported);
+    const exportedNames = isObject(exported) ? p.keys(exported) : [];
+    for (let i = 0; i < exportedNames.length && i < NEAR; i++) addOffer(found, 'exports', exportedNames[i], read(exported, exportedNames[i]));
+    const declaredNames = state.declared === undefined ? [] : p.keys(state.declared);
+    for (let i = 0; i < declaredNames.length; i++) addOffer(found, 'declared', declaredNames[i], state.declared[declaredNames[i]]);
+    return found;
+  }
+
+  /** An array that inherits nothing, so that neither setters nor a toJSON of the user are met. */
+  function bareList() {
+    return setPrototypeOf([], null);
+  }
+
+  function isObject(value) {
+    return (typeof value === 'object' && value !== null) || typeof value === 'function';
+  }
+
+  function read(holder, key) {
+    try {
+      return holder[key];
+    } catch {
+      return undefined;
+    }
+  }
+
+  function addOffer(found, where, name, value) {
+    if (!isObject(value)) {
+      if (value !== undefined) found[found.length] = { __proto__: null, where, name, kind: typeof value, text: '', length: 0, ownName: '', methods: bareList() };
+      return;
+    }
+    const ownName = read(value, 'name');
+    found[found.length] = {
+      __proto__: null, where, name, kind: typeof value, text: textOf(value), length: lengthOf(value),
+      ownName: typeof value === 'function' && typeof ownName === 'string' ? ownName : '', methods: methodsOf(value),
+    };
+  }
+
+  function methodsOf(value) {
+    const methods = bareList();
+    const names = p.parse(bridge.wantedNames);
+    for (let i = 0; i < names.length; i++) {
+      const method = read(value, names[i]);
+      if (typeof method !== 'function') continue;
+      methods[methods.length] = { __proto__: null, name: names[i], text: textOf(method), length: lengthOf(method) };
+    }
+    return methods;
+  }
+
+  function lengthOf(value) {
+    const length = read(value, 'length');
+    return typeof length === 'number' && length >= 0 ? length : 0;
+  }
+
+  function textOf(value) {
+    return typeof value === 'function' ? p.slice(p.functionText(value), 0, 65_536) : '';
+  }
+
+  return {
+    __proto__: null, install, start, call,
+    describe: errors.describe,
+    inspect: () => p.quote(inspect()),
+  };
+})

@@ -1,0 +1,71 @@
+/*
+ * Timers of one context, made when they are first asked for. Each is known to the row it belongs to, which stops what
+ * is left running when it ends.
+ */
+(function (p, bridge) {
+  'use strict';
+
+  class Timeout {
+    #id;
+    #start;
+    constructor(id, start) {
+      this.#id = id;
+      this.#start = start;
+    }
+    static idOf(timer) {
+      return typeof timer === 'object' && timer !== null && #id in timer ? timer.#id : +timer;
+    }
+    ref() { return this; }
+    unref() { return this; }
+    hasRef() { return true; }
+    refresh() {
+      bridge.stopTimer(this.#id);
+      this.#start(this.#id);
+      return this;
+    }
+    close() {
+      bridge.stopTimer(this.#id);
+      return this;
+    }
+    [Symbol.toPrimitive]() { return this.#id; }
+    [Symbol.dispose]() { bridge.stopTimer(this.#id); }
+  }
+
+  function start(kind, callback, delay, parts) {
+    if (typeof callback !== 'function') {
+      const error = new p.TypeError('The "callback" argument must be of type function');
+      error.code = 'ERR_INVALID_ARG_TYPE';
+      throw error;
+    }
+    const fire = () => { p.apply(callback, undefined, parts); };
+    const id = bridge.newTimer();
+    const begin = (timer) => bridge.startTimer(timer, kind, fire, +delay);
+    begin(id);
+    return new Timeout(id, begin);
+  }
+
+  function stop(timer) {
+    if (timer !== undefined && timer !== null) bridge.stopTimer(Timeout.idOf(timer));
+  }
+
+  /** What util.promisify(setTimeout) answers with. */
+  function promisified(kind) {
+    return (delay, value) => new p.Promise((resolve) => {
+      const immediate = kind === 'immediate';
+      start(kind, () => resolve(immediate ? delay : value), immediate ? 0 : delay, []);
+    });
+  }
+
+  const timers = {
+    setTimeout(callback, delay, ...parts) { return start('timeout', callback, delay, parts); },
+    setInterval(callback, delay, ...parts) { return start('interval', callback, delay, parts); },
+    setImmediate(callback, ...parts) { return start('immediate', callback, 0, parts); },
+    clearTimeout: stop,
+    clearInterval: (timer) => stop(timer),
+    clearImmediate: (timer) => stop(timer),
+  };
+  const custom = Symbol.for('nodejs.util.promisify.custom');
+  p.defineProperty(timers.setTimeout, custom, { __proto__: null, value: promisified('timeout') });
+  p.defineProperty(timers.setImmediate, custom, { __proto__: null, value: promisified('immediate') });
+  return timers;
+})

@@ -1,0 +1,204 @@
+/*
+ * Writes a returned value as JSON, inside the context that made it and with captured built-ins only, so that neither
+ * patched prototypes nor getters, proxies or toJSON decide anything but their own value.
+ *
+ * Nothing here appends to an array or reads a property of one of our own objects that the prototypes of the user could
+ * answer: an inherited setter for "0" would otherwise see it.
+ */
+(function (p, bridge) {
+  'use strict';
+  const DEPTH = 64;
+  const NOTES = 16;
+  const PATHS = 8;
+  const BIGINT_DIGITS = 4000; // more would not be read back as an integer by the host
+  const STOP = { __proto__: null };
+
+  /** The body of a `result` frame, or null when it would exceed `limit` bytes. */
+  function encodeResult(value, limit) {
+    const state = {
+      __proto__: null, limit, size: 0, unsupported: null, notes: '', noteCount: 0, paths: '', pathCount: 0, topNumber: false,
+    };
+    let text;
+    try {
+      text = write(state, value, { __proto__: null, up: null, key: '$', holder: undefined }, 1, true);
+    } catch (thrown) {
+      if (thrown !== STOP) throw thrown;
+      if (state.unsupported === null) return null;
+      return tail(state, '{"kind":"unsupported"');
+    }
+    if (text === undefined) return tail(state, '{"kind":"missing"');
+    return tail(state, '{"kind":"' + kindOfText(state, text) + '","value":' + text);
+  }
+
+  function tail(state, head) {
+    return head + ',"nonfinite":[' + state.paths + '],"unsupported":' + (state.unsupported ?? 'null') +
+      ',"notes":[' + state.notes + ']}';
+  }
+
+  function kindOfText(state, text) {
+    switch (text[0]) {
+      case '{': return 'object';
+      case '[': return 'array';
+      case '"': return 'string';
+      case 't': case 'f': return 'bool';
+      case 'n': return state.topNumber ? 'number' : 'null';
+      default: return 'number';
+    }
+  }
+
+  function write(state, value, at, depth, mayConvert) {
+    switch (typeof value) {
+      case 'string': return writeString(state, value, at);
+      case 'number': return writeNumber(state, value, at);
+      case 'bigint': return writeBigint(state, value, at);
+      case 'boolean': return grow(state, value ? 'true' : 'false');
+      case 'undefined': return undefined;
+      case 'object': return value === null ? grow(state, 'null') : writeObject(state, value, at, depth, mayConvert);
+      default: return refuse(state, at, typeof value);
+    }
+  }
+
+  function grow(state, text) {
+    state.size += text.length;
+    if (state.size > state.limit) throw STOP;
+    return text;
+  }
+
+  function refuse(state, at, type) {
+    state.unsupported = '{"path":' + p.quote(pathOf(at)) + ',"type":' + p.quote(p.slice(type, 0, 200)) + '}';
+    throw STOP;
+  }
+
+  function note(state, code, message) {
+    if (state.noteCount >= NOTES) return;
+    state.notes += (state.noteCount++ ? ',' : '') + '{"code":"' + code + '","message":' + p.quote(message) + '}';
+  }
+
+  function pathOf(at) {
+    let path = '';
+    for (let step = at; step !== null; step = step.up) {
+      path = (step.up === null ? '$' : typeof step.key === 'number' ? '[' + step.key + ']' : keyPath(step.key)) + path;
+      if (path.length > 500) return '$…' + p.slice(path, path.length - 500);
+    }
+    return path;
+  }
+
+  function keyPath(key) {
+    for (let i = 0; i < key.length; i++) {
+      const c = p.charCodeAt(key, i);
+      const plain = c === 95 || c === 36 || c > 127 || (c >= 97 && c <= 122) || (c >= 65 && c <= 90) || (i > 0 && c >= 48 && c <= 57);
+      if (!plain) return '[' + p.quote(p.slice(key, 0, 100)) + ']';
+    }
+    return key === '' ? '[""]' : '.' + p.slice(key, 0, 100);
+  }
+
+  function writeString(state, value, at) {
+    if (value.length > state.limit) throw STOP;
+    if (p.isWellFormed(value)) return grow(state, p.quote(value));
+    note(state, 'coerced', 'text at ' + pathOf(at) + ' held half of a surrogate pair; it was replaced');
+    return grow(state, p.quote(p.toWellFormed(value)));
+  }
+
+  function writeNumber(state, value, at) {
+    if (p.isFinite(value)) return grow(state, value === 0 ? '0' : '' + value);
+    return writeNonfinite(state, at);
+  }
+
+  function writeNonfinite(state, at) {
+    if (state.pathCount < PATHS) state.paths += (state.pathCount++ ? ',' : '') + p.quote(pathOf(at));
+    if (at.up === null) state.topNumber = true;
+    return grow(state, 'null');
+  }
+
+  function writeBigint(state, value, at) {
+    const digits = '' + value;
+    note(state, 'coerced', 'BigInt at ' + pathOf(at) + ' taken as a number');
+    return digits.length > BIGINT_DIGITS ? writeNonfinite(state, at) : grow(state, digits);
+  }
+
+  function writeObject(state, value, at, depth, mayConvert) {
+    if (depth > DEPTH) refuse(state, at, 'value deeper than 64 levels');
+    for (let step = at; step !== null; step = step.up) {
+      if (step.holder === value) refuse(state, at, 'cyclic value');
+    }
+    const array = p.isArray(value);
+    const prototype = p.getPrototypeOf(value);
+    const plain = array || prototype === p.objectPrototype || prototype === null;
+    const brand = plain ? '' : bridge.brandOf(value);
+    if (brand === 'view') refuse(state, at, nameOf(value));
+    if (mayConvert) {
+      const toJSON = value.toJSON;
+      if (typeof toJSON === 'function') return convert(state, value, toJSON, at, depth);
+    }
+    at.holder = value;
+    if (array) return writeArray(state, value, at, depth);
+    if (plain) return writeEntries(state, value, at, depth);
+    return writeSpecial(state, value, brand, at, depth);
+  }
+
+  function convert(state, value, toJSON, at, depth) {
+    const converted = p.apply(toJSON, value, [typeof at.key === 'number' ? '' + at.key : at.up === null ? '' : at.key]);
+    note(state, 'coerced', nameOf(value) + ' at ' + pathOf(at) + ' taken as what its toJSON() returns');
+    return write(state, converted, at, depth, false);
+  }
+
+  function writeSpecial(state, value, brand, at, depth) {
+    switch (brand) {
+      case '':
+        note(state, 'coerced', 'instance of ' + nameOf(value) + ' at ' + pathOf(at) + ' taken as an object of its fields');
+        return writeEntries(state, value, at, depth);
+      case 'Map': return writeMap(state, value, at, depth);
+      case 'Number': return writeNumber(state, p.numberValue(value), at);
+      case 'String': return writeString(state, p.stringValue(value), at);
+      case 'Boolean': return grow(state, p.booleanValue(value) ? 'true' : 'false');
+      case 'BigInt': return writeBigint(state, p.bigintValue(value), at);
+      default: return refuse(state, at, brand);
+    }
+  }
+
+  function writeArray(state, value, at, depth) {
+    let text = '[';
+    const length = value.length;
+    for (let i = 0; i < length; i++) {
+      const item = write(state, value[i], { __proto__: null, up: at, key: i, holder: undefined }, depth + 1, true);
+      text += grow(state, i ? ',' : '') + (item === undefined ? grow(state, 'null') : item);
+    }
+    return text + grow(state, ']');
+  }
+
+  function writeEntries(state, value, at, depth) {
+    let text = '{';
+    const keys = p.keys(value);
+    for (let i = 0; i < keys.length; i++) text += writeEntry(state, keys[i], value[keys[i]], at, depth, text === '{');
+    return text + grow(state, '}');
+  }
+
+  function writeEntry(state, key, value, at, depth, first) {
+    const item = write(state, value, { __proto__: null, up: at, key, holder: undefined }, depth + 1, true);
+    if (item === undefined) return '';
+    return grow(state, (first ? '' : ',') + p.quote(p.isWellFormed(key) ? key : p.toWellFormed(key)) + ':') + item;
+  }
+
+  function writeMap(state, value, at, depth) {
+    let text = '{';
+    p.mapForEach(value, (item, key) => {
+      if (typeof key !== 'string') refuse(state, at, 'Map with keys that are no strings');
+      text += writeEntry(state, key, item, at, depth, text === '{');
+    });
+    note(state, 'coerced', 'Map at ' + pathOf(at) + ' taken as an object');
+    return text + grow(state, '}');
+  }
+
+  /** Name of the class of a value; whatever its getters do, a string. */
+  function nameOf(value) {
+    try {
+      const name = value.constructor.name;
+      if (typeof name === 'string' && name !== '') return p.slice(name, 0, 100);
+    } catch {
+      // a hostile or missing constructor
+    }
+    return 'Object';
+  }
+
+  return { __proto__: null, encodeResult, nameOf };
+})

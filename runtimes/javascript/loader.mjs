@@ -1,0 +1,92 @@
+// @ts-check
+/** Turns the code of a `load` into a program: prepares the text, and compiles it with esbuild where V8 alone cannot. */
+import { withAccessor } from './accessor.mjs';
+import { build, fileName, isBuiltin } from './bundle.mjs';
+import { wantedNames } from './contracts.mjs';
+import { Positions, SCRIPT, failure } from './positions.mjs';
+import { prepareSource } from './source.mjs';
+
+/**
+ * @typedef {{source: string, filename: string, isAsync: boolean, wanted: string[]}} Program
+ * @typedef {{program: Program, positions: Positions, bundle: unknown, missing: {module: string, line: number}[]}} Loadable
+ * @typedef {{failure: import('./positions.mjs').Failure, missing: {module: string, line: number}[]}} Unloadable
+ * @typedef {{code: string, bundle: any}} LoadBody
+ * @typedef {{esbuild: string | null, packages: string | null}} Tools
+ */
+
+/** Syntax that only a bundler understands, or modules that only it can find. Text that merely looks so costs time alone. */
+const MODULE_SYNTAX = /\b(?:import|export)\b/;
+const REQUIRE = /\brequire\s*\(/;
+
+/**
+ * @param {LoadBody} body
+ * @param {{language: string, entry: string | null, check: boolean}} order
+ * @param {Tools} tools
+ * @param {AbortSignal} signal
+ * @returns {Promise<Loadable | Unloadable>}
+ */
+export async function prepare(body, order, tools, signal) {
+  const source = prepareSource(body.code);
+  const shown = fileName(order.language);
+  const wanted = wantedNames(order.entry);
+  if (isBundle(body.bundle) && !order.check) {
+    const { text, map, isAsync } = body.bundle;
+    return { program: program(text, isAsync, wanted), positions: new Positions(source, shown, map), bundle: body.bundle, missing: [] };
+  }
+  const text = withAccessor(source.text, wanted);
+  const plain = new Positions(source, shown, '');
+  if (!needsEsbuild(source.text, order, tools)) return { program: program(text, false, wanted), positions: plain, bundle: null, missing: [] };
+  return compile(text, wanted, plain, order, tools, signal);
+}
+
+/** @param {string} text @param {{language: string, check: boolean}} order @param {Tools} tools */
+function needsEsbuild(text, { language, check }, tools) {
+  if (language === 'typescript' || MODULE_SYNTAX.test(text)) return true;
+  return REQUIRE.test(text) && (tools.packages !== null || (check && tools.esbuild !== null));
+}
+
+/**
+ * @param {string} text
+ * @param {string[]} wanted
+ * @param {Positions} plain
+ * @param {{language: string, check: boolean}} order
+ * @param {Tools} tools
+ * @param {AbortSignal} signal
+ * @returns {Promise<Loadable | Unloadable>}
+ */
+export async function compile(text, wanted, plain, order, tools, signal) {
+  if (tools.esbuild === null) {
+    return { failure: failure('load_error', 'this runner was started without esbuild and cannot compile TypeScript or imports'), missing: [] };
+  }
+  const built = await build(text, { esbuild: tools.esbuild, packages: tools.packages, language: order.language, isAsync: false }, signal);
+  if (built.ok) {
+    const bundle = { version: 1, text: built.text, map: built.map, isAsync: built.isAsync };
+    return { program: program(built.text, built.isAsync, wanted), positions: new Positions(plain.source, plain.shownName, built.map), bundle, missing: [] };
+  }
+  if (built.crashed !== null) return { failure: failure('load_error', `esbuild could not compile the code: ${built.crashed}`), missing: [] };
+  return refuse(built.faults, plain, order.language);
+}
+
+/** @param {import('./bundle.mjs').Fault[]} faults @param {Positions} plain @param {string} language @returns {Unloadable} */
+function refuse(faults, plain, language) {
+  const missing = faults.filter((one) => one.module !== null && !isBuiltin(one.module)).map((one) => ({ module: String(one.module), line: one.line ?? 1 }));
+  const worst = faults.find((one) => one.module === null) ?? faults[0];
+  const place = plain.prepared(worst.line, worst.column) ?? { line: worst.line === null ? null : plain.lineCount, column: null };
+  if (worst.module === null) {
+    const hint = language === 'javascript' && /^(Expected|Unexpected)/.test(worst.message) ? 'if this is TypeScript, set `language` to typescript' : null;
+    return { failure: failure('syntax_error', worst.message, { type: 'SyntaxError', ...place, hint }), missing };
+  }
+  const relative = /^[./]/.test(worst.module);
+  const hint = relative ? 'an evaluator is one file; put what it imports into it' : `add an exact pin of ${worst.module} to \`packages\``;
+  return { failure: failure('load_error', `Cannot find module '${worst.module}'`, { type: 'Error', ...place, hint }), missing };
+}
+
+/** @param {string} source @param {boolean} isAsync @param {string[]} wanted @returns {Program} */
+function program(source, isAsync, wanted) {
+  return { source, filename: SCRIPT, isAsync, wanted };
+}
+
+/** @param {any} bundle as it came back from the host, which never looked into it */
+function isBundle(bundle) {
+  return bundle?.version === 1 && typeof bundle.text === 'string' && typeof bundle.map === 'string' && typeof bundle.isAsync === 'boolean';
+}

@@ -1,0 +1,130 @@
+// @ts-check
+/** Turns what V8 says of an error into the user's own lines: source-mapped, cut to the user's frames. */
+import { SourceMap } from 'node:module';
+
+/**
+ * @typedef {import('./source.mjs').Source} Source
+ * @typedef {{type: string, message: string, stack: string, code: string, syscall: string}} Thrown
+ * @typedef {{code: string, message: string, type: string | null, line: number | null, column: number | null,
+ *   traceback: string | null, hint: string | null}} Failure
+ * @typedef {{line: number, column: number | null}} Place
+ */
+
+export const SCRIPT = 'evaluator.js';
+const TRACEBACK = 16_000;
+const MESSAGE = 4096;
+const FRAME = /^\s+at (?:(.*?) \()?.*?\bevaluator\.js:(\d+):(\d+)/;
+
+/** What is known of one evaluator's program to find places in it. */
+export class Positions {
+  /** @type {SourceMap | null} */
+  #map = null;
+
+  /** @param {Source} source @param {string} shownName @param {string} mapText a source map as JSON, or '' */
+  constructor(source, shownName, mapText) {
+    this.source = source;
+    this.shownName = shownName;
+    this.lineCount = source.text.split('\n').length;
+    this.mapText = mapText;
+  }
+
+  /** @param {number} line @param {number | null} column both of the compiled script, from 1 @returns {Place | null} */
+  original(line, column) {
+    if (this.mapText === '') return line > this.lineCount ? null : this.#unshift(line, column);
+    this.#map ??= new SourceMap(JSON.parse(this.mapText));
+    const entry = /** @type {any} */ (this.#map.findEntry(line - 1, (column ?? 1) - 1));
+    if (!/(^|\/)evaluator\.[jt]s$/.test(entry.originalSource ?? '')) return null;
+    const originalLine = entry.originalLine + 1;
+    return originalLine > this.lineCount ? null : this.#unshift(originalLine, column === null ? null : entry.originalColumn + 1);
+  }
+
+  /** Put back what was taken off the start of a line. @param {number} line @param {number | null} column @returns {Place} */
+  #unshift(line, column) {
+    return { line, column: column === null ? null : column + (this.source.shifts?.[line - 1] ?? 0) };
+  }
+
+  /** A place that esbuild named, in the code as prepared. @param {number | null} line @param {number | null} column */
+  prepared(line, column) {
+    return line === null || line > this.lineCount ? null : this.#unshift(line, column);
+  }
+
+  /** @param {Thrown} thrown @returns {{place: Place | null, traceback: string | null}} */
+  trace(thrown) {
+    const head = `${thrown.type}: ${thrown.message}`;
+    if (thrown.stack === '') return { place: null, traceback: null };
+    if (thrown.type === 'SyntaxError') {
+      const place = this.#syntaxPlace(thrown.stack);
+      if (place) return { place, traceback: null };
+    }
+    const frames = [];
+    let first = null;
+    for (const line of stackLines(thrown)) {
+      const match = FRAME.exec(line);
+      const place = match && this.original(Number(match[2]), Number(match[3]));
+      if (!match || !place) continue;
+      first ??= place;
+      const name = (match[1] ?? '').replace(/ ?\[as .*\]$/, '').replace(/^(async )?(eval|Object\.<anonymous>|<anonymous>).*$/, '$1');
+      frames.push(`    at ${name ? `${name} ` : ''}(${this.shownName}:${place.line}:${place.column})`);
+    }
+    return { place: first, traceback: frames.length ? cut([head, ...frames].join('\n'), TRACEBACK) : null };
+  }
+
+  /** V8 puts the line before a syntax error, and the column only as a caret below it. @param {string} stack */
+  #syntaxPlace(stack) {
+    const match = /^evaluator\.js:(\d+)\n(.*)\n( *)\^/.exec(stack);
+    if (!match) return null;
+    return this.original(Number(match[1]), match[3].length + 1) ?? { line: this.lineCount, column: null };
+  }
+}
+
+/** The frames of a stack without the message, which may hold lines that look like frames. @param {Thrown} thrown */
+function stackLines({ stack, message }) {
+  const at = message === '' ? -1 : stack.indexOf(message.slice(0, 1000));
+  return (at < 0 ? stack : stack.slice(at + Math.min(message.length, 1000))).split('\n').slice(0, 500);
+}
+
+/**
+ * @param {string} code
+ * @param {string} message
+ * @param {Partial<Failure>} [more]
+ * @returns {Failure}
+ */
+export function failure(code, message, more = {}) {
+  return { code, message: cut(message, MESSAGE), type: null, line: null, column: null, traceback: null, hint: null, ...more };
+}
+
+/**
+ * Shape what user code threw.
+ *
+ * @param {string} code as the worker sees it; a limit that was hit is named instead
+ * @param {Thrown} thrown
+ * @param {Positions} positions
+ * @returns {Failure}
+ */
+export function thrownFailure(code, thrown, positions) {
+  const { place, traceback } = positions.trace(thrown);
+  const limit = limitOf(thrown);
+  const stray = code === 'unhandled_rejection';
+  return failure(limit?.code ?? (stray ? 'user_exception' : code), thrown.message || thrown.type, {
+    type: thrown.type || null,
+    line: place?.line ?? null,
+    column: place?.column ?? null,
+    traceback,
+    hint: limit?.hint ?? (stray ? 'a promise was rejected and nothing awaited it; await it or catch the error' : null),
+  });
+}
+
+/** Errors by which Node says that a limit of the sandbox was hit. @param {Thrown} thrown @returns {{code: string, hint: string} | null} */
+function limitOf({ code, syscall, type, message }) {
+  if (code === 'ENOSPC' || code === 'EDQUOT') return { code: 'disk_limit', hint: 'write less to /tmp, or raise limits.disk_mb' };
+  if (code === 'EAGAIN' && /^spawn|^fork/.test(syscall)) return { code: 'process_limit', hint: 'start fewer processes, or raise limits.processes' };
+  if (code === 'ENOMEM' || code === 'ERR_WORKER_OUT_OF_MEMORY' || (type === 'RangeError' && /allocation failed/i.test(message))) {
+    return { code: 'memory_limit', hint: 'use less memory at once, or raise limits.memory_mb' };
+  }
+  return null;
+}
+
+/** @param {string} text @param {number} length */
+function cut(text, length) {
+  return text.length > length ? `${text.slice(0, length - 1)}…` : text;
+}

@@ -1,0 +1,154 @@
+// @ts-check
+/**
+ * The calls of one loaded evaluator: sent to the worker in order, a few ahead, and answered in order, whatever happens
+ * to the worker. Watches the clock and the memory of the row that runs.
+ */
+import { crashFailure, exitFailure, memoryFailure, rowFailure, shapeLogs, shapeMs, timeoutFailure } from './answers.mjs';
+
+/**
+ * @typedef {{id: string, seq: number, timeoutMs: number, share: string | null, args: string, cancelled: boolean, sent: boolean}} Call
+ * @typedef {import('./positions.mjs').Failure} Failure
+ * @typedef {import('./station.mjs').Station} Station
+ */
+
+const AHEAD = 4; // hides the hop between the threads behind a row; a context costs more than that
+const AHEAD_SHARED = 64;
+const TICK_MS = 25;
+const STANDBY_AFTER_MS = 50;
+const STANDBY_BEFORE_MS = 500; // starting a worker takes 50 to 100 ms on a slow machine
+
+export class Rows {
+  /** @type {Call[]} sent ones first */
+  #calls = [];
+  #sent = 0;
+  #seq = 0;
+  /** @type {NodeJS.Timeout | null} */
+  #watch = null;
+
+  /**
+   * @param {import('./channel.mjs').Channel} channel
+   * @param {Station} station
+   * @param {{positions: import('./positions.mjs').Positions, resultKb: number}} program
+   */
+  constructor(channel, station, program) {
+    this.channel = channel;
+    this.station = station;
+    this.program = program;
+    station.onResult = (result) => this.#finish(result);
+    station.onLost = (reason, detail) => this.#lost(reason, detail);
+    station.onReady = () => this.dispatch();
+  }
+
+  /** @param {any} header @param {Buffer} body */
+  add({ id, timeout_s: timeoutS, share }, body) {
+    const args = body.toString('utf8');
+    this.#calls.push({ id, seq: ++this.#seq, timeoutMs: timeoutS * 1000, share: share ?? null, args, cancelled: false, sent: false });
+  }
+
+  /** @param {string} id of a call; one that is answered already is nothing to cancel */
+  cancel(id) {
+    const index = this.#calls.findIndex((call) => call.id === id);
+    if (index < 0) return;
+    const call = this.#calls[index];
+    call.cancelled = true;
+    if (index > 0 || !call.sent) {
+      if (call.sent) this.station.skip(call.seq);
+      return this.dispatch();
+    }
+    this.station.skip(call.seq);
+    if (this.station.isRunning(call.seq)) this.#stop(rowFailure('cancelled', null, this.program));
+  }
+
+  /** Send what may be sent, and answer what was cancelled before it was. */
+  dispatch() {
+    while (this.#calls.length > 0 && this.#calls[0].cancelled && !this.#calls[0].sent) {
+      this.#answer(rowFailure('cancelled', null, this.program), 0, null);
+    }
+    if (!this.station.ready) return;
+    const rows = [];
+    while (this.#sent < this.#calls.length) {
+      const call = this.#calls[this.#sent];
+      if (call.cancelled || this.#sent >= (call.share === null ? AHEAD : AHEAD_SHARED)) break;
+      call.sent = true;
+      this.#sent++;
+      rows.push({ seq: call.seq, share: call.share, args: call.args });
+    }
+    if (rows.length > 0) this.station.run(rows);
+    if (this.#sent > 0 && this.#watch === null) this.#watchIn(this.#calls[0].timeoutMs);
+  }
+
+  // Answers -----------------------------------------------------------------------------------------------------------
+
+  /** @param {[number, string, any, number, number, import('./answers.mjs').TakenLogs, boolean]} result */
+  #finish([seq, code, payload, runMs, peakKb, logs, spoiled]) {
+    const call = this.#calls[0];
+    if (call?.seq !== seq) return; // of a row that was answered otherwise just now
+    if (code === '') {
+      this.#calls.shift();
+      this.#sent--;
+      this.channel.send({ type: 'result', id: call.id, run_ms: shapeMs(runMs), peak_memory_kb: peakKb, logs: shapeLogs(logs) }, payload);
+    } else {
+      this.#answer(rowFailure(code, payload, this.program), runMs, logs, peakKb);
+    }
+    if (spoiled) this.#replace();
+    this.dispatch();
+  }
+
+  /** Answer the oldest call with an error. @param {Failure} error @param {number} runMs @param {import('./answers.mjs').TakenLogs} logs @param {number} [peakKb] */
+  #answer(error, runMs, logs, peakKb = process.resourceUsage().maxRSS) {
+    const call = /** @type {Call} */ (this.#calls.shift());
+    if (call.sent) this.#sent--;
+    const header = { type: 'failed', id: call.id, run_ms: shapeMs(runMs), peak_memory_kb: peakKb, logs: shapeLogs(logs) };
+    this.channel.send(header, JSON.stringify({ error }));
+  }
+
+  /** The worker is gone: what it had not answered is sent again, to the next one. */
+  #replace() {
+    for (const call of this.#calls) call.sent = false;
+    this.#sent = 0;
+    this.station.replace();
+  }
+
+  /** End the row that runs. @param {Failure} error */
+  #stop(error) {
+    const { elapsed } = this.station;
+    const logs = this.station.abandon();
+    this.#answer(error, elapsed, logs);
+    this.#replace();
+    this.dispatch();
+  }
+
+  /** The worker ended by itself. @param {'memory' | 'exit' | 'ended'} reason @param {string} detail */
+  #lost(reason, detail) {
+    const logs = this.station.abandon();
+    if (this.#sent > 0) {
+      const error = reason === 'memory' ? memoryFailure(this.station.memoryMb) : reason === 'exit' ? exitFailure(Number(detail), 'user_exception') : crashFailure(detail);
+      this.#answer(error, this.station.elapsed, logs);
+    }
+    this.#replace();
+    this.dispatch();
+  }
+
+  // The clock and the memory --------------------------------------------------------------------------------------------
+
+  /** @param {number} ms until a limit may have been hit */
+  #watchIn(ms) {
+    this.#watch = setTimeout(() => {
+      this.#watch = null;
+      this.#look();
+    }, Math.max(1, Math.min(ms, TICK_MS)));
+  }
+
+  #look() {
+    this.station.drain();
+    if (this.#sent === 0 || this.#watch !== null) return;
+    const call = this.#calls[0];
+    if (!this.station.isRunning(call.seq)) return this.#watchIn(TICK_MS);
+    const { elapsed } = this.station;
+    const left = call.timeoutMs - elapsed;
+    if (left <= 0) return this.#stop(timeoutFailure(call.timeoutMs, 'the row'));
+    if (this.station.isOverMemory()) return this.#stop(memoryFailure(this.station.memoryMb));
+    if (elapsed > STANDBY_AFTER_MS && left < STANDBY_BEFORE_MS) this.station.standBy();
+    this.#watchIn(Math.ceil(left));
+  }
+}

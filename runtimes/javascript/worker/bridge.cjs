@@ -1,0 +1,156 @@
+// @ts-check
+'use strict';
+/**
+ * What the scripts inside a context may ask of the worker. User code never holds a bridge or one of its methods; once
+ * the context's row is over, nothing asked through it has an effect.
+ */
+const builtins = require('./builtins.cjs');
+const { METHODS } = require('./output.cjs');
+
+/** @typedef {import('./slot.cjs').Slot} Slot */
+
+const CONSOLE_METHODS = JSON.stringify(METHODS);
+const MODULE_NAMES = JSON.stringify(builtins.builtinModules);
+
+class Bridge {
+  /** @type {Slot} */
+  #slot;
+
+  /** @param {Slot} slot @param {string[]} names globals to define @param {string} wantedNames names of entries, as JSON */
+  constructor(slot, names, wantedNames) {
+    this.#slot = slot;
+    this.names = names;
+    this.wantedNames = wantedNames;
+  }
+
+  get consoleMethods() {
+    return CONSOLE_METHODS;
+  }
+
+  get builtinModules() {
+    return MODULE_NAMES;
+  }
+
+  /** @param {string} id */
+  isBuiltin(id) {
+    return builtins.isBuiltin(id);
+  }
+
+  /** @param {unknown} value */
+  brandOf(value) {
+    return builtins.brandOf(value);
+  }
+
+  /** @param {unknown} value */
+  isError(value) {
+    return builtins.isNodes(value, 'Error');
+  }
+
+  /** @param {unknown} value @param {string} brand */
+  isNodes(value, brand) {
+    return builtins.isNodes(value, brand);
+  }
+
+  /** @param {string} id */
+  require(id) {
+    const found = builtins.builtin(id);
+    return found && this.#slot.hand(found);
+  }
+
+  /** @param {string} name */
+  give(name) {
+    return this.#slot.hand(builtins.globalOf(name));
+  }
+
+  /** @param {string} method @param {any[]} parts */
+  print(method, parts) {
+    if (!this.#slot.over) this.#slot.console.print(method, parts);
+  }
+
+  /** @param {number} fd @param {unknown} chunk */
+  writeRaw(fd, chunk) {
+    if (this.#slot.over) return;
+    const bytes = typeof chunk === 'string' || chunk instanceof Uint8Array ? chunk : String(chunk);
+    this.#slot.console.output.write(fd === 2 ? 1 : 0, bytes);
+  }
+
+  /** @param {boolean} waits for a promise from now on */
+  wait(waits) {
+    this.#slot.wait(waits);
+  }
+
+  /** Promises may be settled by the engine itself from now on. */
+  mayWait() {
+    this.#slot.follows |= builtins.WAITS;
+  }
+
+  newTimer() {
+    return this.#slot.timers.next();
+  }
+
+  /** @param {number} id @param {string} kind @param {() => void} fire @param {number} delay */
+  startTimer(id, kind, fire, delay) {
+    this.#slot.timers.start(id, kind, fire, delay);
+  }
+
+  /** @param {number} id */
+  stopTimer(id) {
+    this.#slot.timers.stop(id);
+  }
+
+  /** @param {() => void} callback */
+  queueMicrotask(callback) {
+    queueMicrotask(callback);
+  }
+
+  /** @param {() => void} callback */
+  nextTick(callback) {
+    process.nextTick(callback);
+  }
+
+  /** @param {number} code */
+  exit(code) {
+    if (!this.#slot.over) this.#slot.exit(code);
+  }
+
+  /** @param {number} pid @param {any} signal */
+  kill(pid, signal) {
+    return process.kill(pid, signal);
+  }
+
+  nanoseconds() {
+    return process.hrtime.bigint();
+  }
+
+  uptime() {
+    return process.uptime();
+  }
+
+  cpuUsage() {
+    return JSON.stringify(process.cpuUsage());
+  }
+
+  memoryUsage() {
+    return JSON.stringify(process.memoryUsage());
+  }
+
+  processFacts() {
+    return processFacts();
+  }
+}
+
+/** @type {string | undefined} */
+let facts;
+
+/** Facts a row may see of the process, as JSON; each row makes objects of its own from it. */
+function processFacts() {
+  facts ??= JSON.stringify({
+    title: 'node', version: process.version, versions: process.versions, arch: process.arch, platform: process.platform,
+    release: process.release, argv: ['node', '/evaluator.js'], argv0: 'node', execArgv: [], execPath: process.execPath,
+    env: process.env, pid: process.pid, ppid: process.ppid, features: process.features, config: {}, debugPort: 0,
+    cwd: process.cwd(), uid: process.getuid?.(), gid: process.getgid?.(),
+  });
+  return facts;
+}
+
+module.exports = { Bridge };

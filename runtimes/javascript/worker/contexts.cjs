@@ -1,0 +1,107 @@
+// @ts-check
+'use strict';
+/** Makes contexts: compiles the guest scripts and the user's program once, and runs them in a fresh realm for each slot. */
+const fs = require('node:fs');
+const path = require('node:path');
+const vm = require('node:vm');
+const { Bridge } = require('./bridge.cjs');
+const { NAMES } = require('./builtins.cjs');
+const { Slot } = require('./slot.cjs');
+
+/**
+ * @typedef {object} Program
+ * @property {string} source the user's code, compiled to a script, with the accessor of its names at the end
+ * @property {string} filename as shown in stacks
+ * @property {boolean} isAsync whether it awaits at top level
+ * @property {string[]} wanted names that may be the entry
+ */
+
+/** Code that may reach a global without writing its name. */
+const NAMELESS = /\beval\b|\bFunction\b|\bconstructor\b|\bglobalThis\b|\bglobal\b|\bthis\s*\[|\\u/;
+
+/** @type {vm.Script | undefined} */
+let guestScript;
+
+function compileGuest() {
+  const folder = path.join(__dirname, '..', 'guest');
+  const part = (/** @type {string} */ name) => fs.readFileSync(path.join(folder, `${name}.js`), 'utf8').replace(/^\/\*.*?\*\/\s*/s, '').trim();
+  guestScript ??= new vm.Script(
+    `(function (bridge) { 'use strict';
+const p = ${part('primordials')}();
+const values = ${part('values')}(p, bridge);
+const errors = ${part('errors')}(p, bridge, values);
+const globals = ${part('globals')}(p, bridge,
+  () => ${part('process')}(p, bridge)(),
+  (dom) => ${part('clone')}(p, bridge, dom),
+  () => ${part('timers')}(p, bridge));
+const rows = ${part('rows')}(p, bridge, values, errors, globals);
+rows.install();
+return rows; })`,
+    { filename: 'runner:guest' },
+  );
+  return guestScript;
+}
+
+/**
+ * The globals that a program can ask for: to define all of them would double the cost of a context.
+ *
+ * @param {string} source
+ */
+function globalsOf(source) {
+  return NAMELESS.test(source) ? NAMES : NAMES.filter((name) => source.includes(name));
+}
+
+/**
+ * Wrap the source without moving a line or, by the column offset, a column.
+ *
+ * @param {Program} program
+ * @returns {vm.Script}
+ */
+function compileProgram(program) {
+  const head = program.isAsync ? '(async function () {' : '(function () {';
+  return new vm.Script(`${head}${program.source}\n})`, { filename: program.filename, columnOffset: -head.length });
+}
+
+class Contexts {
+  /** @type {Slot | null} */
+  #spare = null;
+
+  /**
+   * @param {Program} program
+   * @param {import('./output.cjs').Output} output
+   * @param {import('./integrity.cjs').Integrity} integrity
+   * @param {(code: number) => void} exit
+   */
+  constructor(program, output, integrity, exit) {
+    this.script = compileProgram(program);
+    this.names = globalsOf(program.source);
+    this.wanted = JSON.stringify(program.wanted);
+    this.make = () => new Slot(output, integrity, exit);
+  }
+
+  /** @returns {Slot} a context nobody has used */
+  take() {
+    const slot = this.#spare ?? this.#create();
+    this.#spare = null;
+    return slot;
+  }
+
+  /** Make one ahead, so that a row that comes later need not wait for it. */
+  prepare() {
+    this.#spare ??= this.#create();
+  }
+
+  #create() {
+    const slot = this.make();
+    slot.context = vm.createContext(/** @type {any} */ (vm.constants.DONT_CONTEXTIFY));
+    slot.guest = compileGuest().runInContext(slot.context)(new Bridge(slot, this.names, this.wanted));
+    return slot;
+  }
+
+  /** @param {Slot} slot @returns {Function} the user's module as a function of that realm */
+  moduleFunction(slot) {
+    return this.script.runInContext(slot.context);
+  }
+}
+
+module.exports = { Contexts, compileGuest };

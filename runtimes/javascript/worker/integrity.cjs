@@ -1,0 +1,103 @@
+// @ts-check
+'use strict';
+/**
+ * Tells whether a row changed what belongs to the runner's realm and was handed to it (Buffer, URL, a Node module): a
+ * patched `Buffer.prototype` must not be met by the next row. What was changed is not mended; the worker is replaced.
+ */
+
+/** @typedef {{target: any, prototype: any, keys: PropertyKey[], descriptors: PropertyDescriptor[], extensible: boolean}} Snapshot */
+
+const DEPTH = 3;
+const SHARED = [
+  Object.prototype, Function.prototype, Array.prototype, Promise.prototype, Error.prototype, String.prototype, Uint8Array.prototype,
+  Object.getPrototypeOf(Uint8Array.prototype), Map.prototype, Object, Array, Promise, JSON, Reflect,
+];
+
+class Integrity {
+  constructor() {
+    /** @type {Map<any, Snapshot[]>} */
+    this.known = new Map();
+    /** @type {Set<any>} */
+    this.handed = new Set();
+  }
+
+  /** Note that `root` is handed out now, as it is. @param {any} root */
+  hand(root) {
+    if (this.handed.size === 0) this.#remember(SHARED, SHARED, 1);
+    if ((typeof root !== 'object' && typeof root !== 'function') || root === null) return;
+    if (!this.known.has(root)) this.#remember(root, [root], DEPTH);
+    this.handed.add(SHARED);
+    this.handed.add(root);
+  }
+
+  /** Whether everything handed out since the last call is as it was. */
+  intact() {
+    for (const root of this.handed) {
+      for (const snapshot of this.known.get(root) ?? []) {
+        if (!unchanged(snapshot)) return false;
+      }
+    }
+    this.handed.clear();
+    return true;
+  }
+
+  /** @param {any} key @param {any[]} roots @param {number} depth */
+  #remember(key, roots, depth) {
+    if (this.known.has(key)) return;
+    /** @type {Snapshot[]} */
+    const snapshots = [];
+    const seen = new Set();
+    for (const root of roots) touchLazyProperties(root);
+    for (const root of roots) collect(root, depth, seen, snapshots);
+    this.known.set(key, snapshots);
+  }
+}
+
+/** Node replaces some accessors by their value on first use; that has to happen before the picture is taken. */
+function touchLazyProperties(/** @type {any} */ root) {
+  if (typeof root !== 'object') return;
+  for (const [key, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(root))) {
+    if (!descriptor.get || !descriptor.configurable) continue;
+    try {
+      void root[key];
+    } catch {
+      // an accessor that wants another receiver has no value of its own
+    }
+  }
+}
+
+/** @param {any} target @param {number} depth @param {Set<any>} seen @param {Snapshot[]} into */
+function collect(target, depth, seen, into) {
+  if (depth === 0 || seen.has(target)) return;
+  seen.add(target);
+  const keys = Reflect.ownKeys(target);
+  const descriptors = keys.map((key) => /** @type {PropertyDescriptor} */ (Reflect.getOwnPropertyDescriptor(target, key)));
+  into.push({ target, prototype: Reflect.getPrototypeOf(target), keys, descriptors, extensible: Reflect.isExtensible(target) });
+  const prototype = Reflect.getPrototypeOf(target);
+  if (prototype !== null && !SHARED.includes(prototype)) collect(prototype, depth, seen, into);
+  descriptors.forEach((descriptor, index) => {
+    const value = descriptor.value;
+    const worthwhile = typeof value === 'function' ? hasMethods(value) : typeof value === 'object' && value !== null && !ArrayBuffer.isView(value);
+    if (worthwhile) collect(value, keys[index] === 'prototype' ? depth : depth - 1, seen, into);
+  });
+}
+
+/** Whether a function is a class, or carries functions of its own. @param {any} value */
+function hasMethods(value) {
+  return Reflect.ownKeys(value).length > 3 || Reflect.ownKeys(value.prototype ?? {}).length > 1;
+}
+
+/** @param {Snapshot} snapshot */
+function unchanged({ target, prototype, keys, descriptors, extensible }) {
+  if (Reflect.getPrototypeOf(target) !== prototype || Reflect.isExtensible(target) !== extensible) return false;
+  if (Reflect.ownKeys(target).length !== keys.length) return false;
+  for (let i = 0; i < keys.length; i++) {
+    const now = Reflect.getOwnPropertyDescriptor(target, keys[i]);
+    const was = descriptors[i];
+    if (now === undefined || !Object.is(now.value, was.value) || now.get !== was.get || now.set !== was.set) return false;
+    if (now.writable !== was.writable || now.enumerable !== was.enumerable || now.configurable !== was.configurable) return false;
+  }
+  return true;
+}
+
+module.exports = { Integrity };

@@ -1,0 +1,230 @@
+// @ts-check
+'use strict';
+/**
+ * The thread that runs user code: one row after the other, each in a context of its own (or of its batch). It tells the
+ * supervisor what came of a row, and whether it can be trusted with another one.
+ *
+ * CommonJS, because starting the loader for ES modules would cost every worker 10 ms and 0.7 MB.
+ */
+const fs = require('node:fs');
+const { workerData } = require('node:worker_threads');
+const { Contexts, compileGuest } = require('./contexts.cjs');
+const { Integrity } = require('./integrity.cjs');
+const { Output } = require('./output.cjs');
+const { divertErrors } = require('./divert.cjs');
+const { killProcesses, emptyFolders } = require('./residue.cjs');
+const { Pulse } = require('./pulse.cjs');
+
+/** @typedef {import('./slot.cjs').Slot} Slot */
+/** @typedef {{seq: number, share: string | null, args: string}} Row */
+
+const { port, pulse: sharedPulse, descriptors, ownSandbox } = workerData;
+const pulse = new Pulse(sharedPulse);
+const integrity = new Integrity();
+const TEMPORARY = ['/tmp', '/dev/shm'];
+
+/** @type {Output} */
+let output;
+/** @type {Contexts} */
+let contexts;
+/** @type {any} */
+let selector = null;
+let resultBytes = 0;
+/** @type {Row[]} */
+const queue = [];
+/** @type {Slot | null} */
+let active = null;
+/** @type {Slot | null} the context of the batch that is being run */
+let shared = null;
+let spoiled = false;
+let restingResources = 0;
+let lowestFreeDescriptor = -1;
+
+/** @param {any} message */
+function onMessage(message) {
+  switch (message.type) {
+    case 'load': return load(message, inspect);
+    case 'prepare': return load(message, () => port.postMessage({ type: 'prepared' }));
+    case 'select':
+      selector = message.selector;
+      return contexts.prepare();
+    case 'rows':
+      queue.push(...message.rows);
+      return next();
+    default: throw new Error(`unknown message ${message.type}`);
+  }
+}
+
+// Loading -----------------------------------------------------------------------------------------------------------
+
+/** @param {any} order @param {() => void} then */
+function load(order, then) {
+  output = new Output(order.logs, descriptors.errors);
+  selector = order.selector ?? null;
+  resultBytes = order.resultBytes;
+  try {
+    contexts = new Contexts(order.program, output, integrity, exit);
+  } catch (error) {
+    const stack = error instanceof Error ? String(error.stack) : '';
+    port.postMessage({ type: 'load_failed', code: 'syntax_error', thrown: { type: 'SyntaxError', message: messageOf(error), stack, code: '', syscall: '' }, logs: null });
+    return;
+  }
+  restingResources = process.getActiveResourcesInfo().length;
+  lowestFreeDescriptor = probeDescriptor();
+  then();
+}
+
+/** Run the module once and tell what it offers. */
+function inspect() {
+  const slot = begin(0, contexts.take());
+  /** @type {any} */
+  let answer;
+  const done = slot.expect((code, thrown) => {
+    answer = { type: 'load_failed', code, thrown };
+    conclude();
+  });
+  const conclude = once(() => setImmediate(() => {
+    answer ??= { type: 'offers', offers: slot.guest.inspect() };
+    const { logs } = end(slot);
+    close(slot);
+    port.postMessage({ ...answer, logs, spoiled });
+  }));
+  slot.guest.start(contexts.moduleFunction(slot), conclude, done);
+}
+
+// Rows --------------------------------------------------------------------------------------------------------------
+
+function next() {
+  if (active !== null || spoiled) return;
+  const row = queue.shift();
+  if (row === undefined) return void setImmediate(prepareWhenIdle);
+  const started = performance.now();
+  const slot = begin(row.seq, slotFor(row));
+  /** @type {{code: string, payload: any} | null} */
+  let outcome = null;
+  const conclude = once(() => setImmediate(() => report(row, slot, outcome, started)));
+  const done = slot.expect((code, payload) => {
+    outcome = code === '' && outcome !== null ? outcome : { code, payload };
+    conclude();
+  });
+  if (pulse.isSkipped(row.seq)) return done('cancelled', null);
+  const call = () => slot.guest.call(selector, row.args, resultBytes, done);
+  if (slot.started) return call();
+  slot.started = true;
+  slot.guest.start(contexts.moduleFunction(slot), call, done);
+}
+
+/** @param {Row} row */
+function slotFor(row) {
+  if (shared !== null && shared.share === row.share) return shared;
+  if (shared !== null) close(shared);
+  shared = null;
+  const slot = contexts.take();
+  slot.share = row.share;
+  if (row.share !== null) shared = slot;
+  return slot;
+}
+
+/** @param {Row} row @param {Slot} slot @param {any} outcome @param {number} started */
+function report(row, slot, outcome, started) {
+  const runMs = performance.now() - started;
+  const { logs, peakKb } = end(slot);
+  if (row.share === null) close(slot);
+  else if (outcome.code !== '' && outcome.code !== 'cancelled' && !slot.started) shared = null;
+  const { code, payload } = withinLimit(outcome);
+  port.postMessage([row.seq, code, payload, runMs, peakKb, logs, spoiled]);
+  next();
+}
+
+/** @param {{code: string, payload: any}} outcome */
+function withinLimit(outcome) {
+  const tooLarge = outcome.code === '' && outcome.payload.length * 3 > resultBytes && Buffer.byteLength(outcome.payload) > resultBytes + 16_384;
+  return tooLarge ? { code: 'result_too_large', payload: null } : outcome;
+}
+
+/** @param {number} seq @param {Slot} slot */
+function begin(seq, slot) {
+  active = slot;
+  if (descriptors.peakReset !== null) resetPeak();
+  pulse.begin(seq);
+  return slot;
+}
+
+/** @param {Slot} slot */
+function end(slot) {
+  slot.rest();
+  active = null;
+  if (slot.leavesFiles) output.collectFiles();
+  return { logs: output.take(), peakKb: process.resourceUsage().maxRSS };
+}
+
+/** The slot's context is not used again: see what it left behind. @param {Slot} slot */
+function close(slot) {
+  slot.over = true;
+  if (!integrity.intact() || slot.hidesState) spoiled = true;
+  if (slot.hidesState) killProcesses(ownSandbox);
+  if (slot.leavesFiles) {
+    if (ownSandbox) emptyFolders(TEMPORARY);
+    if (probeDescriptor() !== lowestFreeDescriptor) spoiled = true;
+  }
+  if (slot.waits && process.getActiveResourcesInfo().filter((name) => name !== 'Immediate').length > restingResources) spoiled = true;
+}
+
+function prepareWhenIdle() {
+  if (active === null && queue.length === 0 && !spoiled) contexts.prepare();
+}
+
+// The process ---------------------------------------------------------------------------------------------------------
+
+/** The lowest descriptor that is free; another one after a row means that the row left something open. */
+function probeDescriptor() {
+  try {
+    const fd = fs.openSync('/dev/null', 'r');
+    fs.closeSync(fd);
+    return fd;
+  } catch {
+    return -1;
+  }
+}
+
+/** Linux keeps the peak of the whole process; writing 5 here makes the present the new peak. */
+function resetPeak() {
+  try {
+    fs.writeSync(descriptors.peakReset, '5');
+  } catch {
+    descriptors.peakReset = null;
+  }
+}
+
+/** `process.exit` of user code: the thread ends here, uncatchably. @param {number} code */
+function exit(code) {
+  port.postMessage({ type: 'exit', code });
+  process.exit(code);
+}
+
+/** @param {unknown} thrown @param {string} code */
+function onStray(thrown, code) {
+  if (active === null || active.guest === null) return;
+  const described = active.guest.describe(thrown);
+  active.done?.(code, described);
+}
+
+/** @param {unknown} error */
+function messageOf(error) {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** @param {() => void} action */
+function once(action) {
+  let done = false;
+  return () => {
+    if (!done) action();
+    done = true;
+  };
+}
+
+process.on('uncaughtException', (thrown) => onStray(thrown, 'user_exception'));
+process.on('unhandledRejection', (reason) => onStray(reason, 'unhandled_rejection'));
+divertErrors(descriptors.errors);
+compileGuest();
+port.on('message', onMessage);

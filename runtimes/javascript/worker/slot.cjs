@@ -1,0 +1,142 @@
+// @ts-check
+'use strict';
+/**
+ * One context and what belongs to it: its timers, what it was handed from Node, whether its promise can still settle.
+ * A slot serves one row, or the consecutive rows of one batch.
+ */
+const { RowConsole } = require('./output.cjs');
+const { WAITS, FILES, HIDES } = require('./builtins.cjs');
+
+/** @typedef {{type: string, message: string, stack: string, code: string, syscall: string}} Thrown */
+/** @typedef {(code: string, payload: string | Thrown | null) => void} Done */
+
+const NEVER = 'the promise it returned can never settle: no timer and no operation is left that could do it';
+
+/** The timers of one slot, by the number that user code sees. */
+class Timers {
+  #count = 0;
+  /** @type {Map<number, any>} */
+  #running = new Map();
+  #after;
+
+  /** @param {() => void} after called when one has fired */
+  constructor(after) {
+    this.#after = after;
+  }
+
+  get size() {
+    return this.#running.size;
+  }
+
+  next() {
+    return ++this.#count;
+  }
+
+  /** @param {number} id @param {string} kind @param {() => void} fire @param {number} delay */
+  start(id, kind, fire, delay) {
+    const once = () => {
+      this.#running.delete(id);
+      this.#after();
+      fire();
+    };
+    if (kind === 'interval') this.#running.set(id, setInterval(fire, delay));
+    else this.#running.set(id, kind === 'immediate' ? setImmediate(once) : setTimeout(once, delay));
+  }
+
+  /** @param {number} id */
+  stop(id) {
+    const timer = this.#running.get(id);
+    if (timer === undefined || !this.#running.delete(id)) return;
+    clearTimeout(timer);
+    clearImmediate(timer);
+    this.#after();
+  }
+
+  stopAll() {
+    for (const timer of this.#running.values()) {
+      clearTimeout(timer);
+      clearImmediate(timer);
+    }
+    this.#running.clear();
+  }
+}
+
+class Slot {
+  /**
+   * @param {import('./output.cjs').Output} output
+   * @param {import('./integrity.cjs').Integrity} integrity
+   * @param {(code: number) => void} exit
+   */
+  constructor(output, integrity, exit) {
+    this.console = new RowConsole(output);
+    this.integrity = integrity;
+    this.over = false;
+    this.follows = 0;
+    this.exit = exit;
+    this.timers = new Timers(() => this.#look());
+    /** @type {any} */
+    this.context = null;
+    /** @type {any} the functions of guest/rows.js */
+    this.guest = null;
+    /** @type {string | null} the batch it serves */
+    this.share = null;
+    this.started = false;
+    /** @type {Done | null} */
+    this.done = null;
+    this.#waiting = false;
+  }
+
+  #waiting;
+
+  /** @param {{value: any, follows: number}} found */
+  hand(found) {
+    this.follows |= found.follows;
+    this.integrity.hand(found.value);
+    return found.value;
+  }
+
+  get leavesFiles() {
+    return (this.follows & FILES) !== 0;
+  }
+
+  get hidesState() {
+    return (this.follows & HIDES) !== 0;
+  }
+
+  get waits() {
+    return (this.follows & WAITS) !== 0;
+  }
+
+  /** @param {Done} done hears the outcome of the row, and of what goes astray after it */
+  expect(done) {
+    this.done = (code, payload) => {
+      this.#waiting = false;
+      done(code, payload);
+    };
+    return this.done;
+  }
+
+  /** @param {boolean} waits whether only a promise can bring the outcome now */
+  wait(waits) {
+    this.#waiting = waits;
+    this.#look();
+  }
+
+  /** The row has an outcome. */
+  rest() {
+    this.#waiting = false;
+    this.done = null;
+    this.timers.stopAll();
+  }
+
+  /** Once all that is due has run: end a wait that nothing can end any more. */
+  #look() {
+    if (!this.#waiting || this.waits || this.timers.size > 0) return;
+    setImmediate(() => {
+      if (!this.#waiting || this.waits || this.timers.size > 0 || this.over) return;
+      this.done?.('timeout', { type: '', message: NEVER, stack: '', code: '', syscall: '' });
+    });
+  }
+}
+
+module.exports = { Slot };

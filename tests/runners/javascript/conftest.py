@@ -1,0 +1,88 @@
+"""Starts the JavaScript runner as a plain process, with the flags and tools a backend would give it."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.environments import toolchain
+from evaluator_host.protocol import Frame
+from tests.runners.conftest import REPOSITORY, RUNTIMES, RunnerProcess
+
+JAVASCRIPT = RUNTIMES / "javascript"
+DATA_DIR = REPOSITORY / ".data"  # keeps esbuild from one run to the next, and is ignored by git
+
+
+SCRATCH = """function evaluate(inputs, outputs, trace) {
+  return new Function('inputs', 'outputs', 'trace', inputs.statement)(inputs, outputs, trace)
+}"""
+
+
+def start_runner_process(esbuild: Path | None, *arguments: str) -> RunnerProcess:
+    """Start a runner with the flags that backends give it."""
+    flags = json.loads((JAVASCRIPT / "node_flags.json").read_text("utf-8"))
+    tools = [] if esbuild is None else ["--esbuild", str(esbuild)]
+    return RunnerProcess([str(toolchain.node_path()), *flags, str(JAVASCRIPT / "runner.mjs"), *tools, *arguments])
+
+
+@pytest.fixture(scope="session")
+def esbuild() -> Path:
+    return asyncio.run(toolchain.ensure_esbuild(DATA_DIR))
+
+
+@pytest.fixture
+def start(esbuild: Path) -> Iterator[Callable[..., RunnerProcess]]:
+    """Start a runner; arguments are added to its own."""
+    started: list[RunnerProcess] = []
+
+    def start_one(*arguments: str, with_esbuild: bool = True) -> RunnerProcess:
+        started.append(start_runner_process(esbuild if with_esbuild else None, *arguments))
+        return started[-1]
+
+    yield start_one
+    for runner in started:
+        runner.close()
+
+
+@pytest.fixture
+def load(start: Callable[..., RunnerProcess]) -> Callable[..., RunnerProcess]:
+    """Start a runner and load code that has to load."""
+
+    def load_one(code: str, *, language: str = "javascript", arguments: tuple[str, ...] = (), **header: object) -> RunnerProcess:
+        runner = start(*arguments)
+        answer = runner.load(code, language=language, **header)
+        assert answer.type == "loaded", answer
+        return runner
+
+    return load_one
+
+
+@pytest.fixture(scope="session")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A package set as the builder leaves it: real packages, installed by npm."""
+    folder = tmp_path_factory.mktemp("packages")
+    (folder / "package.json").write_text("{}")
+    pins = ["lodash@4.17.21", "nanoid@5.1.5", "left-pad@1.3.0"]
+    command = [*toolchain.npm_command(), "install", "--ignore-scripts", "--no-audit", "--no-fund", *pins]
+    code, output = asyncio.run(toolchain._run(command, cwd=folder))
+    assert code == 0, output
+    return folder
+
+
+@pytest.fixture(scope="module")
+def scratch(esbuild: Path) -> Iterator[Callable[..., Frame]]:
+    """Evaluate the body of a function as one row of a runner that the module's tests share."""
+    runners: list[RunnerProcess] = []
+
+    def run(statement: str, *, timeout_s: float = 10.0, share: str | None = None) -> Frame:
+        if not runners or runners[-1].process.poll() is not None:
+            runners.append(start_runner_process(esbuild))
+            answer = runners[-1].load(SCRATCH, language="javascript", limits={"result_kb": 256})
+            assert answer.type == "loaded", answer
+        return runners[-1].call({"statement": statement}, None, None, timeout_s=timeout_s, share=share)
+
+    yield run
+    for runner in runners:
+        runner.close()

@@ -1,0 +1,243 @@
+"""Which code loads, what is found in it, and what is said when nothing is."""
+
+import pytest
+
+from tests.runners.conftest import body
+
+ENTRY_FORMS = {
+    "function": "function evaluate(inputs, outputs, trace) { return 0.5 }",
+    "async function": "async function evaluate(inputs, outputs, trace) { return 0.5 }",
+    "const arrow": "const evaluate = (inputs, outputs, trace) => 0.5",
+    "factory": "const make = (score) => (inputs, outputs, trace) => score; const evaluate = make(0.5)",
+    "let": "let evaluate; evaluate = function (inputs, outputs, trace) { return 0.5 }",
+    "exports.evaluate": "exports.evaluate = (inputs, outputs, trace) => 0.5",
+    "module.exports": "module.exports = { evaluate(inputs, outputs, trace) { return 0.5 } }",
+    "module.exports function": "module.exports = function (inputs, outputs, trace) { return 0.5 }",
+    "this.evaluate": "this.evaluate = (inputs, outputs, trace) => 0.5",
+    "instance": "class Scorer { #s = 0.5; evaluate(inputs, outputs, trace) { return this.#s } }; module.exports = new Scorer()",
+    "export function": "export function evaluate(inputs, outputs, trace) { return 0.5 }",
+    "export const": "export const evaluate = (inputs, outputs, trace) => 0.5",
+    "export default": "export default function (inputs, outputs, trace) { return 0.5 }",
+    "export default instance": "class S { s = 0.5; evaluate(inputs, outputs, trace) { return this.s } }\nexport default new S()",
+    "export as": "function score(inputs, outputs, trace) { return 0.5 }\nexport { score as evaluate }",
+    "last wins": "function evaluate(a) { return 1 }\nfunction evaluate(inputs, outputs, trace) { return 0.5 }",
+    "names like ours": "const result = 0.5, params = {}, inputs = 1, outputs = 2, trace = 3, module = 4, exports = 5\n"
+    "function evaluate(inputs, outputs, trace) { return result }",
+    "trailing comment": "function evaluate(inputs, outputs, trace) { return 0.5 } // the end",
+    "shebang": "#!/usr/bin/env node\nfunction evaluate(inputs, outputs, trace) { return 0.5 }",
+    "byte order mark": "\ufefffunction evaluate(inputs, outputs, trace) { return 0.5 }",
+    "carriage returns": "\r\n\r\nfunction evaluate(inputs, outputs, trace) {\r\n\treturn 0.5\r\n}\r\n",
+    "code fence": "\n```js\nfunction evaluate(inputs, outputs, trace) {\n  return 0.5\n}\n```\n",
+    "gutter": "1function evaluate(inputs, outputs, trace) {\n2  const x = 0.5\n3\n4  return x\n5}",
+    "top-level await": "const score = await Promise.resolve(0.5)\nfunction evaluate(inputs, outputs, trace) { return score }",
+    "dynamic import": "async function evaluate(inputs, outputs, trace) { const { EOL } = await import('node:os'); return EOL.length / 2 }",
+}
+
+
+@pytest.mark.parametrize("form", ENTRY_FORMS)
+def test_the_entry_is_found_in_every_form(load, form):
+    runner = load(ENTRY_FORMS[form])
+    answer = body(runner.call({}, None, None))
+    assert answer["value"] == 0.5
+
+
+TYPESCRIPT = {
+    "types": "function evaluate(inputs: Record<string, any>, outputs: any, trace: any): number { return 0.5 as number }",
+    "ill-typed": "function evaluate(inputs: string, outputs: number, trace: Nowhere): boolean { const x: string = 0.5; return x }",
+    "untyped": "function evaluate(inputs, outputs, trace) { return 0.5 }",
+    "enum": "enum Grade { Half = 0.5 }\nconst enum Other { A }\nconst evaluate = (inputs, outputs, trace) => Grade.Half",
+    "namespace": "namespace Scores { export const half = 0.5 }\nexport const evaluate = (inputs, outputs, trace) => Scores.half",
+    "decorator": "function twice(value: any, context: any) { return function (this: any) { return value.call(this) * 2 } }\n"
+    "class S { @twice score() { return 0.25 } }\nfunction evaluate(inputs, outputs, trace) { return new S().score() }",
+    "parameter decorator": "function mark(target: any, key: any, index: number) {}\nclass S { constructor(@mark public s: number) {} }\n"
+    "function evaluate(inputs, outputs, trace) { return new S(0.5).s }",
+    "parameter property": "class S { constructor(private readonly s: number) {} get score() { return this.s } }\n"
+    "export function evaluate(inputs, outputs, trace) { return new S(0.5).score }",
+    "satisfies": "const scores = { half: 0.5 } satisfies Record<string, number>\nfunction evaluate(inputs, outputs, trace) { return scores.half }",
+    "import type": "import type { Nothing } from 'nowhere'\nimport { type Other } from 'nowhere-else'\n"
+    "function evaluate(inputs: Nothing, outputs: Other, trace) { return 0.5 }",
+    "export assignment": "export = (inputs: any, outputs: any, trace: any) => 0.5",
+    "factory": "const make = <T,>(score: T) => (inputs: any, outputs: any, trace: any): T => score\nconst evaluate = make(0.5)",
+    "top-level await": "import { readFileSync as read } from 'node:fs'\nimport * as os from 'node:os'\nimport path, { sep } from 'path'\nimport 'util'\n"
+    "const score: number = await Promise.resolve(typeof read === 'function' && os.EOL && path.sep === sep ? 0.5 : 0)\n"
+    "export function evaluate(inputs, outputs, trace) { return score }",
+    "builtins": "import fs from 'node:fs'\nimport * as path from 'path'\nimport { createHash } from 'crypto'\nconst util = require('util')\n"
+    "function evaluate(inputs, outputs, trace) { return path.join('a', 'b') === 'a/b' && fs.readFileSync && util.format('%d', 1) === '1' "
+    "&& createHash('sha256').update('x').digest('hex').length === 64 ? 0.5 : 0 }",
+}
+
+
+@pytest.mark.parametrize("form", TYPESCRIPT)
+def test_typescript_is_stripped_never_checked(load, form):
+    runner = load(TYPESCRIPT[form], language="typescript")
+    answer = body(runner.call({}, None, None))
+    assert answer.get("value") == 0.5, answer
+
+
+@pytest.mark.parametrize(
+    ("code", "contract", "parameters"),
+    [
+        ("function evaluate(inputs, outputs, trace) {}", "evaluate", ["inputs", "outputs", "trace"]),
+        ("function evaluate(inputs, outputs) {}", "evaluate", ["inputs", "outputs"]),
+        ("function evaluate() {}", "evaluate", []),
+        ("function evaluate(inputs, outputs, trace = {a: [1, ')']}) {}", "evaluate", ["inputs", "outputs", "trace"]),
+        ("function evaluate(inputs, ...rest) {}", "evaluate", ["inputs", "...rest"]),
+        ("function evaluate(a, b, c, options = {}) {}", "evaluate", ["a", "b", "c", "options"]),
+        ("function evaluate(app_params, inputs, output, correct_answer) {}", "evaluate-v1", None),
+        ("const evaluate = async (app_params, inputs, output, correct_answer = '') => 1", "evaluate-v1", None),
+        ("module.exports = (a, b, c, d) => 1", "evaluate-v1", ["a", "b", "c", "d"]),
+        ("function main(variables) {}", "main", ["variables"]),
+        ("async function main({completion, target: wanted = ')', ...rest}) {}", "main", ["completion", "target"]),
+        ("const main = variables => 1", "main", ["variables"]),
+        ("export default async function main({ completion }) {}", "main", ["completion"]),
+    ],
+)
+def test_the_contract_is_inferred(start, code, contract, parameters):
+    answer = start().load(code, language="javascript")
+    assert answer.type == "loaded", answer
+    assert (answer.header["contract"], answer.header["contract_source"]) == (contract, "inferred")
+    assert parameters is None or answer.header["parameters"] == parameters
+
+
+@pytest.mark.parametrize(
+    ("code", "header", "error", "words"),
+    [
+        ("function evaluate(...args) {}", {}, "entry_ambiguous", "...args"),
+        ("function evaluate(a, b, c) {}\nfunction main(v) {}", {}, "entry_ambiguous", "both evaluate and main"),
+        ("export default (x) => 1", {}, "entry_ambiguous", "default export"),
+        ("function evaluate(a, b, c, d, e) {}", {}, "binding_error", "requires 5"),
+        ("function main(completion, target) {}", {}, "binding_error", "one object"),
+        ("function score(a, b, c) {}\nconst rate = (x) => 1", {}, "entry_not_found", "score, rate"),
+        ("", {}, "entry_not_found", "evaluate or main"),
+        ("const evaluate = 0.5", {}, "entry_not_found", "evaluate is a number"),
+        ("class evaluate {}", {}, "entry_not_found", "evaluate is a class"),
+        ("function evaluate(a, b, c) {}", {"contract": "main"}, "entry_not_found", "main"),
+        ("function evaluate(a, b, c) {}", {"entry": "grade"}, "entry_not_found", "grade"),
+    ],
+)
+def test_an_entry_that_is_not_clear_is_an_error(start, code, header, error, words):
+    answer = start().load(code, language="javascript", **header)
+    assert answer.type == "load_failed"
+    assert body(answer)["error"]["code"] == error
+    assert words in body(answer)["error"]["message"]
+    assert body(answer)["error"]["hint"]
+
+
+@pytest.mark.parametrize(
+    ("code", "header", "contract", "entry"),
+    [
+        ("function evaluate(...args) { return args.length / 10 }", {"contract": "evaluate-v1"}, "evaluate-v1", "evaluate"),
+        ("function evaluate(a, b, c) { return 0.4 }\nfunction main(v) {}", {"contract": "evaluate"}, "evaluate", "evaluate"),
+        ("function grade(a, b, c) { return 0.4 }\nfunction evaluate(a) { return 1 }", {"entry": "grade"}, "evaluate", "grade"),
+        ("module.exports = x => 0.4", {"contract": "evaluate"}, "evaluate", "default"),
+    ],
+)
+def test_a_declaration_decides(start, code, header, contract, entry):
+    runner = start()
+    answer = runner.load(code, language="javascript", **header)
+    assert answer.type == "loaded", answer
+    assert (answer.header["contract"], answer.header["entry"]) == (contract, entry)
+    assert body(runner.call({}, {}, None, None))["value"] == 0.4
+
+
+def test_main_takes_one_object(load):
+    runner = load("function main({ completion, target }) { return { score: completion === target ? 1 : 0 } }")
+    assert body(runner.call_named({"completion": "x", "target": "x"}))["value"] == {"score": 1}
+
+
+LODASH = {
+    "namespace": 'import * as _ from "lodash"\nconst half = _.floor(7.55) - 6.5',
+    "namespace called": 'import * as _ from "lodash"\nconst half = _([0.5]).first()',
+    "default": 'import _ from "lodash"\nconst half = _.floor(7.55) - 6.5 + _([0]).first()',
+    "named": 'import { floor } from "lodash"\nconst half = floor(7.55) - 6.5',
+    "require": 'const _ = require("lodash")\nconst half = _.floor(7.55) - 6.5',
+    "sub-path": 'import floor from "lodash/floor"\nconst half = floor(7.55) - 6.5',
+    "plain function": 'import * as pad from "left-pad"\nimport pad2 from "left-pad"\nconst half = pad("5", 2, ".") === ".5" && pad2("5", 2, ".") === ".5" ? 0.5 : 0',
+    "module-only package": 'import { nanoid } from "nanoid"\nconst half = nanoid().length === 21 ? 0.5 : 0',
+}
+
+
+@pytest.mark.parametrize("language", ["javascript", "typescript"])
+@pytest.mark.parametrize("form", LODASH)
+def test_packages_are_imported_in_every_form(load, packages, form, language):
+    code = LODASH[form] + "\nfunction evaluate(inputs, outputs, trace) { return half }"
+    runner = load(code, language=language, arguments=("--packages", str(packages)))
+    answer = body(runner.call({}, None, None))
+    assert answer.get("value") == 0.5, answer
+
+
+def test_a_bundle_spares_the_second_sandbox_the_bundler(start, packages):
+    code = 'import * as _ from "lodash"\nexport const evaluate = (inputs, outputs, trace) => _.floor(outputs.x)'
+    first = start("--packages", str(packages))
+    bundle = body(first.load(code, language="typescript"))["bundle"]
+    assert bundle is not None
+    second = start(with_esbuild=False)
+    assert second.load(code, language="typescript", bundle=bundle).type == "loaded"
+    assert body(second.call({}, {"x": 7.55}, None))["value"] == 7
+    error = body(second.call({}, None, None))["error"]
+    assert (error["line"], error["column"]) == (2, 69)
+
+
+def test_plain_code_needs_no_bundler(start):
+    runner = start(with_esbuild=False)
+    assert runner.load("function evaluate(a, b, c) { return 1 }", language="javascript").type == "loaded"
+    other = start(with_esbuild=False)
+    answer = other.load("function evaluate(a: any) {}", language="typescript")
+    assert body(answer)["error"]["code"] == "load_error"
+
+
+@pytest.mark.parametrize("language", ["javascript", "typescript"])
+def test_check_lists_what_is_missing(start, language):
+    code = 'import "node:fs"\nimport { floor } from "lodash"\nconst x = require("./near")\nfloor(1)\nfunction evaluate(a, b, c) {}'
+    answer = start().load(code, language=language, check=True)
+    assert answer.type == "load_failed"
+    assert body(answer)["missing_imports"] == [{"module": "lodash", "line": 2}, {"module": "./near", "line": 3}]
+    error = body(answer)["error"]
+    assert (error["code"], error["line"]) == ("load_error", 2)
+    assert "lodash" in error["hint"]
+
+
+def test_check_of_good_code_lists_nothing(start):
+    answer = start().load("const os = require('os')\nfunction evaluate(a, b, c) {}", language="javascript", check=True)
+    assert answer.type == "loaded"
+    assert body(answer)["missing_imports"] == []
+
+
+@pytest.mark.parametrize("language", ["javascript", "typescript"])
+def test_a_missing_package_fails_the_load(start, language):
+    answer = start().load("const _ = require('lodash')\nfunction evaluate(a, b, c) {}", language=language)
+    error = body(answer)["error"]
+    assert (error["code"], error["line"]) == ("load_error", 1)
+    assert "lodash" in error["message"]
+    assert "pin" in error["hint"]
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "extra"),
+    [
+        ("for (;;);\nfunction evaluate(a, b, c) {}", "timeout", {}),
+        ("await new Promise(() => {})\nfunction evaluate(a, b, c) {}", "timeout", {}),
+        ("console.log('before')\nthrow new TypeError('at load')\nfunction evaluate(a, b, c) {}", "load_error", {"type": "TypeError", "line": 2}),
+        ("process.exit(3)", "load_error", {"type": "process.exit"}),
+        ("const a = []; for (;;) a.push(new Array(1000).fill({}))", "memory_limit", {}),
+    ],
+)
+def test_a_module_that_fails_says_how(start, code, error, extra):
+    answer = start().load(code, language="javascript", timeout_s=20 if error == "memory_limit" else 1)
+    assert answer.type == "load_failed"
+    found = body(answer)["error"]
+    assert found["code"] == error
+    assert {key: found[key] for key in extra} == extra
+    if "before" in code:
+        assert answer.header["logs"]["stdout"] == "before\n"
+
+
+def test_ten_megabytes_of_code_load(load):
+    runner = load("// " + "x" * 10_000_000 + "\nfunction evaluate(a, b, c) { return 1 }")
+    assert body(runner.call({}, None, None))["value"] == 1
+
+
+@pytest.mark.parametrize("language", ["javascript", "typescript"])
+def test_code_that_is_too_deep_to_parse_is_an_error(start, language):
+    answer = start().load("const x = " + "[" * 100_000 + "\nfunction evaluate(a, b, c) {}", language=language)
+    assert body(answer)["error"]["code"] == "syntax_error"
