@@ -37,13 +37,22 @@ class Blanks:
     """Keeps blanks for the specs that were asked for most recently. Each counts against the capacity."""
 
     def __init__(
-        self, backend: Backend, capacity: Capacity, *, per_spec: int, grace_s: float, on_freed: Callable[[], None]
+        self,
+        backend: Backend,
+        capacity: Capacity,
+        *,
+        per_spec: int,
+        grace_s: float,
+        on_freed: Callable[[], None],
+        make_room: Callable[[], bool],
     ) -> None:
         self._backend = backend
         self._capacity = capacity
         self._per_spec = per_spec
         self._grace_s = grace_s
         self._on_freed = on_freed
+        self._make_room = make_room
+        self._wanting: OrderedDict[SandboxSpec, None] = OrderedDict()  # to be refilled when there is room
         self._ready: OrderedDict[SandboxSpec, list[Sandbox]] = OrderedDict()
         self._starting: dict[SandboxSpec, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -67,8 +76,19 @@ class Blanks:
             _, forgotten = self._ready.popitem(last=False)
             for sandbox in forgotten:
                 self._throw_away(sandbox)
-        if not self._closed and self._missing(spec) and self._capacity.fits(spec):
+        if self._closed or not self._missing(spec):
+            return
+        if self._capacity.fits(spec):
             self._keep(asyncio.get_running_loop().create_task(self._refill(spec)))
+        elif self._make_room():  # the next new evaluator matters more than the one used longest ago
+            self._wanting[spec] = None
+
+    def refill_wanting(self) -> None:
+        """Go on where there was no room before."""
+        if self._wanting:
+            spec, _ = self._wanting.popitem(last=False)
+            if not self._closed and spec in self._ready and self._missing(spec) and self._capacity.fits(spec):
+                self._keep(asyncio.get_running_loop().create_task(self._refill(spec)))
 
     async def fill(self, spec: SandboxSpec) -> None:
         """Start what is missing for `spec` and wait for it.

@@ -41,6 +41,7 @@ class Pool:
             per_spec=limits.idle_sandboxes,
             grace_s=limits.grace_s,
             on_freed=self._serve_starved,
+            make_room=self._evict_idle,
         )
         self._groups: dict[tuple[str, str], Group] = {}
         self._starved = Starved()
@@ -181,9 +182,9 @@ class Pool:
         blank = self._blanks.take(order.spec)
         if blank is None:
             if not self.capacity.fits(order.spec):
-                if group.size == 0:  # an evaluator that has a sandbox does not take another's for a second one
+                evicted = self._blanks.evict_one() or self._evict_idle()
+                if evicted or group.size == 0:  # a second sandbox is worth an idle one, not somebody's turn
                     self._starved.add(group)
-                    self._evict_one()
                 return
             self.capacity.take(order.spec)
         self._starved.discard(group)
@@ -192,14 +193,14 @@ class Pool:
         group.turn_since = time.monotonic()
         self._spawn(self._start_for(group, order, blank))
 
-    def _evict_one(self) -> None:
-        """Throw away the idle sandbox used longest ago; the starved are served when it is gone."""
-        if self._blanks.evict_one():
-            return
+    def _evict_idle(self) -> bool:
+        """Throw away the evaluator's sandbox that idles longest; whoever starves is served when it is gone."""
         idle = [group for group in self._groups.values() if group.idle]
-        if idle:
-            oldest = min(idle, key=lambda group: group.idle[0].idle_since)
-            self._discard(oldest, oldest.idle.popleft().sandbox)
+        if not idle:
+            return False
+        oldest = min(idle, key=lambda group: group.idle[0].idle_since)
+        self._discard(oldest, oldest.idle.popleft().sandbox)
+        return True
 
     async def _start_for(self, group: Group, order: Order, sandbox: Sandbox | None) -> None:
         """Start (unless a blank waited), load, hand over. Its failure is the failure of everybody who waits now."""
@@ -269,8 +270,12 @@ class Pool:
         self._grow(group)
 
     def _serve_starved(self) -> None:
-        if not self._closed and (group := self._starved.pop()) is not None:
+        if self._closed:
+            return
+        if (group := self._starved.pop()) is not None:
             self._start(group)
+        else:
+            self._blanks.refill_wanting()
 
     def _worn(self, sandbox: Sandbox) -> bool:
         return sandbox.rows >= self.limits.max_rows or time.monotonic() - sandbox.started_at > self.limits.max_age_s

@@ -53,7 +53,7 @@ class Link(Protocol):
         ...
 
     async def read(self) -> bytes:
-        """Return the next bytes from the runner, at most 256 KiB; `b""` when it has ended."""
+        """Return the next bytes from the runner, at most 64 KiB; `b""` when it has ended."""
         ...
 
     def memory_events(self) -> int:

@@ -24,7 +24,7 @@ from evaluator_host.sandbox.cgroups import MEMORY, PIDS, Cgroups
 from evaluator_host.sandbox.child import Child
 from evaluator_host.sandbox.confinement import choose_identity, limit_process
 from evaluator_host.sandbox.enclosure import Namespaces
-from evaluator_host.sandbox.host_files import find_libraries, find_python
+from evaluator_host.sandbox.host_files import compile_runner, find_libraries, find_python
 from evaluator_host.sandbox.inherited import Inherited
 from evaluator_host.sandbox.overhead import process_limit
 from evaluator_host.sandbox.process import PipeLink
@@ -134,6 +134,7 @@ class BubblewrapBackend:
             seccomp = compile_policy(policy, platform.machine())
             host = self._find_host(bwrap)
             self._check_paths()
+            await asyncio.to_thread(compile_runner, self._runtimes / "python")
         except (OSError, ValueError, UnknownPolicy, Misconfigured) as error:
             raise SandboxUnavailable(f"bubblewrap sandboxes cannot be prepared: {error}") from error
         return _Ready(bwrap, host, seccomp, find_cgroups(self._instance))

@@ -10,12 +10,11 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from evaluator_host.model import Language, SandboxSpec
-from evaluator_host.sandbox.host_files import Bind, HostLibraries, HostPython
+from evaluator_host.sandbox.host_files import RUNNER_HOME, Bind, HostLibraries, HostPython
 
 NOBODY: Final = 65534
 _NODE: Final = Path("/opt/node/bin/node")
 _ESBUILD: Final = Path("/opt/esbuild/esbuild")
-_RUNNER: Final = Path("/opt/runner")
 _RESTRICTED: Final = Path("/opt/restricted")
 _PACKAGES: Final = Path("/opt/packages")
 _ZONES: Final = Path("/usr/share/zoneinfo")
@@ -112,10 +111,10 @@ def bubblewrap_args(spec: SandboxSpec, host: Host, *, identity: Identity, descri
 def runner_command(spec: SandboxSpec, host: Host, *, identity: Identity) -> list[str]:
     """Return the runner's command line inside the sandbox."""
     if spec.language is Language.PYTHON:
-        command = [str(host.python.executable), "-I", "-S", "-B", "-X", "utf8", str(_RUNNER / "runner.py")]
+        command = [str(host.python.executable), "-I", "-S", "-B", "-X", "utf8", str(RUNNER_HOME / "runner.py")]
         command += ["--restricted", str(_RESTRICTED)]
     else:
-        command = [str(_NODE), *host.node_flags, str(_RUNNER / "runner.mjs"), "--esbuild", str(_ESBUILD)]
+        command = [str(_NODE), *host.node_flags, str(RUNNER_HOME / "runner.mjs"), "--esbuild", str(_ESBUILD)]
         command += ["--memory-mb", str(spec.memory_mb)]
     if spec.environment.path is not None:
         command += ["--packages", str(_PACKAGES)]
@@ -167,7 +166,7 @@ def _files(spec: SandboxSpec, host: Host) -> Iterator[str]:
 
 
 def _binds(spec: SandboxSpec, host: Host) -> list[Bind]:
-    binds = [*host.libraries.binds, Bind(host.runtimes / spec.language.runner, _RUNNER)]
+    binds = [*host.libraries.binds, Bind(host.runtimes / spec.language.runner, RUNNER_HOME)]
     if spec.language is Language.PYTHON:
         binds += [*host.python.binds, Bind(host.restricted, _RESTRICTED)]
         if host.zones is not None:  # Node has its own time zones

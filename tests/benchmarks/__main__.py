@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import httpx
+import uvloop
 from rich.console import Console
 from rich.table import Table
 
@@ -166,7 +167,7 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path, default=Path("/var/tmp/evaluator-host-tests/data"))
     options = parser.parse_args()
     settings = Settings(sandbox=SandboxChoice.BUBBLEWRAP, data_dir=options.data_dir)
-    lines = asyncio.run(measure(settings, docker=not options.no_docker))
+    lines = uvloop.run(measure(settings, docker=not options.no_docker))  # as `serve` runs
     show(lines)
     target = Path("bench-results")
     target.mkdir(exist_ok=True)

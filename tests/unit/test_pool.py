@@ -245,6 +245,27 @@ async def test_a_blank_sandbox_waits_and_is_replaced_when_taken() -> None:
         pool.release(lease)
 
 
+async def test_at_the_ceiling_a_blank_takes_the_place_of_the_evaluator_that_idles_longest() -> None:
+    async with opened(max_sandboxes=3, idle_sandboxes=1) as (pool, backend):
+        await pool.prewarm(SPEC)
+        for number in range(5):
+            pool.release(await leased(pool, order(str(number))))
+            await asyncio.sleep(0.01)  # the blank is replaced meanwhile
+        assert backend.alive == 3
+        assert len(backend.links) == 6, "every evaluator found a blank"
+
+
+async def test_a_second_sandbox_of_a_busy_evaluator_is_worth_an_idle_one_of_another() -> None:
+    async with opened(max_sandboxes=2, max_per_evaluator=2) as (pool, backend):
+        pool.release(await leased(pool, order("idle")))
+        first = await leased(pool, order("busy"))
+        second = await leased(pool, order("busy"))
+        assert second.sandbox is not first.sandbox
+        assert backend.alive == 2
+        pool.release(first)
+        pool.release(second)
+
+
 async def test_closing_fails_whoever_waits() -> None:
     async with opened(max_per_evaluator=1) as (pool, _):
         held = await leased(pool, order())

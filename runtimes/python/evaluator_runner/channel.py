@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 HEADER_BYTES = 2 * 1024 * 1024
 BODY_BYTES = 64 * 1024 * 1024
-_READ_BYTES = 256 * 1024
+_READ_BYTES = 64 * 1024  # below what malloc maps afresh for every read
 _JOIN_BYTES = 64 * 1024  # smaller pieces are joined: one system call for many small frames
 
 

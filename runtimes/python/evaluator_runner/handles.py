@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _REPLY_S = 5.0  # for a zygote to fork and reap; a loaded machine takes milliseconds
 _NUDGE_S = 0.5  # after which it may have been stopped by its row
 _SIGKILL, _SIGCONT = 9, 18
-_READ_BYTES = 256 * 1024
+_READ_BYTES = 64 * 1024  # below what malloc maps afresh for every read
 _REPORT_BYTES = 8 * 1024 * 1024
 _DESCRIPTION_BYTES = 64 * 1024
 
