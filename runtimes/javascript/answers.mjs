@@ -47,7 +47,7 @@ export function rowFailure(code, payload, { positions, resultKb }) {
 /** @param {number} ms @param {string} what */
 export function timeoutFailure(ms, what) {
   return failure('timeout', `${what} did not finish within ${ms / 1000} s`, {
-    hint: what === 'the row' ? 'make the evaluator faster, or raise limits.timeout_s' : 'do less at module level',
+    hint: what === 'the row' ? 'make it faster, or raise limits.timeout_s' : 'do less at module level',
   });
 }
 

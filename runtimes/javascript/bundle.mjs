@@ -54,6 +54,20 @@ export function fileName(language) {
   return language === 'typescript' ? 'evaluator.ts' : 'evaluator.js';
 }
 
+/** One esbuild that was started while nobody waited and reads its standard input. @type {Started | null} */
+let ahead = null;
+
+/** Start an esbuild for the TypeScript that may come: starting one takes longer than compiling. @param {Options} options */
+export function startAhead(options) {
+  ahead = begin(options);
+}
+
+/** End the one that was started ahead; user code must find no process. */
+export function dismissAhead() {
+  ahead?.child.kill('SIGKILL');
+  ahead = null;
+}
+
 /**
  * @param {string} text
  * @param {Options} options
@@ -61,17 +75,43 @@ export function fileName(language) {
  * @returns {Promise<{code: number | null, stdout: string, stderr: string}>}
  */
 function runEsbuild(text, options, signal) {
+  const waiting = ahead !== null && ahead.child.exitCode === null && ahead.key === keyOf(options) ? ahead : null;
+  if (waiting) ahead = null;
+  const { child, done } = waiting ?? begin(options);
   return new Promise((resolve, reject) => {
-    const child = spawn(options.esbuild, esbuildArguments(options), {
-      cwd: options.packages ?? '/', env: { PATH: '/usr/bin:/bin' }, signal, killSignal: 'SIGKILL', stdio: ['pipe', 'pipe', 'pipe'],
-    });
-    const stdout = collect(child.stdout, OUTPUT_BYTES);
-    const stderr = collect(child.stderr, FAULTS_BYTES);
-    child.on('error', reject);
-    child.on('close', (code) => resolve({ code, stdout: stdout(), stderr: stderr() }));
-    child.stdin.on('error', () => {}); // it may end without reading; its exit code tells
+    const stop = () => {
+      child.kill('SIGKILL');
+      reject(signal.reason);
+    };
+    if (signal.aborted) return stop();
+    signal.addEventListener('abort', stop, { once: true });
+    done.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
     child.stdin.end(text);
   });
+}
+
+/** @typedef {{child: import('node:child_process').ChildProcessWithoutNullStreams, done: Promise<{code: number | null, stdout: string, stderr: string}>, key: string}} Started */
+
+/** @param {Options} options @returns {Started} */
+function begin(options) {
+  const child = spawn(options.esbuild, esbuildArguments(options), {
+    cwd: options.packages ?? '/', env: { PATH: '/usr/bin:/bin' }, stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  const stdout = collect(child.stdout, OUTPUT_BYTES);
+  const stderr = collect(child.stderr, FAULTS_BYTES);
+  child.stdin.on('error', () => {}); // it may end without reading; its exit code tells
+  /** @type {Started['done']} */
+  const done = new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ code, stdout: stdout(), stderr: stderr() }));
+  });
+  done.catch(() => {}); // who uses it hears of it
+  return { child, done, key: keyOf(options) };
+}
+
+/** @param {Options} options */
+function keyOf(options) {
+  return JSON.stringify([options.esbuild, options.packages, esbuildArguments(options)]);
 }
 
 /** @param {import('node:stream').Readable} stream @param {number} limit */

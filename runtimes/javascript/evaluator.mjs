@@ -33,6 +33,13 @@ export class Evaluator {
     this.station = new Station(surroundings);
   }
 
+  /** Do ahead what a load would wait for. */
+  async getReady() {
+    const { startAhead } = await loadLoader();
+    const { esbuild, packages } = this.tools;
+    if (!this.#loading && esbuild !== null) startAhead({ esbuild, packages, language: 'typescript', isAsync: false });
+  }
+
   /** @param {{header: any, body: Buffer}[]} frames */
   take(frames) {
     for (const { header, body } of frames) {
@@ -61,8 +68,7 @@ export class Evaluator {
     const answer = await this.#attempt(header, body);
     const common = { id: header.id, load_ms: shapeMs(performance.now() - started), logs: shapeLogs(answer.logs) };
     if ('failure' in answer) {
-      const missing = header.check ? { missing_imports: answer.missing } : {};
-      this.channel.send({ type: 'load_failed', ...common }, JSON.stringify({ error: answer.failure, ...missing }));
+      this.channel.send({ type: 'load_failed', ...common }, JSON.stringify({ error: answer.failure, missing_imports: answer.missing }));
       return;
     }
     const { found, loadable } = answer;
@@ -80,8 +86,9 @@ export class Evaluator {
     const timeoutMs = header.timeout_s * 1000;
     const clock = setTimeout(() => abort.abort(), timeoutMs);
     try {
-      const { prepare, compile } = await loadLoader();
+      const { prepare, compile, dismissAhead } = await loadLoader();
       let loadable = await prepare(body, header, this.tools, abort.signal);
+      dismissAhead();
       if ('failure' in loadable) return { ...loadable, logs: null };
       let offered = await this.#inspect(loadable, header, abort.signal);
       if (offered.type === 'load_failed' && offered.code === 'syntax_error' && loadable.bundle === null && this.tools.esbuild !== null) {
@@ -109,8 +116,8 @@ export class Evaluator {
       case 'load_failed': {
         const refused = offered.code === 'timeout'
           ? failure('timeout', 'the module awaits a promise that can never settle')
-          : thrownFailure(offered.code === 'user_exception' ? 'load_error' : offered.code, offered.thrown, positions);
-        return { failure: withPackageHint(refused), missing, logs };
+          : thrownFailure(offered.code, offered.thrown, positions);
+        return { failure: atLoad(refused), missing, logs };
       }
       default: {
         const found = findEntry(offers(offered.offers), { contract: header.contract, entry: header.entry, code });
@@ -155,8 +162,9 @@ function offers(text) {
   }
 }
 
-/** @param {Failure} error @returns {Failure} */
-function withPackageHint(error) {
+/** @param {Failure} raised @returns {Failure} */
+function atLoad(raised) {
+  const error = raised.code === 'user_exception' ? { ...raised, code: 'load_error' } : raised;
   const name = /^Cannot find module '([^'./][^']*)'/.exec(error.message)?.[1];
   return name === undefined ? error : { ...error, hint: `add an exact pin of ${name} to \`packages\`` };
 }

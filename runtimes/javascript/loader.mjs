@@ -1,10 +1,11 @@
 // @ts-check
-/** Turns the code of a `load` into a program: prepares the text, and compiles it with esbuild where V8 alone cannot. */
+/** Turns the code of a `load` into a program: adds the accessor, and compiles with esbuild where V8 alone cannot. */
 import { withAccessor } from './accessor.mjs';
-import { build, fileName, isBuiltin } from './bundle.mjs';
+import { build, dismissAhead, fileName, isBuiltin, startAhead } from './bundle.mjs';
+
+export { dismissAhead, startAhead };
 import { wantedNames } from './contracts.mjs';
 import { Positions, SCRIPT, failure } from './positions.mjs';
-import { prepareSource } from './source.mjs';
 
 /**
  * @typedef {{source: string, filename: string, isAsync: boolean, wanted: string[]}} Program
@@ -26,16 +27,17 @@ const REQUIRE = /\brequire\s*\(/;
  * @returns {Promise<Loadable | Unloadable>}
  */
 export async function prepare(body, order, tools, signal) {
-  const source = prepareSource(body.code);
+  const { code } = body;
+  const lineCount = code.split('\n').length;
   const shown = fileName(order.language);
   const wanted = wantedNames(order.entry);
   if (isBundle(body.bundle) && !order.check) {
     const { text, map, isAsync } = body.bundle;
-    return { program: program(text, isAsync, wanted), positions: new Positions(source, shown, map), bundle: body.bundle, missing: [] };
+    return { program: program(text, isAsync, wanted), positions: new Positions(lineCount, shown, map), bundle: body.bundle, missing: [] };
   }
-  const text = withAccessor(source.text, wanted);
-  const plain = new Positions(source, shown, '');
-  if (!needsEsbuild(source.text, order, tools)) return { program: program(text, false, wanted), positions: plain, bundle: null, missing: [] };
+  const text = withAccessor(code, wanted);
+  const plain = new Positions(lineCount, shown, '');
+  if (!needsEsbuild(code, order, tools)) return { program: program(text, false, wanted), positions: plain, bundle: null, missing: [] };
   return compile(text, wanted, plain, order, tools, signal);
 }
 
@@ -61,7 +63,7 @@ export async function compile(text, wanted, plain, order, tools, signal) {
   const built = await build(text, { esbuild: tools.esbuild, packages: tools.packages, language: order.language, isAsync: false }, signal);
   if (built.ok) {
     const bundle = { version: 1, text: built.text, map: built.map, isAsync: built.isAsync };
-    return { program: program(built.text, built.isAsync, wanted), positions: new Positions(plain.source, plain.shownName, built.map), bundle, missing: [] };
+    return { program: program(built.text, built.isAsync, wanted), positions: new Positions(plain.lineCount, plain.shownName, built.map), bundle, missing: [] };
   }
   if (built.crashed !== null) return { failure: failure('load_error', `esbuild could not compile the code: ${built.crashed}`), missing: [] };
   return refuse(built.faults, plain, order.language);
@@ -71,7 +73,7 @@ export async function compile(text, wanted, plain, order, tools, signal) {
 function refuse(faults, plain, language) {
   const missing = faults.filter((one) => one.module !== null && !isBuiltin(one.module)).map((one) => ({ module: String(one.module), line: one.line ?? 1 }));
   const worst = faults.find((one) => one.module === null) ?? faults[0];
-  const place = plain.prepared(worst.line, worst.column) ?? { line: worst.line === null ? null : plain.lineCount, column: null };
+  const place = plain.within(worst.line, worst.column) ?? { line: worst.line === null ? null : plain.lineCount, column: null };
   if (worst.module === null) {
     const hint = language === 'javascript' && /^(Expected|Unexpected)/.test(worst.message) ? 'if this is TypeScript, set `language` to typescript' : null;
     return { failure: failure('syntax_error', worst.message, { type: 'SyntaxError', ...place, hint }), missing };

@@ -3,7 +3,6 @@
 import { SourceMap } from 'node:module';
 
 /**
- * @typedef {import('./source.mjs').Source} Source
  * @typedef {{type: string, message: string, stack: string, code: string, syscall: string}} Thrown
  * @typedef {{code: string, message: string, type: string | null, line: number | null, column: number | null,
  *   traceback: string | null, hint: string | null}} Failure
@@ -20,32 +19,25 @@ export class Positions {
   /** @type {SourceMap | null} */
   #map = null;
 
-  /** @param {Source} source @param {string} shownName @param {string} mapText a source map as JSON, or '' */
-  constructor(source, shownName, mapText) {
-    this.source = source;
+  /** @param {number} lineCount of the user's code @param {string} shownName @param {string} mapText a source map as JSON, or '' */
+  constructor(lineCount, shownName, mapText) {
+    this.lineCount = lineCount;
     this.shownName = shownName;
-    this.lineCount = source.text.split('\n').length;
     this.mapText = mapText;
   }
 
   /** @param {number} line @param {number | null} column both of the compiled script, from 1 @returns {Place | null} */
   original(line, column) {
-    if (this.mapText === '') return line > this.lineCount ? null : this.#unshift(line, column);
+    if (this.mapText === '') return this.within(line, column);
     this.#map ??= new SourceMap(JSON.parse(this.mapText));
     const entry = /** @type {any} */ (this.#map.findEntry(line - 1, (column ?? 1) - 1));
     if (!/(^|\/)evaluator\.[jt]s$/.test(entry.originalSource ?? '')) return null;
-    const originalLine = entry.originalLine + 1;
-    return originalLine > this.lineCount ? null : this.#unshift(originalLine, column === null ? null : entry.originalColumn + 1);
+    return this.within(entry.originalLine + 1, column === null ? null : entry.originalColumn + 1);
   }
 
-  /** Put back what was taken off the start of a line. @param {number} line @param {number | null} column @returns {Place} */
-  #unshift(line, column) {
-    return { line, column: column === null ? null : column + (this.source.shifts?.[line - 1] ?? 0) };
-  }
-
-  /** A place that esbuild named, in the code as prepared. @param {number | null} line @param {number | null} column */
-  prepared(line, column) {
-    return line === null || line > this.lineCount ? null : this.#unshift(line, column);
+  /** A place in the user's code; null in the accessor behind it. @param {number | null} line @param {number | null} column */
+  within(line, column) {
+    return line === null || line > this.lineCount ? null : { line, column };
   }
 
   /** @param {Thrown} thrown @returns {{place: Place | null, traceback: string | null}} */
@@ -63,8 +55,7 @@ export class Positions {
       const place = match && this.original(Number(match[2]), Number(match[3]));
       if (!match || !place) continue;
       first ??= place;
-      const name = (match[1] ?? '').replace(/ ?\[as .*\]$/, '').replace(/^(async )?(eval|Object\.<anonymous>|<anonymous>).*$/, '$1');
-      frames.push(`    at ${name ? `${name} ` : ''}(${this.shownName}:${place.line}:${place.column})`);
+      frames.push(`    at ${frameName(match[1] ?? '')}(${this.shownName}:${place.line}:${place.column})`);
     }
     return { place: first, traceback: frames.length ? cut([head, ...frames].join('\n'), TRACEBACK) : null };
   }
@@ -75,6 +66,12 @@ export class Positions {
     if (!match) return null;
     return this.original(Number(match[1]), match[3].length + 1) ?? { line: this.lineCount, column: null };
   }
+}
+
+/** The name of a frame with a space, or nothing: what V8 adds to plain functions is ours. @param {string} found */
+function frameName(found) {
+  const name = found.replace(/ ?\[as .*\]$/, '').replace(/^((?:async )?)Object\./, '$1');
+  return name === '' || /^(?:async )?(?:eval|<anonymous>)$/.test(name) ? '' : `${name} `;
 }
 
 /** The frames of a stack without the message, which may hold lines that look like frames. @param {Thrown} thrown */

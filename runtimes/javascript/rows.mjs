@@ -4,6 +4,8 @@
  * to the worker. Watches the clock and the memory of the row that runs.
  */
 import { crashFailure, exitFailure, memoryFailure, rowFailure, shapeLogs, shapeMs, timeoutFailure } from './answers.mjs';
+import { die } from './channel.mjs';
+import { tellOperator } from './descriptors.mjs';
 
 /**
  * @typedef {{id: string, seq: number, timeoutMs: number, share: string | null, args: string, cancelled: boolean, sent: boolean}} Call
@@ -62,8 +64,9 @@ export class Rows {
   /** Send what may be sent, and answer what was cancelled before it was. */
   dispatch() {
     while (this.#calls.length > 0 && this.#calls[0].cancelled && !this.#calls[0].sent) {
-      this.#answer(rowFailure('cancelled', null, this.program), 0, null);
+      this.#answer(rowFailure('cancelled', null, this.program), 0, null, null);
     }
+    if (this.#calls.length === 0 && this.station.doomed) leave();
     if (!this.station.ready) return;
     const rows = [];
     while (this.#sent < this.#calls.length) {
@@ -94,8 +97,8 @@ export class Rows {
     this.dispatch();
   }
 
-  /** Answer the oldest call with an error. @param {Failure} error @param {number} runMs @param {import('./answers.mjs').TakenLogs} logs @param {number} [peakKb] */
-  #answer(error, runMs, logs, peakKb = process.resourceUsage().maxRSS) {
+  /** Answer the oldest call with an error. @param {Failure} error @param {number} runMs @param {import('./answers.mjs').TakenLogs} logs @param {number | null} [peakKb] */
+  #answer(error, runMs, logs, peakKb = peakMemoryKb()) {
     const call = /** @type {Call} */ (this.#calls.shift());
     if (call.sent) this.#sent--;
     const header = { type: 'failed', id: call.id, run_ms: shapeMs(runMs), peak_memory_kb: peakKb, logs: shapeLogs(logs) };
@@ -151,4 +154,14 @@ export class Rows {
     if (elapsed > STANDBY_AFTER_MS && left < STANDBY_BEFORE_MS) this.station.standBy();
     this.#watchIn(Math.ceil(left));
   }
+}
+
+function peakMemoryKb() {
+  return process.resourceUsage().maxRSS;
+}
+
+/** End while nothing is unanswered, once what was answered has left. */
+function leave() {
+  tellOperator('a thread of user code could not be stopped; this sandbox ends');
+  setImmediate(() => setImmediate(die));
 }

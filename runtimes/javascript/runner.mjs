@@ -32,6 +32,7 @@ function main() {
     if (reason) tellOperator(reason);
     die();
   });
+  setImmediate(() => void evaluator.getReady()); // after hello, while nobody waits
 }
 
 process.on('uncaughtException', (error) => {

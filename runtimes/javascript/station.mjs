@@ -8,7 +8,8 @@ import { Member } from './crew.mjs';
 
 const require = createRequire(import.meta.url);
 
-const GONE_MS = 100; // a thread that is stuck in native code is left behind after that
+const GONE_MS = 100; // the next row does not wait longer for the thread of the last one
+const STUCK_MS = 2000; // then it never goes: it hangs in native code
 const STANDBY_MS = 10_000;
 const MARGIN_MB = 32;
 const NEARLY = 0.92; // what code allocates between two looks must not reach the kernel's limit
@@ -33,6 +34,8 @@ export class Station {
   #clearing = Promise.resolve();
   #exitCode = '';
   ready = false;
+  /** Whether this process should end as soon as no call is unanswered. */
+  doomed = false;
   /** @type {(result: any) => void} */
   onResult = () => {};
   /** @type {(reason: 'memory' | 'exit' | 'ended', detail: string) => void} */
@@ -121,6 +124,7 @@ export class Station {
     const residue = require('./worker/residue.cjs');
     const gone = member.end();
     residue.killProcesses(false); // a thread may be waiting for a child
+    this.#noticeStuck(gone);
     const late = new Promise((resolve) => setTimeout(resolve, GONE_MS));
     this.#clearing = Promise.race([gone, late]).then(() => {
       this.#pooledMb = Math.max(0, rssMb() - this.#idleRss);
@@ -131,6 +135,15 @@ export class Station {
     const output = this.#outputs.get(member);
     output?.collectFiles();
     return output?.take() ?? null;
+  }
+
+  /** A thread that cannot be ended eats what the next rows need. @param {Promise<unknown>} gone */
+  #noticeStuck(gone) {
+    const clock = setTimeout(() => {
+      this.doomed = true;
+      this.onReady();
+    }, STUCK_MS);
+    void gone.then(() => clearTimeout(clock));
   }
 
   /** Put the next worker into service; `onReady` when rows may be sent to it. */

@@ -24,11 +24,8 @@ ENTRY_FORMS = {
     "names like ours": "const result = 0.5, params = {}, inputs = 1, outputs = 2, trace = 3, module = 4, exports = 5\n"
     "function evaluate(inputs, outputs, trace) { return result }",
     "trailing comment": "function evaluate(inputs, outputs, trace) { return 0.5 } // the end",
-    "shebang": "#!/usr/bin/env node\nfunction evaluate(inputs, outputs, trace) { return 0.5 }",
     "byte order mark": "\ufefffunction evaluate(inputs, outputs, trace) { return 0.5 }",
     "carriage returns": "\r\n\r\nfunction evaluate(inputs, outputs, trace) {\r\n\treturn 0.5\r\n}\r\n",
-    "code fence": "\n```js\nfunction evaluate(inputs, outputs, trace) {\n  return 0.5\n}\n```\n",
-    "gutter": "1function evaluate(inputs, outputs, trace) {\n2  const x = 0.5\n3\n4  return x\n5}",
     "top-level await": "const score = await Promise.resolve(0.5)\nfunction evaluate(inputs, outputs, trace) { return score }",
     "dynamic import": "async function evaluate(inputs, outputs, trace) { const { EOL } = await import('node:os'); return EOL.length / 2 }",
 }
