@@ -3,13 +3,10 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 Json: TypeAlias = Any
 """A decoded JSON value: None, bool, int, float, str, list of Json, dict of str to Json."""
-
-MISSING: Final = object()
-"""A row field that the caller left out, where null means something else."""
 
 
 class Language(StrEnum):

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evaluator_host.errors import InvalidRequest, Problem
-from evaluator_host.model import MISSING, Row
+from evaluator_host.model import Row
+
+_MISSING: Final = object()  # a column that is not there, where null is a value
 
 ROW_FIELDS: Final = ("inputs", "outputs", "trace", "variables", "criteria")
 _WHOLE: Final = ("outputs", "trace", "criteria")  # fields that a mapping sets
@@ -95,8 +97,8 @@ def _column(record: dict[str, Any], column: str) -> Any:
         return record[column]
     value: Any = record
     for part in column.split("."):
-        value = value.get(part, MISSING) if isinstance(value, dict) else MISSING
-        if value is MISSING:
+        value = value.get(part, _MISSING) if isinstance(value, dict) else _MISSING
+        if value is _MISSING:
             raise BadRow(f"there is no column {column!r}")
     return value
 

@@ -27,8 +27,6 @@ from evaluator_host.model import (
     SandboxSpec,
 )
 from evaluator_host.protocol import (
-    BYTES_AHEAD,
-    CALLS_AHEAD,
     PROTOCOL_VERSION,
     Frame,
     FrameDecoder,
@@ -38,8 +36,8 @@ from evaluator_host.protocol import (
 from evaluator_host.sandbox import answers
 from evaluator_host.sandbox.base import Autopsy, Link
 from evaluator_host.sandbox.classify import classify
+from evaluator_host.sandbox.window import Window
 
-_AHEAD_S: Final = 0.02  # enough to hide the host's own latency
 HELLO_TIMEOUT_S: Final = 20.0  # a bubblewrap runner takes 25 ms, a container under gVisor on a loaded machine seconds
 
 
@@ -85,37 +83,6 @@ class _Over(Exception):
         self.timed_out = timed_out
 
 
-class _Window:
-    """How far rows are sent ahead: as many rows as finish in `_AHEAD_S`, between 2 and `CALLS_AHEAD`."""
-
-    def __init__(self) -> None:
-        self._sizes: deque[int] = deque()
-        self._bytes = 0
-        self._calls = 2
-        self._answered = 0
-        self._since = time.monotonic()
-
-    @property
-    def open(self) -> bool:
-        """Whether one more may be sent."""
-        return not self._sizes or (len(self._sizes) < self._calls and self._bytes < BYTES_AHEAD)
-
-    def sent(self, size: int) -> None:
-        """Count a call of `size` bytes as under way."""
-        self._sizes.append(size)
-        self._bytes += size
-
-    def answered(self) -> None:
-        """Count the oldest call as answered, and look again at how fast the rows are."""
-        self._bytes -= self._sizes.popleft()
-        self._answered += 1
-        if self._answered % 8 == 0:
-            now = time.monotonic()
-            rate = 8 / max(now - self._since, 1e-6)
-            self._since = now
-            self._calls = max(2, min(CALLS_AHEAD, int(rate * _AHEAD_S)))
-
-
 class Sandbox:
     """One started sandbox.
 
@@ -137,7 +104,7 @@ class Sandbox:
         self._decoder = FrameDecoder()
         self._frames: deque[Frame] = deque()
         self._last_id = 0
-        self._window = _Window()
+        self._window = Window()
         self._outgoing: list[bytes] = []  # sent ahead; written together when nothing is left to read
         self._memory_events = 0
         self._unanswered: deque[str] = deque()
