@@ -109,7 +109,7 @@ async def _against_docker(settings: Settings, add: Callable[..., None]) -> None:
         process, port = await _serve(its)
         try:
             for language in (PYTHON, JAVASCRIPT):
-                taken = p50(await figures.warm_http_ms(port, language))
+                taken = p50(figures.warm_http_ms(port, language))
                 add(f"warm call over HTTP, {language}, {name}", taken, "ms", "≤", 1 / 20, "docker exec", exec_ms)
                 add(f"warm call over HTTP, {language}, {name}", taken, "ms", "≤", 1 / 50, "docker run", run_ms)
         finally:

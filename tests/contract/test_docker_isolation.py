@@ -27,6 +27,8 @@ from evaluator_host.sandbox.instance import this_instance
 from tests import engines
 from tests.relay import Relay
 
+OWN = f"{this_instance()}.1"  # the containers of these tests, not of a service of the same run
+
 MakeBackend = Callable[..., DockerBackend]
 
 
@@ -76,14 +78,14 @@ async def make_backend(docker_host: str, probe_image: str) -> AsyncIterator[Make
     made: list[DockerBackend] = []
 
     def make(**changes: Any) -> DockerBackend:
-        arguments = {"docker_host": docker_host, "runtime": None, "image": probe_image, "instance": this_instance()}
+        arguments = {"docker_host": docker_host, "runtime": None, "image": probe_image, "instance": OWN}
         made.append(DockerBackend(**{**arguments, **changes}))
         return made[-1]
 
     yield make
     for backend in made:
         await backend.close()
-    assert containers(docker_host, this_instance()) == []
+    assert containers(docker_host, OWN) == []
 
 
 @pytest.fixture
@@ -399,10 +401,10 @@ async def test_destroying_removes_the_container_and_can_be_done_twice_at_once(
 ) -> None:
     guest = await start(backend)
     await guest.run("import subprocess; subprocess.Popen(['/usr/bin/sleep', '600'], start_new_session=True)")
-    assert containers(docker_host, this_instance()) == [guest.link.id]
+    assert containers(docker_host, OWN) == [guest.link.id]
     first, second = await asyncio.gather(guest.link.destroy(), guest.link.destroy())
     assert first == second == Autopsy(signal=9)
-    assert containers(docker_host, this_instance()) == []
+    assert containers(docker_host, OWN) == []
     assert await guest.link.destroy() is first
 
 
@@ -428,7 +430,7 @@ async def test_a_caller_who_hangs_up_while_it_starts_leaves_no_container(
             await starting
     while backend._tasks:
         await asyncio.wait(backend._tasks)
-    assert containers(docker_host, this_instance()) == []
+    assert containers(docker_host, OWN) == []
 
 
 async def test_a_caller_who_hangs_up_while_it_is_destroyed_changes_nothing(
@@ -441,7 +443,7 @@ async def test_a_caller_who_hangs_up_while_it_is_destroyed_changes_nothing(
     with pytest.raises(asyncio.CancelledError):
         await destroying
     assert await guest.link.destroy() == Autopsy(signal=9)
-    assert containers(docker_host, this_instance()) == []
+    assert containers(docker_host, OWN) == []
 
 
 async def test_many_start_at_once(backend: DockerBackend) -> None:
@@ -469,7 +471,7 @@ async def test_an_engine_that_goes_away_is_the_backends_fault_and_its_container_
         again = await start(backend)
         assert await again.run("answer = 1") == 1
         await again.link.destroy()
-        assert containers(docker_host, this_instance()) == []
+        assert containers(docker_host, OWN) == []
 
 
 async def test_a_container_that_somebody_else_removed_is_lost(guest: Guest, docker_host: str) -> None:
