@@ -23,22 +23,20 @@ def environment(backend: str) -> dict[str, str]:
 
 
 def left_behind(host_pid: int) -> list[str]:
-    """What of a host is still there: its processes, cgroups and containers."""
+    """What of a host is still there: its processes, cgroups and containers, all named after it (`sandbox.instance`)."""
+    mine = f"-{host_pid}-"
     found = []
     for process in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            continue
-        if "/opt/runner" in command and "docker" not in command:
-            found.append(f"process {process.name}: {command}")
+        with contextlib.suppress(OSError):
+            if mine in (process / "cgroup").read_text():
+                found.append(f"process {process.name}: {(process / 'cmdline').read_bytes()!r}")
     groups = Path("/sys/fs/cgroup").glob("**/evaluator-host/*")
-    found += [f"cgroup {group}" for group in groups if group.is_dir() and group.name.startswith(f"{host_pid}-")]
+    found += [f"cgroup {group}" for group in groups if group.is_dir() and mine in group.name]
     listed = subprocess.run(
-        [*docker_command(), "ps", "-aq", "--filter", "label=evaluator-host.instance"],
+        [*docker_command(), "ps", "-a", "--format", "{{.ID}} {{.Label \"evaluator-host.instance\"}}"],
         check=True, capture_output=True, text=True,
     )  # fmt: skip
-    return found + [f"container {name}" for name in listed.stdout.split()]
+    return found + [f"container {line}" for line in listed.stdout.splitlines() if mine in line]
 
 
 def until_nothing_is_left(host_pid: int, *, seconds: float = 15) -> None:
