@@ -5,7 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from evaluator_host.model import Limits
@@ -77,6 +77,20 @@ class Settings(BaseSettings):
     max_disk_mb: int = Field(1024, ge=1, description="Ceiling of limits.disk_mb.")
     max_log_kb: int = Field(256, ge=1, le=256, description="Ceiling of limits.log_kb.")
     max_result_kb: int = Field(16_384, ge=1, le=32_768, description="Ceiling of limits.result_kb.")
+
+    pip_index_url: SecretStr | None = Field(
+        None, description="PEP 503 index of Python packages; may hold user:password."
+    )
+    npm_registry: SecretStr | None = Field(None, description="Registry of npm packages; may hold user:password.")
+    npm_token: SecretStr | None = Field(None, description="Bearer token of that registry.")
+    ca_file: Path | None = Field(None, description="PEM file of authorities that indexes may also be signed by.")
+    proxy: SecretStr | None = Field(None, description="Proxy to the indexes; may hold user:password.")
+    no_proxy: str = Field("", description="Hosts reached without it, comma-separated.")
+    index_timeout_s: float = Field(300.0, gt=0, description="For resolving a package set, and for installing one.")
+    allow_source_builds: bool = Field(default=False, description="Build packages that have no wheel, inside a sandbox.")
+    environments_mb: int = Field(
+        20_480, ge=1, description="Disk for installed package sets; least recently used out first."
+    )
 
     @property
     def limit_ceilings(self) -> Limits:

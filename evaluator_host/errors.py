@@ -8,6 +8,7 @@ What a guest does (raise, hang, flood, die) is never an exception: it is a value
     ├── PackagesFailed        422  a package set cannot be resolved or installed
     ├── Refused               403  foreign Origin or Host
     ├── NotFound              404
+    ├── InUse                 409  something else works with it right now
     ├── TooLarge              413  a body over its limit
     ├── Busy                  429  the queue is full; `retry_after_s` says when to come back
     ├── SandboxUnavailable    503  no backend can start a sandbox
@@ -84,6 +85,14 @@ class NotFound(HostError):
 
     code = "not_found"
     status = 404
+    exit_code = 2
+
+
+class InUse(HostError):
+    """Something else works with it right now; try again when that is done."""
+
+    code = "in_use"
+    status = 409
     exit_code = 2
 
 

@@ -7,13 +7,21 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Final
+
+from pydantic import SecretStr
 
 from evaluator_host.config import SandboxChoice, Settings
 from evaluator_host.environments import toolchain
+from evaluator_host.environments.build import Workshop
+from evaluator_host.environments.builder import Builder
+from evaluator_host.environments.shelf import Shelf
+from evaluator_host.environments.store import Environments
 from evaluator_host.errors import HostError, SandboxUnavailable
 from evaluator_host.metrics import Metrics
 from evaluator_host.model import Language
+from evaluator_host.packages.index import IndexSettings
 from evaluator_host.pool import Pool, PoolLimits
 from evaluator_host.pool.blanks import start_sandbox
 from evaluator_host.sandbox.base import Backend, Finding
@@ -103,6 +111,7 @@ async def open_service(settings: Settings, *, prewarm: bool = True) -> AsyncIter
     metrics.watch("sandbox_memory_mb", "Sum of their memory limits.", lambda: pool.capacity.taken_mb)
     metrics.watch("queue", "Calls waiting for a sandbox.", lambda: pool.waiting)
     reaper = asyncio.create_task(pool.run_reaper())
+    environments: Environments | None = None
     try:
         swept = await backend.sweep()
         if swept:
@@ -111,8 +120,11 @@ async def open_service(settings: Settings, *, prewarm: bool = True) -> AsyncIter
             await asyncio.gather(
                 *(pool.prewarm(default_spec(language)) for language in (Language.PYTHON, Language.JAVASCRIPT))
             )
-        yield Service(settings, pool, metrics)
+        environments = await asyncio.to_thread(_environments, settings, backend, pool)
+        yield Service(settings, pool, metrics, environments)
     finally:
+        if environments is not None:
+            await environments.close()
         reaper.cancel()
         with suppress(asyncio.CancelledError):
             await reaper
@@ -151,6 +163,40 @@ async def build_images(settings: Settings, *, base: str | None, progress: Callab
         restricted=toolchain.restricted_python_dir(settings.data_dir),
         progress=progress,
     )
+
+
+def index_settings(settings: Settings, cache_dir: Path) -> IndexSettings:
+    """Return where packages come from."""
+    return IndexSettings(
+        cache_dir=cache_dir,
+        pip_index_url=_revealed(settings.pip_index_url),
+        npm_registry=_revealed(settings.npm_registry),
+        npm_token=_revealed(settings.npm_token),
+        ca_file=settings.ca_file,
+        proxy=_revealed(settings.proxy),
+        no_proxy=settings.no_proxy,
+        timeout_s=settings.index_timeout_s,
+    )
+
+
+def _revealed(secret: SecretStr | None) -> str | None:
+    return secret.get_secret_value() if secret is not None else None
+
+
+def _environments(settings: Settings, backend: Backend, pool: Pool) -> Environments:
+    """Open the folder of installed package sets; what dead hosts left half-way is removed."""
+    shelf = Shelf(settings.data_dir.resolve() / "environments")
+    if swept := shelf.sweep():
+        _log.info("removed %d unfinished package sets of hosts that died", swept)
+    shop = Workshop(
+        shelf=shelf,
+        builder=Builder(shelf.build_home, ca_file=settings.ca_file, file_mb=settings.environments_mb),
+        backend=backend,
+        index=index_settings(settings, shelf.downloads),
+        allow_source_builds=settings.allow_source_builds,
+        ceiling_mb=settings.environments_mb,
+    )
+    return Environments(shop, in_use=pool.capacity.environments.keys, on_changed=pool.forget)
 
 
 def _pool_limits(settings: Settings) -> PoolLimits:

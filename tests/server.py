@@ -14,22 +14,28 @@ import httpx
 
 from tests.conftest import DATA_DIR
 
-
 COMMAND = [sys.executable, "-m", "evaluator_host.cli.main"]
 
 
 class Server:
     """`evaluator-host serve` on a free port. `client` speaks to it; `log` is what it printed."""
 
-    def __init__(self, backend: str = "bubblewrap", *, log: Path, environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        backend: str = "bubblewrap",
+        *,
+        log: Path,
+        environment: dict[str, str] | None = None,
+        data_dir: Path = DATA_DIR,
+    ) -> None:
         self.port = free_port()
         self._log_path = log
         with log.open("wb") as file:
             self.process = subprocess.Popen(
-                [*COMMAND, "serve", "--port", str(self.port), "--data-dir", str(DATA_DIR), "--sandbox", backend],
+                [*COMMAND, "serve", "--port", str(self.port), "--data-dir", str(data_dir), "--sandbox", backend],
                 stdout=file,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **(environment or {})},
+                env={**os.environ, **index_environment(), **(environment or {})},
             )
         self.url = f"http://127.0.0.1:{self.port}"
         self.client = httpx.Client(base_url=self.url, timeout=60)
@@ -65,6 +71,12 @@ class Server:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def index_environment() -> dict[str, str]:
+    """How this machine reaches the package indexes."""
+    names = {"SSL_CERT_FILE": "EVALUATOR_HOST_CA_FILE", "HTTPS_PROXY": "EVALUATOR_HOST_PROXY"}
+    return {setting: os.environ[name] for name, setting in names.items() if name in os.environ}
 
 
 def free_port() -> int:

@@ -14,6 +14,7 @@ from evaluator_host.cli.console import out
 from evaluator_host.cli.edge import SIGNALS
 from evaluator_host.config import Settings
 from evaluator_host.web.app import create_app
+from evaluator_host.web.door import Door
 from evaluator_host.web.wire import EXACT_MATCH
 from evaluator_host.wiring import open_service
 
@@ -48,7 +49,7 @@ async def serve_http(settings: Settings, listener: socket.socket) -> None:
         config = uvicorn.Config(
             create_app(service, settings),
             loop="none",
-            http="httptools",
+            http=Door,
             ws="none",
             lifespan="off",
             log_config=None,

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from evaluator_host import __version__
-from evaluator_host.cli import check, doctor, images, run, serve
+from evaluator_host.cli import check, doctor, images, packages, run, serve
 from evaluator_host.cli.console import out, print_json
 from evaluator_host.cli.edge import edge, guarded
 from evaluator_host.cli.options import JsonOption
@@ -46,6 +46,7 @@ app.command()(check.check)
 app.command()(doctor.doctor)
 app.command()(images.setup)
 app.add_typer(images.app, name="images")
+app.add_typer(packages.app, name="packages")
 
 
 def main() -> None:

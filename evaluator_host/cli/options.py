@@ -9,6 +9,7 @@ import typer
 from evaluator_host.config import SandboxChoice
 from evaluator_host.errors import InvalidRequest, Problem
 from evaluator_host.model import Contract, Evaluator, Language, Policy
+from evaluator_host.packages.scripts import read_script
 from evaluator_host.web.wire import EvaluatorIn
 
 _SUFFIXES: Final = {
@@ -27,7 +28,7 @@ LanguageOption = Annotated[Language | None, typer.Option(help="Default: by the f
 ContractOption = Annotated[Contract, typer.Option(help="How the code is called; auto infers it from the code.")]
 EntryOption = Annotated[str | None, typer.Option(help="Name of the function, when the code has several.")]
 PackageOption = Annotated[
-    list[str] | None, typer.Option("--package", help="An exact pin; none is supported by this version.")
+    list[str] | None, typer.Option("--package", help="An exact pin, several times: numpy==2.1.0, lodash@4.17.21")
 ]
 PolicyOption = Annotated[Policy, typer.Option(help="restricted: RestrictedPython inside the sandbox (Python only).")]
 TimeoutOption = Annotated[float | None, typer.Option(help="Seconds of one row.", show_default="10")]
@@ -49,12 +50,18 @@ def read_evaluator(file: Path, language: Language | None, **fields: Any) -> Eval
     Args:
       file: The source.
       language: None: by the suffix.
-      fields: As in the body of `POST /v1/evaluate`; nested under `limits` and `settings`.
+      fields: As in the body of `POST /v1/evaluate`; nested under `limits` and `settings`. Pins that the file itself
+        declares (PEP 723, `npm:` specifiers) are added to `packages`.
 
     Raises:
+      InvalidPin: the file declares a package that is not pinned exactly.
       InvalidRequest: the file cannot be read as source, or a field cannot be taken.
     """
-    body = {"code": _source(file), "language": language or _language(file), **_given(fields)}
+    given = _given(fields)
+    language = language or _language(file)
+    script = read_script(_source(file), language)
+    packages = [*given.pop("packages", ()), *(pin.text for pin in script.pins)]
+    body = {"code": script.source, "language": language, "packages": packages, **given}
     try:
         return EvaluatorIn.model_validate(body).to_model()
     except pydantic.ValidationError as error:
@@ -87,6 +94,4 @@ def _language(file: Path) -> Language:
 def _problem(fault: Any) -> Problem:
     name = str(fault["loc"][-1]) if len(fault["loc"]) == 1 or fault["loc"][0] != "packages" else "packages"
     option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
-    if name == "packages":
-        return Problem(option, "pinned packages are not supported by this version", "leave it out")
     return Problem(option, str(fault["msg"]))

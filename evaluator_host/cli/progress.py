@@ -1,4 +1,4 @@
-"""The progress bar of a run: on a terminal only, on standard error, drawn by what was read of the data file."""
+"""Progress bars: of a run, by what was read of the data file, and of a build of packages. Shown on a terminal only."""
 
 import time
 from types import TracebackType
@@ -9,6 +9,7 @@ from rich.progress import Progress as Bar
 
 from evaluator_host.cli.console import err
 from evaluator_host.cli.summary import Summary
+from evaluator_host.environments.record import BuildEvent, Step
 from evaluator_host.model import Status
 
 _EVERY_S: Final = 0.1
@@ -45,6 +46,35 @@ class Progress:
             failed=summary.statuses[Status.FAILED],
             speed=speed,
         )
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+
+class BuildProgress:
+    """A context in which `show` draws the step of a build."""
+
+    def __init__(self, *, shown: bool) -> None:
+        self._bar = Bar(
+            TextColumn("packages: {task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[count]}"),
+            console=err,
+            transient=True,
+            disable=not (shown and err.is_terminal),
+        )
+        self._task: Final[Any] = self._bar.add_task(Step.RESOLVING.value, total=None, count="")
+
+    def show(self, event: BuildEvent) -> None:
+        """Draw a step."""
+        count = f"{event.done} of {event.total}" if event.total else ""
+        self._bar.update(self._task, description=event.step.value, total=event.total, completed=event.done, count=count)
 
     def __enter__(self) -> Self:
         self._bar.start()

@@ -17,7 +17,7 @@ from evaluator_host.cli.progress import Progress
 from evaluator_host.cli.result import exit_code, parse_row, result_table
 from evaluator_host.cli.rows import FileRow, RowFile
 from evaluator_host.cli.summary import Summary
-from evaluator_host.cli.target import Target, open_target
+from evaluator_host.cli.target import Target, open_target, prepare_packages
 from evaluator_host.config import Settings
 from evaluator_host.errors import InvalidRequest
 from evaluator_host.model import Contract, EvaluationResult, Evaluator, Isolation, Policy, Row
@@ -144,6 +144,7 @@ class Run:
         with ExitStack() as stack:
             results = stack.enter_context(_open(self._plan.out)) if self._plan.out else None
             async with open_target(self._settings, self._plan.url) as target:
+                await prepare_packages(target, self._plan.evaluator, shown=not self._plan.as_json)
                 started = time.perf_counter()
                 await self._evaluate(target, results)
                 seconds = time.perf_counter() - started
@@ -201,6 +202,7 @@ class Run:
 
 async def _run_one(evaluator: Evaluator, row: Row, settings: Settings, *, url: str | None, as_json: bool) -> int:
     async with open_target(settings, url) as target:
+        await prepare_packages(target, evaluator, shown=not as_json)
         result = await target.evaluate(evaluator, row)
     if as_json:
         print_json(result)

@@ -23,6 +23,7 @@ _RESERVED: Final = frozenset(("score", "label", "details", *_PASSED, *_REASON))
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NON_FINITE: Final = frozenset(sign + word for sign in ("", "+", "-") for word in ("nan", "inf", "infinity"))
 _SHOWN: Final = 60
+_SHAPES: Final = ("cyclic value", f"value deeper than {VALUE_DEPTH} levels")  # what runners say instead of a type
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +191,8 @@ def _nothing(kind: Kind, language: Language, contract: Contract) -> EvaluationEr
 def _unsupported(unsupported: tuple[str, str], language: Language, contract: Contract) -> EvaluationError:
     path, kind = unsupported
     where = "the evaluator returned" if path == "$" else f"the value at {path[:_SHOWN]} is"
+    if kind in _SHAPES:
+        return _invalid(f"{where} a {kind}, which has no JSON form", language, contract)
     return _invalid(f"{where} a value of type {kind[:_SHOWN]}, which has no JSON form", language, contract)
 
 

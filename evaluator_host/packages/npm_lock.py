@@ -18,7 +18,7 @@ from evaluator_host.packages.pins import Pin
 from evaluator_host.packages.tools import Command, Finished, Run, Tools, sort_npm_versions
 
 _CPU: Final = {"x86_64": "x64", "aarch64": "arm64"}
-_NO_ANSWER: Final = re.compile(
+NO_ANSWER: Final = re.compile(
     r"ENOTFOUND|ECONN\w+|ETIMEDOUT|EAI_AGAIN|E(?:HOST|NET)UNREACH|EPIPE|EIDLETIMEOUT|ENOTCACHED|ERR_(?:SOCKET|TLS|SSL)\w*"
     r"|\w*CERT\w*|UNABLE_TO_\w+|EPROTO|E401|E403|E407|E42\d|E5\d\d|FETCH_ERROR"
 )
@@ -63,7 +63,7 @@ async def matching(spec: tuple[str, str], *, index: IndexSettings, tools: Tools,
     answer = _json(finished.stdout)
     if finished.code != 0:
         error = _error(answer, finished)
-        if _NO_ANSWER.fullmatch(error["code"]):
+        if NO_ANSWER.fullmatch(error["code"]):
             raise _no_answer(error, index)
         return []
     versions = [answer] if isinstance(answer, str) else answer if isinstance(answer, list) else []
@@ -151,7 +151,7 @@ async def _failure(
 ) -> HostError:
     error = _error(_json(finished.stdout), finished)
     asked = {pin.text: pin for pin in pins}
-    if _NO_ANSWER.fullmatch(error["code"]):
+    if NO_ANSWER.fullmatch(error["code"]):
         return _no_answer(error, index)
     if error["code"] == "E404":
         return _no_package(error)

@@ -69,8 +69,8 @@ async def newest(
     if finished.code == 0:
         found = _PACKAGE.search(finished.stdout)
         return found["version"] if found else None
-    if _unanswered(finished.stderr):
-        raise unreachable(_last_cause(finished.stderr), index)
+    if unanswered(finished.stderr):
+        raise unreachable(last_cause(finished.stderr), index)
     return None
 
 
@@ -90,12 +90,12 @@ def _command(flags: Sequence[str], target: Target, tools: Tools, workspace: Work
     argv = (
         str(tools.uv), "pip", "compile", _SOURCE, "--generate-hashes", "--no-config", "--no-header", "--no-sources",
         "--no-progress", "--color", "never", "--annotation-style", "split", "--python", str(tools.python),
-        "--no-python-downloads", "--python-version", target.runtime, "--python-platform", _platform(target), *flags,
+        "--no-python-downloads", "--python-version", target.runtime, "--python-platform", platform_tag(target), *flags,
     )  # fmt: skip
     return Command(argv, workspace.path, workspace.environment)
 
 
-def _platform(target: Target) -> str:
+def platform_tag(target: Target) -> str:
     """Uv's name for the newest manylinux the target's C library loads; older than 2.17 has no wheels at all."""
     if target.machine not in {"x86_64", "aarch64"}:
         raise Misconfigured(f"Packages cannot be resolved for {target.machine}, only for x86_64 and aarch64.")
@@ -146,8 +146,8 @@ async def _failure(
     finished: Finished, pins: Sequence[Pin], *, target: Target, index: IndexSettings, tools: Tools, run: Run
 ) -> HostError:
     said = finished.stderr
-    if _unanswered(said):
-        return unreachable(_last_cause(said), index)
+    if unanswered(said):
+        return unreachable(last_cause(said), index)
     flat = " ".join(said.split())
     asked = {pin.name: pin for pin in pins}
     if (missing := _NO_PACKAGE.search(flat)) and missing["name"] in asked:
@@ -193,7 +193,7 @@ def _no_version(pin: Pin, near: Sequence[str]) -> PackagesFailed:
     return PackagesFailed(f"{pin.name} has no version {pin.version}.{nearest}", problems=(problem,))
 
 
-def _unanswered(said: str) -> bool:
+def unanswered(said: str) -> bool:
     """Whether the index is to blame; a solution that does not exist is not, whatever its packages are called."""
     return bool(_DENIED.search(said)) or ("No solution found" not in said and bool(_NO_ANSWER.search(said)))
 
@@ -210,6 +210,7 @@ def _explanation(said: str) -> str:
     return "\n".join(lines).replace("  cause: ", "")
 
 
-def _last_cause(said: str) -> str:
+def last_cause(said: str) -> str:
+    """Return what uv gave as the reason behind the reason."""
     causes = [line.split(":", maxsplit=1)[1].strip() for line in said.splitlines() if line.startswith("  cause:")]
     return causes[-1] if causes else said

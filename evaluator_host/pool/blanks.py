@@ -117,6 +117,12 @@ class Blanks:
                 return True
         return False
 
+    def forget(self, environment: str) -> None:
+        """Throw away the blanks of an environment, by its digest: its files are not what they were."""
+        for spec in [spec for spec in self._ready if spec.environment.digest == environment]:
+            for sandbox in self._ready.pop(spec):
+                self._throw_away(sandbox)
+
     def reap(self, *, max_age_s: float) -> None:
         """Replace blanks that died or are too old."""
         now = time.monotonic()

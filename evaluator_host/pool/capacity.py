@@ -1,5 +1,7 @@
 """How many sandboxes there may be: a ceiling by count and one by the sum of their memory limits."""
 
+from collections import Counter
+
 from evaluator_host.model import SandboxSpec
 
 
@@ -11,6 +13,7 @@ class Capacity:
         self.memory_mb = memory_mb
         self.sandboxes = 0
         self.taken_mb = 0
+        self.environments: Counter[str] = Counter()  # sandboxes by the digest of their environment
 
     def fits(self, spec: SandboxSpec) -> bool:
         """Whether a sandbox of this spec may be started now."""
@@ -22,8 +25,12 @@ class Capacity:
         """Count one more."""
         self.sandboxes += 1
         self.taken_mb += spec.memory_mb
+        self.environments[spec.environment.digest] += 1
 
     def give_back(self, spec: SandboxSpec) -> None:
         """Count one less; only when it is really gone."""
         self.sandboxes -= 1
         self.taken_mb -= spec.memory_mb
+        self.environments[spec.environment.digest] -= 1
+        if not self.environments[spec.environment.digest]:
+            del self.environments[spec.environment.digest]

@@ -5,6 +5,7 @@ import time
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 
+from evaluator_host.errors import HostError
 from evaluator_host.model import Failed, Json, Loaded, SandboxSpec
 from evaluator_host.sandbox.session import LoadOrder, Sandbox
 
@@ -76,6 +77,16 @@ class Group:
             if not waiter.future.done():
                 return waiter
         return None
+
+    def answer_waiters(self, failed: Failed) -> None:
+        """Let everybody who waits now have the load's failure."""
+        while (waiter := self.pop_waiter()) is not None:
+            waiter.future.set_result(failed)
+
+    def fail_waiters(self, error: HostError) -> None:
+        """Let everybody who waits now have the host's."""
+        while (waiter := self.pop_waiter()) is not None:
+            waiter.future.set_exception(error)
 
     @property
     def has_waiters(self) -> bool:

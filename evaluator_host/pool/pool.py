@@ -45,6 +45,7 @@ class Pool:
         )
         self._groups: dict[tuple[str, str], Group] = {}
         self._starved = Starved()
+        self._forgotten_at: dict[str, float] = {}  # environments whose files have changed, and when
         self._waiting: dict[str, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -91,6 +92,12 @@ class Pool:
         """
         await self._blanks.fill(spec)
 
+    def forget(self, environment: str) -> None:
+        """Use no sandbox any longer that was started on an environment, by its digest, before now."""
+        self._forgotten_at[environment] = time.monotonic()
+        self._blanks.forget(environment)
+        self.reap()
+
     async def run_reaper(self) -> None:
         """Throw away what is idle too long, worn or dead; runs until cancelled."""
         while True:
@@ -113,8 +120,7 @@ class Pool:
         """Destroy every sandbox and fail whoever waits; nothing is left when it returns."""
         self._closed = True
         for group in self._groups.values():
-            while (waiter := group.pop_waiter()) is not None:
-                waiter.future.set_exception(SandboxUnavailable("the host is shutting down"))
+            group.fail_waiters(SandboxUnavailable("the host is shutting down"))
             while group.idle:
                 self._discard(group, group.idle.pop().sandbox)
         await self._blanks.close()
@@ -210,7 +216,8 @@ class Pool:
                 sandbox = await start_sandbox(self.backend, order.spec, grace_s=self.limits.grace_s)
             loaded = await sandbox.load(replace(order.load, bundle=group.bundle))
         except HostError as error:
-            self._fail_waiters(group, error)
+            _log.warning("a sandbox could not be started or was lost: %s", error.detail)
+            group.fail_waiters(error)
         finally:
             group.starting -= 1
         if isinstance(loaded, Loaded) and sandbox is not None:
@@ -218,20 +225,11 @@ class Pool:
             self._hand_on(group, Slot(sandbox, loaded))
         else:
             if isinstance(loaded, Failed):
-                self._answer_waiters(group, loaded)
+                group.answer_waiters(loaded)
             if sandbox is not None:
                 await sandbox.destroy()
             self._gone(group, order.spec)
         self._blanks.refill_soon(order.spec)
-
-    def _answer_waiters(self, group: Group, failed: Failed) -> None:
-        while (waiter := group.pop_waiter()) is not None:
-            waiter.future.set_result(failed)
-
-    def _fail_waiters(self, group: Group, error: HostError) -> None:
-        _log.warning("a sandbox could not be started or was lost: %s", error.detail)
-        while (waiter := group.pop_waiter()) is not None:
-            waiter.future.set_exception(error)
 
     # Handing on and throwing away
 
@@ -278,7 +276,10 @@ class Pool:
             self._blanks.refill_wanting()
 
     def _worn(self, sandbox: Sandbox) -> bool:
-        return sandbox.rows >= self.limits.max_rows or time.monotonic() - sandbox.started_at > self.limits.max_age_s
+        oldest = max(
+            time.monotonic() - self.limits.max_age_s, self._forgotten_at.get(sandbox.spec.environment.digest, 0.0)
+        )
+        return sandbox.rows >= self.limits.max_rows or sandbox.started_at < oldest
 
     # Bookkeeping
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import secrets
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -14,13 +14,14 @@ import requests
 
 from evaluator_host.config import RUNTIMES_DIR, SANDBOX_IMAGES_DIR
 from evaluator_host.errors import SandboxUnavailable
-from evaluator_host.model import SandboxSpec
+from evaluator_host.model import Environment, SandboxSpec
 from evaluator_host.sandbox.base import Autopsy, Finding
 from evaluator_host.sandbox.docker_args import UID_COUNT, UID_FIRST, ContainerPolicy, EngineFacts, create_body
 from evaluator_host.sandbox.docker_attach import Channel, attach
 from evaluator_host.sandbox.docker_counts import Counter, OomEvents, find_counters
 from evaluator_host.sandbox.docker_engine import ENGINE_ERRORS, REQUEST_TIMEOUT_S, Engine, unavailable
 from evaluator_host.sandbox.docker_findings import PODMAN_RUNTIME, ignores_runtime, look_around
+from evaluator_host.sandbox.docker_layers import Layers
 from evaluator_host.sandbox.docker_remains import LABEL_BOOT, LABEL_INSTANCE, Remains, abandoned, boot_id, bury, remove
 from evaluator_host.sandbox.docker_ssh import SshChannel, open_channel
 
@@ -102,7 +103,8 @@ class DockerBackend:
     """Containers as sandboxes. See `base.Backend`.
 
     Args:
-      docker_host: Address of the engine (unix, tcp, ssh; TLS by docker-py's own variables); None for the local one.
+      docker_host: Address of the engine (unix, tcp, or ssh, which needs paramiko: `docker_ssh`; TLS by docker-py's own
+        variables); None for the local one.
       runtime: OCI runtime of the containers, or None for the engine's default.
       image: Runtime image, as `evaluator-host images build` made it.
       instance: Name of this host process (`sandbox.instance`), by which a later one sweeps after it.
@@ -114,6 +116,7 @@ class DockerBackend:
         self._engine = Engine(docker_host)
         self._runtime = runtime
         self._image = image
+        self._layers = Layers(self._engine, image=image)
         self._labels = {LABEL_INSTANCE: instance, LABEL_BOOT: boot_id()}
         self._owed: set[str] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -136,6 +139,29 @@ class DockerBackend:
         self._pay_debts()
         return link
 
+    async def prepare(self, environment: Environment) -> None:
+        """Make the image of a package set now, so that no start has to; costs two requests when it is there.
+
+        Raises:
+          SandboxUnavailable: as for `start`.
+        """
+        try:
+            await self._layers.image_for(environment)
+        except ENGINE_ERRORS as error:
+            raise unavailable(error, address=self._engine.address, image=self._image) from error
+
+    async def drop_environment(self, digest: str) -> None:
+        """Forget the image of a package set whose files were mended. Raises one of `ENGINE_ERRORS`."""
+        await self._layers.drop(digest)
+
+    async def prune_environments(self, live: Collection[str]) -> list[str]:
+        """Remove the images of environments that are not in `live` (digests) and return their names; never raises."""
+        try:
+            return await self._layers.prune(live)
+        except ENGINE_ERRORS as error:
+            _LOG.warning("cannot remove images of environments: %s", error)
+            return []
+
     async def findings(self) -> list[Finding]:
         """Say what works here; see `base.Backend`."""
         return await look_around(self._engine, image=self._image, runtime=self._runtime, start=self.start)
@@ -153,8 +179,10 @@ class DockerBackend:
 
     async def close(self) -> None:
         """Wait for removals under way, then close every connection."""
+        self._layers.stop()
         while self._tasks:
             await asyncio.wait(self._tasks)
+        await self._layers.close()
         await self.events.stop()
         await self._engine.close()
 
@@ -184,8 +212,8 @@ class DockerBackend:
         if ignores_runtime(facts, self._runtime):
             raise SandboxUnavailable(PODMAN_RUNTIME)
         uid = UID_FIRST + secrets.randbelow(UID_COUNT)
-        body = create_body(spec, policy=self._policy(facts), engine=facts, uid=uid)
-        container = await self._create(name, body)
+        policy = self._policy(facts, image=await self._layers.image_for(spec.environment))
+        container = await self._create(name, create_body(spec, policy=policy, engine=facts, uid=uid))
         channel: Channel | None = None
         try:
             channel = await self._attach(container)
@@ -213,9 +241,9 @@ class DockerBackend:
             return SshChannel(await self._engine.run(open_channel, container))
         return await attach(endpoint, container, api_version=api_version, timeout_s=REQUEST_TIMEOUT_S)
 
-    def _policy(self, facts: EngineFacts) -> ContainerPolicy:
+    def _policy(self, facts: EngineFacts, *, image: str) -> ContainerPolicy:
         return ContainerPolicy(
-            image=self._image,
+            image=image,
             runtime=self._runtime,
             seccomp=self._seccomp(facts),
             node_flags=self._node_flags,

@@ -16,6 +16,7 @@ IMAGE_RUNNERS: Final = "/opt/runner"
 IMAGE_NODE: Final = "/opt/node/bin/node"
 IMAGE_ESBUILD: Final = "/opt/esbuild/esbuild"
 IMAGE_RESTRICTED: Final = "/opt/restricted"
+IMAGE_PACKAGES: Final = "/opt/packages"
 
 UID_FIRST: Final = 20_000
 UID_COUNT: Final = 40_000
@@ -71,7 +72,7 @@ class ContainerPolicy:
     """What is the same for every container of a backend.
 
     Attributes:
-      image: The runtime image. A package set will be a layer on it, under a name of its own.
+      image: The runtime image, or that of a package set (`docker_layers`): a layer on it, under a name of its own.
       runtime: OCI runtime, or None for the engine's default.
       seccomp: Value for `seccomp=`: a profile (Docker) or the path of one (Podman); None leaves the engine's own.
       node_flags: Flags for Node, before the runner's name.
@@ -115,11 +116,12 @@ def create_body(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFac
 def command(spec: SandboxSpec, *, node_flags: tuple[str, ...] = ()) -> list[str]:
     """Return the runner's command line inside the image."""
     runner = f"{IMAGE_RUNNERS}/{spec.language.runner}"
+    packages = [] if spec.environment.path is None else ["--packages", IMAGE_PACKAGES]
     if spec.language is Language.PYTHON:
         python = ["/usr/bin/python3", "-I", "-S", "-B", "-X", "utf8", f"{runner}/runner.py"]
-        return [*python, "--restricted", IMAGE_RESTRICTED, "--private-tmp"]
+        return [*python, "--restricted", IMAGE_RESTRICTED, *packages, "--private-tmp"]
     node = [IMAGE_NODE, *node_flags, f"{runner}/runner.mjs", "--esbuild", IMAGE_ESBUILD]
-    return [*node, "--memory-mb", str(spec.memory_mb), "--private-tmp"]
+    return [*node, "--memory-mb", str(spec.memory_mb), *packages, "--private-tmp"]
 
 
 def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFacts) -> dict[str, Any]:

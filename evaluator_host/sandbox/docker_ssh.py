@@ -1,4 +1,7 @@
-"""The attach stream of an engine reached by ssh: docker-py's channel object, read and written by two threads."""
+"""The attach stream of an engine reached by ssh: docker-py's channel object, read and written by two threads.
+
+docker-py speaks `ssh://` by paramiko, which this package does not install: who uses it adds `pip install paramiko`.
+"""
 
 import asyncio
 import contextlib

@@ -4,9 +4,9 @@ import os
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, cast
 
 import docker
 import docker.errors
@@ -58,11 +58,18 @@ async def ensure_base(
     return tag
 
 
-def build(client: docker.APIClient, context: IO[bytes], *, tag: str, **options: Any) -> None:
-    """Build an image of a context and raise when a step fails; docker-py leaves reading the outcome to its caller."""
+def run_build(client: docker.APIClient, context: IO[bytes] | Iterator[bytes], *, tag: str, **options: Any) -> None:
+    """Build an image of a tar and raise when a step fails; docker-py leaves reading the outcome to its caller.
+
+    Args:
+      client: Of the engine.
+      context: A file, or pieces that are sent as they come.
+      tag: Of the result.
+      options: As docker-py's `build` takes them.
+    """
     lines: list[str] = []
     for event in client.build(
-        fileobj=context, custom_context=True, tag=tag, rm=True, forcerm=True, decode=True, **options
+        fileobj=cast("IO[bytes]", context), custom_context=True, tag=tag, rm=True, forcerm=True, decode=True, **options
     ):
         lines.append(str(event.get("stream") or event.get("error") or ""))
         if event.get("error"):
@@ -98,7 +105,7 @@ def _build_base(
         write_base_context(context, images_dir=images_dir)
         context.seek(0)
         arguments = {"BASE": reference, "PACKAGES": " ".join(pins.packages)}
-        build(client, context, tag=tag, labels={LABEL_BASE: label}, buildargs=arguments)
+        run_build(client, context, tag=tag, labels={LABEL_BASE: label}, buildargs=arguments)
 
 
 async def _bootstrap(

@@ -13,7 +13,7 @@ import docker.errors
 from evaluator_host.config import RUNTIMES_DIR, SANDBOX_IMAGES_DIR
 from evaluator_host.errors import Misconfigured, SandboxUnavailable
 from evaluator_host.sandbox.docker_engine import ENGINE_ERRORS, Engine, find_image, unavailable
-from evaluator_host.sandbox.image_base import Progress, build, ensure_base
+from evaluator_host.sandbox.image_base import Progress, ensure_base, run_build
 from evaluator_host.sandbox.image_recipe import LABEL_RECIPE, Tools, recipe_digest, write_context
 
 _BUILD_TIMEOUT_S: Final = 600  # a remote engine takes 130 MB of context before it says a word
@@ -76,7 +76,7 @@ def _build_runtime(client: docker.APIClient, image: str, *, base_tag: str, tools
     with tempfile.TemporaryFile() as context:
         write_context(context, tools=tools, **dirs)
         context.seek(0)
-        build(client, context, tag=image, labels=labels, buildargs={"BASE": base_tag}, network_mode="none")
+        run_build(client, context, tag=image, labels=labels, buildargs={"BASE": base_tag}, network_mode="none")
     after = find_image(client, image)
     if before and after and before["Id"] != after["Id"]:
         with contextlib.suppress(docker.errors.APIError):  # a sandbox still runs on it

@@ -9,6 +9,7 @@ import orjson
 
 from evaluator_host.config import Settings
 from evaluator_host.environments.empty import empty_environment
+from evaluator_host.environments.store import Known
 from evaluator_host.errors import InvalidRequest, Problem
 from evaluator_host.model import Environment, Evaluator, Language, Policy, SandboxSpec
 from evaluator_host.pool import Order
@@ -26,11 +27,12 @@ class Prepared:
     digest: str
     source: CleanSource
     environment: Environment
+    environment_ms: float
     order: Order
 
 
-def prepare(evaluator: Evaluator, *, settings: Settings, workspace: str, check: bool = False) -> Prepared:
-    """Check an evaluator against the operator's ceilings and work out what to ask the pool for.
+def require_fit(evaluator: Evaluator, settings: Settings) -> None:
+    """Check an evaluator against the operator's ceilings.
 
     Raises:
       InvalidRequest: a limit over its ceiling, code over its size, or a policy that the language has not.
@@ -38,18 +40,48 @@ def prepare(evaluator: Evaluator, *, settings: Settings, workspace: str, check: 
     problems = [*_limit_problems(evaluator, settings), *_other_problems(evaluator, settings)]
     if problems:
         raise InvalidRequest("the evaluator cannot be taken as it is", problems=tuple(problems))
+
+
+def prepare(
+    evaluator: Evaluator,
+    *,
+    settings: Settings,
+    workspace: str,
+    check: bool = False,
+    known: Known | None = None,
+    environment_ms: float = 0.0,
+) -> Prepared:
+    """Check an evaluator and work out what to ask the pool for.
+
+    Args:
+      evaluator: As pasted.
+      settings: With the operator's ceilings.
+      workspace: Whose it is.
+      check: It is to be loaded only, and its imports looked at.
+      known: The installed set it pins; None when it pins nothing.
+      environment_ms: How long installing that took.
+
+    Raises:
+      InvalidRequest: see `require_fit`.
+    """
+    require_fit(evaluator, settings)
     source = _clean(evaluator.code, evaluator.language)
     environment = empty_environment(evaluator.language)
+    if known is not None:
+        environment = known.environment
+        evaluator = dataclasses.replace(evaluator, packages=known.packages)
     digest = evaluator_digest(evaluator)
+    key = f"{digest} {environment.digest}" if known is not None else digest  # a set may be resolved anew
     limits = evaluator.limits
     return Prepared(
         evaluator=evaluator,
         digest=digest,
         source=source,
         environment=environment,
+        environment_ms=environment_ms,
         order=Order(
             workspace=workspace,
-            digest=f"check {digest}" if check else digest,  # a check wants a load of its own
+            digest=f"check {key}" if check else key,  # a check wants a load of its own
             spec=SandboxSpec(
                 language=environment.language,
                 environment=environment,

@@ -78,6 +78,7 @@ def result(
     info = RunInfo(
         timing_ms=Timing(
             queue=round(lease.queue_ms, 3) if lease and own_wait else 0.0,
+            environment=round(prepared.environment_ms, 3) if first else 0.0,
             load=round(lease.load_ms, 3) if lease and own_wait else 0.0,
             run=round(outcome.run_ms, 3),
             total=round((time.perf_counter() - started) * 1000, 3),

@@ -1,14 +1,17 @@
 """The verbs, for whoever asks: the web, the command line, a job. The only caller of the pool."""
 
+import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Final
 
 from evaluator_host import __version__
 from evaluator_host.config import Settings
 from evaluator_host.environments.empty import empty_environment
-from evaluator_host.errors import SandboxLost
+from evaluator_host.environments.store import Environments
+from evaluator_host.errors import InvalidPin, SandboxLost
 from evaluator_host.metrics import Metrics
 from evaluator_host.model import (
     Contract,
@@ -19,18 +22,20 @@ from evaluator_host.model import (
     Isolation,
     Language,
     Limits,
+    MissingImport,
     Outcome,
     Row,
     SandboxSpec,
 )
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.sandbox.session import RunnerGaveUp
-from evaluator_host.service.prepared import Prepared, prepare
+from evaluator_host.service.prepared import Prepared, prepare, require_fit
 from evaluator_host.service.reports import CheckReport, HostInfo, check_report
 from evaluator_host.service.rows import RowStream, lost
 from evaluator_host.service.scoring import bind, result
 
 DEFAULT_WORKSPACE: Final = "default"
+_PINS_ASKED: Final = 20
 _ROWS_WORTH_A_SANDBOX: Final = 16  # fewer rows than this finish before another sandbox has started
 
 
@@ -41,19 +46,23 @@ class Service:
 
     Raises:
       InvalidRequest: the evaluator cannot be taken as it is.
+      InvalidPin: a package is not pinned exactly.
+      PackagesFailed: its package set cannot be resolved or installed.
+      IndexUnavailable: the set is new, and the index does not answer.
       Busy: too many calls wait already.
       SandboxUnavailable: no sandbox can be started.
     """
 
-    def __init__(self, settings: Settings, pool: Pool, metrics: Metrics) -> None:
+    def __init__(self, settings: Settings, pool: Pool, metrics: Metrics, environments: Environments) -> None:
         self.settings = settings
         self.pool = pool
         self.metrics = metrics
+        self.environments = environments
 
     async def evaluate(self, evaluator: Evaluator, row: Row, *, workspace: str = DEFAULT_WORKSPACE) -> EvaluationResult:
         """Evaluate one row. A sandbox that is lost for our own reasons is retried once."""
         started = time.perf_counter()
-        prepared = prepare(evaluator, settings=self.settings, workspace=workspace)
+        prepared = await self._prepare(evaluator, workspace)
         try:
             scored = await self._evaluate(prepared, row, started)
         except SandboxLost:
@@ -74,7 +83,7 @@ class Service:
         workspace: str = DEFAULT_WORKSPACE,
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
         """Evaluate rows on several sandboxes; yields `(index, result)` as they finish, in no fixed order."""
-        prepared = prepare(evaluator, settings=self.settings, workspace=workspace)
+        prepared = await self._prepare(evaluator, workspace)
         ceiling = self.settings.max_sandboxes_per_evaluator
         stream = RowStream(
             self.pool,
@@ -104,7 +113,7 @@ class Service:
 
     async def check(self, evaluator: Evaluator, *, workspace: str = DEFAULT_WORKSPACE) -> CheckReport:
         """Load an evaluator in a sandbox without running a row, and say what was found."""
-        prepared = prepare(evaluator, settings=self.settings, workspace=workspace, check=True)
+        prepared = await self._prepare(evaluator, workspace, check=True)
         answer: Lease | Failed
         try:
             answer = await self.pool.lease(prepared.order)
@@ -112,7 +121,10 @@ class Service:
             answer = gave_up.failed
         if isinstance(answer, Lease):
             self.pool.retire(answer)
-        return check_report(prepared, answer)
+        report = check_report(prepared, answer)
+        if not report.missing_imports:
+            return report
+        return replace(report, missing_imports=await self._with_pins(report.missing_imports, evaluator.language))
 
     async def ready(self) -> None:
         """Return when a sandbox of the host's first language could be started.
@@ -135,6 +147,32 @@ class Service:
             default_limits=Limits(),
             limit_ceilings=self.settings.limit_ceilings,
         )
+
+    async def _prepare(self, evaluator: Evaluator, workspace: str, *, check: bool = False) -> Prepared:
+        """Work out what to ask the pool for; a set that is new is installed first."""
+        if not evaluator.packages:
+            return prepare(evaluator, settings=self.settings, workspace=workspace, check=check)
+        require_fit(evaluator, self.settings)  # before minutes are spent on its packages
+        started = time.perf_counter()
+        try:
+            known = await self.environments.require(evaluator.packages, evaluator.language)
+        except InvalidPin as error:
+            problems = tuple(replace(problem, field=f"evaluator.{problem.field}") for problem in error.problems)
+            raise InvalidPin(error.detail, problems=problems) from error
+        return prepare(
+            evaluator,
+            settings=self.settings,
+            workspace=workspace,
+            check=check,
+            known=known,
+            environment_ms=(time.perf_counter() - started) * 1000,
+        )
+
+    async def _with_pins(self, missing: Sequence[MissingImport], language: Language) -> tuple[MissingImport, ...]:
+        """Say which pin each missing import probably needs; the index is asked for a few of them only."""
+        asked, others = missing[:_PINS_ASKED], missing[_PINS_ASKED:]
+        pins = await asyncio.gather(*(self.environments.asking.pin_for(one.module, language) for one in asked))
+        return (*(replace(one, pin=pin) for one, pin in zip(asked, pins, strict=True)), *others)
 
     async def _evaluate(self, prepared: Prepared, row: Row, started: float) -> EvaluationResult:
         lease = await self.pool.lease(prepared.order)

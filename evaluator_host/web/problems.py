@@ -18,7 +18,6 @@ _HINTS = {
     "extra_forbidden": "remove it, or look for a misspelling",
     "missing": "add it",
     "json_invalid": "send a JSON object with Content-Type: application/json",
-    "too_long": None,
 }
 
 
@@ -103,6 +102,4 @@ def _problem(fault: Mapping[str, Any]) -> Problem:
         message = "unknown field"
     elif kind == "json_invalid":
         message, path = f"not valid JSON: {fault.get('ctx', {}).get('error', '')}", ""
-    elif kind == "too_long" and path.endswith("packages"):
-        message = "pinned packages are not supported by this version"
     return Problem(path, message, _HINTS.get(kind))

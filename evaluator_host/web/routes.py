@@ -11,6 +11,7 @@ from evaluator_host.errors import InvalidRequest, Problem
 from evaluator_host.model import EvaluationResult
 from evaluator_host.protocol import encode_json
 from evaluator_host.service import Batch, CheckReport, HostInfo, Service, summarise
+from evaluator_host.web.environments import environments_api
 from evaluator_host.web.guard import JsonRequest
 from evaluator_host.web.problems import ProblemBody
 from evaluator_host.web.wire import BatchIn, CheckIn, EvaluateIn
@@ -22,7 +23,7 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
         (413, "The body is too large."),
         (422, "The request cannot be taken; every fault is named."),
         (429, "Too many calls are waiting; see Retry-After."),
-        (503, "No sandbox can be started."),
+        (503, "No sandbox can be started, or the package index does not answer."),
     )
 }
 
@@ -79,6 +80,7 @@ def api(service: Service) -> APIRouter:
         """Prometheus exposition."""
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
+    router.include_router(environments_api(service, _JsonRoute))
     return router
 
 

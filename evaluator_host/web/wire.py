@@ -43,13 +43,26 @@ class SettingsIn(_Wire):
     config: dict[str, Any] = Field(default_factory=dict, description="Configuration of a class evaluator.")
 
 
+class PinIn(_Wire):
+    """One package at one version."""
+
+    name: str = Field(min_length=1)
+    version: str = Field(min_length=1)
+
+
+def pin_texts(packages: list[str | PinIn], language: Language) -> tuple[str, ...]:
+    """Return pins as the service takes them; what is wrong with one is for the service to say."""
+    between = "==" if language is Language.PYTHON else "@"
+    return tuple(pin if isinstance(pin, str) else f"{pin.name}{between}{pin.version}" for pin in packages)
+
+
 class EvaluatorIn(_Wire):
     """An evaluator as pasted."""
 
     code: str = Field(description="The source, as it was copied: code fence, line numbers, CRLF and BOM are fine.")
     language: Language = Language.PYTHON
     contract: Contract = Field(Contract.AUTO, description="How the code is called; auto infers it from the code.")
-    packages: list[str] = Field(default_factory=list, max_length=0, description="Exact pins; none yet in this version.")
+    packages: list[str | PinIn] = Field(default_factory=list, description="Exact pins of pip or npm packages.")
     threshold: float | None = Field(None, allow_inf_nan=False, description="passed = score >= threshold.")
     settings: SettingsIn = SettingsIn()
     limits: LimitsIn = LimitsIn()
@@ -61,7 +74,7 @@ class EvaluatorIn(_Wire):
             code=self.code,
             language=self.language,
             contract=self.contract,
-            packages=tuple(self.packages),
+            packages=pin_texts(self.packages, self.language),
             threshold=self.threshold,
             settings=EvaluatorSettings(**dict(self.settings)),
             limits=Limits(**dict(self.limits)),
@@ -129,3 +142,14 @@ class CheckIn(_Wire):
     model_config = ConfigDict(json_schema_extra={"examples": [{"evaluator": {"code": EXACT_MATCH}}]})
 
     evaluator: EvaluatorIn
+
+
+class EnvironmentIn(_Wire):
+    """Body of `POST /v1/environments`: a package set."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"language": "javascript", "packages": ["nanoid@5.1.5"]}]}
+    )
+
+    language: Language = Language.PYTHON
+    packages: list[str | PinIn] = Field(min_length=1, description="Exact pins of pip or npm packages.")

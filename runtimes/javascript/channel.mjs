@@ -1,7 +1,8 @@
 // @ts-check
 /** The channel to the host as a stream of frames. Its end is the runner's end, at once and whatever user code does. */
-import net from 'node:net';
 import { FrameDecoder, encode } from './frames.mjs';
+
+const net = process.getBuiltinModule('node:net');
 
 export class Channel {
   #input;

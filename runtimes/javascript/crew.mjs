@@ -3,9 +3,9 @@
  * The worker threads: one that runs rows, and sometimes one that stands by. A worker is never repaired: one that was
  * ended, ran out of memory or cannot be trusted any more is replaced.
  */
-import { createRequire } from 'node:module';
-import { MessageChannel, Worker, receiveMessageOnPort } from 'node:worker_threads';
 
+const { createRequire } = process.getBuiltinModule('node:module');
+const { MessageChannel, Worker, receiveMessageOnPort } = process.getBuiltinModule('node:worker_threads');
 const { Pulse } = createRequire(import.meta.url)('./worker/pulse.cjs');
 const MAIN = new URL('./worker/main.cjs', import.meta.url);
 

@@ -1,6 +1,7 @@
 // @ts-check
 /** Turns what V8 says of an error into the user's own lines: source-mapped, cut to the user's frames. */
-import { SourceMap } from 'node:module';
+
+const { SourceMap } = process.getBuiltinModule('node:module');
 
 /**
  * @typedef {{type: string, message: string, stack: string, code: string, syscall: string}} Thrown
@@ -16,7 +17,7 @@ const FRAME = /^\s+at (?:(.*?) \()?.*?\bevaluator\.js:(\d+):(\d+)/;
 
 /** What is known of one evaluator's program to find places in it. */
 export class Positions {
-  /** @type {SourceMap | null} */
+  /** @type {import('node:module').SourceMap | null} */
   #map = null;
 
   /** @param {number} lineCount of the user's code @param {string} shownName @param {string} mapText a source map as JSON, or '' */

@@ -1,6 +1,7 @@
 // @ts-check
 /** Gives up root for good (`--drop-to UID:GID`), and refuses to go on when any of it is left. */
-import fs from 'node:fs';
+
+const fs = process.getBuiltinModule('node:fs');
 
 /**
  * @param {string} target `UID:GID`

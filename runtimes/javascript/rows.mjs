@@ -3,6 +3,7 @@
  * The calls of one loaded evaluator: sent to the worker in order, a few ahead, and answered in order, whatever happens
  * to the worker. Watches the clock and the memory of the row that runs.
  */
+import { createRequire } from 'node:module';
 import { crashFailure, exitFailure, memoryFailure, rowFailure, shapeLogs, shapeMs, timeoutFailure } from './answers.mjs';
 import { die } from './channel.mjs';
 import { tellOperator } from './descriptors.mjs';
@@ -12,6 +13,8 @@ import { tellOperator } from './descriptors.mjs';
  * @typedef {import('./positions.mjs').Failure} Failure
  * @typedef {import('./station.mjs').Station} Station
  */
+
+const { peakMemoryKb } = createRequire(import.meta.url)('./worker/peak.cjs');
 
 const AHEAD = 4; // hides the hop between the threads behind a row; a context costs more than that
 const AHEAD_SHARED = 64;
@@ -154,10 +157,6 @@ export class Rows {
     if (elapsed > STANDBY_AFTER_MS && left < STANDBY_BEFORE_MS) this.station.standBy();
     this.#watchIn(Math.ceil(left));
   }
-}
-
-function peakMemoryKb() {
-  return process.resourceUsage().maxRSS;
 }
 
 /** End while nothing is unanswered, once what was answered has left. */

@@ -5,7 +5,6 @@
  * This thread never runs user code. What may not wait for that code - limits, `cancel`, the end of the channel - is
  * decided here. See PROTOCOL.md.
  */
-import { parseArgs } from 'node:util';
 import { Channel, die } from './channel.mjs';
 import { claimDescriptors, fail, tellOperator } from './descriptors.mjs';
 import { PROTOCOL_VERSION } from './frames.mjs';
@@ -14,20 +13,33 @@ import { Evaluator } from './evaluator.mjs';
 
 const DEFAULT_MEMORY_MB = 256;
 
+/** `node:util` has a reader of arguments, at 0.4 MB. @param {string[]} given */
+function readArguments(given) {
+  const values = {
+    esbuild: /** @type {string | null} */ (null), packages: /** @type {string | null} */ (null),
+    dropTo: /** @type {string | null} */ (null), memoryMb: DEFAULT_MEMORY_MB, ownSandbox: false,
+  };
+  for (const rest = [...given]; rest.length > 0; ) {
+    const name = rest.shift();
+    if (name === '--private-tmp') values.ownSandbox = true;
+    else if (name === '--esbuild') values.esbuild = rest.shift() ?? null;
+    else if (name === '--packages') values.packages = rest.shift() ?? null;
+    else if (name === '--drop-to') values.dropTo = rest.shift() ?? '';
+    else if (name === '--memory-mb' && Number(rest[0]) > 0) values.memoryMb = Number(rest.shift());
+    else throw new Error(`unknown or incomplete argument ${name}`);
+  }
+  return values;
+}
+
 function main() {
-  const { values } = parseArgs({
-    options: {
-      esbuild: { type: 'string' }, packages: { type: 'string' }, 'drop-to': { type: 'string' },
-      'private-tmp': { type: 'boolean', default: false }, 'memory-mb': { type: 'string' },
-    },
-  });
+  const values = readArguments(process.argv.slice(2));
   const descriptors = claimDescriptors();
-  if (values['drop-to'] !== undefined) dropTo(values['drop-to']);
+  if (values.dropTo !== null) dropTo(values.dropTo);
   const channel = new Channel(descriptors);
   channel.send({ type: 'hello', protocol: PROTOCOL_VERSION, language: 'javascript', runtime: `node ${process.versions.node}` });
   const evaluator = new Evaluator(channel, {
-    memoryMb: Number(values['memory-mb'] ?? DEFAULT_MEMORY_MB), descriptors, ownSandbox: values['private-tmp'],
-  }, { esbuild: values.esbuild ?? null, packages: values.packages ?? null });
+    memoryMb: values.memoryMb, descriptors, ownSandbox: values.ownSandbox,
+  }, values);
   channel.listen((frames) => evaluator.take(frames), (reason) => {
     if (reason) tellOperator(reason);
     die();

@@ -3,13 +3,12 @@
  * Where the rows of one evaluator run: the worker in service, the one that stands by, and what has to be cleared away
  * between two workers.
  */
-import { createRequire } from 'node:module';
 import { Member } from './crew.mjs';
 
-const require = createRequire(import.meta.url);
+const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);
 
 const GONE_MS = 100; // the next row does not wait longer for the thread of the last one
-const STUCK_MS = 2000; // then it never goes: it hangs in native code
+const STUCK_MS = 10_000; // then it never goes: it hangs in native code
 const STANDBY_MS = 10_000;
 const MARGIN_MB = 32;
 const NEARLY = 0.92; // what code allocates between two looks must not reach the kernel's limit

@@ -18,7 +18,7 @@ import pytest
 
 from tests.conftest import DATA_DIR
 from tests.docs.blocks import DOCUMENTS, Block, blocks, name
-from tests.server import Server
+from tests.server import Server, index_environment
 
 RUNNABLE = {"bash": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executable, "-c"]}
 VOLATILE = {"timing_ms", "rows_per_s", "digest", "runtime", "peak_memory_kb", "warm"}
@@ -52,6 +52,7 @@ def run(block: Block, server: Server, folder: Path) -> subprocess.CompletedProce
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR),
+        **index_environment(),
     }
     return subprocess.run(
         [*RUNNABLE[block.language], text], cwd=folder, env=environment, capture_output=True, text=True, timeout=100

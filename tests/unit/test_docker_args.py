@@ -1,6 +1,7 @@
 """The security policy of the Docker backend, line by line."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -162,3 +163,13 @@ def test_commands_name_the_image_layout() -> None:
             *("/opt/node/bin/node", "--flag", "/opt/runner/javascript/runner.mjs"),
             *("--esbuild", "/opt/esbuild/esbuild", "--memory-mb", "256", "--private-tmp"),
         ]
+
+
+@pytest.mark.parametrize("language", list(Language))
+def test_a_runner_is_told_where_the_packages_lie_and_nothing_of_the_host_is_mounted(language: Language) -> None:
+    wanted = SandboxSpec(language, Environment("sha256:1", language, "", (), Path("/data/environments/1/files")))
+    made = create_body(wanted, policy=POLICY, engine=ENGINE, uid=23456)
+    at = made["Cmd"].index("--packages")
+    assert made["Cmd"][at + 1] == "/opt/packages"
+    assert made["Cmd"][:at] + made["Cmd"][at + 2 :] == command(spec(language))
+    assert "/data/" not in str(made)

@@ -13,6 +13,7 @@ const { Integrity } = require('./integrity.cjs');
 const { Output } = require('./output.cjs');
 const { divertErrors } = require('./divert.cjs');
 const { killProcesses, emptyFolders } = require('./residue.cjs');
+const { peakMemoryKb } = require('./peak.cjs');
 const { Pulse } = require('./pulse.cjs');
 
 /** @typedef {import('./slot.cjs').Slot} Slot */
@@ -155,7 +156,7 @@ function end(slot) {
   slot.rest();
   active = null;
   if (slot.leavesFiles) output.collectFiles();
-  return { logs: output.take(), peakKb: process.resourceUsage().maxRSS };
+  return { logs: output.take(), peakKb: peakMemoryKb() };
 }
 
 /** The slot's context is not used again: see what it left behind. @param {Slot} slot */

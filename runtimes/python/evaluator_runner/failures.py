@@ -13,6 +13,15 @@ _EAGAIN = 11
 _NO_SPACE = {27, 28, 122}  # EFBIG, ENOSPC, EDQUOT
 _MESSAGE_CHARS = 4096
 _PREBOUND_HINT = "add `import {name}` at the top"
+_JAVASCRIPT = (  # none of it could begin a line of Python
+    r"^[ \t]*(?:(?:export +(?:default +)?)?(?:async +)?function\b *\w* *\(|"
+    r"(?:export +)?(?:const|let|var) +[\w{\[][^=\n]*=|import *[{*]|import [^#\n]*\bfrom +[\"']|"
+    r"(?:export +)?(?:interface|enum) +\w+ *\{)"
+)
+_TYPOGRAPHIC = "\u2018\u2019\u201c\u201d"
+_ARGUMENTS = {"inputs", "outputs", "output", "trace", "app_params", "correct_answer"}
+_UNREACHABLE = {-3, -2, 101, 111, 113}  # EAI_AGAIN, EAI_NONAME, ENETUNREACH, ECONNREFUSED, EHOSTUNREACH
+_READ_ONLY = 30
 
 
 class Failure(Exception):
@@ -86,7 +95,28 @@ def from_syntax(raised: BaseException, lines: list[str]) -> dict[str, Any]:
         line=line,
         column=column if line is not None else None,
         traceback=tracebacks.render_syntax(raised, lines),
+        hint=_syntax_hint(raised, lines),
     )
+
+
+def _syntax_hint(raised: SyntaxError, lines: list[str]) -> str | None:
+    """Say what was probably meant: code of another language, or a paste that lost or gained something on its way."""
+    import re  # 5 ms, which only an error costs
+
+    text = "\n".join(lines)
+    if re.search(_JAVASCRIPT, text, re.MULTILINE):
+        return "if this is JavaScript or TypeScript, set `language` to javascript or typescript"
+    line = lines[raised.lineno - 1] if raised.lineno and raised.lineno <= len(lines) else ""
+    message = raised.msg or ""
+    if "expected an indented block" in message:
+        return "if the code lost its indentation on the way here, paste it from its source again"
+    if "outside function" in message:
+        return "put the code into `def evaluate(inputs, outputs, trace):`"
+    if line.lstrip().startswith((">>> ", "... ")):
+        return "leave out the prompts of the interactive interpreter, >>> and ..."
+    if any(quote in line for quote in _TYPOGRAPHIC):
+        return "replace typographic quotes by straight ones, \" or '"
+    return None
 
 
 def _message(raised: BaseException, general: str) -> str:
@@ -126,7 +156,21 @@ def _hint(raised: BaseException, general: str) -> str | None:
         name = getattr(raised, "name", None)
         if isinstance(name, str) and name in _importable():
             return _PREBOUND_HINT.format(name=name)
-    return None
+        if general == "load_error" and isinstance(name, str) and name in _ARGUMENTS:
+            return "a row exists only inside `def evaluate(inputs, outputs, trace):`; put the code there"
+    if issubclass(kind, EOFError) and "EOF when reading a line" in tracebacks.text_of(raised):
+        return "nobody is there to answer input(); take what the evaluator needs from inputs"
+    return _os_hint(raised) if issubclass(kind, OSError) else None
+
+
+def _os_hint(raised: BaseException) -> str | None:
+    reason = getattr(raised, "reason", None)  # urllib puts the error in an error
+    number = getattr(reason if isinstance(reason, OSError) else raised, "errno", None)
+    if not isinstance(number, int):
+        return None
+    if number in _UNREACHABLE:
+        return "an evaluator has no network; put what it needs into the row"
+    return "only files below /tmp can be written, and only until the row ends" if number == _READ_ONLY else None
 
 
 def _importable() -> frozenset[str]:

@@ -197,7 +197,7 @@ class ZygoteHandle:
             raise Lost("the zygote sent no report")
         if len(buffer) < 9 + head + body:
             return None
-        return buffer[:1] == zygote.LOADED, bytes(buffer[9 : 9 + head]), bytes(buffer[9 + head :])
+        return buffer[:1] == zygote.LOADED, bytes(buffer[9 : 9 + head]), bytes(buffer[9 + head : 9 + head + body])
 
     def fork(self, handle: RowHandle, *, warm: bool) -> None:
         """Have it fork a row process for `handle`, and reap the previous one, which must have been killed.

@@ -39,7 +39,7 @@ class Loading:
     def check_time(self) -> None:
         """Give the load up when it is over its limit."""
         if self.patience_s() <= 0 and self._supervisor.zygote is not None:
-            self._give_up(replies.timeout(self._timeout_s, what="loading the evaluator"))
+            self._give_up(replies.load_timeout(self._timeout_s, what="loading the evaluator"))
 
     def _on_report(self) -> None:
         try:

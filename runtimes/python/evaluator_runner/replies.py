@@ -80,3 +80,8 @@ def death_by_wait(status: int, *, while_: str) -> tuple[str, str, str | None]:
 def timeout(seconds: float, *, what: str) -> tuple[str, str, str]:
     """Return error code, message and hint for something that took too long."""
     return "timeout", f"{what} did not finish within {seconds:g} s", "make it faster, or raise limits.timeout_s"
+
+
+def load_timeout(seconds: float, *, what: str) -> tuple[str, str, str]:
+    """The same for a load, whose time is the host's setting and none of the evaluator's limits."""
+    return "timeout", f"{what} did not finish within {seconds:g} s", "do less at module level, outside the function"

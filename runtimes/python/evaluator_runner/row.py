@@ -28,6 +28,7 @@ ORDER_BYTES = 5  # whether more rows may follow, body length
 MORE, LAST = b"M", b"1"
 
 _read, _write, _exit, _clock = os.read, os.write, os._exit, time.perf_counter_ns
+_getpid = os.getpid
 _modules = sys.modules
 _decode = jsontext.decode
 _WARM_ROW = '{"args":[{"a":[1,2.5,true]},"b",null]}'
@@ -39,6 +40,7 @@ class RowProcess:
 
     def __init__(self, program: Program, *, result_bytes: int, written: tuple[int, int]) -> None:
         self._sock = -1
+        self._pid = 0
         self._program = program
         self._result_bytes = result_bytes
         self._buffer = bytearray()
@@ -48,6 +50,7 @@ class RowProcess:
         """Run rows until the last one; never returns."""
         try:
             self._sock = sock
+            self._pid = _getpid()
             numpy_random = _modules.get("numpy.random")
             if numpy_random is not None:  # `random` sees to itself
                 numpy_random.seed()
@@ -135,6 +138,8 @@ class RowProcess:
         return _error_body(failures.error("result_too_large", message, hint=hint))
 
     def _answer(self, kind: bytes, body: bytes, run_us: int) -> None:
+        if _getpid() != self._pid:
+            _exit(0)  # user code forked and its child came back too: one row, one answer
         before = self._written
         self._written = guest.flush_streams()
         numbers = (run_us, guest.peak_memory_kb(), self._written[0] - before[0], self._written[1] - before[1])

@@ -198,7 +198,7 @@ class Rows:
             raise Lost("a row process did not load in time")
         limit = float(self._job.header["timeout_s"])
         self._supervisor.send_error(
-            replies.failed_header(queue.popleft()), replies.timeout(limit, what="loading the evaluator again")
+            replies.failed_header(queue.popleft()), replies.load_timeout(limit, what="loading the evaluator again")
         )
         handle.kill()
         self._retire()

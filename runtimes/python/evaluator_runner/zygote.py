@@ -91,7 +91,12 @@ def _load(job: Job) -> tuple[program.Program, str]:
     guest.limit(job.header["limits"], job.options)
     guest.furnish(job.home, job.options)
     code = jsontext.decode(job.body.decode())["code"]
-    loaded = program.load(code, job.header, options=job.options)
+    pid = _getpid()
+    try:
+        loaded = program.load(code, job.header, options=job.options)
+    finally:
+        if _getpid() != pid:
+            _exit(0)  # user code forked and its child came back too
     if loaded.needs_loop:
         import asyncio  # noqa: F401 - so that no row pays for it
     return loaded, code

@@ -50,7 +50,9 @@ def start(esbuild: Path) -> Iterator[Callable[..., RunnerProcess]]:
 def load(start: Callable[..., RunnerProcess]) -> Callable[..., RunnerProcess]:
     """Start a runner and load code that has to load."""
 
-    def load_one(code: str, *, language: str = "javascript", arguments: tuple[str, ...] = (), **header: object) -> RunnerProcess:
+    def load_one(
+        code: str, *, language: str = "javascript", arguments: tuple[str, ...] = (), **header: object
+    ) -> RunnerProcess:
         runner = start(*arguments)
         answer = runner.load(code, language=language, **header)
         assert answer.type == "loaded", answer

@@ -38,7 +38,10 @@ def test_a_javascript_error_names_line_column_and_frames(load):
 def test_a_typescript_error_is_mapped_to_the_source(load):
     error = body(load(TYPED, language="typescript").call({}, None, None))["error"]
     assert (error["type"], error["line"], error["column"]) == ("TypeError", 5, 24)
-    assert error["traceback"].splitlines()[1:] == ["    at helper (evaluator.ts:5:24)", "    at evaluate (evaluator.ts:8:10)"]
+    assert error["traceback"].splitlines()[1:] == [
+        "    at helper (evaluator.ts:5:24)",
+        "    at evaluate (evaluator.ts:8:10)",
+    ]
 
 
 def test_an_error_on_the_first_line_has_its_column(load):
@@ -94,7 +97,11 @@ def test_typescript_sent_as_javascript_gets_a_hint(start):
         ("throw 5n", "bigint", "5"),
         ("class Special extends Error {}; throw new Special('mine')", "Special", "mine"),
         ("const e = new Error('x'); e.name = 'Named'; throw e", "Named", "x"),
-        ("throw Object.assign(new Error('outer'), {cause: new TypeError('inner')})", "Error", "outer (caused by TypeError: inner)"),
+        (
+            "throw Object.assign(new Error('outer'), {cause: new TypeError('inner')})",
+            "Error",
+            "outer (caused by TypeError: inner)",
+        ),
         ("throw new Proxy(new Error('x'), {get() { throw 1 }, getPrototypeOf() { throw 1 }})", None, None),
         ("throw {get message() { throw 1 }, toString() { throw 1 }, get constructor() { throw 1 }}", "Object", None),
         ("const e = new Error('x'); Object.defineProperty(e, 'stack', {get() { throw 1 }}); throw e", "Error", "x"),
@@ -103,7 +110,11 @@ def test_typescript_sent_as_javascript_gets_a_hint(start):
         ("require('fs').readFileSync('/nowhere')", "Error", "ENOENT: no such file or directory, open '/nowhere'"),
         ("const f = () => f(); f()", "RangeError", "Maximum call stack size exceeded"),
         ("return Promise.reject(new TypeError('later'))", "TypeError", "later"),
-        ("setTimeout(() => { throw new TypeError('in timer') }, 1); return new Promise(done => setTimeout(done, 50, 1))", "TypeError", "in timer"),
+        (
+            "setTimeout(() => { throw new TypeError('in timer') }, 1); return new Promise(done => setTimeout(done, 50, 1))",
+            "TypeError",
+            "in timer",
+        ),
         ("Promise.reject(new TypeError('stray')); return 1", "TypeError", "stray"),
         ("queueMicrotask(() => { throw new TypeError('micro') }); return 1", "TypeError", "micro"),
     ],
@@ -154,5 +165,11 @@ def test_a_traceback_is_bounded(load):
 
 
 def test_a_rejected_promise_at_load_is_a_load_error(start):
-    answer = start().load("Promise.reject(new TypeError('stray'))\nfunction evaluate(a, b, c) {}", language="javascript")
-    assert (answer.type, body(answer)["error"]["code"], body(answer)["error"]["type"]) == ("load_failed", "load_error", "TypeError")
+    answer = start().load(
+        "Promise.reject(new TypeError('stray'))\nfunction evaluate(a, b, c) {}", language="javascript"
+    )
+    assert (answer.type, body(answer)["error"]["code"], body(answer)["error"]["type"]) == (
+        "load_failed",
+        "load_error",
+        "TypeError",
+    )

@@ -12,7 +12,9 @@ FORGED = json.dumps({"kind": "number", "value": 1, "nonfinite": [], "unsupported
 
 
 def frame_bytes(call: str) -> str:
-    data = protocol.encode({"type": "result", "id": call, "run_ms": 0, "peak_memory_kb": 1, "logs": None}, FORGED.encode())
+    data = protocol.encode(
+        {"type": "result", "id": call, "run_ms": 0, "peak_memory_kb": 1, "logs": None}, FORGED.encode()
+    )
     return f"Buffer.from('{data.hex()}', 'hex')"
 
 
@@ -86,17 +88,24 @@ def test_a_row_that_reached_the_runners_realm_leaves_no_trace(scratch):
         "realm.process.env.LEFT = 'x'",
     ):
         scratch(f"{reach} {spoil}; return 1")
-        answer = scratch("const r = {}; return [r.score === undefined, JSON.parse('2'), process.env.LEFT === undefined]")
+        answer = scratch(
+            "const r = {}; return [r.score === undefined, JSON.parse('2'), process.env.LEFT === undefined]"
+        )
         assert body(answer)["value"] == [True, 2, True]
 
 
 def test_an_entry_replaced_by_the_module_is_its_own_affair(load):
-    runner = load("globalThis.__evaluator_host_entries__({ evaluate: () => 0.5 })\nfunction evaluate(a, b, c) { return 0.25 }")
+    runner = load(
+        "globalThis.__evaluator_host_entries__({ evaluate: () => 0.5 })\nfunction evaluate(a, b, c) { return 0.25 }"
+    )
     assert body(runner.call({}, None, None))["value"] == 0.25
 
 
 def test_a_bundle_that_is_none_is_ignored(start):
     for bundle in ({"version": 2}, {"version": 1, "text": 5}, "x", [1]):
         runner = start()
-        assert runner.load("function evaluate(a, b, c) { return 0.5 }", language="javascript", bundle=bundle).type == "loaded"
+        assert (
+            runner.load("function evaluate(a, b, c) { return 0.5 }", language="javascript", bundle=bundle).type
+            == "loaded"
+        )
         assert body(runner.call({}, None, None))["value"] == 0.5

@@ -89,4 +89,3 @@ def test_cancel(start, early):
     assert (frame.type, frame.header["id"], body(frame)) == ("failed", message["header"]["id"], message["body"])
     send(runner, "call-evaluate")
     expect(runner.receive(), "result-evaluate")
-

@@ -123,9 +123,24 @@ def test_an_entry_that_is_not_clear_is_an_error(start, code, header, error, word
 @pytest.mark.parametrize(
     ("code", "header", "contract", "entry"),
     [
-        ("function evaluate(...args) { return args.length / 10 }", {"contract": "evaluate-v1"}, "evaluate-v1", "evaluate"),
-        ("function evaluate(a, b, c) { return 0.4 }\nfunction main(v) {}", {"contract": "evaluate"}, "evaluate", "evaluate"),
-        ("function grade(a, b, c) { return 0.4 }\nfunction evaluate(a) { return 1 }", {"entry": "grade"}, "evaluate", "grade"),
+        (
+            "function evaluate(...args) { return args.length / 10 }",
+            {"contract": "evaluate-v1"},
+            "evaluate-v1",
+            "evaluate",
+        ),
+        (
+            "function evaluate(a, b, c) { return 0.4 }\nfunction main(v) {}",
+            {"contract": "evaluate"},
+            "evaluate",
+            "evaluate",
+        ),
+        (
+            "function grade(a, b, c) { return 0.4 }\nfunction evaluate(a) { return 1 }",
+            {"entry": "grade"},
+            "evaluate",
+            "grade",
+        ),
         ("module.exports = x => 0.4", {"contract": "evaluate"}, "evaluate", "default"),
     ],
 )
@@ -214,7 +229,11 @@ def test_a_missing_package_fails_the_load(start, language):
     [
         ("for (;;);\nfunction evaluate(a, b, c) {}", "timeout", {}),
         ("await new Promise(() => {})\nfunction evaluate(a, b, c) {}", "timeout", {}),
-        ("console.log('before')\nthrow new TypeError('at load')\nfunction evaluate(a, b, c) {}", "load_error", {"type": "TypeError", "line": 2}),
+        (
+            "console.log('before')\nthrow new TypeError('at load')\nfunction evaluate(a, b, c) {}",
+            "load_error",
+            {"type": "TypeError", "line": 2},
+        ),
         ("process.exit(3)", "load_error", {"type": "process.exit"}),
         ("const a = []; for (;;) a.push(new Array(1000).fill({}))", "memory_limit", {}),
     ],

@@ -1,11 +1,15 @@
 """Rows share nothing, are answered in order, and cost only themselves when they go wrong."""
 
 import os
+import socket
+import subprocess
 import time
 
 import pytest
 
+from evaluator_host.environments import toolchain
 from tests.runners.conftest import body
+from tests.runners.javascript.conftest import JAVASCRIPT
 
 STATE = {
     "global": "globalThis.kept = (globalThis.kept ?? 0) + 1; return kept",
@@ -63,7 +67,18 @@ def test_answers_come_in_order_whatever_happens(load):
     frames = [runner.receive() for _ in names]
     assert [frame.header["id"] for frame in frames] == names
     codes = [body(frame).get("value", body(frame).get("error", {}).get("code")) for frame in frames]
-    assert codes == [0, "timeout", "user_exception", "user_exception", 4, 5, "timeout", "user_exception", "user_exception", 9]
+    assert codes == [
+        0,
+        "timeout",
+        "user_exception",
+        "user_exception",
+        4,
+        5,
+        "timeout",
+        "user_exception",
+        "user_exception",
+        9,
+    ]
     assert frames[4].header["logs"]["stdout"] == "4\n"
 
 
@@ -154,11 +169,19 @@ def test_a_cancelled_row_ends_at_once(load):
         ("console.log('%s is %d', 'x', 5, 'more')", "x is 5 more\n", ""),
         ("console.info('i'); console.debug('d'); console.warn('w'); console.error('e')", "i\nd\n", "w\ne\n"),
         ("console.group('g'); console.log('in'); console.groupEnd(); console.log('out')", "g\n  in\nout\n", ""),
-        ("console.dir({a: 1}); console.assert(false, 'no'); console.count()", "{ a: 1 }\ndefault: 1\n", "Assertion failed: no\n"),
+        (
+            "console.dir({a: 1}); console.assert(false, 'no'); console.count()",
+            "{ a: 1 }\ndefault: 1\n",
+            "Assertion failed: no\n",
+        ),
         ("process.stdout.write('raw'); process.stderr.write(Buffer.from('bytes'))", "raw", "bytes"),
         ("require('fs').writeSync(1, 'one'); require('fs').writeSync(2, 'two')", "one", "two"),
         ("require('fs').writeFileSync('/dev/stderr', 'two')", "", "two"),
-        ("require('child_process').spawnSync('sh', ['-c', 'echo out; echo err >&2'], {stdio: 'inherit'})", "out\n", "err\n"),
+        (
+            "require('child_process').spawnSync('sh', ['-c', 'echo out; echo err >&2'], {stdio: 'inherit'})",
+            "out\n",
+            "err\n",
+        ),
         ("require('child_process').execSync('echo err >&2')", "", "err\n"),
         ("require('fs').writeSync(1, Buffer.from([0xff, 0x41]))", "\ufffdA", ""),
         ("console.log('\\ud800')", "\ufffd\n", ""),
@@ -216,7 +239,9 @@ def test_a_full_disk_is_its_own_error(scratch):
     assert body(frame)["error"]["code"] == "disk_limit"
 
 
-@pytest.mark.parametrize("way", ["process.exit(0)", "process.exit()", "process.reallyExit(2)", "try { process.exit(1) } catch {} ; return 1"])
+@pytest.mark.parametrize(
+    "way", ["process.exit(0)", "process.exit()", "process.reallyExit(2)", "try { process.exit(1) } catch {} ; return 1"]
+)
 def test_exit_ends_the_row_only(scratch, way):
     frame = scratch("console.log('bye');" + way)
     error = body(frame)["error"]
@@ -241,16 +266,14 @@ def test_the_end_of_the_channel_ends_the_runner(load):
 
 
 def test_a_socket_as_channel_is_refused(esbuild):
-    import socket
-    import subprocess
-
-    from evaluator_host.environments import toolchain
-    from tests.runners.javascript.conftest import JAVASCRIPT
-
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ended = subprocess.run(
-            [str(toolchain.node_path()), str(JAVASCRIPT / "runner.mjs")], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, timeout=20
+            [str(toolchain.node_path()), str(JAVASCRIPT / "runner.mjs")],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=subprocess.PIPE,
+            timeout=20,
         )
     assert ended.returncode == 3
     assert b"pipes, not a socket" in ended.stderr

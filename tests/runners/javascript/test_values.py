@@ -21,11 +21,15 @@ DEEP = "let v = {}; for (let i = 0; i < %d; i++) v = {v};"
         ("return null", "null", None),
         ("return [1, undefined, 'x', [true]]", "array", [1, None, "x", [True]]),
         ("return {a: 1, b: undefined, c: {d: [null]}}", "object", {"a": 1, "c": {"d": [None]}}),
-        ("return JSON.parse('{\"__proto__\": {\"x\": 1}, \"y\": 2}')", "object", {"__proto__": {"x": 1}, "y": 2}),
+        ('return JSON.parse(\'{"__proto__": {"x": 1}, "y": 2}\')', "object", {"__proto__": {"x": 1}, "y": 2}),
         ("return new Map([['a', 1], ['b', {c: 2}]])", "object", {"a": 1, "b": {"c": 2}}),
         ("return {when: new Date(0)}", "object", {"when": "1970-01-01T00:00:00.000Z"}),
         ("return {score: 1, toJSON() { return {score: 0.5} }}", "object", {"score": 0.5}),
-        ("class Score { constructor() { this.score = 0.25; this.extra = 1 } }; return new Score()", "object", {"score": 0.25, "extra": 1}),
+        (
+            "class Score { constructor() { this.score = 0.25; this.extra = 1 } }; return new Score()",
+            "object",
+            {"score": 0.25, "extra": 1},
+        ),
         ("return Object.create(null, {a: {value: 1, enumerable: true}, b: {value: 2}})", "object", {"a": 1}),
         ("return new Proxy({score: 1}, {})", "object", {"score": 1}),
         ("return {get score() { return 0.5 }}", "object", {"score": 0.5}),
@@ -119,7 +123,9 @@ def test_a_bigint_that_no_reader_takes_is_not_finite(scratch):
     assert answer["value"] == {"n": None, "m": 10**400}
 
 
-@pytest.mark.parametrize("statement", ["return 'x'.repeat(300000)", "return Array(1e9)", "return {a: 'é'.repeat(140000)}"])
+@pytest.mark.parametrize(
+    "statement", ["return 'x'.repeat(300000)", "return Array(1e9)", "return {a: 'é'.repeat(140000)}"]
+)
 def test_a_value_over_its_limit_fails(scratch, statement):
     frame = scratch(statement)
     assert frame.type == "failed"
@@ -144,7 +150,7 @@ def test_arguments_are_of_the_realm_of_the_code(load):
 @pytest.mark.parametrize(
     "patch",
     [
-        "JSON.stringify = () => '{\"kind\":\"number\",\"value\":1}'; JSON.parse = () => 1",
+        'JSON.stringify = () => \'{"kind":"number","value":1}\'; JSON.parse = () => 1',
         "Object.prototype.toJSON = undefined; Array.prototype.toJSON = undefined",
         "Promise.prototype.then = () => { throw 1 }; globalThis.Promise = undefined",
         "Number.isFinite = () => true; globalThis.parseInt = () => 7; Number.prototype.toString = () => '9'",

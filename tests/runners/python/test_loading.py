@@ -85,6 +85,36 @@ def test_exit_hint_and_import_hint(start: Any) -> None:
     assert "packages" in failure(start(), "import numpy_not_here\n")["hint"]
 
 
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [
+        ("function evaluate(inputs, outputs, trace) { return 1 }", "language"),
+        ("export default async function (i, o) { return 1 }", "language"),
+        ("// a comment\nconst evaluate = (inputs, outputs) => 1", "language"),
+        ('import * as _ from "lodash"\nx', "language"),
+        ("interface Row {\n  a: string\n}", "language"),
+        ("return outputs == inputs['x']", "def evaluate(inputs, outputs, trace)"),
+        ("1.0 if outputs == 'x' else 0.0", "def evaluate(inputs, outputs, trace)"),
+        ("def evaluate(i, o, t):\nreturn 1", "indentation"),
+        (">>> def evaluate(i, o, t):\n...     return 1", "prompts"),
+        ("def evaluate(i, o, t):\n    return o == \u201cParis\u201d", "quotes"),
+    ],
+)
+def test_a_paste_that_went_wrong_gets_a_hint(runner: RunnerProcess, code: str, hint: str) -> None:
+    assert hint in failure(runner, code)["hint"]
+
+
+@pytest.mark.parametrize(
+    "code", ["def evaluate(i, o, t):\n    return (\n", "let = 1\nconst = 2 +\n", "import a, b from c"]
+)
+def test_plain_python_is_not_taken_for_another_language(runner: RunnerProcess, code: str) -> None:
+    assert failure(runner, code)["hint"] is None
+
+
+def test_the_hint_of_a_slow_load_names_no_limit_of_the_evaluator(runner: RunnerProcess) -> None:
+    assert "module level" in failure(runner, "while True: pass", timeout_s=0.2)["hint"]
+
+
 def test_missing_imports_are_listed_on_check(start: Any) -> None:
     code = (
         "from typing import TYPE_CHECKING\nimport json, os.path\n"

@@ -112,6 +112,22 @@ def test_crashes_say_how(loaded: RunnerProcess) -> None:
     assert "instead of exiting" in body(run(loaded, "import sys; sys.exit(1)"))["error"]["hint"]
 
 
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [
+        ("input()", "from inputs"),
+        ("raise ConnectionRefusedError(111, 'Connection refused')", "no network"),
+        (
+            "import urllib.error as u; raise u.URLError(OSError(-3, 'Temporary failure in name resolution'))",
+            "no network",
+        ),
+        ("raise OSError(30, 'Read-only file system', '/usr/x')", "below /tmp"),
+    ],
+)
+def test_what_a_sandbox_does_not_have_gets_a_hint(loaded: RunnerProcess, code: str, hint: str) -> None:
+    assert hint in body(run(loaded, code))["error"]["hint"]
+
+
 def test_result_too_large(loaded: RunnerProcess) -> None:
     error = body(run(loaded, "value = 'x' * (2 << 20)"))["error"]
     assert error["code"] == "result_too_large"

@@ -1,0 +1,144 @@
+"""`packages`: build, list, show, verify, prune and remove the package sets that this host keeps installed."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, TypeVar
+
+import typer
+from rich.text import Text
+
+from evaluator_host.cli import options
+from evaluator_host.cli.console import err, facts, out, plain, print_json
+from evaluator_host.cli.edge import load_settings, run_async
+from evaluator_host.cli.target import build as build_set
+from evaluator_host.config import Settings
+from evaluator_host.environments.record import EnvironmentReport
+from evaluator_host.environments.store import Environments
+from evaluator_host.model import Language
+from evaluator_host.wiring import open_service
+
+T = TypeVar("T")
+
+app = typer.Typer(name="packages", help="Package sets installed for evaluators.", no_args_is_help=True)
+
+_DigestArgument = Annotated[str, typer.Argument(metavar="DIGEST", help="The set's digest, or its key.")]
+
+
+@app.command()
+def build(
+    pins: Annotated[list[str], typer.Argument(metavar="PIN...", help="numpy==2.1.0, lodash@4.17.21")],
+    *,
+    language: Annotated[Language, typer.Option(help="Whose packages: pip for python, else npm.")] = Language.PYTHON,
+    sandbox: options.SandboxOption = None,
+    data_dir: options.DataDirOption = None,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Install a package set, so that no evaluator has to wait for it. Costs nothing the second time."""
+    settings = load_settings(sandbox=sandbox, data_dir=data_dir)
+
+    async def work(environments: Environments) -> EnvironmentReport:
+        return await build_set(environments, tuple(pins), language, shown=not as_json)
+
+    _print(_with_environments(settings, work), as_json=as_json)
+
+
+@app.command(name="list")
+def list_(*, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False) -> None:
+    """List the installed sets, the most recently used first."""
+    reports = _with_environments(load_settings(data_dir=data_dir), Environments.reports)
+    if as_json:
+        print_json(reports)
+    for report in () if as_json else reports:
+        names = ", ".join(f"{package.name} {package.version}" for package in report.packages if package.requested)
+        size = f"{report.size_bytes / 1e6:.1f} MB"
+        out.print(plain(f"{report.digest or report.key}  {report.runtime}  {size:>9}  {report.built_at}  {names}"))
+
+
+@app.command()
+def show(
+    digest: _DigestArgument, *, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False
+) -> None:
+    """Show a set: every package, the time its imports take, what a user should know."""
+    report = _with_environments(load_settings(data_dir=data_dir), lambda environments: environments.get(digest))
+    _print(report, as_json=as_json)
+
+
+@app.command()
+def verify(
+    digest: Annotated[str | None, typer.Argument(metavar="DIGEST", help="One set only.")] = None,
+    *,
+    sandbox: options.SandboxOption = None,
+    data_dir: options.DataDirOption = None,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Compare every installed file with what was installed, and mend what differs. Exit 1 when that fails."""
+    settings = load_settings(sandbox=sandbox, data_dir=data_dir)
+    found = _with_environments(settings, lambda environments: environments.verify(digest))
+    if as_json:
+        print_json(found)
+    for one in () if as_json else found:
+        state = "ok" if not one.broken else "mended" if one.mended else "broken"
+        changed = f": {len(one.broken)} files changed ({one.broken[0]})" if one.broken else ""
+        out.print(plain(f"{one.digest}  {state}{changed}{'; ' + one.error if one.error else ''}"))
+    raise typer.Exit(1 if any(one.broken and not one.mended for one in found) else 0)
+
+
+@app.command()
+def prune(
+    *,
+    max_mb: Annotated[
+        int | None,
+        typer.Option("--max-mb", min=0, help="What may stay.", show_default="EVALUATOR_HOST_ENVIRONMENTS_MB"),
+    ] = None,
+    data_dir: options.DataDirOption = None,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Remove sets that nobody uses, least recently used first, until the rest fits. Locks stay."""
+    settings = load_settings(data_dir=data_dir)
+    removed = _with_environments(settings, lambda environments: environments.prune(ceiling_mb=max_mb))
+    if as_json:
+        print_json([{"digest": record.digest, "size_bytes": record.size_bytes} for record in removed])
+    else:
+        freed = sum(record.size_bytes for record in removed) / 1e6
+        out.print(f"removed {len(removed)} sets, {freed:.1f} MB")
+
+
+@app.command()
+def remove(digest: _DigestArgument, *, data_dir: options.DataDirOption = None) -> None:
+    """Remove a set and its lock: the next build resolves it anew."""
+    _with_environments(load_settings(data_dir=data_dir), lambda environments: environments.delete(digest))
+    err.print(plain(f"removed {digest}"))
+
+
+def _with_environments(settings: Settings, work: Callable[[Environments], Awaitable[T]]) -> T:
+    async def run() -> T:
+        async with open_service(settings, prewarm=False) as service:
+            return await work(service.environments)
+
+    return run_async(run)
+
+
+def _print(report: EnvironmentReport, *, as_json: bool) -> None:
+    if as_json:
+        print_json(report)
+    else:
+        out.print(_table(report))
+
+
+def _table(report: EnvironmentReport) -> Text:
+    requested = [f"{package.name} {package.version}" for package in report.packages if package.requested]
+    others = [f"{package.name} {package.version}" for package in report.packages if not package.requested]
+    return facts(
+        (
+            ("digest", report.digest),
+            ("key", report.key),
+            ("status", report.status),
+            ("runtime", report.runtime),
+            ("packages", "\n".join(requested)),
+            ("pulled in", "\n".join(others)),
+            ("size", f"{report.size_bytes / 1e6:.1f} MB"),
+            ("built", f"{report.built_at}, in {report.build_s} s" if report.built_at else None),
+            ("imports", "\n".join(f"{module}: {spent_ms:.0f} ms" for module, spent_ms in report.import_ms.items())),
+            ("notes", "\n".join(report.notes)),
+            ("error", report.error),
+        )
+    )

@@ -1,0 +1,161 @@
+"""What is known of a package set: its key, its lock, and the record of its installation, stored as JSON."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Final
+
+from evaluator_host.model import Language, Package
+from evaluator_host.packages.locked import Target
+from evaluator_host.packages.pins import Pin
+
+_FORMAT: Final = 1
+
+
+class BuildStatus(StrEnum):
+    """Where a package set is."""
+
+    BUILDING = "building"
+    READY = "ready"
+    FAILED = "failed"
+
+
+class Step(StrEnum):
+    """What a build is doing; `ready` and `failed` end it."""
+
+    RESOLVING = "resolving"
+    DOWNLOADING = "downloading"
+    INSTALLING = "installing"
+    CHECKING = "checking"
+    READY = "ready"
+    FAILED = "failed"
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing follows."""
+        return self in {Step.READY, Step.FAILED}
+
+
+@dataclass(frozen=True, slots=True)
+class BuildEvent:
+    """One step of a build: how many packages are done, of how many when that is known; `detail` of a failure."""
+
+    step: Step
+    done: int = 0
+    total: int | None = None
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentReport:
+    """A package set as the API shows it. `digest` is null until it has been resolved; `key` always names it.
+
+    Attributes:
+      status: `building`, `ready` or `failed`.
+      built_at: UTC, ISO 8601.
+      lock: Requirements with hashes (pip) or `package-lock.json` (npm).
+      error: Why the last build failed.
+    """
+
+    key: str
+    digest: str | None
+    status: BuildStatus
+    language: Language
+    runtime: str
+    packages: tuple[Package, ...]
+    size_bytes: int = 0
+    built_at: str | None = None
+    build_s: float | None = None
+    import_ms: dict[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    lock: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An installed package set, kept beside its files.
+
+    Attributes:
+      key: Of the set, see `set_key`.
+      digest: Of the lock, `sha256:…`.
+      lock: `Lock.to_json`.
+      import_ms: Milliseconds of the first import, by module, of those that could be imported.
+      notes: What a user should know: a module that cannot be imported, an extra that does not exist.
+    """
+
+    key: str
+    digest: str
+    language: Language
+    runtime: str
+    packages: tuple[Package, ...]
+    lock: str
+    size_bytes: int
+    built_at: str
+    build_s: float
+    import_ms: dict[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        """Return it for storage."""
+        return json.dumps({"format": _FORMAT, **asdict(self)}, indent=1)
+
+    def report(self) -> EnvironmentReport:
+        """Return it as the API shows it."""
+        return EnvironmentReport(
+            key=self.key,
+            digest=self.digest,
+            status=BuildStatus.READY,
+            language=self.language,
+            runtime=self.runtime,
+            packages=self.packages,
+            size_bytes=self.size_bytes,
+            built_at=self.built_at,
+            build_s=self.build_s,
+            import_ms=self.import_ms,
+            notes=self.notes,
+            lock=self.lock,
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "Record":
+        """Read a stored record.
+
+        Raises:
+          ValueError: it is none, or of another version.
+        """
+        try:
+            stored: dict[str, Any] = json.loads(text)
+            if stored.pop("format") != _FORMAT:
+                raise ValueError("a record of another version")
+            stored["language"] = Language(stored["language"])
+            stored["packages"] = tuple(Package(**package) for package in stored["packages"])
+            stored["notes"] = tuple(stored["notes"])
+            return cls(**stored)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"no record ({type(error).__name__})") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What `verify` found of one installation: files that are not as installed, and whether they were mended."""
+
+    digest: str
+    broken: tuple[str, ...]
+    mended: bool = False
+    error: str | None = None
+
+
+def set_key(pins: Sequence[Pin], language: Language, target: Target) -> str:
+    """Return `sha256:…` over language, runtime, platform and sorted pins: known before anything is resolved."""
+    shared = Language.PYTHON if language is Language.PYTHON else Language.JAVASCRIPT
+    parts = [shared.value, target.runtime, target.platform, *(pin.text for pin in sorted(pins))]
+    return "sha256:" + hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def now() -> str:
+    """Return the time as records hold it."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,43 @@
+"""For which runtime and platform package sets are installed: it is the backend's, not always this machine's."""
+
+import json
+import platform
+import sys
+from functools import lru_cache
+from typing import Final
+
+from evaluator_host import config
+from evaluator_host.model import Language
+from evaluator_host.packages.locked import Target
+
+NODE: Final = "24"
+_IMAGE_GLIBC: Final = (2, 41)  # of Debian trixie, the base of the runtime image
+_OLDEST_GLIBC: Final = (2, 28)
+
+
+def target_for(backend: str, language: Language) -> Target:
+    """Return what sets of a language are resolved for.
+
+    Args:
+      backend: Its name: containers have the image's interpreter, every other sandbox this machine's.
+      language: Of the evaluator.
+    """
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
+    in_image = backend == "docker"
+    glibc = _IMAGE_GLIBC if in_image else _own_glibc()
+    if language is not Language.PYTHON:
+        return Target(NODE, machine, glibc)
+    return Target(_image_python() if in_image else f"{sys.version_info.major}.{sys.version_info.minor}", machine, glibc)
+
+
+@lru_cache(maxsize=1)
+def _own_glibc() -> tuple[int, int]:
+    name, version = platform.libc_ver()
+    parts = version.split(".")
+    return (int(parts[0]), int(parts[1])) if name == "glibc" and len(parts) > 1 else _OLDEST_GLIBC
+
+
+@lru_cache(maxsize=1)
+def _image_python() -> str:
+    pins = json.loads((config.SANDBOX_IMAGES_DIR / "pins.json").read_text("utf-8"))
+    return str(pins["python"])

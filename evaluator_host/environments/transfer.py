@@ -1,0 +1,164 @@
+"""One image to a registry, or from one, through an engine; what came from elsewhere is never started."""
+
+import contextlib
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import docker
+import docker.errors
+import docker.utils
+
+from evaluator_host.errors import IndexUnavailable, InvalidRequest, PackagesFailed
+from evaluator_host.packages.locked import Progress
+from evaluator_host.sandbox.docker_engine import find_image, image_labels
+from evaluator_host.sandbox.docker_layers import LAYER_REPOSITORY
+from evaluator_host.sandbox.docker_remains import LABEL_BOOT, LABEL_INSTANCE, boot_id
+from evaluator_host.sandbox.image_base import run_build
+from evaluator_host.sandbox.instance import this_instance
+from evaluator_host.sandbox.package_tree import tar_stream
+
+LABEL_SET: Final = "evaluator-host.package-set"
+RECORD_PATH: Final = "/opt/environment.json"
+
+_DONE: Final = frozenset({"Pushed", "Layer already exists", "Pull complete", "Already exists"})
+_UNREACHABLE: Final = re.compile(
+    r"connection refused|connection reset|no such host|i/o timeout|deadline exceeded|no route to host|TLS handshake|"
+    r"server misbehaving|Client\.Timeout|\bEOF\b|HTTP response to HTTPS",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A pulled image as a container that was never started; `pinned` is the name that always means this image."""
+
+    client: docker.APIClient
+    container: str
+    pinned: str
+
+    @contextmanager
+    def archive(self, path: str) -> Iterator[Iterator[bytes]]:
+        """Yield a tar of the file or folder at `path`, in pieces."""
+        pieces, _ = self.client.get_archive(self.container, path)
+        with contextlib.closing(pieces):
+            yield iter(pieces)
+
+
+def split_reference(reference: str) -> tuple[str, str]:
+    """Return repository and tag (or digest).
+
+    Raises:
+      InvalidRequest: it is none, or one of the names that sandboxes are started from.
+    """
+    repository, tag = docker.utils.parse_repository_tag(reference.strip())
+    if not repository or re.search(r"\s", reference.strip()):
+        raise InvalidRequest(f"{reference!r} is no image name; one looks like registry.example:5000/team/scoring:1")
+    if repository.removeprefix("docker.io/") == LAYER_REPOSITORY:
+        raise InvalidRequest(f"{LAYER_REPOSITORY} is the name of this host's own images; take another")
+    return repository, tag or "latest"
+
+
+def publish(
+    client: docker.APIClient, below: str, *, repository: str, tag: str, record: bytes, digest: str, tell: Progress
+) -> str:
+    """Push an image with a record of its own on top, and return its pinned name.
+
+    Args:
+      client: Of an engine.
+      below: The image that holds the packages.
+      repository: Where to.
+      tag: Under which name there.
+      record: Content of `RECORD_PATH`.
+      digest: Of the environment, for the label.
+      tell: Told `pushing`.
+
+    Raises:
+      InvalidRequest: the name is another image's on the engine.
+      PackagesFailed: the registry refused.
+      IndexUnavailable: it does not answer.
+    """
+    reference = f"{repository}:{tag}"
+    labels = image_labels(client, reference)
+    if labels is not None and LABEL_SET not in labels:
+        raise InvalidRequest(f"The engine has another image of the name {reference}; push to a name of its own.")
+    recipe = f"FROM {below}\nCOPY environment.json {RECORD_PATH}\n".encode()
+    context = tar_stream({"Dockerfile": recipe, "environment.json": record}, trees={})
+    run_build(client, context, tag=reference, labels={LABEL_SET: digest}, network_mode="none")
+    try:
+        said = _follow(client.push(repository, tag, stream=True, decode=True), "pushing", what=reference, tell=tell)
+    finally:
+        with contextlib.suppress(docker.errors.APIError):
+            client.remove_image(reference)
+    return f"{repository}@{said}" if said else reference
+
+
+@contextmanager
+def fetched(client: docker.APIClient, repository: str, *, tag: str, tell: Progress) -> Iterator[Fetched]:
+    """Pull the image of a package set and yield it; removed again afterwards, unless the engine had it before.
+
+    Args:
+      client: Of an engine.
+      repository: Where from.
+      tag: Under which name there, or which digest.
+      tell: Told `pulling`.
+
+    Raises:
+      PackagesFailed: the registry has none, refused, or it is another kind of image.
+      IndexUnavailable: the registry does not answer.
+    """
+    reference = f"{repository}@{tag}" if tag.startswith("sha256:") else f"{repository}:{tag}"
+    had = find_image(client, reference) is not None
+    try:
+        events = client.pull(repository, tag, stream=True, decode=True)
+        said = _follow(events, "pulling", what=reference, tell=tell)
+    except docker.errors.APIError as error:
+        raise _refusal("pulling", reference, str(error.explanation or error)) from error
+    try:
+        if LABEL_SET not in (image_labels(client, reference) or {}):
+            raise PackagesFailed(f"{reference} holds no package set; `evaluator-host packages push` makes such images")
+        with _container(client, reference) as container:
+            yield Fetched(client, container, f"{repository}@{said}" if said else reference)
+    finally:
+        if not had:
+            with contextlib.suppress(docker.errors.APIError):
+                client.remove_image(reference)
+
+
+@contextmanager
+def _container(client: docker.APIClient, image: str) -> Iterator[str]:
+    """Yield a container to copy out of. It is never started, and swept should this host die meanwhile."""
+    labels = {LABEL_INSTANCE: this_instance(), LABEL_BOOT: boot_id()}
+    made = client.create_container(image, command=["/nothing"], entrypoint=[], labels=labels, network_disabled=True)
+    try:
+        yield str(made["Id"])
+    finally:
+        with contextlib.suppress(docker.errors.APIError):
+            client.remove_container(made["Id"], force=True, v=True)
+
+
+def _follow(events: Iterable[dict[str, Any]], phase: str, *, what: str, tell: Progress) -> str | None:
+    """Read an engine's report of a push or a pull to its end; return the digest of the image, when it says that."""
+    layers: dict[str, bool] = {}
+    digest = None
+    for event in events:
+        if event.get("error"):
+            raise _refusal(phase, what, str(event["error"]))
+        status = str(event.get("status") or "")
+        if event.get("id"):
+            layers[event["id"]] = status in _DONE or status.startswith("Mounted from")
+            tell(phase, sum(layers.values()), len(layers))
+        digest = (event.get("aux") or {}).get("Digest") or _digest_in(status) or digest
+    return digest
+
+
+def _digest_in(status: str) -> str | None:
+    return status.removeprefix("Digest: ") if status.startswith("Digest: sha256:") else None
+
+
+def _refusal(phase: str, what: str, words: str) -> PackagesFailed | IndexUnavailable:
+    if _UNREACHABLE.search(words):
+        return IndexUnavailable(f"{phase} {what} failed, the registry does not answer: {words.strip()[:500]}")
+    return PackagesFailed(f"{phase} {what} failed: {words.strip()[:500]}; a registry that wants it: `docker login`")

@@ -1,0 +1,178 @@
+"""Package sets as images: one layer on the runtime image per environment, built once and found again by its labels."""
+
+import asyncio
+import contextlib
+import logging
+import threading
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+import docker
+import docker.errors
+
+from evaluator_host.errors import SandboxUnavailable
+from evaluator_host.model import Environment
+from evaluator_host.sandbox.docker_args import IMAGE_PACKAGES
+from evaluator_host.sandbox.docker_engine import Engine, find_image
+from evaluator_host.sandbox.image_base import run_build
+from evaluator_host.sandbox.package_tree import tar_stream
+
+LABEL_ENVIRONMENT: Final = "evaluator-host.environment"
+LABEL_RUNTIME_IMAGE: Final = "evaluator-host.runtime-image"
+LAYER_REPOSITORY: Final = "evaluator-host/env"
+CONTEXT_PACKAGES: Final = "packages"
+
+_LOG: Final = logging.getLogger(__name__)
+_DIGEST_CHARS: Final = 32  # 128 bits: enough that nobody finds two, short enough to read in a list of images
+_BUILD_TIMEOUT_S: Final = 600  # an engine copies a large set without a word
+
+
+def layer_tag(digest: str) -> str:
+    """Return the name of an environment's image: `evaluator-host/env:<first 32 hex digits of its digest>`."""
+    return f"{LAYER_REPOSITORY}:{digest.removeprefix('sha256:')[:_DIGEST_CHARS]}"
+
+
+class Layers:
+    """The images of environments on one engine.
+
+    An image counts only while its labels name the environment's whole digest and the runtime image as it is now: after
+    `images build` made another one, each layer is built again when it is next wanted.
+
+    Args:
+      engine: Asked on every start, by requests that take milliseconds.
+      image: Tag of the runtime image.
+    """
+
+    def __init__(self, engine: Engine, *, image: str) -> None:
+        self._engine = engine
+        self._builder = Engine(engine.address, timeout_s=_BUILD_TIMEOUT_S)
+        self._image = image
+        self._building: dict[str, asyncio.Task[str]] = {}
+        self._stopping = threading.Event()
+
+    async def image_for(self, environment: Environment) -> str:
+        """Return the tag of the image that holds an environment, building it when there is none that counts.
+
+        However many ask for one at once, it is built once; a caller who goes away does not end the build.
+
+        Raises:
+          SandboxUnavailable: there is no runtime image, or the build failed.
+        """
+        if environment.path is None:
+            return self._image
+        tag = layer_tag(environment.digest)
+        building = self._building.get(tag)
+        if building is None:
+            if await self._engine.run(_is_current, tag, digest=environment.digest, image=self._image):
+                return tag
+            building = self._building.get(tag) or self._begin(tag, environment.digest, environment.path)
+        return await asyncio.shield(building)
+
+    async def prune(self, live: Collection[str]) -> list[str]:
+        """Remove the images of environments whose digest is not in `live`, and superseded ones; return their names.
+
+        One that a container runs from stays until the next time, as does one that is being built.
+        """
+        return await self._engine.run(_prune, live=frozenset(live), busy=frozenset(self._building))
+
+    async def drop(self, digest: str) -> None:
+        """Forget the image of an environment whose files were changed or removed; sandboxes that run keep theirs."""
+        await self._engine.run(_untag, layer_tag(digest))
+
+    def stop(self) -> None:
+        """Let builds under way fail at their next piece, so that `close` need not wait for them."""
+        self._stopping.set()
+
+    async def close(self) -> None:
+        """End every build and close the connection."""
+        self.stop()
+        if self._building:
+            await asyncio.wait(self._building.values())
+        await self._builder.close()
+
+    def _begin(self, tag: str, digest: str, packages: Path) -> asyncio.Task[str]:
+        task = asyncio.create_task(self._build(tag, digest, packages))
+        self._building[tag] = task
+        task.add_done_callback(lambda done: self._ended(tag, done))
+        return task
+
+    def _ended(self, tag: str, task: asyncio.Task[str]) -> None:
+        del self._building[tag]
+        if not task.cancelled() and task.exception() is not None:  # looked at: perhaps every caller has gone
+            _LOG.warning("building %s failed: %s", tag, task.exception())
+
+    async def _build(self, tag: str, digest: str, packages: Path) -> str:
+        try:
+            await self._builder.run(self._build_now, tag, digest=digest, packages=packages)
+        except docker.errors.BuildError as error:
+            raise SandboxUnavailable(f"building {tag} failed: {error.msg}") from error
+        return tag
+
+    def _build_now(self, client: docker.APIClient, tag: str, *, digest: str, packages: Path) -> None:
+        if not packages.is_dir():
+            raise SandboxUnavailable(f"the environment {digest} is not at {packages} any more; build it again")
+        runtime = _runtime_id(client, self._image)
+        before = find_image(client, tag)
+        # By id: a tag could come to mean another image before the engine reads this.
+        recipe = f"FROM {runtime}\nCOPY {CONTEXT_PACKAGES} {IMAGE_PACKAGES}\n"
+        context = tar_stream({"Dockerfile": recipe.encode()}, trees={CONTEXT_PACKAGES: packages})
+        labels = {LABEL_ENVIRONMENT: digest, LABEL_RUNTIME_IMAGE: runtime}
+        run_build(client, self._until_stopped(context), tag=tag, labels=labels, network_mode="none")
+        after = find_image(client, tag)
+        if before and after and before["Id"] != after["Id"]:
+            with contextlib.suppress(docker.errors.APIError):  # a sandbox still runs on it: `prune` finds it
+                client.remove_image(before["Id"])
+
+    def _until_stopped(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        for piece in pieces:
+            if self._stopping.is_set():
+                raise SandboxUnavailable("this host is shutting down")
+            yield piece
+
+
+def _runtime_id(client: docker.APIClient, image: str) -> str:
+    found = find_image(client, image)
+    if found is None:
+        raise SandboxUnavailable(f"the engine has no image {image}; run `evaluator-host images build`")
+    return str(found["Id"])
+
+
+def _is_current(client: docker.APIClient, tag: str, *, digest: str, image: str) -> bool:
+    found = find_image(client, tag)
+    if found is None:
+        return False
+    labels = (found.get("Config") or {}).get("Labels") or {}
+    return (labels.get(LABEL_ENVIRONMENT), labels.get(LABEL_RUNTIME_IMAGE)) == (digest, _runtime_id(client, image))
+
+
+def _prune(client: docker.APIClient, *, live: frozenset[str], busy: frozenset[str]) -> list[str]:
+    removed = []
+    for image in client.images(filters={"label": [LABEL_ENVIRONMENT]}):
+        tags = image.get("RepoTags") or ()
+        names = [name.removeprefix("localhost/") for name in tags if _is_layer(name)]
+        digest = (image.get("Labels") or {}).get(LABEL_ENVIRONMENT)
+        if names and (digest in live or busy.intersection(names)):
+            continue
+        if not names and _is_named(image):
+            continue  # somebody gave it a name of their own
+        for name in names or [image["Id"]]:
+            with contextlib.suppress(docker.errors.APIError):  # a container runs from it, or it has gone
+                client.remove_image(name)
+                removed.append(name)
+    return removed
+
+
+def _untag(client: docker.APIClient, tag: str) -> None:
+    """Take the name away even while a container runs from the image: `prune` finds it without one."""
+    with contextlib.suppress(docker.errors.ImageNotFound):
+        client.remove_image(tag, force=True)
+
+
+def _is_layer(name: str) -> bool:
+    """Whether a tag is one of ours; Podman puts `localhost/` before it."""
+    return name.removeprefix("localhost/").startswith(f"{LAYER_REPOSITORY}:")
+
+
+def _is_named(image: dict[str, list[str] | None]) -> bool:
+    return any(name != "<none>:<none>" for name in image.get("RepoTags") or ())

@@ -1,0 +1,59 @@
+"""The pinned tools: fetched once, checked, and a clear word when that cannot be."""
+
+import asyncio
+import json
+import subprocess
+
+import pytest
+
+from evaluator_host.environments import toolchain
+from evaluator_host.errors import IndexUnavailable
+from tests.runners.javascript.conftest import DATA_DIR, JAVASCRIPT
+
+
+def test_esbuild_runs_and_is_the_pinned_one(esbuild):
+    recipe = json.loads((JAVASCRIPT / "toolchain" / "package.json").read_text("utf-8"))
+    ended = subprocess.run([str(esbuild), "--version"], capture_output=True, text=True, check=True)
+    assert ended.stdout.strip() == recipe["dependencies"]["esbuild"]
+
+
+def test_the_lock_has_hashes_and_no_addresses():
+    lock = json.loads((JAVASCRIPT / "toolchain" / "package-lock.json").read_text("utf-8"))
+    packages = {name: entry for name, entry in lock["packages"].items() if name}
+    assert len(packages) > 20
+    assert all(entry["integrity"].startswith("sha512-") for entry in packages.values())
+    assert not any("resolved" in entry for entry in packages.values())
+
+
+def test_a_second_call_needs_no_network(esbuild, monkeypatch):
+    monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:1/")
+    assert asyncio.run(toolchain.ensure_esbuild(DATA_DIR)) == esbuild
+
+
+def test_a_registry_that_does_not_answer_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:1/")
+    with pytest.raises(IndexUnavailable, match="Check the network"):
+        asyncio.run(toolchain.ensure_esbuild(tmp_path))
+    left = [path.name for path in (tmp_path / "toolchain").iterdir()]
+    assert left == [".lock"]
+
+
+def test_many_at_once_install_once(tmp_path, esbuild):
+    async def prepare() -> list[object]:
+        return await asyncio.gather(*(toolchain.ensure_esbuild(tmp_path) for _ in range(4)))
+
+    found = asyncio.run(prepare())
+    assert len(set(found)) == 1
+    assert sorted(path.name for path in (tmp_path / "toolchain").iterdir()) == [".lock", esbuild.parent.name]
+
+
+def test_restricted_python_lies_alone(tmp_path):
+    folder = toolchain.restricted_python_dir(tmp_path)
+    assert [path.name for path in folder.iterdir()] == ["RestrictedPython"]
+    assert (folder / "RestrictedPython" / "__init__.py").is_file()
+    assert toolchain.restricted_python_dir(tmp_path) == folder
+
+
+def test_npm_belongs_to_node():
+    ended = subprocess.run([*toolchain.npm_command(), "--version"], capture_output=True, text=True, check=True)
+    assert int(ended.stdout.split(".")[0]) >= 10

@@ -1,0 +1,75 @@
+// @ts-check
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { asFunctionBody, makeModulesCallable, parseFaults } from '../../../../runtimes/javascript/bundle.mjs';
+import { FrameDecoder, FrameError, encode } from '../../../../runtimes/javascript/frames.mjs';
+import { Positions } from '../../../../runtimes/javascript/positions.mjs';
+
+test('faults of esbuild: message, place in characters, missing modules', () => {
+  const words = [
+    '✘ [ERROR] Expected ";" but found "y"', '', '    evaluator.ts:2:25:', "      2 │ const é = \"é\"; const x y", '        │                        ^', '',
+    '✘ [ERROR] Could not resolve "lodash"', '', '    evaluator.ts:7:9:', '      7 │   import "lodash"', '        ╵          ~~~~~~', '',
+    '  You can mark the path "lodash" as external', '', '✘ [ERROR] out of luck', '', '3 errors', '',
+  ];
+  assert.deepEqual(parseFaults(words.join('\n')), [
+    { message: 'Expected ";" but found "y"', module: null, line: 2, column: 24 },
+    { message: 'Could not resolve "lodash"', module: 'lodash', line: 7, column: 10 },
+    { message: 'out of luck', module: null, line: null, column: null },
+  ]);
+  assert.deepEqual(parseFaults('panic: something else'), []);
+});
+
+test('the helper for modules is replaced without moving a line', () => {
+  const original = 'var __toESM = (mod, isNodeMode, target) => (target = {}, __copyProps(\n  // a comment\n  target,\n  mod\n));\nvar after = 1;';
+  const replaced = makeModulesCallable(original);
+  assert.equal(replaced.split('\n').length, original.split('\n').length);
+  assert.equal(replaced.split('\n')[5], 'var after = 1;');
+  const toESM = new Function(`${replaced}; return __toESM`)();
+  const module = Object.assign((/** @type {number} */ n) => n + 1, { floor: Math.floor });
+  const namespace = toESM(module);
+  assert.deepEqual([namespace(1), namespace.floor(1.5), namespace.default(1), 'default' in namespace], [2, 1, 2, true]);
+  assert.equal(toESM({ __esModule: true, default: 5 }).default, 5);
+  assert.equal(toESM({ a: 1 }).default.a, 1);
+  assert.equal(new (toESM(class { x = 3; }))().x, 3);
+});
+
+test('an ES module of esbuild becomes the body of a function', () => {
+  const text = 'import fs, { readFileSync as r } from "node:fs";\nimport * as os from "os";\nimport "util";\nvar a = await 1;\nexport {\n  a,\n  fs as default\n};\n';
+  assert.equal(
+    asFunctionBody(text),
+    'var fs = require("node:fs"), { readFileSync: r } = require("node:fs");\nvar os = require("os");\nrequire("util");\nvar a = await 1;\n' +
+      'module.exports = { __esModule: true, "a": a, "default": fs };',
+  );
+});
+
+test('frames survive any cut of the stream', () => {
+  const frames = [encode({ type: 'a', text: 'é🎉' }, ''), encode({ type: 'b' }, '{"x":"ü"}'), encode({ type: 'c' }, 'x'.repeat(100_000))];
+  const stream = Buffer.concat(frames);
+  for (const step of [1, 7, 8, 9, 1000, stream.length]) {
+    const decoder = new FrameDecoder();
+    const found = [];
+    for (let at = 0; at < stream.length; at += step) found.push(...decoder.feed(stream.subarray(at, at + step)));
+    assert.deepEqual(found.map((one) => one.header.type), ['a', 'b', 'c']);
+    assert.equal(found[1].body.toString(), '{"x":"ü"}');
+    assert.equal(found[2].body.length, 100_000);
+  }
+});
+
+test('what is no frame is refused when its lengths have arrived', () => {
+  for (const bytes of [[255, 255, 255, 255, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 2, 127, 255, 255, 255]]) {
+    assert.throws(() => new FrameDecoder().feed(Buffer.from(bytes)), FrameError);
+  }
+  assert.throws(() => encode({ type: 'x', text: 'y'.repeat(3 << 20) }, ''), FrameError);
+});
+
+test('a stack is cut to the lines of the user, whatever the message says', () => {
+  const positions = new Positions(10, 'evaluator.js', '');
+  const stack = [
+    'TypeError: bad\n    at fake (evaluator.js:9:9)', '    at helper (evaluator.js:3:24)', '    at Object.evaluate (evaluator.js:6:10)',
+    '    at async Promise.all (index 0)', '    at eval (eval at main (evaluator.js:7:1), <anonymous>:1:1)', '    at accessor (evaluator.js:11:1)',
+    '    at call (runner:guest:1:1)', '    at node:internal/timers:1:1',
+  ].join('\n');
+  const { place, traceback } = positions.trace({ type: 'TypeError', message: 'bad\n    at fake (evaluator.js:9:9)', stack, code: '', syscall: '' });
+  assert.deepEqual(place, { line: 3, column: 24 });
+  assert.deepEqual(traceback?.split('\n').slice(2), ['    at helper (evaluator.js:3:24)', '    at evaluate (evaluator.js:6:10)', '    at (evaluator.js:7:1)']);
+});
