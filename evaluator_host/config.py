@@ -33,6 +33,12 @@ def default_data_dir() -> Path:
     return Path(base) / "evaluator-host"
 
 
+def system_ca_file() -> Path | None:
+    """Return the authorities that this machine's environment names, if it does."""
+    named = os.environ.get("SSL_CERT_FILE")
+    return Path(named) if named else None
+
+
 def half_of_memory_mb() -> int:
     """Return half of the machine's memory, and no less than 512 MB."""
     return max(512, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (2 * 1024 * 1024))
@@ -83,7 +89,10 @@ class Settings(BaseSettings):
     )
     npm_registry: SecretStr | None = Field(None, description="Registry of npm packages; may hold user:password.")
     npm_token: SecretStr | None = Field(None, description="Bearer token of that registry.")
-    ca_file: Path | None = Field(None, description="PEM file of authorities that indexes may also be signed by.")
+    ca_file: Path | None = Field(
+        default_factory=system_ca_file,
+        description="PEM file of authorities that indexes may also be signed by; default SSL_CERT_FILE.",
+    )
     proxy: SecretStr | None = Field(None, description="Proxy to the indexes; may hold user:password.")
     no_proxy: str = Field("", description="Hosts reached without it, comma-separated.")
     index_timeout_s: float = Field(300.0, gt=0, description="For resolving a package set, and for installing one.")
