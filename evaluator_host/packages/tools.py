@@ -136,8 +136,9 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     """Kill the group even when its leader has ended: a child of it may live on."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
+    # Before the wait: `wait` returns when the pipes are closed too, and one that is left half read never is otherwise.
+    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
     await asyncio.shield(process.wait())
-    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 a pipe left half read is never closed otherwise
 
 
 def judge_npm_specs(specs: tuple[str, ...], tools: Tools) -> list[dict[str, Any]]:
