@@ -102,12 +102,18 @@ async def after_timeout_ms(service: Service, language: Language, times: int = 5)
 
 
 async def idle_sandbox_mb(settings: Settings, language: Language) -> float:
-    """Memory of one started sandbox that waits, in MB: the proportional set size of its processes."""
-    async with open_service(settings, prewarm=False) as service:
-        before = _children_pss_mb()
-        await service.pool.prewarm(default_spec(language))
+    """Memory that one more started sandbox takes, in MB: what three add to one, as proportional set size.
+
+    The first one also pays for the interpreter's own pages, which all of them share.
+    """
+    three = settings.model_copy(update={"idle_sandboxes": 3})
+    async with open_service(settings, prewarm=False) as one, open_service(three, prewarm=False) as more:
+        await one.pool.prewarm(default_spec(language))
         await asyncio.sleep(0.5)
-        return _children_pss_mb() - before
+        before = _children_pss_mb()
+        await more.pool.prewarm(default_spec(language))
+        await asyncio.sleep(0.5)
+        return (_children_pss_mb() - before) / 3
 
 
 async def many_rows_growth_mb(service: Service, rows: int = 100_000) -> float:
