@@ -35,6 +35,7 @@ export class Evaluator {
 
   /** Do ahead what a load would wait for. */
   async getReady() {
+    if (this.#loading) return;
     const { startAhead } = await loadLoader();
     const { esbuild, packages } = this.tools;
     if (!this.#loading && esbuild !== null) startAhead({ esbuild, packages, language: 'typescript', isAsync: false });

@@ -12,6 +12,7 @@ import { dropTo } from './privileges.mjs';
 import { Evaluator } from './evaluator.mjs';
 
 const DEFAULT_MEMORY_MB = 256;
+const READY_AFTER_MS = 50; // a load that comes at once shall not compete with what is done ahead
 
 /** `node:util` has a reader of arguments, at 0.4 MB. @param {string[]} given */
 function readArguments(given) {
@@ -44,7 +45,7 @@ function main() {
     if (reason) tellOperator(reason);
     die();
   });
-  setImmediate(() => void evaluator.getReady()); // after hello, while nobody waits
+  setTimeout(() => void evaluator.getReady(), READY_AFTER_MS); // after hello, while nobody waits
 }
 
 process.on('uncaughtException', (error) => {
