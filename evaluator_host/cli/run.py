@@ -10,15 +10,15 @@ from typing import Annotated, Any, BinaryIO, Final
 import typer
 
 from evaluator_host.cli import options
-from evaluator_host.cli.columns import Mapping
 from evaluator_host.cli.console import err, out, plain, print_json
 from evaluator_host.cli.edge import load_settings, run_async
 from evaluator_host.cli.progress import Progress
 from evaluator_host.cli.result import exit_code, parse_row, result_table
-from evaluator_host.cli.rows import FileRow, RowFile
 from evaluator_host.cli.summary import Summary
 from evaluator_host.cli.target import Target, open_target, prepare_packages
 from evaluator_host.config import Settings
+from evaluator_host.datasets.mapping import Mapping
+from evaluator_host.datasets.rows import FileRow, RowFile
 from evaluator_host.errors import InvalidRequest
 from evaluator_host.model import Contract, EvaluationResult, Evaluator, Isolation, Policy, Row
 from evaluator_host.protocol import encode_json
@@ -47,7 +47,7 @@ class Plan:
 def run(
     file: options.FileArgument,
     *,
-    data: Annotated[Path | None, typer.Option(help="Rows: .jsonl .ndjson .csv .tsv .json")] = None,
+    data: Annotated[Path | None, typer.Option(help="Rows: .jsonl .ndjson .csv .tsv .json .parquet")] = None,
     inputs: Annotated[str | None, typer.Option(help="Without --data: inputs of the one row, a JSON object.")] = None,
     outputs: Annotated[str | None, typer.Option(help="Without --data: its outputs, JSON or plain text.")] = None,
     trace: Annotated[str | None, typer.Option(help="Without --data: its trace, a JSON object.")] = None,

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.cli.columns import Mapping
-from evaluator_host.cli.rows import RowFile
+from evaluator_host.datasets.mapping import Mapping
+from evaluator_host.datasets.rows import RowFile
 from evaluator_host.errors import InvalidRequest
 from evaluator_host.model import Row
 
@@ -116,7 +116,9 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
         RowFile(tmp_path / "a.jsonl", Mapping(), max_row_bytes=MB, limit=None, report=lambda *_: None)
 
 
-@pytest.mark.parametrize("pair", ["answer", "outputs=", "outputs.a=b", "inputs=b", "inputs.=b", "score=b"])
+@pytest.mark.parametrize(
+    "pair", ["answer", "outputs=", "outputs.a=b", "inputs.=b", "correct_answer.a=b", "outputs={{ a", "score=b"]
+)
 def test_a_mapping_that_sets_what_no_row_has_is_refused(pair: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         Mapping.parse([pair])

@@ -1,0 +1,1 @@
+"""Files of rows: their formats, and which column goes to which field of a row."""

@@ -1,0 +1,203 @@
+"""The formats of a file of rows: how each is recognised and read, one record at a time.
+
+Memory holds one record, whatever the size of the file. A record that cannot be read comes as a `BadRow` with its line.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from pathlib import PurePath
+from typing import Any, BinaryIO, Final, TypeAlias
+
+from evaluator_host.datasets.json_array import ItemTooLong, NotAnArray, array_items
+from evaluator_host.datasets.mapping import BadRow
+from evaluator_host.datasets.parquet import parquet_records
+from evaluator_host.errors import InvalidRequest
+from evaluator_host.protocol import ProtocolError, decode_json
+
+_BOM: Final = b"\xef\xbb\xbf"
+_JSON_COLUMNS: Final = ("trace", "variables", "criteria")  # of a CSV file; its other cells stay text
+_MAX_CELL: Final = 64 << 20
+_PEEKED: Final = 1 << 12
+
+Record: TypeAlias = tuple[int, Any]
+"""The line where a record starts (its number, in JSON and Parquet), and the record or the `BadRow` in its place."""
+
+
+class Format(StrEnum):
+    """A format of a file of rows."""
+
+    JSONL = "jsonl"
+    CSV = "csv"
+    TSV = "tsv"
+    JSON = "json"
+    PARQUET = "parquet"
+
+    @classmethod
+    def of_name(cls, name: str) -> "Format":
+        """Return the format that the suffix of a file's name stands for.
+
+        Raises:
+          InvalidRequest: it stands for none.
+        """
+        found = _SUFFIXES.get(PurePath(name).suffix.lower())
+        if found is None:
+            raise InvalidRequest(f"cannot tell the format of {name} by its suffix ({' '.join(_SUFFIXES)})")
+        return found
+
+    @classmethod
+    def of_media_type(cls, media_type: str) -> "Format":
+        """Return the format of a Content-Type; parameters such as charset do not matter.
+
+        Raises:
+          InvalidRequest: it is the media type of none.
+        """
+        found = _MEDIA_TYPES.get(media_type.partition(";")[0].strip().lower())
+        if found is None:
+            raise InvalidRequest(
+                f"no format of data has the Content-Type {media_type!r}; send one of {', '.join(_MEDIA_TYPES)}"
+            )
+        return found
+
+
+def read_records(file: BinaryIO, format_: Format, *, max_row_bytes: int) -> Iterator[Record]:
+    """Yield the records of a file of that format.
+
+    Raises:
+      InvalidRequest: the file is not of that format at all, or cannot be read on from where it is damaged.
+    """
+    return _READERS[format_](file, max_row_bytes)
+
+
+def _jsonl(file: BinaryIO, max_row_bytes: int) -> Iterator[Record]:
+    number = 0
+    while line := file.readline(max_row_bytes + 1):
+        number += 1
+        if len(line) > max_row_bytes:
+            while line and not line.endswith(b"\n"):  # skip the rest of it
+                line = file.readline(1 << 20)
+            yield number, BadRow(f"longer than {max_row_bytes >> 20} MB")
+            continue
+        text = line.removeprefix(_BOM).strip()
+        if text:
+            yield number, _decoded(text)
+
+
+def _json(file: BinaryIO, max_row_bytes: int) -> Iterator[Record]:
+    start = file.tell()
+    head = file.read(_PEEKED).removeprefix(_BOM).lstrip()
+    file.seek(start + len(_BOM) if _starts_with_bom(file, start) else start)
+    if head.startswith(b"{"):
+        yield from enumerate(_wrapped(file, max_row_bytes), start=1)
+        return
+    number = 0
+    try:
+        for number, text in enumerate(array_items(file, max_item_bytes=max_row_bytes), start=1):
+            yield number, _decoded(text)
+    except NotAnArray as error:
+        raise InvalidRequest(f"a .json data file is an array of rows, but {error}; one row a line is .jsonl") from error
+    except ItemTooLong as error:
+        raise InvalidRequest(f"item {number + 1} is longer than {max_row_bytes >> 20} MB") from error
+
+
+def _starts_with_bom(file: BinaryIO, start: int) -> bool:
+    file.seek(start)
+    return file.read(len(_BOM)) == _BOM
+
+
+def _wrapped(file: BinaryIO, max_row_bytes: int) -> list[Any]:
+    """Return the rows of `{"rows": […]}`: a request body kept as a file, so that its limit is a body's."""
+    text = file.read(max_row_bytes + 1)
+    if len(text) > max_row_bytes:
+        raise InvalidRequest(
+            f"an object around the rows may have {max_row_bytes >> 20} MB; send the array itself, or JSONL"
+        )
+    body = _decoded(text)
+    if isinstance(body, BadRow):
+        raise InvalidRequest(f"the data file is {body}")
+    if not isinstance(body.get("rows"), list):
+        raise InvalidRequest('a .json data file is an array of rows, or {"rows": […]}; one row a line is .jsonl')
+    rows: list[Any] = body["rows"]
+    return rows
+
+
+def _csv(file: BinaryIO, _: int, *, delimiter: str = ",") -> Iterator[Record]:
+    csv.field_size_limit(_MAX_CELL)
+    with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+        reader = csv.reader(text, delimiter=delimiter, strict=True)
+        try:
+            header = next(reader, [])
+            twice = sorted({name for name in header if header.count(name) > 1})
+            if twice:
+                raise InvalidRequest(f"the header names a column twice: {', '.join(twice)}")
+            yield from _csv_records(reader, header)
+        except UnicodeDecodeError as error:
+            raise InvalidRequest(f"the data file is not UTF-8 near line {reader.line_num + 1}") from error
+
+
+def _csv_records(reader: Any, header: list[str]) -> Iterator[Record]:
+    while True:
+        line = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield line, BadRow(f"not CSV: {error}")
+            continue
+        if cells:
+            yield line, _csv_record(header, cells)
+
+
+def _csv_record(header: list[str], cells: list[str]) -> dict[str, Any] | BadRow:
+    if len(cells) != len(header):
+        return BadRow(f"{len(cells)} cells under a header of {len(header)}")
+    record: dict[str, Any] = dict(zip(header, cells, strict=True))
+    for name in _JSON_COLUMNS:
+        if name in record:
+            value = _decoded(record[name].encode()) if record[name].strip() else None
+            if isinstance(value, BadRow):
+                return BadRow(f"{name} is {value}")
+            record[name] = value
+    return record
+
+
+def _tsv(file: BinaryIO, max_row_bytes: int) -> Iterator[Record]:
+    return _csv(file, max_row_bytes, delimiter="\t")
+
+
+def _parquet(file: BinaryIO, max_row_bytes: int) -> Iterator[Record]:
+    yield from enumerate(parquet_records(file, max_row_bytes=max_row_bytes), start=1)
+
+
+def _decoded(text: bytes) -> Any:
+    try:
+        return decode_json(text)
+    except ProtocolError as error:
+        return BadRow(str(error))
+
+
+_READERS: Final[dict[Format, Callable[[BinaryIO, int], Iterator[Record]]]] = {
+    Format.JSONL: _jsonl,
+    Format.CSV: _csv,
+    Format.TSV: _tsv,
+    Format.JSON: _json,
+    Format.PARQUET: _parquet,
+}
+_SUFFIXES: Final = {
+    ".jsonl": Format.JSONL,
+    ".ndjson": Format.JSONL,
+    ".csv": Format.CSV,
+    ".tsv": Format.TSV,
+    ".json": Format.JSON,
+    ".parquet": Format.PARQUET,
+}
+_MEDIA_TYPES: Final = {
+    "application/x-ndjson": Format.JSONL,
+    "application/jsonl": Format.JSONL,
+    "text/csv": Format.CSV,
+    "text/tab-separated-values": Format.TSV,
+    "application/json": Format.JSON,
+    "application/vnd.apache.parquet": Format.PARQUET,
+}

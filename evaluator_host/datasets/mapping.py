@@ -1,0 +1,142 @@
+"""From one record of a file to a row: which column, or which template over the columns, goes to which field.
+
+A record with an object under `inputs` (or `variables`) is a row as the API takes it. Any other record is flat: every
+column is in `inputs`, `outputs` (or `output`) is also the outputs, and an object under `trace` is also the trace.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evaluator_host.datasets.template import BadTemplate, compiled, is_template
+from evaluator_host.errors import InvalidRequest, Problem
+from evaluator_host.model import Row
+
+_MISSING: Final = object()  # a column that is not there, where null is a value
+
+ROW_FIELDS: Final = ("inputs", "outputs", "trace", "variables", "criteria")
+_KEYED: Final = ("inputs", "variables")  # fields in which a mapping may set one key
+_ALIASES: Final = {"correct_answer": "inputs.correct_answer"}
+
+
+class BadRow(Exception):
+    """A record that is no row; `str` says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """Where row fields come from: `outputs=answer`, `correct_answer=expected`, `variables.target=meta.gold`.
+
+    A source is a column (a dotted path reaches into objects) or a template: `outputs={{ first }} {{ last }}`.
+    """
+
+    sources: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def parse(cls, pairs: Iterable[str]) -> "Mapping":
+        """Return the mapping of `FIELD=SOURCE` texts.
+
+        Raises:
+          InvalidRequest: one is no such text, or sets what no row has.
+        """
+        cut = [pair.partition("=") for pair in pairs]
+        return cls._checked([(field, source if equals else "") for field, equals, source in cut], named="--map")
+
+    @classmethod
+    def of(cls, sources: dict[str, str]) -> "Mapping":
+        """Return the mapping of an object `{field: source}`.
+
+        Raises:
+          InvalidRequest: it sets what no row has, or a template cannot be taken.
+        """
+        return cls._checked(list(sources.items()), named="mapping")
+
+    @classmethod
+    def _checked(cls, sources: list[tuple[str, str]], *, named: str) -> "Mapping":
+        problems = [problem for field, source in sources for problem in _problems(field, source, named)]
+        if problems:
+            raise InvalidRequest("a mapping cannot be taken", problems=tuple(problems))
+        return cls(tuple((_ALIASES.get(field, field), source) for field, source in sources))
+
+
+def to_row(record: Any, mapping: Mapping) -> Row:
+    """Return the row of a record.
+
+    Raises:
+      BadRow: it is no object, or a field, column or template is not what it must be.
+    """
+    if not isinstance(record, dict):
+        raise BadRow(f"a row is an object, not {type(record).__name__}")
+    fields = _row_fields(record) if is_row(record) else _flat_fields(record)
+    for target, source in mapping.sources:
+        value = _value(record, source)
+        field, _, key = target.partition(".")
+        if key:
+            held = fields.get(field)
+            fields[field] = {**held, key: value} if isinstance(held, dict) else {key: value}
+        else:
+            fields[field] = value
+    for field in ("inputs", "trace", "variables"):
+        if fields.get(field) is not None and not isinstance(fields[field], dict):
+            raise BadRow(f"{field} must be an object, not {type(fields[field]).__name__}")
+    return Row(**fields)
+
+
+def is_row(record: dict[str, Any]) -> bool:
+    """Whether a record is a row as the API takes it."""
+    return isinstance(record.get("inputs"), dict) or isinstance(record.get("variables"), dict)
+
+
+def _row_fields(record: dict[str, Any]) -> dict[str, Any]:
+    fields: dict[str, Any] = {name: record[name] for name in ROW_FIELDS if name in record}
+    if not isinstance(fields.get("inputs", {}), dict):
+        raise BadRow(f"inputs must be an object, not {type(fields['inputs']).__name__}")
+    if "outputs" not in fields and "output" in record:
+        fields["outputs"] = record["output"]
+    return fields
+
+
+def _flat_fields(record: dict[str, Any]) -> dict[str, Any]:
+    fields: dict[str, Any] = {"inputs": dict(record)}
+    for name in ("outputs", "output"):
+        if name in record:
+            fields["outputs"] = record[name]
+            break
+    if isinstance(record.get("trace"), dict):
+        fields["trace"] = record["trace"]
+    return fields
+
+
+def _value(record: dict[str, Any], source: str) -> Any:
+    if not is_template(source):
+        return _column(record, source)
+    try:
+        return compiled(source).render(record)
+    except BadTemplate as error:
+        raise BadRow(f"{source!r}: {error}") from error
+
+
+def _column(record: dict[str, Any], column: str) -> Any:
+    """Return a column by its name, or by a dotted path into nested objects."""
+    if column in record:
+        return record[column]
+    value: Any = record
+    for part in column.split("."):
+        value = value.get(part, _MISSING) if isinstance(value, dict) else _MISSING
+        if value is _MISSING:
+            raise BadRow(f"there is no column {column!r}")
+    return value
+
+
+def _problems(field: str, source: str, named: str) -> list[Problem]:
+    where = named if named.startswith("-") else f"{named}.{field}"
+    name, dot, key = _ALIASES.get(field, field).partition(".")
+    if not (bool(key) and name in _KEYED if dot else name in ROW_FIELDS) or not source:
+        hint = f"FIELD is {', '.join(ROW_FIELDS)}, correct_answer, inputs.NAME or variables.NAME; outputs=answer"
+        return [Problem(where, f"{field + '=' + source!r} is not FIELD=COLUMN", hint)]
+    if is_template(source):
+        try:
+            compiled(source)
+        except BadTemplate as error:
+            return [Problem(where, f"the template of {field} cannot be taken: {error}")]
+    return []

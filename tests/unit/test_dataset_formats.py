@@ -1,0 +1,137 @@
+"""Formats of files of rows: JSON arrays cut item by item whatever the chunks, Parquet values as JSON, media types."""
+
+import datetime as dt
+import io
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from evaluator_host.datasets import json_array
+from evaluator_host.datasets.formats import Format, read_records
+from evaluator_host.datasets.json_array import ItemTooLong, NotAnArray, array_items
+from evaluator_host.datasets.mapping import BadRow
+from evaluator_host.errors import InvalidRequest
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text() | st.sampled_from(['"', "\\", '\\"', "[", "},", "\\\\"]),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+def items(text: bytes, limit: int = 1 << 20) -> list[bytes]:
+    return list(array_items(io.BytesIO(text), max_item_bytes=limit))
+
+
+@given(values=st.lists(JSON), chunk=st.integers(1, 9), indent=st.sampled_from([None, 1]))
+def test_an_array_is_cut_into_its_items_wherever_a_chunk_ends(
+    values: list[Any], chunk: int, indent: int | None
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_array, "_CHUNK_BYTES", chunk)
+        text = json.dumps(values, indent=indent).encode()
+        assert [json.loads(item) for item in items(b" \n" + text + b"\n ")] == values
+
+
+@pytest.mark.parametrize("text", [b"", b"  ", b"{}", b"[1, 2", b'["a', b'["a\\"]', b"[1] 2", b"[1]]", b"[[1]"])
+def test_what_is_no_array_is_refused(text: bytes) -> None:
+    with pytest.raises(NotAnArray):
+        items(text)
+
+
+def test_a_bad_item_is_left_to_its_decoder() -> None:
+    assert items(b"[1,,nonsense,]") == [b"1", b"", b"nonsense", b""]
+
+
+def test_nesting_costs_nothing_and_an_item_has_a_limit() -> None:
+    deep = b"[" * 200_000 + b"]" * 200_000
+    assert items(b"[" + deep + b"]") == [deep]
+    with pytest.raises(ItemTooLong):
+        items(b"[" + deep + b"]", limit=399_999)
+
+
+def records(content: bytes, format_: Format, *, max_row_bytes: int = 1 << 20) -> list[Any]:
+    return list(read_records(io.BytesIO(content), format_, max_row_bytes=max_row_bytes))
+
+
+def test_bad_items_of_an_array_are_kept_out_by_number() -> None:
+    found = records(b'\xef\xbb\xbf [{"a": 1}, {"a": }, {"a": 3}]', Format.JSON)
+    assert found[0] == (1, {"a": 1})
+    assert isinstance(found[1][1], BadRow)
+    assert found[2] == (3, {"a": 3})
+
+
+def test_an_object_around_the_rows_is_taken_too() -> None:
+    assert records(b'{"rows": [{"a": 1}], "more": 1}', Format.JSON) == [(1, {"a": 1})]
+    with pytest.raises(InvalidRequest, match=r"\{\"rows\""):
+        records(b'{"row": []}', Format.JSON)
+
+
+def test_parquet_values_become_json_values(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "text": ["a", None],
+            "number": [1.5, float("nan")],
+            "when": [dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC), None],
+            "day": [dt.date(2026, 1, 2), None],
+            "exact": [Decimal("2.00"), Decimal("2.50")],
+            "bytes": [b"abc", b"\xff"],
+            "nested": [{"list": [1, 2]}, {"list": []}],
+        }
+    )
+    parquet.write_table(table, tmp_path / "a.parquet")
+    content = (tmp_path / "a.parquet").read_bytes()
+    first, second = records(content, Format.PARQUET)
+    assert first == (
+        1,
+        {
+            "text": "a",
+            "number": 1.5,
+            "when": "2026-01-02T03:04:05+00:00",
+            "day": "2026-01-02",
+            "exact": 2,
+            "bytes": "abc",
+            "nested": {"list": [1, 2]},
+        },
+    )
+    assert second == (
+        2,
+        {
+            "text": None,
+            "number": None,
+            "when": None,
+            "day": None,
+            "exact": 2.5,
+            "bytes": "/w==",
+            "nested": {"list": []},
+        },
+    )
+    for damaged in (b"", b"PAR1", content[: len(content) // 2], b"x" * 100):
+        with pytest.raises(InvalidRequest, match="not Parquet"):
+            records(damaged, Format.PARQUET)
+
+
+@pytest.mark.parametrize(
+    ("media_type", "format_"),
+    [
+        ("application/x-ndjson", Format.JSONL),
+        ("text/csv; charset=utf-8", Format.CSV),
+        ("Application/JSON", Format.JSON),
+    ],
+)
+def test_a_format_is_known_by_its_media_type(media_type: str, format_: Format) -> None:
+    assert Format.of_media_type(media_type) is format_
+
+
+def test_an_unknown_format_is_refused_with_those_there_are() -> None:
+    with pytest.raises(InvalidRequest, match="text/csv"):
+        Format.of_media_type("text/html")
+    with pytest.raises(InvalidRequest, match=r"\.parquet"):
+        Format.of_name("rows.xlsx")
