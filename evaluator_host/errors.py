@@ -6,13 +6,19 @@ What a guest does (raise, hang, flood, die) is never an exception: it is a value
     ├── InvalidRequest        422  the request cannot be taken as it is
     │   └── InvalidPin        422  a package is not pinned exactly
     ├── PackagesFailed        422  a package set cannot be resolved or installed
+    ├── Unauthorized          401  no key, or none that is valid
     ├── Refused               403  foreign Origin or Host
     ├── NotFound              404
     ├── InUse                 409  something else works with it right now
+    ├── NameTaken             409  there is one of that name already
+    ├── TooSlow               408  a body that did not arrive in time
     ├── TooLarge              413  a body over its limit
     ├── Busy                  429  the queue is full; `retry_after_s` says when to come back
+    │   └── RateLimited       429  this key asks more often than it may
     ├── SandboxUnavailable    503  no backend can start a sandbox
+    ├── StoreUnavailable      503  the database does not answer
     ├── IndexUnavailable      503  the package index does not answer
+    ├── MachineExhausted      503  this machine lacks disk, descriptors or processes for it
     ├── SandboxLost           503  a sandbox died for a reason that is not the guest's; retry elsewhere
     ├── HostUnreachable       503  (client) nothing answers at its URL, or no Evaluator Host
     └── Misconfigured         500  settings that contradict each other or the machine
@@ -72,6 +78,14 @@ class PackagesFailed(HostError):
     exit_code = 2
 
 
+class Unauthorized(HostError):
+    """The request has no key, or one that is unknown, expired or revoked."""
+
+    code = "unauthorized"
+    status = 401
+    exit_code = 2
+
+
 class Refused(HostError):
     """A browser page of another origin, or a foreign Host header, tried to reach the API."""
 
@@ -96,11 +110,27 @@ class InUse(HostError):
     exit_code = 2
 
 
+class NameTaken(HostError):
+    """There is one of that name already."""
+
+    code = "name_taken"
+    status = 409
+    exit_code = 2
+
+
 class TooLarge(HostError):
     """A body over its limit."""
 
     code = "too_large"
     status = 413
+    exit_code = 2
+
+
+class TooSlow(HostError):
+    """A body that did not arrive in time."""
+
+    code = "too_slow"
+    status = 408
     exit_code = 2
 
 
@@ -115,10 +145,23 @@ class Busy(HostError):
         self.retry_after_s = retry_after_s
 
 
+class RateLimited(Busy):
+    """A key asks more often than it may. The caller should come back after `retry_after_s` seconds."""
+
+    code = "rate_limited"
+
+
 class SandboxUnavailable(HostError):
     """No backend can start a sandbox; the detail says what to install."""
 
     code = "sandbox_unavailable"
+    status = 503
+
+
+class StoreUnavailable(HostError):
+    """The database does not answer, or cannot write."""
+
+    code = "store_unavailable"
     status = 503
 
 
@@ -127,6 +170,18 @@ class IndexUnavailable(HostError):
 
     code = "index_unavailable"
     status = 503
+
+
+class MachineExhausted(HostError):
+    """This machine lacks disk, descriptors or processes for it; retryable once the operator has made room."""
+
+    code = "machine_exhausted"
+    status = 503
+
+    @classmethod
+    def by(cls, error: OSError, *, doing: str) -> "MachineExhausted":
+        """Return the error for what the operating system refused while the host was `doing` something."""
+        return cls(f"this machine could not {doing}: {error.strerror or error}; try again later")
 
 
 class SandboxLost(HostError):

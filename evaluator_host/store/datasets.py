@@ -1,0 +1,182 @@
+"""Data sets: what is known of each; the rows themselves are a file of the host."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+from sqlalchemy import Select, delete, exists, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from evaluator_host.errors import NameTaken, NotFound
+from evaluator_host.reports.datasets import BadLine
+from evaluator_host.store.database import Database
+from evaluator_host.store.job_tables import DatasetTable, JobTable
+from evaluator_host.store.workspaces import require_name
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetFacts:
+    """What was found in a file of rows.
+
+    Attributes:
+      format: Of the file that was sent.
+      rows: Good ones.
+      bad_rows: Lines kept out.
+      bad_lines: The first of them.
+      columns: Names found in the rows, in the order of their appearance.
+      size_bytes: Of the rows as they are kept.
+      digest: `sha256:…` of the rows as they are kept.
+    """
+
+    format: str
+    rows: int
+    bad_rows: int
+    bad_lines: tuple[BadLine, ...]
+    columns: tuple[str, ...]
+    size_bytes: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A data set. `name` is None for rows that a job brought along."""
+
+    id: str
+    workspace_id: str
+    name: str | None
+    facts: DatasetFacts
+    created_at: datetime
+
+
+def new_dataset_id() -> str:
+    """Return an id; also the name of the folder of its rows."""
+    return f"ds_{secrets.token_hex(8)}"
+
+
+class Datasets:
+    """The data sets of one host."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(
+        self, dataset_id: str, workspace_id: str, name: str | None, facts: DatasetFacts, *, replace: bool = False
+    ) -> Dataset:
+        """Note a data set whose rows are in place.
+
+        Args:
+          dataset_id: From `new_dataset_id`.
+          workspace_id: Whose it is.
+          name: None for rows that a job brings along.
+          facts: What is in it.
+          replace: Take the name from the data set that has it; jobs that refer to that one keep it.
+
+        Raises:
+          InvalidRequest: it is no name.
+          NameTaken: there is one of that name, and it is not to be replaced.
+        """
+        made = Dataset(dataset_id, workspace_id, name, facts, datetime.now(UTC))
+        if name is not None:
+            require_name(name, "data set")
+        named = (DatasetTable.workspace_id == workspace_id) & (DatasetTable.name == name)
+        try:
+            async with self._database.transaction() as connection:
+                if replace and name is not None:
+                    await connection.execute(update(DatasetTable).where(named).values(name=None))
+                await connection.execute(insert(DatasetTable).values(**_values(made)))
+        except IntegrityError as error:
+            raise NameTaken(
+                f"there is a data set named {name}; take another name, or replace it (?replace=true, --replace)"
+            ) from error
+        return made
+
+    async def get(self, workspace_id: str, name: str) -> Dataset:
+        """Return a data set by its name or id.
+
+        Raises:
+          NotFound: the workspace has none.
+        """
+        named = (DatasetTable.name == name) | (DatasetTable.id == name)
+        async with self._database.reading() as connection:
+            query = _datasets().where(DatasetTable.workspace_id == workspace_id, named)
+            row = (await connection.execute(query)).first()
+        if row is None:
+            raise NotFound(f"there is no data set {name[:80]}; `evaluator-host datasets list` shows those there are")
+        return _dataset(row)
+
+    async def all(self, workspace_id: str) -> list[Dataset]:
+        """Return the named data sets of a workspace, the newest first."""
+        query = (
+            _datasets()
+            .where(DatasetTable.workspace_id == workspace_id, DatasetTable.name.is_not(None))
+            .order_by(DatasetTable.created_at.desc(), DatasetTable.id)
+        )
+        async with self._database.reading() as connection:
+            return [_dataset(row) for row in await connection.execute(query)]
+
+    async def release(self, workspace_id: str, name: str) -> None:
+        """Take a data set's name away: nothing finds it any more but the jobs that use it.
+
+        Raises:
+          NotFound: the workspace has none.
+        """
+        dataset = await self.get(workspace_id, name)
+        async with self._database.transaction() as connection:
+            await connection.execute(update(DatasetTable).where(DatasetTable.id == dataset.id).values(name=None))
+
+    async def forget_unused(self) -> list[str]:
+        """Remove what has no name and no job, and return the ids: their rows may go too."""
+        used = exists(select(JobTable.id).where(JobTable.dataset_id == DatasetTable.id))
+        unused = DatasetTable.name.is_(None) & ~used
+        async with self._database.transaction() as connection:
+            gone = list(await connection.scalars(select(DatasetTable.id).where(unused)))
+            if gone:
+                await connection.execute(delete(DatasetTable).where(DatasetTable.id.in_(gone)))
+        return gone
+
+    async def ids(self) -> frozenset[str]:
+        """Return the ids of all data sets of all workspaces: any other folder of rows is a leftover."""
+        async with self._database.reading() as connection:
+            return frozenset(await connection.scalars(select(DatasetTable.id)))
+
+
+def _datasets() -> Select[Any]:
+    return select(DatasetTable.__table__)
+
+
+def _dataset(row: Any) -> Dataset:
+    fields = row._mapping  # noqa: SLF001 - its public name for columns by name
+    return Dataset(
+        fields["id"],
+        fields["workspace_id"],
+        fields["name"],
+        DatasetFacts(
+            format=fields["format"],
+            rows=fields["rows"],
+            bad_rows=fields["bad_rows"],
+            bad_lines=tuple(BadLine(**line) for line in orjson.loads(fields["bad_lines"])),
+            columns=tuple(orjson.loads(fields["columns"])),
+            size_bytes=fields["size_bytes"],
+            digest=fields["digest"],
+        ),
+        fields["created_at"],
+    )
+
+
+def _values(dataset: Dataset) -> dict[str, object]:
+    facts = dataset.facts
+    return {
+        "id": dataset.id,
+        "workspace_id": dataset.workspace_id,
+        "name": dataset.name,
+        "format": facts.format,
+        "rows": facts.rows,
+        "bad_rows": facts.bad_rows,
+        "bad_lines": orjson.dumps(facts.bad_lines).decode(),
+        "columns": orjson.dumps(facts.columns).decode(),
+        "size_bytes": facts.size_bytes,
+        "digest": facts.digest,
+        "created_at": dataset.created_at,
+    }

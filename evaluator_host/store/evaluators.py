@@ -1,0 +1,204 @@
+"""Named evaluators and their versions. A version never changes; the next one is made beside it."""
+
+import secrets
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Select, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from evaluator_host.errors import NameTaken, NotFound
+from evaluator_host.store.database import Database
+from evaluator_host.store.evaluator_tables import EvaluatorTable, EvaluatorVersionTable
+from evaluator_host.store.workspaces import require_name
+
+
+@dataclass(frozen=True, slots=True)
+class VersionContent:
+    """What a version is. JSON: `content` (the evaluator), `problem`, `lock`, `packages`.
+
+    Attributes:
+      digest: Of the content.
+      content: The evaluator as it was given.
+      contract: The one that was found; None when it did not load.
+      contract_source: `declared` or `inferred`.
+      problem: Why it did not load, when it was kept all the same.
+      environment: Digest of the installed package set; None when it pins nothing.
+      lock: Of the package set, so that it runs on the same packages next year.
+      packages: The installed set: digest, runtime, and every package, requested or not; `null` without pins.
+      created_by: Id of the key.
+    """
+
+    digest: str
+    content: str
+    contract: str | None
+    contract_source: str | None
+    problem: str | None
+    environment: str | None
+    lock: str | None
+    packages: str
+    created_by: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVersion:
+    """One version of a named evaluator."""
+
+    evaluator_id: str
+    name: str
+    description: str
+    version: int
+    newest: int
+    created_at: datetime
+    content: VersionContent
+
+
+class Evaluators:
+    """The named evaluators of one host."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def create(
+        self, workspace_id: str, name: str, content: VersionContent, *, description: str = ""
+    ) -> StoredVersion:
+        """Keep an evaluator under a name, as its version 1.
+
+        Raises:
+          InvalidRequest: it is no name.
+          NameTaken: there is one of that name.
+        """
+        require_name(name, "evaluator")
+        evaluator_id, now = f"ev_{secrets.token_hex(8)}", datetime.now(UTC)
+        values = {"id": evaluator_id, "workspace_id": workspace_id, "name": name, "description": description}
+        try:
+            async with self._database.transaction() as connection:
+                await connection.execute(
+                    insert(EvaluatorTable).values(**values, newest=1, created_at=now, updated_at=now)
+                )
+                await _insert(connection, evaluator_id, 1, content, now)
+        except IntegrityError as error:
+            raise NameTaken(
+                f"there is an evaluator named {name}; make its next version (PUT, `evaluators update`), "
+                "or take another name"
+            ) from error
+        return StoredVersion(evaluator_id, name, description, 1, 1, now, content)
+
+    async def add_version(
+        self, workspace_id: str, name: str, content: VersionContent, *, description: str | None = None
+    ) -> StoredVersion:
+        """Make the next version; content that the newest one has already is no new version.
+
+        Raises:
+          NotFound: there is no evaluator of that name.
+        """
+        this = (EvaluatorTable.workspace_id == workspace_id) & (EvaluatorTable.name == name)
+        now = datetime.now(UTC)
+        async with self._database.transaction() as connection:
+            bump = update(EvaluatorTable).where(this).values(newest=EvaluatorTable.newest + 1, updated_at=now)
+            await connection.execute(bump)  # also keeps others from making a version at once
+            newest = _one(await connection.execute(_versions(workspace_id, name, newest_but=1)), name)
+            if description is not None and description != newest.description:
+                await connection.execute(update(EvaluatorTable).where(this).values(description=description))
+            same = newest.content.digest == content.digest and newest.content.lock == content.lock
+            if same and newest.content.problem == content.problem:
+                await connection.execute(update(EvaluatorTable).where(this).values(newest=newest.version))
+                return replace(newest, newest=newest.version, description=description or newest.description)
+            await _insert(connection, newest.evaluator_id, newest.version + 1, content, now)
+        number = newest.version + 1
+        text = newest.description if description is None else description
+        return StoredVersion(newest.evaluator_id, name, text, number, number, now, content)
+
+    async def get(self, workspace_id: str, name: str, version: int | None = None) -> StoredVersion:
+        """Return a version, by default the newest.
+
+        Raises:
+          NotFound: there is no such evaluator or version.
+        """
+        async with self._database.reading() as connection:
+            found = await connection.execute(_versions(workspace_id, name, version))
+            return _one(found, name if version is None else f"{name}@{version}")
+
+    async def versions(self, workspace_id: str, name: str) -> list[StoredVersion]:
+        """Return every version, the newest first.
+
+        Raises:
+          NotFound: there is no evaluator of that name.
+        """
+        query = _selected().where(EvaluatorTable.workspace_id == workspace_id, EvaluatorTable.name == name)
+        async with self._database.reading() as connection:
+            rows = await connection.execute(query.order_by(EvaluatorVersionTable.version.desc()))
+            found = [_version(row) for row in rows]
+        if not found:
+            raise _not_found(name)
+        return found
+
+    async def all(self, workspace_id: str) -> list[StoredVersion]:
+        """Return the newest version of each evaluator, by name."""
+        query = _selected().where(
+            EvaluatorTable.workspace_id == workspace_id, EvaluatorVersionTable.version == EvaluatorTable.newest
+        )
+        async with self._database.reading() as connection:
+            return [_version(row) for row in await connection.execute(query.order_by(EvaluatorTable.name))]
+
+    async def delete(self, workspace_id: str, name: str) -> None:
+        """Remove an evaluator and all its versions; jobs keep what they ran.
+
+        Raises:
+          NotFound: there is no evaluator of that name.
+        """
+        this = (EvaluatorTable.workspace_id == workspace_id) & (EvaluatorTable.name == name)
+        async with self._database.transaction() as connection:
+            gone = await connection.execute(delete(EvaluatorTable).where(this))
+            if not gone.rowcount:
+                raise _not_found(name)
+
+
+async def _insert(
+    connection: AsyncConnection, evaluator_id: str, version: int, content: VersionContent, now: datetime
+) -> None:
+    names = (
+        *("digest", "content", "contract", "contract_source", "problem", "environment"),
+        *("lock", "packages", "created_by"),
+    )
+    values = {name: getattr(content, name) for name in names}
+    await connection.execute(
+        insert(EvaluatorVersionTable).values(evaluator_id=evaluator_id, version=version, created_at=now, **values)
+    )
+
+
+def _selected() -> Select[Any]:
+    evaluator, version = EvaluatorTable, EvaluatorVersionTable
+    columns: Any = (
+        *(evaluator.id, evaluator.name, evaluator.description, version.version, evaluator.newest, version.created_at),
+        *(version.digest, version.content, version.contract, version.contract_source, version.problem),
+        *(version.environment, version.lock, version.packages, version.created_by),
+    )
+    return select(*columns).join(version, version.evaluator_id == evaluator.id)
+
+
+def _versions(workspace_id: str, name: str, version: int | None = None, *, newest_but: int = 0) -> Select[Any]:
+    wanted = EvaluatorTable.newest - newest_but if version is None else version
+    return _selected().where(
+        EvaluatorTable.workspace_id == workspace_id,
+        EvaluatorTable.name == name,
+        EvaluatorVersionTable.version == wanted,
+    )
+
+
+def _version(row: Any) -> StoredVersion:
+    evaluator_id, name, description, version, newest, created_at, *content = row
+    return StoredVersion(evaluator_id, name, description, version, newest, created_at, VersionContent(*content))
+
+
+def _one(rows: Any, sought: str) -> StoredVersion:
+    row = rows.first()
+    if row is None:
+        raise _not_found(sought)
+    return _version(row)
+
+
+def _not_found(sought: str) -> NotFound:
+    return NotFound(f"there is no evaluator {sought[:80]}; `evaluator-host evaluators list` shows those there are")

@@ -1,0 +1,163 @@
+"""Jobs as their users see them: made, listed, asked to pause, go on or stop, removed."""
+
+import secrets
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from evaluator_host.errors import InUse, NotFound
+from evaluator_host.reports.jobs import JobStatus
+from evaluator_host.store.database import Database
+from evaluator_host.store.job import Job, JobEvaluator, Wanted, as_job, select_jobs
+from evaluator_host.store.job_tables import JobEvaluatorTable, JobTable, OutputTable, ResultTable
+
+
+def new_job_id() -> str:
+    """Return an id that says nothing."""
+    return f"job_{secrets.token_hex(10)}"
+
+
+class Jobs:
+    """The jobs of one host, or of several over one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(
+        self,
+        workspace_id: str,
+        *,
+        dataset_id: str,
+        request: str,
+        rows: int,
+        evaluators: Sequence[JobEvaluator],
+        idempotency_key: str | None = None,
+    ) -> Job:
+        """Queue a job; the same idempotency key again returns the job that it made before.
+
+        Args:
+          workspace_id: Whose it is.
+          dataset_id: Of the rows.
+          request: JSON, as the API took it.
+          rows: How many of the data set's.
+          evaluators: In order.
+          idempotency_key: Chosen by the caller.
+        """
+        job_id = new_job_id()
+        try:
+            async with self._database.transaction() as connection:
+                await connection.execute(
+                    insert(JobTable).values(
+                        id=job_id,
+                        workspace_id=workspace_id,
+                        dataset_id=dataset_id,
+                        status=JobStatus.QUEUED,
+                        wanted=Wanted.RUN,
+                        request=request,
+                        idempotency_key=idempotency_key,
+                        rows=rows,
+                        done=0,
+                        failed=0,
+                        running_s=0.0,
+                        created_at=datetime.now(UTC),
+                    )
+                )
+                values = [{"job_id": job_id, **_evaluator_values(one)} for one in evaluators]
+                await connection.execute(insert(JobEvaluatorTable), values)
+        except IntegrityError:
+            made = await self.find(workspace_id, idempotency_key) if idempotency_key else None
+            if made is None:
+                raise
+            return made
+        return await self.get(workspace_id, job_id)
+
+    async def find(self, workspace_id: str, idempotency_key: str) -> Job | None:
+        """Return the job that was made with an idempotency key."""
+        query = select_jobs().where(JobTable.workspace_id == workspace_id, JobTable.idempotency_key == idempotency_key)
+        async with self._database.reading() as connection:
+            return next((as_job(row) for row in await connection.execute(query)), None)
+
+    async def get(self, workspace_id: str, job_id: str) -> Job:
+        """Return a job.
+
+        Raises:
+          NotFound: the workspace has none of that id.
+        """
+        query = select_jobs().where(JobTable.workspace_id == workspace_id, JobTable.id == job_id)
+        async with self._database.reading() as connection:
+            found = next((as_job(row) for row in await connection.execute(query)), None)
+        if found is None:
+            raise NotFound(f"there is no job {job_id[:80]}; `evaluator-host jobs list` shows those there are")
+        return found
+
+    async def newest(
+        self, workspace_id: str, *, limit: int, before: datetime | None = None, status: JobStatus | None = None
+    ) -> list[Job]:
+        """Return jobs of a workspace, the newest first; `before` is when the last one of the page before was made."""
+        query = select_jobs().where(JobTable.workspace_id == workspace_id)
+        if before is not None:
+            query = query.where(JobTable.created_at < before)
+        if status is not None:
+            query = query.where(JobTable.status == status)
+        query = query.order_by(JobTable.created_at.desc(), JobTable.id).limit(limit)
+        async with self._database.reading() as connection:
+            return [as_job(row) for row in await connection.execute(query)]
+
+    async def evaluators(self, job_id: str) -> list[JobEvaluator]:
+        """Return the evaluators of a job, in order."""
+        table = JobEvaluatorTable
+        query = select(
+            *(table.position, table.label, table.name, table.version, table.digest, table.content, table.lock)
+        )
+        async with self._database.reading() as connection:
+            rows = await connection.execute(query.where(table.job_id == job_id).order_by(table.position))
+            return [JobEvaluator(*row) for row in rows]
+
+    async def want(self, workspace_id: str, job_id: str, wanted: Wanted) -> Job:
+        """Ask a job to pause, go on or stop. One that no host works on changes at once.
+
+        Raises:
+          NotFound: the workspace has none of that id.
+          InUse: it has ended.
+        """
+        now = datetime.now(UTC)
+        job = await self.get(workspace_id, job_id)
+        if job.status.final:
+            raise InUse(f"the job has ended ({job.status}); make a new one")
+        idle: dict[Wanted, dict[str, Any]] = {
+            Wanted.RUN: {"status": JobStatus.QUEUED},
+            Wanted.PAUSE: {"status": JobStatus.PAUSED},
+            Wanted.CANCEL: {"status": JobStatus.CANCELLED, "finished_at": now},
+        }
+        this = (JobTable.id == job_id) & JobTable.status.in_(_UNENDED)
+        async with self._database.transaction() as connection:
+            await connection.execute(update(JobTable).where(this).values(wanted=wanted))
+            unowned = this & (JobTable.status != JobStatus.RUNNING)
+            await connection.execute(update(JobTable).where(unowned).values(**idle[wanted]))
+        return await self.get(workspace_id, job_id)
+
+    async def delete(self, workspace_id: str, job_id: str) -> None:
+        """Remove a job that has ended, with its results.
+
+        Raises:
+          NotFound: the workspace has none of that id.
+          InUse: it has not ended.
+        """
+        job = await self.get(workspace_id, job_id)
+        if not job.status.final:
+            raise InUse(f"the job is {job.status}; cancel it first")
+        async with self._database.transaction() as connection:
+            for table in (ResultTable, OutputTable, JobEvaluatorTable):  # children first: no cascade in one statement
+                await connection.execute(delete(table).where(table.job_id == job_id))
+            await connection.execute(delete(JobTable).where(JobTable.id == job_id))
+
+
+_UNENDED = (JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.PAUSED)
+
+
+def _evaluator_values(evaluator: JobEvaluator) -> dict[str, Any]:
+    names = ("position", "label", "name", "version", "digest", "content", "lock")
+    return {name: getattr(evaluator, name) for name in names}

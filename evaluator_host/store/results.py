@@ -1,0 +1,173 @@
+"""What the rows of jobs came to: read in pages, in whole, or only their figures."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import orjson
+from sqlalchemy import and_, false, null, or_, select
+
+from evaluator_host.errors import InvalidRequest
+from evaluator_host.store.database import Database
+from evaluator_host.store.job_tables import ResultTable
+from evaluator_host.store.job_work import StoredResult
+
+_AT_ONCE: Final = 2000
+
+
+class Sort(StrEnum):
+    """An order of results; those without the value come last, and rows decide between equals."""
+
+    ROW = "row"
+    SCORE = "score"
+    SCORE_DOWN = "-score"
+    RUN_MS = "run_ms"
+    RUN_MS_DOWN = "-run_ms"
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which results. None is any."""
+
+    position: int | None = None
+    status: str | None = None
+    passed: bool | None = None
+    error_code: str | None = None
+    min_score: float | None = None
+    max_score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What the figures of a job need of a result. `metrics` is JSON."""
+
+    row: int
+    status: str
+    passed: bool | None
+    score: float | None
+    error_code: str | None
+    run_ms: float
+    metrics: str
+
+
+class Results:
+    """The results of all jobs."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def page(
+        self, job_id: str, which: Filter, *, sort: Sort = Sort.ROW, cursor: str | None = None, limit: int = 100
+    ) -> tuple[list[StoredResult], str | None]:
+        """Return results and the cursor of the next page, None when there is none.
+
+        Raises:
+          InvalidRequest: the cursor is not of such a query.
+        """
+        order = _Order(sort)
+        query = _selected(job_id, which).order_by(*order.by).limit(limit + 1)
+        if cursor is not None:
+            query = query.where(order.after(cursor))
+        async with self._database.reading() as connection:
+            found = [StoredResult(*row) for row in await connection.execute(query)]
+        more = len(found) > limit
+        return found[:limit], order.cursor(found[limit - 1]) if more else None
+
+    async def every(self, job_id: str, which: Filter) -> AsyncGenerator[StoredResult, None]:
+        """Yield results by row, whatever their number; the database is asked for some at a time."""
+        cursor: str | None = None
+        while True:
+            page, cursor = await self.page(job_id, which, cursor=cursor, limit=_AT_ONCE)
+            for result in page:
+                yield result
+            if cursor is None:
+                return
+
+    async def figures(self, job_id: str, position: int) -> AsyncGenerator[Figures, None]:
+        """Yield what the figures need of each result of an evaluator, by row."""
+        table = ResultTable
+        columns = (table.row, table.status, table.passed, table.score, table.error_code, table.run_ms, table.metrics)
+        query = select(*columns).where(table.job_id == job_id, table.position == position).order_by(table.row)
+        last = -1
+        while True:
+            async with self._database.reading() as connection:
+                page = [
+                    Figures(*row) for row in await connection.execute(query.where(table.row > last).limit(_AT_ONCE))
+                ]
+            for one in page:
+                yield one
+            if len(page) < _AT_ONCE:
+                return
+            last = page[-1].row
+
+    async def one(self, job_id: str, position: int, row: int) -> StoredResult | None:
+        """Return the result of an evaluator for a row, if there is one."""
+        query = _selected(job_id, Filter(position)).where(ResultTable.row == row)
+        async with self._database.reading() as connection:
+            return next((StoredResult(*found) for found in await connection.execute(query)), None)
+
+
+class _Order:
+    """An order and its cursors, which hold the sorted value and the place of the last result of a page."""
+
+    def __init__(self, sort: Sort) -> None:
+        self._sort = sort
+        self._down = sort.startswith("-")
+        self._name = sort.removeprefix("-")
+        self._column: Any = None if sort is Sort.ROW else getattr(ResultTable, self._name)
+
+    @property
+    def by(self) -> tuple[Any, ...]:
+        place = (ResultTable.row, ResultTable.position)
+        if self._column is None:
+            return place
+        return (self._column.is_(None), self._column.desc() if self._down else self._column, *place)
+
+    def cursor(self, last: StoredResult) -> str:
+        value = None if self._column is None else getattr(last, self._name)
+        return orjson.dumps([self._sort, value, last.row, last.position]).hex()
+
+    def after(self, cursor: str) -> Any:
+        value, row, position = self._read(cursor)
+        table = ResultTable
+        behind = or_(table.row > row, and_(table.row == row, table.position > position))
+        if self._column is None:
+            return behind
+        if value is None:
+            return and_(self._column.is_(None), behind)
+        further = self._column < value if self._down else self._column > value
+        return or_(further, and_(self._column == value, behind), self._column.is_(null()))
+
+    def _read(self, cursor: str) -> tuple[float | None, int, int]:
+        try:
+            sort, value, row, position = orjson.loads(bytes.fromhex(cursor))
+        except (ValueError, TypeError):
+            sort = value = row = position = None
+        if sort != self._sort or not isinstance(row, int) or not isinstance(position, int):
+            raise InvalidRequest("the cursor is not of this query; take `next_cursor` of the page before, or none")
+        return (value if isinstance(value, int | float) else None), row, position
+
+
+def _selected(job_id: str, which: Filter) -> Any:
+    table = ResultTable
+    query: Any = select(
+        *(table.position, table.row, table.status, table.score, table.passed, table.error_code),
+        *(table.run_ms, table.metrics, table.result),
+    ).where(table.job_id == job_id)
+    wanted = {
+        table.position: which.position,
+        table.status: which.status,
+        table.passed: which.passed,
+        table.error_code: which.error_code,
+    }
+    for column, value in wanted.items():
+        if value is not None:
+            query = query.where(column == value)
+    if which.min_score is not None:
+        query = query.where(table.score >= which.min_score)
+    if which.max_score is not None:
+        query = query.where(table.score <= which.max_score)
+    if which.min_score is not None and which.max_score is not None and which.min_score > which.max_score:
+        query = query.where(false())
+    return query

@@ -1,0 +1,173 @@
+"""Brings a database to the tables of this version, once, however many hosts start on it; a newer one is left alone.
+
+    SQLite: file lock ─▶ BEGIN IMMEDIATE ─▶ a copy in backups/ ─▶ migrations ─▶ references checked ─▶ COMMIT
+    PostgreSQL: BEGIN ─▶ advisory lock ─▶ migrations ─▶ COMMIT
+
+Blocking: a host calls it in a thread, before anything else uses the database.
+"""
+
+import fcntl
+import logging
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, create_engine, event, inspect
+from sqlalchemy.exc import ProgrammingError
+
+from evaluator_host.errors import Misconfigured
+from evaluator_host.store.address import Address, Engine
+from evaluator_host.store.database import translated
+from evaluator_host.store.tables import Table
+
+VERSION_TABLE: Final = "evaluator_host_revision"
+MIGRATIONS_DIR: Final = Path(__file__).parent / "migrations"
+
+_ADVISORY_LOCK: Final = 0x6576_616C_686F_7374  # any number that other programs on the same server do not use
+_WAIT_S: Final = 600.0  # another process may be writing a lot
+
+_log = logging.getLogger(__name__)
+
+
+def migrate(address: Address) -> None:
+    """Bring a database to this version's revision; a new one is made.
+
+    Raises:
+      Misconfigured: a newer version has used it, or it is not ours.
+      StoreUnavailable: it does not answer, or cannot write. Nothing was changed.
+    """
+    with translated(address), _alone(address):
+        engine = create_engine(_blocking_url(address), hide_parameters=True, **_arguments(address))
+        try:
+            if address.engine is Engine.SQLITE:
+                event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+            with engine.begin() as connection:
+                _upgrade(connection, address)
+        finally:
+            engine.dispose()
+
+
+def head() -> str:
+    """Return the revision of this version."""
+    return str(_scripts(MIGRATIONS_DIR).get_current_head())
+
+
+def _upgrade(connection: Connection, address: Address) -> None:
+    if address.engine is Engine.POSTGRESQL:
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})")
+    scripts = _scripts(MIGRATIONS_DIR)
+
+    def steps(current: Any, _: MigrationContext) -> Iterable[Any]:
+        return scripts._upgrade_revs("head", current)  # noqa: SLF001 - as Alembic's own documentation asks for
+
+    context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE, "fn": steps})
+    current, newest = context.get_current_revision(), scripts.get_current_head()
+    if current == newest:
+        return
+    if current is None:
+        _require_empty(connection, address)
+    else:
+        _require_known(current, scripts, address)
+        if address.file is not None:
+            _log.info("the database is kept as it was in %s", _back_up(address.file, current))
+    try:
+        with Operations.context(context):
+            context.run_migrations()
+    except ProgrammingError as error:
+        raise Misconfigured(
+            f"the tables of Evaluator Host cannot be made in {address}: {str(error.orig).splitlines()[0]}. "
+            "Give it a database of its own, and a user that may make tables there"
+        ) from error
+    _check_references(connection, address)
+    _log.info("the database %s is at revision %s now", address, newest)
+
+
+def _require_empty(connection: Connection, address: Address) -> None:
+    """Refuse a database in which another program has tables of the same names."""
+    taken = sorted(set(inspect(connection).get_table_names()) & set(Table.metadata.tables))
+    if taken:
+        raise Misconfigured(
+            f"{address} has tables that are not Evaluator Host's: {', '.join(taken)}. Give it a database of its own"
+        )
+
+
+def _require_known(current: str, scripts: ScriptDirectory, address: Address) -> None:
+    known = {script.revision for script in scripts.walk_revisions()}
+    if current in known:
+        return
+    kept = sorted(_backups_dir(address.file).glob("*.db")) if address.file else []
+    restore = f"restore what it was before ({kept[-1]})" if kept else "restore a backup from before"
+    raise Misconfigured(
+        f"the database {address} is at revision {current}, which this version does not know (its own is "
+        f"{scripts.get_current_head()}): a newer Evaluator Host has used it. Start that version again, or {restore}, "
+        "or give this version another EVALUATOR_HOST_DATA_DIR or EVALUATOR_HOST_DATABASE_URL"
+    )
+
+
+def _scripts(folder: Path) -> ScriptDirectory:
+    return ScriptDirectory(str(folder), version_locations=[str(folder)])
+
+
+def _check_references(connection: Connection, address: Address) -> None:
+    """A migration may rebuild a SQLite table, with references unchecked meanwhile."""
+    if address.engine is Engine.SQLITE:
+        broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
+        if broken:
+            tables = ", ".join(sorted({str(row[0]) for row in broken}))
+            raise Misconfigured(f"rows of {tables} in {address} refer to rows that do not exist; nothing was changed")
+
+
+def _blocking_url(address: Address) -> Any:
+    return address.url.set(drivername="sqlite+pysqlite") if address.engine is Engine.SQLITE else address.url
+
+
+def _arguments(address: Address) -> dict[str, Any]:
+    if address.engine is Engine.SQLITE:
+        return {"connect_args": {"timeout": _WAIT_S, "isolation_level": None}}
+    return {"connect_args": {"connect_timeout": 10, "application_name": "evaluator-host"}}
+
+
+@contextmanager
+def _alone(address: Address) -> Iterator[None]:
+    """Hold the file lock of a SQLite database, which exists and is in WAL mode then; PostgreSQL locks by itself."""
+    if address.file is None:
+        yield
+        return
+    address.file.parent.mkdir(parents=True, exist_ok=True)
+    lock = os.open(address.file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        os.close(os.open(address.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # hashes of keys: nobody else's
+        with closing(sqlite3.connect(address.file, timeout=_WAIT_S)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+        yield
+    finally:
+        os.close(lock)
+
+
+def _backups_dir(file: Path) -> Path:
+    return file.parent / "backups"
+
+
+def _back_up(file: Path, revision: str) -> Path:
+    """Copy a database that nobody writes to meanwhile, whole or not at all."""
+    folder = _backups_dir(file)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+    kept = folder / f"{file.stem}-{revision}-{stamp}.db"
+    partial = kept.with_suffix(".partial")
+    try:
+        os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        with closing(sqlite3.connect(file, timeout=_WAIT_S)) as connection:
+            connection.execute("VACUUM INTO ?", (str(partial),))
+        partial.rename(kept)
+    finally:
+        partial.unlink(missing_ok=True)
+    return kept

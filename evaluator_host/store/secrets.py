@@ -1,0 +1,105 @@
+"""Secrets of workspaces, by name: sealed in the database, opened only for the request that needs one."""
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Final
+
+from sqlalchemy import ColumnElement, delete, select, update
+
+from evaluator_host.errors import InvalidRequest, NotFound
+from evaluator_host.reports.secrets import SecretReport
+from evaluator_host.store.database import Database, insert_unless_there
+from evaluator_host.store.evaluator_tables import SecretTable
+from evaluator_host.store.sealing import Seal
+from evaluator_host.store.workspaces import require_name
+
+SHORTEST: Final = 8  # shorter ones would be masked in ordinary words
+LONGEST: Final = 8192
+
+
+class Secrets:
+    """The secrets of one host's workspaces."""
+
+    def __init__(self, database: Database, seal: Seal) -> None:
+        self._database = database
+        self._seal = seal
+
+    async def set(self, workspace_id: str, name: str, value: str) -> SecretReport:
+        """Keep a secret under a name, in the place of the one that may be there.
+
+        Raises:
+          InvalidRequest: the name or the value is none.
+          Misconfigured: this host's key cannot be read.
+        """
+        require_name(name, "secret")
+        _require_value(value)
+        sealed = await asyncio.to_thread(self._seal.seal, value, workspace_id=workspace_id, name=name)
+        now = datetime.now(UTC)
+        async with self._database.transaction() as connection:
+            key = {"workspace_id": workspace_id, "name": name}
+            new = {**key, "sealed": sealed, "created_at": now, "updated_at": now}
+            await connection.execute(insert_unless_there(connection, SecretTable), new)
+            change = update(SecretTable).where(_this(workspace_id, name)).values(sealed=sealed, updated_at=now)
+            await connection.execute(change)
+            query = select(SecretTable.created_at).where(_this(workspace_id, name))
+            created_at = (await connection.execute(query)).scalar_one()
+        return SecretReport(name, created_at, now)
+
+    async def all(self, workspace_id: str) -> list[SecretReport]:
+        """Return the secrets by name; never what they are."""
+        table = SecretTable
+        query = select(table.name, table.created_at, table.updated_at).where(table.workspace_id == workspace_id)
+        async with self._database.reading() as connection:
+            return [SecretReport(*row) for row in await connection.execute(query.order_by(table.name))]
+
+    async def get(self, workspace_id: str, name: str) -> SecretReport:
+        """Return what is known of a secret; never what it is.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        found = next((one for one in await self.all(workspace_id) if one.name == name), None)
+        if found is None:
+            raise _not_found(name)
+        return found
+
+    async def reveal(self, workspace_id: str, name: str) -> str:
+        """Return a secret itself, for the request that needs it.
+
+        Raises:
+          NotFound: there is none of that name.
+          Misconfigured: it was sealed with another key.
+        """
+        query = select(SecretTable.sealed).where(_this(workspace_id, name))
+        async with self._database.reading() as connection:
+            sealed = await connection.scalar(query)
+        if sealed is None:
+            raise _not_found(name)
+        return await asyncio.to_thread(self._seal.open, sealed, workspace_id=workspace_id, name=name)
+
+    async def delete(self, workspace_id: str, name: str) -> None:
+        """Remove a secret.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        async with self._database.transaction() as connection:
+            gone = await connection.execute(delete(SecretTable).where(_this(workspace_id, name)))
+            if not gone.rowcount:
+                raise _not_found(name)
+
+
+def _this(workspace_id: str, name: str) -> ColumnElement[bool]:
+    return (SecretTable.workspace_id == workspace_id) & (SecretTable.name == name)
+
+
+def _require_value(value: str) -> None:
+    """Check a value without ever repeating it: it is sent in a header, and masked wherever it turns up."""
+    if not SHORTEST <= len(value) <= LONGEST:
+        raise InvalidRequest(f"a secret has {SHORTEST} to {LONGEST} characters, not {len(value)}")
+    if not (value.isascii() and value.isprintable()) or value != value.strip():
+        raise InvalidRequest("a secret has letters, digits and signs of ASCII only, on one line, no space at its ends")
+
+
+def _not_found(name: str) -> NotFound:
+    return NotFound(f"there is no secret {name[:80]}; `evaluator-host secrets set {name[:80]}` makes it")

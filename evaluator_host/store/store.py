@@ -1,0 +1,70 @@
+"""The store of one host: a member per kind of thing that is kept, over one database."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from evaluator_host.store.address import address as address_of
+from evaluator_host.store.audit import Audit
+from evaluator_host.store.database import Database
+from evaluator_host.store.datasets import Datasets
+from evaluator_host.store.evaluators import Evaluators
+from evaluator_host.store.job_work import JobWork
+from evaluator_host.store.jobs import Jobs
+from evaluator_host.store.keys import Keys
+from evaluator_host.store.outputs import Outputs
+from evaluator_host.store.package_sets import PackageSetUses
+from evaluator_host.store.results import Results
+from evaluator_host.store.schema import migrate
+from evaluator_host.store.sealing import Seal
+from evaluator_host.store.secrets import Secrets
+from evaluator_host.store.workspaces import Workspaces
+
+
+class Store:
+    """Everything that outlives a host's process. Bound to one event loop.
+
+    Every method of a member may raise:
+
+    Raises:
+      StoreUnavailable: the database does not answer, or cannot write.
+    """
+
+    def __init__(self, database: Database, seal: Seal) -> None:
+        self.database = database
+        self.workspaces = Workspaces(database)
+        self.keys = Keys(database)
+        self.audit = Audit(database)
+        self.package_sets = PackageSetUses(database)
+        self.evaluators = Evaluators(database)
+        self.datasets = Datasets(database)
+        self.jobs = Jobs(database)
+        self.job_work = JobWork(database)
+        self.results = Results(database)
+        self.outputs = Outputs(database)
+        self.secrets = Secrets(database, seal)
+
+
+@asynccontextmanager
+async def open_store(
+    database_url: str | None, data_dir: Path, *, secrets_key: str | None = None
+) -> AsyncIterator[Store]:
+    """Open the store of a host, its database brought to this version's tables first.
+
+    Args:
+      database_url: See `address`; None for SQLite in the data directory.
+      data_dir: Of the host.
+      secrets_key: See `Seal`.
+
+    Raises:
+      Misconfigured: the URL cannot be taken, or a newer version has used the database.
+      StoreUnavailable: it does not answer, or cannot write.
+    """
+    address = address_of(database_url, data_dir)
+    await asyncio.to_thread(migrate, address)
+    database = Database(address)
+    try:
+        yield Store(database, Seal(secrets_key, data_dir))
+    finally:
+        await database.close()

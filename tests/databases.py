@@ -1,0 +1,160 @@
+"""Databases for tests: SQLite files, and databases on a real PostgreSQL that runs for one session of tests.
+
+The server is Debian's, started as an unprivileged user on a socket in a folder of its own; nothing listens on a port.
+
+    address = databases.make("sqlite")        # an empty database; each call makes another one
+    async with opened_store(address) as store:
+        ...
+
+Test modules that want every test on both ask for the fixture `database_url` (tests/conftest.py has it for all of them).
+"""
+
+import contextlib
+import itertools
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit
+
+import psycopg
+
+ENGINES = ("sqlite", "postgresql")
+
+_USER = "postgres"
+_START_S = 30
+_NUMBERS = itertools.count(1)
+# Nothing survives the session, so that nothing need reach a disk.
+_FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=200", "shared_buffers=32MB")
+
+
+class PostgreSQL:
+    """A throw-away server. `url(name)` names a database of it."""
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="eh-pg-"))
+        self._log = self._folder / "log"
+        self._bin = _binaries()
+        data = self._folder / "data"
+        try:
+            if os.geteuid() == 0:
+                owner = pwd.getpwnam(_USER)
+                os.chown(self._folder, owner.pw_uid, owner.pw_gid)
+            self._run("initdb", "-D", str(data), "-U", "host", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+            self._process = self._start(data)
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+
+    def url(self, name: str = "postgres") -> str:
+        return f"postgresql://host@/{name}?host={self._folder}"
+
+    def make_database(self) -> str:
+        """Make an empty database and return its URL."""
+        name = f"test_{next(_NUMBERS)}"
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}".encode())
+        return self.url(name)
+
+    def end_connections(self, url: str) -> None:
+        """End every connection to a database, as a server that is restarted does."""
+        name = urlsplit(url).path.removeprefix("/")
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()",
+                (name,),
+            )
+
+    def freeze(self) -> None:
+        """Stop answering, without closing anything."""
+        self._signal_all(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._signal_all(signal.SIGCONT)
+
+    def stop(self) -> None:
+        if self._process.poll() is None:
+            self.thaw()
+            self._process.send_signal(signal.SIGQUIT)  # at once: nothing of it is wanted any more
+            self._process.wait(30)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _start(self, data: Path) -> "subprocess.Popen[bytes]":
+        command = [str(self._bin / "postgres"), "-D", str(data), "-k", str(self._folder), "-h", ""]
+        for setting in _FAST:
+            command += ["-c", setting]
+        with self._log.open("wb") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder, **_as_its_user())
+        until = time.monotonic() + _START_S
+        while time.monotonic() < until:
+            assert process.poll() is None, self._log.read_text()
+            with contextlib.suppress(psycopg.OperationalError), psycopg.connect(self.url()):
+                return process
+            time.sleep(0.05)
+        process.kill()
+        raise AssertionError(f"PostgreSQL does not start: {self._log.read_text()}")
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [str(self._bin / program), *arguments]
+        done = subprocess.run(command, cwd=self._folder, capture_output=True, text=True, timeout=60, **_as_its_user())
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def _signal_all(self, number: signal.Signals) -> None:
+        """Signal the server and its children."""
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
+        for pid in (self._process.pid, *map(int, children)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+
+def _as_its_user() -> dict[str, object]:
+    """PostgreSQL refuses to run as root; Debian's package brings a user for it."""
+    if os.geteuid() != 0:
+        return {}
+    owner = pwd.getpwnam(_USER)
+    return {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": [], "umask": 0o077}
+
+
+def _binaries() -> Path:
+    """The newest version that Debian's package `postgresql` installed, or the one on the PATH."""
+    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    if versions:
+        return versions[-1].parent
+    found = shutil.which("initdb")
+    assert found, "PostgreSQL is not installed; Debian: apt-get install postgresql (make test does it as root)"
+    return Path(found).resolve().parent
+
+
+class Databases:
+    """Makes empty databases of either kind; the PostgreSQL server starts when the first one is wanted."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._server: PostgreSQL | None = None
+
+    @property
+    def postgresql(self) -> PostgreSQL:
+        if self._server is None:
+            self._server = PostgreSQL()
+        return self._server
+
+    def make(self, engine: str) -> str:
+        """Return the URL of a new, empty database."""
+        if engine == "postgresql":
+            return self.postgresql.make_database()
+        return f"sqlite:///{self._folder / f'{next(_NUMBERS)}' / 'host.db'}"
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.stop()

@@ -1,0 +1,204 @@
+"""Transactions and snapshots, addresses, and what a database that does not serve looks like to its callers."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert, select, text
+from sqlalchemy.exc import StatementError
+
+from evaluator_host.errors import Misconfigured, StoreUnavailable
+from evaluator_host.store import database
+from evaluator_host.store.address import Engine, address
+from evaluator_host.store.database import Database
+from evaluator_host.store.store import Store, open_store
+from evaluator_host.store.tables import WorkspaceTable
+from tests.databases import Databases
+
+
+@pytest.fixture
+async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
+    async with open_store(database_url, tmp_path) as opened:
+        yield opened
+
+
+def row(name: str, created_at: datetime | None = None) -> dict[str, object]:
+    return {"id": f"ws-{name}", "name": name, "created_at": created_at or datetime.now(UTC)}
+
+
+async def names(store: Store) -> list[str]:
+    return [workspace.name for workspace in await store.workspaces.all()]
+
+
+async def test_a_transaction_is_kept_as_a_whole_or_not_at_all(store: Store) -> None:
+    async def failing() -> None:
+        async with store.database.transaction() as connection:
+            await connection.execute(insert(WorkspaceTable), row("lost"))
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        await failing()
+    async with store.database.transaction() as connection:
+        await connection.execute(insert(WorkspaceTable), row("kept"))
+    assert await names(store) == ["default", "kept"]
+
+
+async def test_a_cancelled_transaction_leaves_nothing_and_no_lock(store: Store) -> None:
+    inside = asyncio.Event()
+
+    async def work() -> None:
+        async with store.database.transaction() as connection:
+            await connection.execute(insert(WorkspaceTable), row("lost"))
+            inside.set()
+            await asyncio.sleep(100)
+
+    task = asyncio.create_task(work())
+    await inside.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await store.workspaces.ensure("next")
+    assert await names(store) == ["default", "next"]
+
+
+async def test_readers_do_not_wait_for_a_writer(store: Store) -> None:
+    async with store.database.transaction() as connection:
+        await connection.execute(insert(WorkspaceTable), row("unfinished"))
+        async with asyncio.timeout(10):
+            assert await names(store) == ["default"]
+    assert await names(store) == ["default", "unfinished"]
+
+
+async def test_many_writers_of_several_hosts_all_get_their_turn(
+    store: Store, database_url: str, tmp_path: Path
+) -> None:
+    async with open_store(database_url, tmp_path) as other:
+        await asyncio.gather(*((store, other)[n % 2].workspaces.ensure(f"w{n}") for n in range(60)))
+    assert len(await names(store)) == 61
+
+
+async def test_moments_come_back_as_they_were(store: Store) -> None:
+    moment = datetime(2026, 3, 29, 2, 30, 0, 123456, tzinfo=timezone(timedelta(hours=5, minutes=30)))
+    async with store.database.transaction() as connection:
+        await connection.execute(insert(WorkspaceTable), row("east", moment))
+    async with store.database.reading() as connection:
+        kept = await connection.scalar(select(WorkspaceTable.created_at).where(WorkspaceTable.name == "east"))
+    assert kept == moment
+    assert kept is not None
+    assert kept.tzinfo is UTC
+    with pytest.raises(StatementError, match="time zone"):
+        async with store.database.transaction() as connection:
+            await connection.execute(insert(WorkspaceTable), row("naive", datetime(2026, 1, 1)))  # noqa: DTZ001
+
+
+async def test_references_are_enforced(store: Store) -> None:
+    with pytest.raises(Exception, match=r"(?i)foreign key"):
+        await store.package_sets.asked("no-such-workspace", ["sha256:x"])
+
+
+async def test_values_are_in_no_message(store: Store) -> None:
+    with pytest.raises(Exception, match=r"(?i)unique") as failed:
+        async with store.database.transaction() as connection:
+            await connection.execute(insert(WorkspaceTable), {**row("default"), "id": "the-secret-id"})
+    assert "the-secret-id" not in str(failed.value)
+
+
+async def test_a_server_that_restarts_is_met_again(databases: Databases, tmp_path: Path) -> None:
+    url = databases.make("postgresql")
+    async with open_store(url, tmp_path) as store:
+        await asyncio.gather(*(names(store) for _ in range(4)))
+        databases.postgresql.end_connections(url)
+        assert await names(store) == ["default"]
+
+
+async def test_a_connection_that_breaks_in_a_transaction_is_the_databases_fault(
+    databases: Databases, tmp_path: Path
+) -> None:
+    url = databases.make("postgresql")
+    async with open_store(url, tmp_path) as store:
+
+        async def broken_off() -> None:
+            async with store.database.transaction() as connection:
+                await connection.execute(insert(WorkspaceTable), row("lost"))
+                databases.postgresql.end_connections(url)
+                await connection.execute(insert(WorkspaceTable), row("too"))
+
+        with pytest.raises(StoreUnavailable, match="nothing was changed"):
+            await broken_off()
+        assert await names(store) == ["default"]
+
+
+async def test_a_server_that_is_not_there_is_told_without_its_password(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable) as failed:
+        async with open_store(f"postgres://me:hunter2@/x?host={tmp_path}", tmp_path):
+            pass
+    assert "hunter2" not in failed.value.detail
+    assert "me:***@" in failed.value.detail
+
+
+async def test_a_file_that_another_process_keeps_locked_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_store(None, tmp_path):
+        pass
+    monkeypatch.setattr(database, "_WAIT_S", 0.2)
+    impatient = Database(address(None, tmp_path))
+    other = sqlite3.connect(tmp_path / "evaluator-host.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreUnavailable, match="locked"):
+        async with impatient.transaction():
+            pass
+    other.execute("ROLLBACK")
+    other.close()
+    async with impatient.transaction() as connection:
+        await connection.execute(text("SELECT 1"))
+    await impatient.close()
+
+
+async def test_a_full_disk_is_told_and_nothing_is_half_kept(tmp_path: Path) -> None:
+    async with open_store(None, tmp_path) as store:
+
+        async def too_much() -> None:
+            async with store.database.transaction() as connection:
+                await connection.execute(text("PRAGMA max_page_count = 1"))  # as large as it is: not one page more
+                await connection.execute(insert(WorkspaceTable), [row(f"{n}-{'x' * 4000}") for n in range(500)])
+
+        with pytest.raises(StoreUnavailable, match="full"):
+            await too_much()
+        assert await names(store) == ["default"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgres://u:p@db/x",
+        "postgresql://u:p@db/x",
+        "postgresql+asyncpg://u:p@db/x",
+        "postgresql+psycopg2://u:p@db/x",
+        " postgresql://u:p@db/x\n",
+    ],
+)
+def test_every_spelling_of_postgresql_is_one_driver(url: str, tmp_path: Path) -> None:
+    where = address(url, tmp_path)
+    assert where.engine is Engine.POSTGRESQL
+    assert where.url.render_as_string(hide_password=False) == "postgresql+psycopg://u:p@db/x"
+    assert ":p@" not in str(where)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["mysql://u:hunter2@db/x", "sqlite://", "sqlite:///:memory:", "hunter2", "postgres:hunter2@db", "http://hunter2@x"],
+)
+def test_another_database_is_refused_without_its_password(url: str, tmp_path: Path) -> None:
+    with pytest.raises(Misconfigured, match=r"postgresql://") as refused:
+        address(url, tmp_path)
+    assert "hunter2" not in refused.value.detail
+
+
+def test_without_a_url_it_is_a_file_of_the_data_directory(tmp_path: Path) -> None:
+    assert address(None, tmp_path).file == tmp_path / "evaluator-host.db"
+    assert address("", tmp_path).file == tmp_path / "evaluator-host.db"
+    assert address(f"sqlite:///{tmp_path}/other.db", tmp_path).file == tmp_path / "other.db"

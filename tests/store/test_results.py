@@ -1,0 +1,108 @@
+"""Results in the store, on both databases: pages in every order, filters, figures."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.errors import InvalidRequest
+from evaluator_host.store.job import Job
+from evaluator_host.store.results import Filter, Sort
+from evaluator_host.store.store import Store, open_store
+from tests.store.records import queued, result
+
+SCORES = (0.5, None, 1.0, 0.0, 0.5, None, -3.0, 0.5)
+
+
+@pytest.fixture
+async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
+    async with open_store(database_url, tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def job(store: Store) -> Job:
+    made = await queued(store, rows=8, count=2)
+    await store.job_work.take(made, "host")
+    results = [
+        result(row, score, passed=None if score is None else score >= 0.5, error="timeout" if row == 5 else None)
+        for row, score in enumerate(SCORES)
+    ]
+    await store.job_work.save(made.id, "host", results)
+    await store.job_work.save(made.id, "host", [result(0, position=1)])
+    return made
+
+
+async def rows(store: Store, job: Job, which: Filter, sort: Sort = Sort.ROW, *, limit: int = 3) -> list[int]:
+    found: list[int] = []
+    cursor = None
+    while True:
+        page, cursor = await store.results.page(job.id, which, sort=sort, cursor=cursor, limit=limit)
+        assert len(page) <= limit
+        found += [one.row for one in page]
+        if cursor is None:
+            return found
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 100])
+@pytest.mark.parametrize(
+    ("sort", "order"),
+    [
+        (Sort.ROW, [0, 1, 2, 3, 4, 5, 6, 7]),
+        (Sort.SCORE, [6, 3, 0, 4, 7, 2, 1, 5]),
+        (Sort.SCORE_DOWN, [2, 0, 4, 7, 3, 6, 1, 5]),
+        (Sort.RUN_MS_DOWN, [7, 6, 5, 4, 3, 2, 1, 0]),
+    ],
+)
+async def test_pages_of_any_size_give_every_row_once_in_order(
+    store: Store, job: Job, sort: Sort, order: list[int], limit: int
+) -> None:
+    assert await rows(store, job, Filter(0), sort, limit=limit) == order
+
+
+@pytest.mark.parametrize(
+    ("which", "expected"),
+    [
+        (Filter(1), [0]),
+        (Filter(0, status="failed"), [5]),
+        (Filter(0, status="skipped"), [1]),
+        (Filter(0, error_code="timeout"), [5]),
+        (Filter(0, passed=True), [0, 2, 4, 7]),
+        (Filter(0, passed=False), [3, 6]),
+        (Filter(0, min_score=0.5), [0, 2, 4, 7]),
+        (Filter(0, min_score=0.0, max_score=0.5), [0, 3, 4, 7]),
+        (Filter(0, min_score=2.0, max_score=1.0), []),
+        (Filter(0, status="scored", passed=True, max_score=0.5), [0, 4, 7]),
+    ],
+)
+async def test_filters_hold_on_every_page(store: Store, job: Job, which: Filter, expected: list[int]) -> None:
+    assert await rows(store, job, which) == expected
+
+
+async def test_without_an_evaluator_a_row_comes_with_every_result_of_it(store: Store, job: Job) -> None:
+    page, _ = await store.results.page(job.id, Filter(), limit=2)
+    assert [(one.row, one.position) for one in page] == [(0, 0), (0, 1)]
+
+
+@pytest.mark.parametrize("cursor", ["", "00", "zz", "5b5d", b'["-score",1,1,1]'.hex(), b'["row",null,"1",0]'.hex()])
+async def test_a_cursor_of_something_else_is_refused(store: Store, job: Job, cursor: str) -> None:
+    with pytest.raises(InvalidRequest, match="cursor"):
+        await store.results.page(job.id, Filter(0), cursor=cursor)
+
+
+async def test_figures_and_downloads_pass_every_result_by_row(store: Store, job: Job) -> None:
+    assert [one.row async for one in store.results.figures(job.id, 0)] == list(range(8))
+    assert [(one.row, one.position) async for one in store.results.every(job.id, Filter())][:3] == [
+        (0, 0),
+        (0, 1),
+        (1, 0),
+    ]
+    found = [one async for one in store.results.figures(job.id, 0)]
+    assert (found[5].status, found[5].error_code, found[2].metrics) == ("failed", "timeout", '{"score": 1.0}')
+
+
+async def test_one_result_is_found_by_its_row(store: Store, job: Job) -> None:
+    found = await store.results.one(job.id, 0, 6)
+    assert found is not None
+    assert (found.score, found.result) == (-3.0, '{"row": 6}')
+    assert await store.results.one(job.id, 1, 6) is None
