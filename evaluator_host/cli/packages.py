@@ -1,4 +1,4 @@
-"""`packages`: build, list, show, verify, prune and remove the package sets that this host keeps installed."""
+"""`packages`: build, list, show, verify, prune, remove, push and pull the package sets that a host keeps installed."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, TypeVar
@@ -9,8 +9,10 @@ from rich.text import Text
 from evaluator_host.cli import options
 from evaluator_host.cli.console import err, facts, out, plain, print_json
 from evaluator_host.cli.edge import load_settings, run_async
+from evaluator_host.cli.progress import BuildProgress
 from evaluator_host.cli.target import build as build_set
 from evaluator_host.config import Settings
+from evaluator_host.environments.exchange import Carrier
 from evaluator_host.environments.record import EnvironmentReport
 from evaluator_host.environments.store import Environments
 from evaluator_host.model import Language
@@ -89,11 +91,12 @@ def prune(
         int | None,
         typer.Option("--max-mb", min=0, help="What may stay.", show_default="EVALUATOR_HOST_ENVIRONMENTS_MB"),
     ] = None,
+    sandbox: options.SandboxOption = None,
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
     """Remove sets that nobody uses, least recently used first, until the rest fits. Locks stay."""
-    settings = load_settings(data_dir=data_dir)
+    settings = load_settings(sandbox=sandbox, data_dir=data_dir)
     removed = _with_environments(settings, lambda environments: environments.prune(ceiling_mb=max_mb))
     if as_json:
         print_json([{"digest": record.digest, "size_bytes": record.size_bytes} for record in removed])
@@ -103,10 +106,69 @@ def prune(
 
 
 @app.command()
-def remove(digest: _DigestArgument, *, data_dir: options.DataDirOption = None) -> None:
+def remove(
+    digest: _DigestArgument, *, sandbox: options.SandboxOption = None, data_dir: options.DataDirOption = None
+) -> None:
     """Remove a set and its lock: the next build resolves it anew."""
-    _with_environments(load_settings(data_dir=data_dir), lambda environments: environments.delete(digest))
+    settings = load_settings(sandbox=sandbox, data_dir=data_dir)
+    _with_environments(settings, lambda environments: environments.delete(digest))
     err.print(plain(f"removed {digest}"))
+
+
+@app.command()
+def push(
+    digest: _DigestArgument,
+    reference: Annotated[
+        str, typer.Argument(metavar="IMAGE", help="Where to: registry.example:5000/team/scoring:1", show_default=False)
+    ],
+    *,
+    sandbox: options.SandboxOption = None,
+    data_dir: options.DataDirOption = None,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Push a set to a container registry, through a Docker engine. Prints the name that always means these files."""
+    settings = load_settings(sandbox=sandbox, data_dir=data_dir)
+
+    async def work(environments: Environments) -> str:
+        with BuildProgress(shown=not as_json) as progress:
+            return await environments.exchange.push(
+                digest, reference, carrier=_carrier(settings), progress=progress.tell
+            )
+
+    pinned = _with_environments(settings, work)
+    if as_json:
+        print_json({"image": pinned})
+    else:
+        out.print(plain(pinned))
+
+
+@app.command()
+def pull(
+    reference: Annotated[
+        str, typer.Argument(metavar="IMAGE", help="What `packages push` printed, or a tag.", show_default=False)
+    ],
+    *,
+    digest: Annotated[
+        str | None, typer.Option(help="Refuse any other set than this one.", show_default="any set")
+    ] = None,
+    sandbox: options.SandboxOption = None,
+    data_dir: options.DataDirOption = None,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Install a set that another host pushed. Its evaluators need no package index from then on."""
+    settings = load_settings(sandbox=sandbox, data_dir=data_dir)
+
+    async def work(environments: Environments) -> EnvironmentReport:
+        with BuildProgress(shown=not as_json) as progress:
+            return await environments.exchange.pull(
+                reference, carrier=_carrier(settings), digest=digest, progress=progress.tell
+            )
+
+    _print(_with_environments(settings, work), as_json=as_json)
+
+
+def _carrier(settings: Settings) -> Carrier:
+    return Carrier(settings.engine_address, settings.docker_image)
 
 
 def _with_environments(settings: Settings, work: Callable[[Environments], Awaitable[T]]) -> T:

@@ -8,7 +8,7 @@ import anyio.to_thread
 from evaluator_host.environments.targets import target_for
 from evaluator_host.errors import InvalidPin
 from evaluator_host.model import Language
-from evaluator_host.packages.imports import exact_pin_for
+from evaluator_host.packages.imports import exact_pins_for
 from evaluator_host.packages.index import IndexSettings
 from evaluator_host.packages.locked import Target
 from evaluator_host.packages.pins import Pin, RawPin, parse
@@ -24,7 +24,8 @@ class Asking:
     """
 
     def __init__(self, index: IndexSettings, backend: str) -> None:
-        self._index = index
+        # Not the downloads of builds: those may be another user's, whose tools refuse files of this one.
+        self._index = replace(index, cache_dir=index.cache_dir.with_name("lookups"))
         self._backend = backend
 
     async def parse(self, raw: Sequence[RawPin], language: Language) -> tuple[Pin, ...]:
@@ -40,10 +41,10 @@ class Asking:
             problems = await suggest(error.problems, raw, language, target=target, index=self._index)
             raise InvalidPin(error.detail, problems=problems) from error
 
-    async def pin_for(self, module: str, language: Language) -> str | None:
-        """Return the pin that an import which nothing provides probably needs."""
+    async def pins_for(self, modules: Sequence[str], language: Language) -> list[str | None]:
+        """Return the pin that each import which nothing provides probably needs."""
         index = replace(self._index, timeout_s=TIMEOUT_S)
-        return await exact_pin_for(module, language, target=self.target(language), index=index)
+        return await exact_pins_for(modules, language, target=self.target(language), index=index)
 
     def target(self, language: Language) -> Target:
         """Return the runtime that sets of a language are for."""

@@ -1,20 +1,20 @@
 """One build of one package set, from pins to an installation that was tried, and whoever watches it."""
 
 import asyncio
-import shutil
+import contextlib
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
 
 from evaluator_host.environments.builder import Builder
-from evaluator_host.environments.contents import outward_links, size_bytes
+from evaluator_host.environments.contents import discard, settle, size_bytes
 from evaluator_host.environments.health import examine
 from evaluator_host.environments.install import compile_sources, install
 from evaluator_host.environments.locking import held
 from evaluator_host.environments.record import BuildEvent, BuildStatus, EnvironmentReport, Record, Step, now
 from evaluator_host.environments.shelf import Shelf
-from evaluator_host.errors import HostError, PackagesFailed
+from evaluator_host.errors import HostError, MachineExhausted
 from evaluator_host.model import Environment, Language, Package
 from evaluator_host.packages.index import IndexSettings
 from evaluator_host.packages.lock import Lock, Target, resolve
@@ -94,14 +94,21 @@ class Build:
             async with held(shop.shelf.build_lock(self.key)):
                 record = await self._found_or_made(shop)
         except HostError as error:
-            self.error = error
-            self.tell(BuildEvent(Step.FAILED, detail=error.detail))
+            self._failed(error)
             raise
+        except OSError as error:
+            refused = MachineExhausted.by(error, doing="install the package set")
+            self._failed(refused)
+            raise refused from error
         except BaseException as error:
             self.tell(BuildEvent(Step.FAILED, detail=f"the host stopped it ({type(error).__name__})"))
             raise
         self.tell(BuildEvent(Step.READY, len(record.packages), len(record.packages)))
         return record
+
+    def _failed(self, error: HostError) -> None:
+        self.error = error
+        self.tell(BuildEvent(Step.FAILED, detail=error.detail))
 
     async def _found_or_made(self, shop: Workshop) -> Record:
         started = time.monotonic()
@@ -112,11 +119,16 @@ class Build:
         if lock is None:
             lock = await self._resolve(shop)
             await asyncio.to_thread(shop.shelf.keep_lock, self.key, lock)
+        await shop.backend.drop_environment(lock.digest)  # of the same set when it was removed or broken
         stage = await asyncio.to_thread(shop.shelf.new_stage, self.key)
         try:
             return await self._install(lock, stage, shop, started=started)
+        except BaseException:
+            with contextlib.suppress(HostError):  # what went wrong first is what is told
+                await asyncio.shield(shop.backend.drop_environment(lock.digest))
+            raise
         finally:
-            await asyncio.shield(asyncio.to_thread(shutil.rmtree, stage, ignore_errors=True))
+            await asyncio.shield(asyncio.to_thread(discard, stage))
 
     async def _resolve(self, shop: Workshop) -> Lock:
         return await resolve(
@@ -126,20 +138,21 @@ class Build:
             index=shop.index,
             allow_source_builds=shop.allow_source_builds and self.language is Language.PYTHON,
             builder=shop.builder.run_sources if shop.allow_source_builds else None,
+            run=shop.builder.run,
             tools=shop.builder.tools,
         )
 
     async def _install(self, lock: Lock, stage: Path, shop: Workshop, *, started: float) -> Record:
         files = stage / "files"
         await install(lock, files, builder=shop.builder, index=shop.index, ceiling_mb=shop.ceiling_mb, tell=self.tell)
-        if strange := await asyncio.to_thread(outward_links, files):
-            raise PackagesFailed(f"A package has a link that leads out of it ({strange[0]}): pin another version.")
+        await asyncio.to_thread(settle, files)
         self.tell(BuildEvent(Step.CHECKING, 0, len(lock.packages)))
         environment = Environment(lock.digest, lock.language, runtime_name(lock), packages_of(lock), files)
         files.chmod(0o755)
         health = await examine(environment, lock.pins, shop.backend)
         if health.sources:
             await compile_sources(files, sorted(health.sources), lock=lock, builder=shop.builder)
+            await shop.backend.drop_environment(lock.digest)  # what it was tried with has no byte code
         record = Record(
             key=self.key,
             digest=lock.digest,
@@ -154,6 +167,7 @@ class Build:
             notes=(*lock.notes, *health.notes),
         )
         await asyncio.to_thread(shop.shelf.put, stage, record)
+        await shop.backend.prepare(shop.shelf.environment(record))
         return record
 
 

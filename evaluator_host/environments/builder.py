@@ -5,165 +5,263 @@ only, no install scripts), and source builds are refused.
 """
 
 import asyncio
+import contextlib
+import json
 import logging
 import os
-import sys
-from collections.abc import Iterator, Sequence
+import platform
+import shutil
+import signal
+import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from evaluator_host import config
+from evaluator_host.environments.builder_args import Bounds, Room, entered
+from evaluator_host.environments.contents import open_up
+from evaluator_host.environments.enclosed import Allowance, Enclosure, run_enclosed
+from evaluator_host.environments.meter import Meter
+from evaluator_host.environments.ownership import builder_uid, give
+from evaluator_host.environments.workbench import Outlook, outlook
 from evaluator_host.errors import Misconfigured, SandboxUnavailable
 from evaluator_host.packages import tools as processes
-from evaluator_host.packages.tools import Command, Finished, Tools, installed_tools
-from evaluator_host.sandbox.bubblewrap_doctor import find_bubblewrap
-from evaluator_host.sandbox.host_files import PYTHON_HOME, base_executable, find_libraries, find_python
+from evaluator_host.packages.tools import Command, Finished, LimitReached, installed_tools
+from evaluator_host.sandbox.base import Finding
+from evaluator_host.sandbox.bubblewrap_args import Identity
+from evaluator_host.sandbox.bubblewrap_doctor import INSTALL, find_bubblewrap, remedy
+from evaluator_host.sandbox.cgroup_homes import mounts_of
+from evaluator_host.sandbox.cgroups import sweep as sweep_cgroups
+from evaluator_host.sandbox.confinement import choose_identity
+from evaluator_host.sandbox.host_files import Bind, base_executable
+from evaluator_host.sandbox.instance import is_dead, this_instance
+from evaluator_host.sandbox.seccomp import UnknownPolicy, compile_policy
 
 _log = logging.getLogger(__name__)
 
 _TRY_S: Final = 20.0
-_NAME_SERVICE: Final = tuple(
-    Path("/etc", name) for name in ("resolv.conf", "hosts", "nsswitch.conf", "passwd", "group", "gai.conf")
-)
-_COMPILERS: Final = tuple(Path(name) for name in ("/usr", "/bin", "/lib", "/lib64", "/etc/alternatives"))
-# Limits of every process of a build, the mode of what it writes, and (where there is no sandbox) its end with the host.
-_ENTER: Final = """
-import os, resource, sys
-os.umask(0o022)
-megabytes, bound = int(sys.argv[1]), sys.argv[2] == "bound"
-resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-resource.setrlimit(resource.RLIMIT_FSIZE, (megabytes << 20,) * 2)
-if bound:
-    import ctypes
-    ctypes.CDLL(None).prctl(1, 9)
-os.execv(sys.argv[3], sys.argv[3:])
-"""
+_PROCESSES: Final = 1024  # uv and npm start one thread per processor, and up to 512 that wait for files
+_WRITES: Final = 2  # times the ceiling of a set: once as downloaded, once unpacked
 
 
 class Builder:
     """Runs uv and npm for one host.
 
+    Attributes:
+      work: Folder for what a command has beside it (its configuration, credentials): removed when a host died.
+
     Args:
-      home: The one folder that builds may write to, downloads and staging together: files are shared by hard links,
-        which cannot cross a mount.
-      ca_file: As in `IndexSettings`.
-      file_mb: Greatest file that a build may write.
+      home: The one folder that builds may write to, `downloads/` and `staging/` together: files are shared by hard
+        links, which cannot cross a mount.
+      file_mb: Greatest file that a build may write, and half of what it may write in all.
+      memory_mb: Of one command with all it starts.
     """
 
-    def __init__(self, home: Path, *, ca_file: Path | None, file_mb: int) -> None:
+    def __init__(self, home: Path, *, file_mb: int, memory_mb: int = 4096) -> None:
         self.home = home
+        self.work = home.parent / "work" / this_instance()
         self.tools = replace(installed_tools(), python=base_executable())
-        self._ca_file = ca_file
-        self._file_mb = file_mb
-        self._bubblewrap: asyncio.Task[Path | None] | None = None
+        self._allowance = Allowance(memory_mb, _PROCESSES, file_mb)
+        self._enclosure: asyncio.Task[Enclosure | str] | None = None
 
     async def run(
-        self, command: Command, timeout_s: float, *, also: Sequence[Path] = (), sources: bool = False
+        self, command: Command, timeout_s: float, *, also: Sequence[Path] = (), stage: Path | None = None
     ) -> Finished:
-        """Run a command to its end with nothing left of it, as `packages.tools.run` does.
+        """Run a command that runs no code of packages, to its end with nothing left of it.
 
         Args:
-          command: Its working directory is writable, and so is the builder's home.
+          command: Its working directory is writable, and so are the downloads.
           timeout_s: For the whole command.
           also: Further folders it may write to.
-          sources: It may run code of packages; it sees the machine's compilers.
+          stage: A folder below `staging` into which it links downloads.
 
         Raises:
-          Misconfigured: it may run code of packages, and there is no sandbox for that here.
+          TimeoutError: it did not end within `timeout_s`.
+          OutputFlood: it wrote more than `OUTPUT_BYTES` to one stream.
+          LimitReached: it needed more memory, processes or disk than it is allowed.
         """
-        bubblewrap = await self._find()
-        entered = self._entered(command, bound=bubblewrap is None)
-        if bubblewrap is None:
-            if sources:
-                raise Misconfigured("Source builds need bubblewrap: install it, or turn allow_source_builds off.")
-            return await processes.run(entered, timeout_s)
-        writable = [self._writable(sources=sources), command.cwd, *also]
-        arguments = builder_args(self.tools, writable=writable, ca_file=self._ca_file, compilers=sources)
-        environment = dict(command.environment)
-        if (library_path := find_python().library_path) is not None:
-            environment["LD_LIBRARY_PATH"] = str(_own(library_path))
-        wrapped = (str(bubblewrap), *arguments, "--chdir", str(command.cwd), "--", *entered.argv)
-        return await processes.run(Command(wrapped, command.cwd, environment), timeout_s)
+        enclosure = await self._find()
+        meter = Meter(self.home, limit_mb=_WRITES * self._allowance.file_mb)
+        if isinstance(enclosure, str):
+            return await self._run_plain(command, timeout_s, meter)
+        uid = builder_uid()
+        identity = Identity() if uid is None else Identity(uid, drop=True)
+        downloads = self.home / "downloads"
+        own = [downloads, command.cwd, *also, *([stage] if stage else ())]
+        await asyncio.to_thread(_prepare, own, identity)
+        if stage is None:
+            writable, empty = own, []
+        else:
+            writable = [self.home, command.cwd, *also]
+            beside = [*self.home.iterdir(), *(self.home / "staging").iterdir()]
+            folders = [path for path in beside if path.is_dir()]
+            empty = [
+                folder for folder in folders if not any(path.is_relative_to(folder) for path in (stage, downloads))
+            ]
+        room = _room(
+            command, outlook(self.tools, compilers=False), [Bind(path, path) for path in writable], empty=empty
+        )
+        return await self._enclosed(command, room, enclosure, identity=identity, meter=meter, timeout_s=timeout_s)
 
-    def _writable(self, *, sources: bool) -> Path:
-        """Code of packages must not reach the downloads of others: installed sets share files with them."""
-        folder = self.home / "downloads" / "builder" if sources else self.home
+    async def run_sources(self, command: Command, timeout_s: float, *, also: Sequence[Path] = ()) -> Finished:
+        """Run a command that may run code of packages: what `packages.lock.resolve` takes as its builder.
+
+        It sees the machine's compilers, but no download of others: sets share files with those. What it downloads is
+        its own and is thrown away. Where the host is root it is a user that nobody else is.
+
+        Raises:
+          Misconfigured: there is no sandbox for that here.
+          TimeoutError, OutputFlood, LimitReached: see `run`.
+        """
+        enclosure = await self._find()
+        if isinstance(enclosure, str):
+            raise Misconfigured("Source builds need bubblewrap: install it, or turn allow_source_builds off.")
+        identity = choose_identity()
+        self.work.mkdir(parents=True, exist_ok=True)
+        private = Path(tempfile.mkdtemp(prefix="private-", dir=self.work))
+        cache, scratch = private / "cache", private / "tmp"
+        try:
+            cache.mkdir()
+            scratch.mkdir()
+            await asyncio.to_thread(_prepare, [cache, scratch, command.cwd, *also], identity)
+            binds = [Bind(path, path) for path in (command.cwd, scratch, *also)]
+            binds.append(Bind(cache, self.home / "downloads" / "builder"))
+            room = _room(command, outlook(self.tools, compilers=True), binds, scratch=scratch)
+            meter = Meter(self.home, limit_mb=_WRITES * self._allowance.file_mb, own=(private, command.cwd, *also))
+            return await self._enclosed(command, room, enclosure, identity=identity, meter=meter, timeout_s=timeout_s)
+        finally:
+            await asyncio.shield(asyncio.to_thread(_clear, private, [command.cwd, *also]))
+
+    async def findings(self) -> list[Finding]:
+        """Say how builds are isolated here; really starts one command."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        enclosure = await self._find()
+        if isinstance(enclosure, str):
+            detail = f"packages are installed by plain processes with this host's rights: {enclosure}"
+            return [
+                Finding("builder", ok=False, detail=detail, fix=INSTALL if INSTALL in enclosure else remedy(enclosure))
+            ]
+        uid = builder_uid()
+        who = "in a user namespace" if uid is None else f"as user {uid}"
+        return [Finding("builder", ok=True, detail=f"packages are installed in a sandbox of their own, {who}")]
+
+    async def _enclosed(
+        self, command: Command, room: Room, enclosure: Enclosure, *, identity: Identity, meter: Meter, timeout_s: float
+    ) -> Finished:
+        return await run_enclosed(
+            command,
+            room,
+            enclosure=enclosure,
+            identity=identity,
+            allowance=self._allowance,
+            meter=meter,
+            timeout_s=timeout_s,
+        )
+
+    async def _run_plain(self, command: Command, timeout_s: float, meter: Meter) -> Finished:
+        bounds = Bounds(file_mb=self._allowance.file_mb, data_mb=self._allowance.memory_mb)
+        argv = entered(command.argv, command.cwd, python=self.tools.python, bounds=bounds)
+        tasks: list[asyncio.Task[None]] = []
+
+        def watched(pid: int) -> None:
+            def kill() -> None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(pid, signal.SIGKILL)
+
+            tasks.append(asyncio.create_task(meter.watch(pid, kill)))
+
+        try:
+            finished = await processes.run(replace(command, argv=argv), timeout_s, started=watched)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        if finished.code != 0 and meter.reached is not None:
+            raise LimitReached(meter.reached)
+        return finished
+
+    async def _find(self) -> Enclosure | str:
+        """Return how builds are enclosed, or why they are not."""
+        if self._enclosure is None:
+            self._enclosure = asyncio.ensure_future(self._try())
+        return await asyncio.shield(self._enclosure)
+
+    async def _try(self) -> Enclosure | str:
+        """Return bubblewrap when a builder sandbox really starts; what builds of dead hosts left is removed first."""
+        await asyncio.to_thread(self._sweep)
+        found = await self._tried()
+        if isinstance(found, str):
+            _log.warning(
+                "packages are installed without a sandbox, by plain processes with this host's rights: %s", found
+            )
+        return found
+
+    async def _tried(self) -> Enclosure | str:
+        try:
+            bubblewrap = await find_bubblewrap()
+            policy = json.loads((config.SANDBOX_IMAGES_DIR / "seccomp.json").read_text(encoding="utf-8"))
+            enclosure = Enclosure(bubblewrap, compile_policy(policy, platform.machine()), self.tools.python)
+        except SandboxUnavailable as error:
+            return error.detail
+        except UnknownPolicy as error:
+            return str(error)
+        uid = builder_uid()
+        identity = Identity() if uid is None else Identity(uid, drop=True)
+        probe = Command((str(self.tools.uv), "--version"), Path("/"), {})
+        room = _room(probe, outlook(self.tools, compilers=False), [])
+        meter = Meter(self.home, limit_mb=self._allowance.file_mb)
+        try:
+            await asyncio.to_thread(_prepare, [self.home / "downloads"], identity)
+            finished = await self._enclosed(probe, room, enclosure, identity=identity, meter=meter, timeout_s=_TRY_S)
+        except (OSError, TimeoutError, LimitReached) as error:
+            return f"a trial failed: {str(error) or type(error).__name__}"
+        return enclosure if finished.code == 0 else finished.stderr.strip()[:500] or f"exit {finished.code}"
+
+    def _sweep(self) -> None:
+        sweep_cgroups(mounts_of())
+        for folder in self.work.parent.glob("host-*"):
+            if is_dead(folder.name):
+                open_up(folder)
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _room(
+    command: Command,
+    seen: Outlook,
+    writable: Sequence[Bind],
+    *,
+    empty: Sequence[Path] = (),
+    scratch: Path | None = None,
+) -> Room:
+    environment = dict(command.environment)
+    if seen.library_path is not None:
+        environment["LD_LIBRARY_PATH"] = str(seen.library_path)
+    if scratch is not None:
+        environment["TMPDIR"] = str(scratch)
+    return Room(
+        seen=seen.seen,
+        writable=tuple(writable),
+        links=seen.links,
+        empty=(*seen.empty, *empty),
+        environment=environment,
+    )
+
+
+def _prepare(folders: Sequence[Path], identity: Identity) -> None:
+    for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
-        return folder
-
-    async def run_sources(self, command: Command, timeout_s: float) -> Finished:
-        """Run a command that may run code of packages: what `packages.lock.resolve` takes as its builder."""
-        return await self.run(command, timeout_s, sources=True)
-
-    def _entered(self, command: Command, *, bound: bool) -> Command:
-        enter = (str(self.tools.python), "-I", "-S", "-c", _ENTER, str(self._file_mb), "bound" if bound else "free")
-        return replace(command, argv=(*enter, *command.argv))
-
-    async def _find(self) -> Path | None:
-        if self._bubblewrap is None:
-            self._bubblewrap = asyncio.ensure_future(self._try())
-        return await asyncio.shield(self._bubblewrap)
-
-    async def _try(self) -> Path | None:
-        """Return bubblewrap when a builder sandbox really starts."""
-        try:
-            path = (await find_bubblewrap()).path
-        except SandboxUnavailable:
-            return None
-        arguments = builder_args(self.tools, writable=[self.home], ca_file=self._ca_file)
-        probe = (str(path), *arguments, "--", str(self.tools.uv), "--version")
-        try:
-            finished = await processes.run(Command(probe, self.home, {}), _TRY_S)
-        except (OSError, TimeoutError):
-            return None
-        if finished.code != 0:
-            _log.warning("packages are installed without a builder sandbox: %s", finished.stderr.strip()[:300])
-        return path if finished.code == 0 else None
+        if identity.drop:
+            give(folder, identity.uid)
 
 
-def builder_args(tools: Tools, *, writable: Sequence[Path], ca_file: Path | None, compilers: bool = False) -> list[str]:
-    """Return bubblewrap's arguments for a build: everything of its own but the network.
-
-    Every file keeps its path, because uv and npm are told paths of this host.
-    """
-    return [
-        *("--unshare-user", "--uid", "65534", "--gid", "65534", "--unshare-ipc", "--unshare-pid", "--unshare-uts"),
-        *("--unshare-cgroup", "--cap-drop", "ALL", "--die-with-parent", "--new-session", "--hostname", "builder"),
-        *("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"),  # noqa: S108
-        *_tool_binds(tools, compilers=compilers),
-        *(part for path in _NAME_SERVICE if path.is_file() for part in _read_only(path)),
-        *(_read_only(ca_file) if ca_file is not None and ca_file.is_file() else ()),
-        *(part for path in writable for part in ("--bind", str(path), str(path))),
-    ]
-
-
-def _tool_binds(tools: Tools, *, compilers: bool) -> Iterator[str]:
-    if compilers:
-        yield from (part for path in _COMPILERS if path.is_dir() and not path.is_symlink() for part in _read_only(path))
-        for path in _COMPILERS:
-            if path.is_symlink():
-                yield from ("--symlink", str(path.readlink()), str(path))
-    else:
-        libraries = find_libraries()
-        for bind in libraries.binds:
-            yield from ("--ro-bind", str(bind.source), str(bind.target))
-        for source, target in libraries.links:
-            yield from ("--symlink", source, str(target))
-    python = find_python()
-    for bind in python.binds:
-        yield from _read_only(bind.source)
-    for folder in python.masked:
-        yield from ("--tmpfs", str(_own(folder)))
-    for tool in (tools.uv, tools.node, tools.npm):
-        yield from _read_only(tool)
-
-
-def _own(path: Path) -> Path:
-    """Return where a path of a sandbox's interpreter lies on this host."""
-    if path.is_relative_to(PYTHON_HOME):
-        return Path(sys.base_prefix).resolve() / path.relative_to(PYTHON_HOME)
-    return path
-
-
-def _read_only(path: Path) -> tuple[str, str, str]:
-    return "--ro-bind", os.path.realpath(path), str(path)
+def _clear(private: Path, used: Sequence[Path]) -> None:
+    """Remove what a source build had of its own, and take back what it shared."""
+    uid = builder_uid()
+    for folder in (private, *used):
+        open_up(folder)
+        if uid is not None:
+            give(folder, uid)
+    shutil.rmtree(private, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        private.parent.rmdir()

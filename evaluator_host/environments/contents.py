@@ -1,14 +1,20 @@
 """The files of an installed set: their digests, by which tampering shows, and the modules that its packages bring."""
 
+import contextlib
 import hashlib
 import os
+import shutil
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from packaging.utils import canonicalize_name
 
+from evaluator_host.errors import PackagesFailed
+
 _MODULES_OF_ONE: Final = 3
+_ENTRIES: Final = 1_000_000
 _SUFFIXES: Final = (".py", ".so")
 
 
@@ -45,14 +51,70 @@ def size_bytes(root: Path) -> int:
     return total
 
 
+def settle(root: Path) -> None:
+    """Make what was installed fit to be shown to sandboxes: readable by all, writable by its owner, nothing odd in it.
+
+    Raises:
+      PackagesFailed: there is something that is neither a file, a folder nor a link, a link that leads out of the set,
+        or more than a set may have.
+    """
+    count = 0
+    for parent, names, files in os.walk(root, onerror=_refuse):
+        for name in (*names, *files):
+            count += 1
+            _settle_one(Path(parent, name), root)
+    if count > _ENTRIES:
+        raise PackagesFailed(f"The set has more than {_ENTRIES:,} files: pin fewer or other packages.")
+    if strange := outward_links(root):
+        raise PackagesFailed(f"A package has a link that leads out of it ({strange[0]!r}): pin another version.")
+
+
+def _settle_one(path: Path, root: Path) -> None:
+    mode = path.lstat().st_mode
+    if stat.S_ISDIR(mode):
+        path.chmod(0o755)
+    elif stat.S_ISREG(mode):
+        wanted = 0o755 if mode & 0o111 else 0o644
+        if stat.S_IMODE(mode) != wanted:  # a file that is linked to downloads is changed there too
+            path.chmod(wanted)
+    elif not stat.S_ISLNK(mode):
+        name = path.relative_to(root).as_posix()
+        raise PackagesFailed(f"A package has something that is no file ({name!r}): pin another version.")
+
+
+def _refuse(error: OSError) -> None:
+    raise PackagesFailed(f"A package has a folder that cannot be read ({error.filename!r}).") from error
+
+
+def open_up(root: Path) -> None:
+    """Let the owner enter every folder below, so that it can be removed."""
+    with contextlib.suppress(OSError):
+        root.chmod(0o700)
+    for parent, names, _ in os.walk(root):
+        for name in names:
+            path = Path(parent, name)
+            if not path.is_symlink():
+                with contextlib.suppress(OSError):
+                    path.chmod(0o700)
+
+
+def discard(root: Path) -> None:
+    """Remove a folder, whatever modes those in it have."""
+    open_up(root)
+    shutil.rmtree(root, ignore_errors=True)
+
+
 def outward_links(root: Path) -> list[str]:
     """Return links that lead out of the set: what they name inside a sandbox is not what was installed."""
     home = root.resolve()
-    return [
-        path.relative_to(root).as_posix()
-        for path in _links(root)
-        if not (path.parent.resolve() / path.readlink()).resolve().is_relative_to(home)
-    ]
+    return [path.relative_to(root).as_posix() for path in _links(root) if not _stays(path, home)]
+
+
+def _stays(link: Path, home: Path) -> bool:
+    try:
+        return (link.parent.resolve() / link.readlink()).resolve().is_relative_to(home)
+    except (OSError, RuntimeError):  # a loop: 3.13 says it otherwise than 3.11
+        return False
 
 
 def python_modules(site: Path, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -102,6 +164,8 @@ def _digest(path: Path) -> str:
     if path.is_symlink():
         return f"link:{path.readlink()}"
     mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):  # reading a pipe would wait for ever
+        return f"mode:{mode:o}"
     if mode & 0o444 != 0o444:
         path.chmod(mode | 0o444)
     with path.open("rb") as file:

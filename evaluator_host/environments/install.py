@@ -21,7 +21,7 @@ from evaluator_host.packages.index import IndexSettings, npm_workspace, uv_works
 from evaluator_host.packages.locked import Lock
 from evaluator_host.packages.npm_lock import NO_ANSWER, manifest
 from evaluator_host.packages.pip_lock import last_cause, platform_tag, unanswered
-from evaluator_host.packages.tools import Command, Finished
+from evaluator_host.packages.tools import Command, Finished, LimitReached, OutputFlood
 
 Tell: TypeAlias = Callable[[BuildEvent], None]
 
@@ -30,7 +30,7 @@ _NPM_CODE: Final = re.compile(r"npm (?:error|ERR!) code (\w+)")
 _COMPILE_S: Final = 120.0
 _COMPILE: Final = """
 import py_compile, sys
-for name in open(sys.argv[2], encoding="utf-8").read().splitlines():
+for name in open(sys.argv[2], encoding="utf-8", errors="surrogateescape").read().split(chr(0)):
     try:
         py_compile.compile(f"{sys.argv[1]}/{name}", dfile=f"/opt/packages/{name}", doraise=True)
     except (OSError, py_compile.PyCompileError):
@@ -55,6 +55,8 @@ async def install(
     async with _watched(files, lock, index=index, ceiling_mb=ceiling_mb, tell=tell):
         work = _pip(lock, files, builder, index) if python else _npm(lock, files, builder, index)
         await work
+    if await asyncio.to_thread(size_bytes, files) > ceiling_mb << 20:  # it may have ended between two looks
+        raise _too_large(ceiling_mb)
     tell(BuildEvent(Step.INSTALLING, total, total))
 
 
@@ -74,7 +76,9 @@ async def _pip(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
         command = Command(argv, workspace.path, workspace.environment)
 
         async def run(command: Command, timeout_s: float) -> Finished:
-            return await builder.run(command, timeout_s, also=(files.parent,) if sources else (), sources=sources)
+            if sources:
+                return await builder.run_sources(command, timeout_s, also=(files,))
+            return await builder.run(command, timeout_s, stage=files)
 
         finished = await attempt(command, index, run)
     if finished.code != 0:
@@ -84,7 +88,7 @@ async def _pip(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
 
 
 async def compile_sources(files: Path, sources: Sequence[str], *, lock: Lock, builder: Builder) -> None:
-    """Keep byte code beside the sources that imports of the set read: sandboxes cannot write it, and import 3 x faster.
+    """Keep byte code beside the sources that imports of the set read: sandboxes cannot write it, and need not compile.
 
     Only those: compiling all of a large set takes longer than installing it. Nothing is done where the builder's Python
     is not the one that the set is for.
@@ -93,10 +97,10 @@ async def compile_sources(files: Path, sources: Sequence[str], *, lock: Lock, bu
         return
     with tempfile.TemporaryDirectory(prefix="evaluator-host-compile-", dir=files.parent) as folder:
         listing = Path(folder, "sources")
-        await asyncio.to_thread(listing.write_text, "\n".join(sorted(sources)), "utf-8")
+        await asyncio.to_thread(listing.write_text, "\0".join(sorted(sources)), "utf-8", "surrogateescape")
         argv = (str(builder.tools.python), "-I", "-S", "-c", _COMPILE, str(files), str(listing))
-        with contextlib.suppress(TimeoutError):  # it is slower without, and nothing else
-            await builder.run(Command(argv, listing.parent, {}), _COMPILE_S)
+        with contextlib.suppress(TimeoutError, OutputFlood, LimitReached):  # it is slower without, and nothing else
+            await builder.run(Command(argv, listing.parent, {}), _COMPILE_S, also=(files,))
 
 
 def _pip_failure(finished: Finished, index: IndexSettings) -> HostError:
@@ -126,8 +130,9 @@ async def _npm(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
             raise unreachable(finished.stderr, index)
         raise PackagesFailed(f"The packages cannot be installed:\n{shorten(finished.stderr, index)}")
     (files / "node_modules").mkdir(exist_ok=True)
-    for name in ("package.json", "package-lock.json"):
-        (files / name).unlink()
+    # The last is npm's own note of where it got each package: a guest need not know the registry.
+    for name in ("package.json", "package-lock.json", "node_modules/.package-lock.json"):
+        (files / name).unlink(missing_ok=True)
 
 
 @asynccontextmanager
@@ -163,11 +168,15 @@ async def _watched(
     except asyncio.CancelledError:
         if not too_large or work is None or work.uncancel():
             raise
-        raise PackagesFailed(f"The set is larger than this host keeps ({ceiling_mb} MB).") from None
+        raise _too_large(ceiling_mb) from None
     finally:
         watcher.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await watcher
+
+
+def _too_large(ceiling_mb: int) -> PackagesFailed:
+    return PackagesFailed(f"The set is larger than this host keeps ({ceiling_mb} MB): pin smaller or fewer packages.")
 
 
 def _look(files: Path, lock: Lock, cache: Path, known: int) -> tuple[int, int]:

@@ -82,7 +82,7 @@ class Record:
     Attributes:
       key: Of the set, see `set_key`.
       digest: Of the lock, `sha256:…`.
-      lock: `Lock.to_json`.
+      lock: The tool's own, as in `EnvironmentReport`; on its way through a registry, `Lock.to_json`.
       import_ms: Milliseconds of the first import, by module, of those that could be imported.
       notes: What a user should know: a module that cannot be imported, an extra that does not exist.
     """

@@ -25,19 +25,21 @@ import docker.errors
 import requests
 
 from evaluator_host.environments.record import Record, set_key
-from evaluator_host.environments.transfer import RECORD_PATH, Fetched, fetched, publish, split_reference
+from evaluator_host.environments.transfer import RECORD_PATH, fetched, publish, split_reference
 from evaluator_host.environments.unpack import read_file, unpack
 from evaluator_host.errors import InvalidRequest, PackagesFailed
 from evaluator_host.model import Environment
 from evaluator_host.packages.locked import Lock, Progress
 from evaluator_host.sandbox.docker_args import IMAGE_PACKAGES
-from evaluator_host.sandbox.docker_engine import ENGINE_ERRORS, Engine, unavailable
-from evaluator_host.sandbox.docker_layers import Layers
+from evaluator_host.sandbox.docker_copy import Source
+from evaluator_host.sandbox.docker_engine import ENGINE_ERRORS, Engine, image_labels, unavailable
+from evaluator_host.sandbox.docker_layers import LABEL_OWNER, Layers
 from evaluator_host.sandbox.package_tree import tree_digest
 
 MAX_BYTES: Final = 8 * 1024**3
 
 _FORMAT: Final = 1
+_NOBODY: Final = "nobody"
 _RECORD_BYTES: Final = 64 * 1024**2  # the lock of a thousand packages has some megabytes
 _TIMEOUT_S: Final = 600  # between two words of an engine that moves a large layer
 
@@ -89,9 +91,13 @@ async def push(
         tell("building", 0, None)
         below = await layers.image_for(environment)
         text = json.dumps({"format": _FORMAT, "tree": tree, "record": record.to_json()}).encode()
-        pinned = await engine.run(
-            publish, below, repository=repository, tag=tag, record=text, digest=environment.digest, tell=tell
-        )
+        try:
+            pinned = await engine.run(
+                publish, below, repository=repository, tag=tag, record=text, digest=environment.digest, tell=tell
+            )
+        finally:
+            if (await engine.run(image_labels, below) or {}).get(LABEL_OWNER) == _NOBODY:
+                await layers.drop(environment.digest)  # made for the journey: no host would ever remove it
     tell("ready", 1, 1)
     return pinned
 
@@ -147,7 +153,7 @@ async def _engine(docker_host: str | None, *, image: str) -> AsyncIterator[Engin
 
 @asynccontextmanager
 async def _layers(engine: Engine, image: str) -> AsyncIterator[Layers]:
-    layers = Layers(engine, image=image)
+    layers = Layers(engine, image=image, owner=_NOBODY)
     try:
         yield layers
     finally:
@@ -164,12 +170,12 @@ def _fetch(
     tell: Progress,
 ) -> Pulled:
     repository, tag = where
-    with fetched(client, repository, tag=tag, tell=tell) as image:
-        record = _take_out(image, target=target, digest=digest, max_bytes=max_bytes, tell=tell)
-    return Pulled(record, target, image.pinned)
+    with fetched(client, repository, tag=tag, tell=tell) as found:
+        record = _take_out(found.image, target=target, digest=digest, max_bytes=max_bytes, tell=tell)
+    return Pulled(record, target, found.pinned)
 
 
-def _take_out(image: Fetched, *, target: Path, digest: str | None, max_bytes: int, tell: Progress) -> Record:
+def _take_out(image: Source, *, target: Path, digest: str | None, max_bytes: int, tell: Progress) -> Record:
     """Copy record and files out of an image, check them, and let them appear at `target`."""
     try:
         with tempfile.TemporaryDirectory(prefix=".pulled-", dir=target.parent) as stage:

@@ -11,6 +11,7 @@ locks/                   who builds a set, who uses one
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import shutil
@@ -22,6 +23,7 @@ from typing import Final
 from evaluator_host.environments.contents import differences, digests, size_bytes
 from evaluator_host.environments.locking import FileLock
 from evaluator_host.environments.record import Record
+from evaluator_host.errors import NotFound
 from evaluator_host.model import Environment
 from evaluator_host.packages.locked import Lock
 
@@ -83,7 +85,12 @@ class Shelf:
     def environment(self, record: Record) -> Environment:
         """Return what a sandbox is started with."""
         return Environment(
-            record.digest, record.language, record.runtime, record.packages, self._home(record.digest) / "files"
+            record.digest,
+            record.language,
+            record.runtime,
+            record.packages,
+            self._home(record.digest) / "files",
+            tuple(record.import_ms.items()),
         )
 
     def used(self, digest: str) -> None:
@@ -128,7 +135,7 @@ class Shelf:
     def detach(self, digest: str) -> None:
         """Take an installation out of its place; a sandbox that has it mounted keeps it until `sweep_removed`."""
         home = self._home(digest)
-        if home.exists():
+        with contextlib.suppress(FileNotFoundError):
             home.rename(self._removed / f"{_hex(digest)}.{uuid.uuid4().hex[:8]}")
 
     def key_of(self, digest: str) -> str | None:
@@ -182,6 +189,11 @@ def _hex(name: str) -> str:
     return text
 
 
+def shelf_name(data_dir: Path) -> str:
+    """Return what a data directory's shelf is called on an engine that hosts share; it does not tell the path."""
+    return hashlib.sha256(str(data_dir.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
 def is_digest(name: str) -> bool:
     """Whether a text is `sha256:…`, the prefix being optional."""
     try:
@@ -189,6 +201,16 @@ def is_digest(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def digest_of(name: str) -> str | None:
+    """Return `sha256:…`, given with or without its prefix; None when it is no digest."""
+    return _PREFIX + name.removeprefix(_PREFIX) if is_digest(name) else None
+
+
+def not_installed(name: str) -> NotFound:
+    """Return what is raised for a set that is not on the shelf."""
+    return NotFound(f"no package set {name[:80]} is installed here; `evaluator-host packages list` shows what is")
 
 
 def _mtime(path: Path) -> float:

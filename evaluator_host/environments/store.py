@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator_host.environments.asking import Asking
-from evaluator_host.environments.build import Build, Workshop
+from evaluator_host.environments.build import Workshop
+from evaluator_host.environments.builds import Builds
+from evaluator_host.environments.exchange import Exchange
+from evaluator_host.environments.mending import Mending
 from evaluator_host.environments.record import (
     BuildEvent,
     EnvironmentReport,
@@ -15,14 +18,14 @@ from evaluator_host.environments.record import (
     Verified,
     set_key,
 )
-from evaluator_host.environments.shelf import is_digest
+from evaluator_host.environments.shelf import digest_of, is_digest, not_installed
+from evaluator_host.environments.targets import require_fit
 from evaluator_host.environments.usage import Usage
-from evaluator_host.errors import HostError, InUse, NotFound
+from evaluator_host.errors import InUse
 from evaluator_host.model import Environment, Language
+from evaluator_host.packages.locked import Lock
 from evaluator_host.packages.pins import Pin, RawPin
 
-_AT_ONCE: Final = 2  # builds; more would share the same line and the same disk
-_FAILED_KEPT: Final = 100
 _KNOWN: Final = 4096
 
 
@@ -39,6 +42,7 @@ class Environments:
 
     Attributes:
       asking: Reads pins, and looks up those that were meant.
+      exchange: Pushes installed sets to registries, and pulls them from there.
 
     Args:
       shop: What builds need.
@@ -55,9 +59,11 @@ class Environments:
         self._usage = Usage(shop.shelf, in_use)
         self._on_changed = on_changed
         self._known: dict[tuple[str, tuple[str, ...]], Known] = {}
-        self._builds: dict[str, tuple[Build, asyncio.Task[Record]]] = {}
-        self._failed: dict[str, Build] = {}
-        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._builds = Builds(shop, target=self.asking.target, on_ready=self._use, on_done=self.prune)
+        self.exchange = Exchange(
+            shop, find=self._record, use=self._use, target=self.asking.target, on_pulled=self.prune
+        )
+        self._mending = Mending(shop.shelf, shop.backend, install=self._install, forget=self._forget)
 
     def lookup(self, packages: tuple[str, ...], language: Language) -> Known | None:
         """Return a set that this process has used before, whatever way its pins are written; never waits."""
@@ -65,6 +71,12 @@ class Environments:
         if known is not None:
             self._usage.touch(known.environment.digest)
         return known
+
+    def lock_of(self, digest: str) -> str | None:
+        """Return the lock of an installed set as JSON, for whoever wants the same packages another day."""
+        record = self._shelf.record(digest)
+        lock = self._shelf.lock_of(record.key) if record is not None else None
+        return None if lock is None or lock.digest != digest else lock.to_json()
 
     async def require(self, packages: tuple[str, ...], language: Language) -> Known:
         """Return the set that an evaluator pins, installing it when it is new.
@@ -78,10 +90,38 @@ class Environments:
             return known
         pins = await self.asking.parse(packages, language)
         known = Known(tuple(pin.text for pin in pins), await self.ensure(pins, language))
-        if len(self._known) >= _KNOWN:
-            self._known.clear()
-        self._known[language.runner, packages] = known
+        self._remember((language.runner, packages), known)
         return known
+
+    async def require_locked(self, lock_json: str) -> Known:
+        """Return the very set that a lock describes, installing it when it is not here.
+
+        Raises:
+          PackagesFailed: it was locked for another runtime or platform, or cannot be installed.
+          IndexUnavailable: the index does not answer.
+        """
+        lock = Lock.from_json(lock_json)
+        packages = tuple(pin.text for pin in lock.pins)
+        known = self._known.get((lock.digest, packages))
+        if known is not None:
+            self._usage.touch(lock.digest)
+            return known
+        require_fit(lock, self.asking.target(lock.language))
+        known = Known(packages, await self._ensure_locked(lock))
+        self._remember((lock.digest, packages), known)
+        return known
+
+    async def _ensure_locked(self, lock: Lock) -> Environment:
+        """Install a lock under its own digest as key: what its pins would resolve to today does not matter."""
+        if await asyncio.to_thread(self._shelf.record, lock.digest) is None:
+            await asyncio.to_thread(self._shelf.keep_lock, lock.digest, lock)
+        key = lock.digest
+        while True:
+            record = await asyncio.to_thread(self._shelf.record, lock.digest)
+            if record is None:
+                record = await asyncio.shield(self._builds.begin(key, lock.pins, lock.language))
+            if self._use(record) and self._shelf.record(record.digest) is not None:
+                return self._shelf.environment(record)
 
     async def ensure(self, pins: tuple[Pin, ...], language: Language) -> Environment:
         """Return the installed set; one build serves however many callers.
@@ -94,9 +134,8 @@ class Environments:
         while True:
             record = await self._installed(key)
             if record is None:
-                record = await asyncio.shield(self._building(key, pins, language))
-            if self._usage.hold(record.digest) and self._shelf.record(record.digest) is not None:
-                self._usage.touch(record.digest)
+                record = await asyncio.shield(self._builds.begin(key, pins, language))
+            if self._use(record) and self._shelf.record(record.digest) is not None:
                 return self._shelf.environment(record)
 
     async def request(self, raw: Sequence[RawPin], language: Language) -> EnvironmentReport:
@@ -108,7 +147,7 @@ class Environments:
         pins = await self.asking.parse(raw, language)
         key = set_key(pins, language, self.asking.target(language))
         if await self._installed(key) is None:
-            _ = self._building(key, pins, language)
+            _ = self._builds.begin(key, pins, language)
         return await self.get(key)
 
     async def get(self, name: str) -> EnvironmentReport:
@@ -117,14 +156,14 @@ class Environments:
         Raises:
           NotFound: there is none.
         """
-        if name in self._builds:
-            return self._builds[name][0].report(self._shelf)
+        if (running := self._builds.find_running(name)) is not None:
+            return running.report(self._shelf)
         record = await asyncio.to_thread(self._record, name)
         if record is not None:
             return record.report()
-        if name in self._failed:
-            return self._failed[name].report(self._shelf)
-        raise NotFound(f"no package set {name[:80]} is installed here")
+        if (failed := self._builds.find_failed(name)) is not None:
+            return failed.report(self._shelf)
+        raise not_installed(name)
 
     async def built(self, name: str) -> EnvironmentReport:
         """Wait for a build that was requested and return the installed set.
@@ -133,20 +172,18 @@ class Environments:
           HostError: why the build failed.
           NotFound: there is no such set.
         """
-        if name in self._builds:
-            await asyncio.shield(self._builds[name][1])
-        elif (build := self._failed.get(name)) is not None and build.error is not None:
+        await self._builds.wait(name)
+        if (build := self._builds.find_failed(name)) is not None and build.error is not None:
             raise build.error
         return await self.get(name)
 
     async def reports(self) -> list[EnvironmentReport]:
         """Return every set: building, installed (most recently used first), failed."""
         records = await asyncio.to_thread(self._shelf.records)
-        building = [build.report(self._shelf) for build, _ in self._builds.values()]
         return [
-            *building,
+            *(build.report(self._shelf) for build in self._builds.running),
             *(record.report() for record in records),
-            *(build.report(self._shelf) for build in self._failed.values()),
+            *(build.report(self._shelf) for build in self._builds.failed),
         ]
 
     async def events(self, name: str) -> AsyncGenerator[BuildEvent, None]:
@@ -155,8 +192,7 @@ class Environments:
         Raises:
           NotFound: there is no such set.
         """
-        if name in self._builds or name in self._failed:
-            build = self._builds[name][0] if name in self._builds else self._failed[name]
+        if (build := self._builds.find_running(name) or self._builds.find_failed(name)) is not None:
             async for event in build.watch():
                 yield event
             return
@@ -170,16 +206,17 @@ class Environments:
           NotFound: there is none.
           InUse: it is being built, or another process of this host uses it.
         """
-        if name in self._builds:
+        if self._builds.find_running(name) is not None:
             raise InUse("the set is being built; wait until it is ready")
-        if self._failed.pop(name, None) is not None:
+        if self._builds.forget_failed(name):
             return
         record = await asyncio.to_thread(self._record, name)
-        if record is None:
-            raise NotFound(f"no package set {name[:80]} is installed here")
-        if not await self._remove(record.digest):
+        if record is None and not (is_digest(name) and self._shelf.lock_of(name)):
+            raise not_installed(name)
+        if record is not None and not await self._remove(record.digest):
             raise InUse("another process of this host uses the set; stop it, or try again later")
-        self._shelf.forget_lock(record.key)
+        self._shelf.forget_lock(record.key if record else name)
+        await self._prune_backend()
 
     async def prune(self, *, ceiling_mb: int | None = None) -> list[Record]:
         """Remove sets that nobody uses, least recently used first, until the rest fits; returns them.
@@ -199,6 +236,7 @@ class Environments:
             if not self._usage.is_used(record.digest) and await self._remove(record.digest):
                 total -= record.size_bytes
                 removed.append(record)
+        await self._prune_backend()
         return removed
 
     async def verify(self, name: str | None = None) -> list[Verified]:
@@ -207,31 +245,29 @@ class Environments:
         Raises:
           NotFound: there is no set of that name.
         """
+        wanted = [record.digest for record in await asyncio.to_thread(self._shelf.records)]
+        wanted += await asyncio.to_thread(self._shelf.half_written)
         if name is not None:
             record = await asyncio.to_thread(self._record, name)
-            if record is None and not is_digest(name):
-                raise NotFound(f"no package set {name[:80]} is installed here")
-            wanted = [record.digest if record else name]
-        else:
-            wanted = [record.digest for record in await asyncio.to_thread(self._shelf.records)]
-            wanted += await asyncio.to_thread(self._shelf.half_written)
-        found = []
-        for digest in wanted:
-            broken = await asyncio.to_thread(self._shelf.broken, digest)
-            found.append(await self._mend(digest, broken) if broken else Verified(digest, ()))
-        return found
+            sought = record.digest if record else digest_of(name)
+            if sought not in wanted:
+                raise not_installed(name)
+            wanted = [sought]
+        return [await self._mending.verify(digest) for digest in wanted]
 
     async def close(self) -> None:
         """Stop every build, with nothing left of it, and let other processes remove what this one used."""
-        tasks = [task for _, task in self._builds.values()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._builds.close()
         self._usage.close()
         self._known.clear()
 
     async def _installed(self, key: str) -> Record | None:
         return await asyncio.to_thread(self._record, key)
+
+    def _remember(self, name: tuple[str, tuple[str, ...]], known: Known) -> None:
+        if len(self._known) >= _KNOWN:
+            self._known.clear()
+        self._known[name] = known
 
     def _record(self, name: str) -> Record | None:
         """Return the record of a set by its key or digest."""
@@ -240,56 +276,23 @@ class Environments:
         lock = self._shelf.lock_of(name)
         return self._shelf.record(lock.digest if lock is not None else name)
 
-    def _building(self, key: str, pins: tuple[Pin, ...], language: Language) -> asyncio.Task[Record]:
-        if key in self._builds:
-            return self._builds[key][1]
-        build = Build(key, pins, language, self.asking.target(language))
-        build.tell(BuildEvent(Step.RESOLVING))
-        task = asyncio.get_running_loop().create_task(self._run(build))
-        self._builds[key] = build, task
-        self._failed.pop(key, None)
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may be waiting for it
-        return task
-
-    async def _run(self, build: Build) -> Record:
-        try:
-            async with self._turns:
-                record = await build.run(self._shop)
-            self._usage.hold(record.digest)
-            self._usage.touch(record.digest)
-        except HostError:
-            while len(self._failed) >= _FAILED_KEPT:
-                del self._failed[next(iter(self._failed))]
-            self._failed[build.key] = build
-            raise
-        finally:
-            del self._builds[build.key]
-        await self.prune()
-        return record
-
-    async def _mend(self, digest: str, broken: Sequence[str]) -> Verified:
-        """Install again from the lock. Downloads are dropped: the files there may be the very same ones."""
-        record = self._shelf.record(digest)
-        key = record.key if record else await asyncio.to_thread(self._shelf.key_of, digest)
-        lock = self._shelf.lock_of(key) if key else None
-        await asyncio.to_thread(self._shelf.drop_downloads)
-        await asyncio.to_thread(self._shelf.detach, digest)
-        self._forget(digest)
-        if key is None or lock is None:
-            return Verified(
-                digest, tuple(broken), error="it was removed: its lock is lost, so that the next use installs it"
-            )
-        try:
-            await asyncio.shield(self._building(key, lock.pins, lock.language))
-        except HostError as error:
-            return Verified(digest, tuple(broken), error=error.detail)
-        return Verified(digest, tuple(broken), mended=True)
+    async def _install(self, key: str, lock: Lock) -> Record:
+        return await asyncio.shield(self._builds.begin(key, lock.pins, lock.language))
 
     async def _remove(self, digest: str) -> bool:
         removed = await self._usage.remove(digest)
         if removed:
             self._forget(digest)
         return removed
+
+    def _use(self, record: Record) -> bool:
+        held = self._usage.hold(record.digest)
+        self._usage.touch(record.digest)
+        return held
+
+    async def _prune_backend(self) -> None:
+        live = {record.digest for record in await asyncio.to_thread(self._shelf.records)}
+        await self._shop.backend.prune_environments(live)
 
     def _forget(self, digest: str) -> None:
         self._known = {key: known for key, known in self._known.items() if known.environment.digest != digest}

@@ -7,8 +7,9 @@ from functools import lru_cache
 from typing import Final
 
 from evaluator_host import config
+from evaluator_host.errors import PackagesFailed
 from evaluator_host.model import Language
-from evaluator_host.packages.locked import Target
+from evaluator_host.packages.locked import Lock, Target
 
 NODE: Final = "24"
 _IMAGE_GLIBC: Final = (2, 41)  # of Debian trixie, the base of the runtime image
@@ -28,6 +29,25 @@ def target_for(backend: str, language: Language) -> Target:
     if language is not Language.PYTHON:
         return Target(NODE, machine, glibc)
     return Target(_image_python() if in_image else f"{sys.version_info.major}.{sys.version_info.minor}", machine, glibc)
+
+
+def require_fit(lock: Lock, own: Target) -> None:
+    """Check that a locked set runs on a target: same interpreter and processor, a C library that is no older.
+
+    Raises:
+      PackagesFailed: it does not.
+    """
+    if (lock.target.runtime, lock.target.machine) == (own.runtime, own.machine) and lock.target.glibc <= own.glibc:
+        return
+    raise PackagesFailed(
+        f"the package set is for {_described(lock.language, lock.target)}, and this host has "
+        f"{_described(lock.language, own)}: take it from a host like this one, or have the same pins built here anew"
+    )
+
+
+def _described(language: Language, target: Target) -> str:
+    name = "Python" if language is Language.PYTHON else "Node"
+    return f"{name} {target.runtime} on {target.platform}"
 
 
 @lru_cache(maxsize=1)

@@ -13,11 +13,10 @@ import docker.utils
 
 from evaluator_host.errors import IndexUnavailable, InvalidRequest, PackagesFailed
 from evaluator_host.packages.locked import Progress
+from evaluator_host.sandbox.docker_copy import Source, source
 from evaluator_host.sandbox.docker_engine import find_image, image_labels
 from evaluator_host.sandbox.docker_layers import LAYER_REPOSITORY
-from evaluator_host.sandbox.docker_remains import LABEL_BOOT, LABEL_INSTANCE, boot_id
 from evaluator_host.sandbox.image_base import run_build
-from evaluator_host.sandbox.instance import this_instance
 from evaluator_host.sandbox.package_tree import tar_stream
 
 LABEL_SET: Final = "evaluator-host.package-set"
@@ -29,22 +28,22 @@ _UNREACHABLE: Final = re.compile(
     r"server misbehaving|Client\.Timeout|\bEOF\b|HTTP response to HTTPS",
     re.IGNORECASE,
 )
+_ADVICE: Final = (
+    (re.compile(r"verification failed|invalid checksum|gzip|archive/tar", re.IGNORECASE),
+     "the registry's copy is damaged: push the set again"),
+    (re.compile(r"denied|unauthorized|authentication|basic auth|forbidden", re.IGNORECASE),
+     "run `docker login` for the registry, or look whether the name is right"),
+    (re.compile(r"unknown|not found|does not exist", re.IGNORECASE),
+     "the registry has no such image: look whether the name is right"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A pulled image as a container that was never started; `pinned` is the name that always means this image."""
+    """A pulled image to copy out of; `pinned` is the name that always means this image."""
 
-    client: docker.APIClient
-    container: str
+    image: Source
     pinned: str
-
-    @contextmanager
-    def archive(self, path: str) -> Iterator[Iterator[bytes]]:
-        """Yield a tar of the file or folder at `path`, in pieces."""
-        pieces, _ = self.client.get_archive(self.container, path)
-        with contextlib.closing(pieces):
-            yield iter(pieces)
 
 
 def split_reference(reference: str) -> tuple[str, str]:
@@ -119,38 +118,28 @@ def fetched(client: docker.APIClient, repository: str, *, tag: str, tell: Progre
     try:
         if LABEL_SET not in (image_labels(client, reference) or {}):
             raise PackagesFailed(f"{reference} holds no package set; `evaluator-host packages push` makes such images")
-        with _container(client, reference) as container:
-            yield Fetched(client, container, f"{repository}@{said}" if said else reference)
+        with source(client, reference) as image:
+            yield Fetched(image, f"{repository}@{said}" if said else reference)
     finally:
         if not had:
             with contextlib.suppress(docker.errors.APIError):
                 client.remove_image(reference)
 
 
-@contextmanager
-def _container(client: docker.APIClient, image: str) -> Iterator[str]:
-    """Yield a container to copy out of. It is never started, and swept should this host die meanwhile."""
-    labels = {LABEL_INSTANCE: this_instance(), LABEL_BOOT: boot_id()}
-    made = client.create_container(image, command=["/nothing"], entrypoint=[], labels=labels, network_disabled=True)
-    try:
-        yield str(made["Id"])
-    finally:
-        with contextlib.suppress(docker.errors.APIError):
-            client.remove_container(made["Id"], force=True, v=True)
-
-
 def _follow(events: Iterable[dict[str, Any]], phase: str, *, what: str, tell: Progress) -> str | None:
     """Read an engine's report of a push or a pull to its end; return the digest of the image, when it says that."""
     layers: dict[str, bool] = {}
     digest = None
-    for event in events:
-        if event.get("error"):
-            raise _refusal(phase, what, str(event["error"]))
+    wrong = None
+    for event in events:  # to the end: a report that is left half-read keeps its connection open
+        wrong = wrong or event.get("error")
         status = str(event.get("status") or "")
         if event.get("id"):
             layers[event["id"]] = status in _DONE or status.startswith("Mounted from")
             tell(phase, sum(layers.values()), len(layers))
         digest = (event.get("aux") or {}).get("Digest") or _digest_in(status) or digest
+    if wrong:
+        raise _refusal(phase, what, str(wrong))
     return digest
 
 
@@ -161,4 +150,5 @@ def _digest_in(status: str) -> str | None:
 def _refusal(phase: str, what: str, words: str) -> PackagesFailed | IndexUnavailable:
     if _UNREACHABLE.search(words):
         return IndexUnavailable(f"{phase} {what} failed, the registry does not answer: {words.strip()[:500]}")
-    return PackagesFailed(f"{phase} {what} failed: {words.strip()[:500]}; a registry that wants it: `docker login`")
+    advice = next((text for pattern, text in _ADVICE if pattern.search(words)), "look at the registry's log")
+    return PackagesFailed(f"{phase} {what} failed: {words.strip()[:500]}; {advice}")

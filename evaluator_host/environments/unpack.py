@@ -4,15 +4,12 @@ import os
 import shutil
 import tarfile
 from collections.abc import Iterator
-from io import BufferedReader, RawIOBase
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Final, cast
+from typing import Final
 
 from evaluator_host.environments.contents import outward_links
 from evaluator_host.errors import PackagesFailed
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
+from evaluator_host.sandbox.package_tree import as_file
 
 _BUFFER_BYTES: Final = 1024 * 1024
 _ENTRIES: Final = 1_000_000
@@ -34,7 +31,7 @@ def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
     links: dict[Path, str] = {}
     left = max_bytes
     try:
-        with tarfile.open(fileobj=_file(pieces), mode="r|") as tar:
+        with tarfile.open(fileobj=as_file(pieces), mode="r|") as tar:
             for count, member in enumerate(tar):
                 left -= member.size
                 if left < 0 or count > _ENTRIES:
@@ -60,7 +57,7 @@ def read_file(pieces: Iterator[bytes], *, max_bytes: int) -> bytes:
       PackagesFailed: it is no such tar, or the file is larger than `max_bytes`.
     """
     try:
-        with tarfile.open(fileobj=_file(pieces), mode="r|") as tar:
+        with tarfile.open(fileobj=as_file(pieces), mode="r|") as tar:
             member = tar.next()
             content = tar.extractfile(member) if member is not None and member.isreg() else None
             if member is None or content is None or member.size > max_bytes:
@@ -89,33 +86,3 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
         shutil.copyfileobj(content, file, _BUFFER_BYTES)
     path.chmod(0o755 if member.mode & 0o100 else 0o644)
     os.utime(path, (member.mtime, member.mtime))  # compiled Python names that of its source
-
-
-def _file(pieces: Iterator[bytes]) -> IO[bytes]:
-    return cast("IO[bytes]", BufferedReader(_Pieces(pieces), _BUFFER_BYTES))
-
-
-class _Pieces(RawIOBase):
-    """An iterator of bytes as a file that can only be read on."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        super().__init__()
-        self._pieces = pieces
-        self._rest = memoryview(b"")
-
-    def readable(self) -> bool:
-        """It can be read."""
-        return True
-
-    def readinto(self, buffer: "WriteableBuffer", /) -> int:
-        """Fill a buffer as far as the next piece goes."""
-        while not self._rest:
-            piece = next(self._pieces, None)
-            if piece is None:
-                return 0
-            self._rest = memoryview(piece)
-        room = memoryview(buffer).cast("B")
-        size = min(len(room), len(self._rest))
-        room[:size] = self._rest[:size]
-        self._rest = self._rest[size:]
-        return size

@@ -5,7 +5,7 @@ from typing import Final
 
 from evaluator_host.errors import IndexUnavailable, Misconfigured, PackagesFailed
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.tools import Command, Finished, OutputFlood, Run
+from evaluator_host.packages.tools import Command, Finished, LimitReached, OutputFlood, Run
 
 _LINES: Final = 15
 _CHARACTERS: Final = 2_000
@@ -37,7 +37,7 @@ async def attempt(command: Command, index: IndexSettings, run: Run) -> Finished:
 
     Raises:
       IndexUnavailable: it did not end within `index.timeout_s`.
-      PackagesFailed: it wrote without end.
+      PackagesFailed: it wrote without end, or was ended at a limit of the builder.
       Misconfigured: it is not installed.
     """
     try:
@@ -46,5 +46,7 @@ async def attempt(command: Command, index: IndexSettings, run: Run) -> Finished:
         raise unreachable(f"resolving took longer than {index.timeout_s:g} s", index) from error
     except OutputFlood as error:
         raise PackagesFailed("The set resolves to more than a host can keep; pin fewer packages.") from error
+    except LimitReached as error:
+        raise PackagesFailed(f"The packages cannot be installed here: {error}.") from error
     except OSError as error:
         raise Misconfigured(f"The resolver cannot be started ({error.strerror}): reinstall this host.") from error

@@ -7,7 +7,7 @@ taken for a package of its own name.
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from typing import Final, cast
@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from evaluator_host.model import Language
 from evaluator_host.packages.index import IndexSettings
 from evaluator_host.packages.locked import Target
-from evaluator_host.packages.suggest import newest_pin
+from evaluator_host.packages.suggest import newest_pins
 from evaluator_host.packages.tools import installed_tools
 
 _MORE: Final = {
@@ -58,12 +58,14 @@ def pin_for(module: str, language: Language) -> str | None:
     return _distribution(module) if language is Language.PYTHON else _npm_package(module)
 
 
-async def exact_pin_for(module: str, language: Language, *, target: Target, index: IndexSettings) -> str | None:
-    """Return the same pinned to its newest version when the index answers, else the bare name."""
-    name = pin_for(module, language)
-    if name is None:
-        return None
-    return await newest_pin(name, language, target=target, index=index) or name
+async def exact_pins_for(
+    modules: Sequence[str], language: Language, *, target: Target, index: IndexSettings
+) -> list[str | None]:
+    """Return the same for each module, pinned to its newest version when the index answers, else the bare name."""
+    names = [pin_for(module, language) for module in modules]
+    wanted = list(dict.fromkeys(filter(None, names)))
+    found = await newest_pins(wanted, language, target=target, index=index)
+    return [found.get(name, name) if name else None for name in names]
 
 
 @lru_cache(maxsize=1)

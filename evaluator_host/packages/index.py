@@ -39,6 +39,7 @@ class IndexSettings:
       proxy: For http and https, user and password allowed in it.
       no_proxy: Hosts reached without it, comma-separated.
       timeout_s: For one whole resolution.
+      work_dir: Where the resolvers' own folders are made, credentials in them; by default where temporary files go.
     """
 
     cache_dir: Path
@@ -49,6 +50,7 @@ class IndexSettings:
     proxy: str | None = field(default=None, repr=False)
     no_proxy: str = ""
     timeout_s: float = 120.0
+    work_dir: Path | None = None
 
     @cached_property
     def secrets(self) -> tuple[str, ...]:
@@ -94,7 +96,7 @@ def uv_workspace(index: IndexSettings) -> Iterator[Workspace]:
     Raises:
       Misconfigured: the CA file cannot be read.
     """
-    with _directory() as path:
+    with _directory(index.work_dir) as path:
         environment = _proxy(index) | {
             "HOME": str(path),
             "UV_CACHE_DIR": str(index.cache_dir / "uv"),
@@ -120,7 +122,7 @@ def npm_workspace(index: IndexSettings) -> Iterator[Workspace]:
     Raises:
       Misconfigured: the CA file cannot be read.
     """
-    with _directory() as path:
+    with _directory(index.work_dir) as path:
         (path / "home").mkdir()
         rc_file = path / "home" / "user.npmrc"
         rc_file.write_text(_npmrc(index), "utf-8")
@@ -134,15 +136,22 @@ def npm_workspace(index: IndexSettings) -> Iterator[Workspace]:
             "NO_COLOR": "1",
         }
         if index.ca_file is not None:
-            _trusted(index.ca_file, path / "home")  # Node ignores an unreadable file; the operator should know
-            environment["NODE_EXTRA_CA_CERTS"] = str(index.ca_file)
+            environment["NODE_EXTRA_CA_CERTS"] = str(_copied(index.ca_file, path / "home"))
         yield Workspace(path, environment)
 
 
 @contextlib.contextmanager
-def _directory() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="evaluator-host-resolve-", ignore_cleanup_errors=True) as name:
-        yield Path(name).resolve()
+def _directory(parent: Path | None) -> Iterator[Path]:
+    if parent is not None:
+        parent.mkdir(parents=True, exist_ok=True)
+    try:
+        prefix = "evaluator-host-resolve-"
+        with tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True) as name:
+            yield Path(name).resolve()
+    finally:
+        if parent is not None:
+            with contextlib.suppress(OSError):  # another resolver is in it
+                parent.rmdir()
 
 
 def _npmrc(index: IndexSettings) -> str:
@@ -189,10 +198,17 @@ def _proxy(index: IndexSettings) -> dict[str, str]:
 
 def _trusted(ca_file: Path, directory: Path) -> Path:
     """Uv takes one bundle and no more: write the public authorities and the operator's into one."""
+    bundle = _copied(ca_file, directory)
+    bundle.write_text(Path(certifi.where()).read_text("utf-8") + "\n" + bundle.read_text("utf-8"), "utf-8")
+    return bundle
+
+
+def _copied(ca_file: Path, directory: Path) -> Path:
+    """Return a copy: a resolver may not be allowed to read the operator's, and Node ignores what it cannot read."""
     try:
-        extra = ca_file.read_text("utf-8")
+        authorities = ca_file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise Misconfigured(f"The CA file {ca_file} cannot be read ({type(error).__name__}).") from error
-    bundle = directory / "authorities.pem"
-    bundle.write_text(Path(certifi.where()).read_text("utf-8") + "\n" + extra, "utf-8")
-    return bundle
+    copy = directory / "authorities.pem"
+    copy.write_text(authorities, "utf-8")
+    return copy

@@ -24,6 +24,7 @@ async def resolve(
     index: IndexSettings,
     allow_source_builds: bool = False,
     builder: Run | None = None,
+    run: Run = processes.run,
     progress: Progress | None = None,
     tools: Tools | None = None,
 ) -> Lock:
@@ -37,6 +38,7 @@ async def resolve(
       allow_source_builds: Whether Python packages without a wheel may be taken; tried only when wheels do not suffice.
       builder: Runs a command inside a sandbox with network; needed with `allow_source_builds`, because uv runs a
         package's build script to learn what it needs. It is given no credentials.
+      run: Runs the resolvers where no code of packages is run: a sandbox too, since what an index sends is not trusted.
       progress: Told of every phase.
       tools: Where uv and npm lie; by default what is installed.
 
@@ -57,21 +59,19 @@ async def resolve(
     if not pins:
         lock = Lock(shared, target, (), (), "")
     elif shared is Language.PYTHON:
-        lock = await _python(pins, target=target, index=index, builder=builder, tools=tools)
+        lock = await _python(pins, target=target, index=index, builder=builder, run=run, tools=tools)
     else:
-        packages, text, notes = await resolve_npm(pins, target=target, index=index, tools=tools, run=processes.run)
+        packages, text, notes = await resolve_npm(pins, target=target, index=index, tools=tools, run=run)
         lock = Lock(shared, target, pins, packages, text, notes=notes)
     tell("resolved", len(lock.packages), len(lock.packages))
     return lock
 
 
 async def _python(
-    pins: tuple[Pin, ...], *, target: Target, index: IndexSettings, builder: Run | None, tools: Tools
+    pins: tuple[Pin, ...], *, target: Target, index: IndexSettings, builder: Run | None, run: Run, tools: Tools
 ) -> Lock:
     try:
-        packages, text, notes = await resolve_pip(
-            pins, target=target, index=index, tools=tools, run=processes.run, sources=False
-        )
+        packages, text, notes = await resolve_pip(pins, target=target, index=index, tools=tools, run=run, sources=False)
         return Lock(Language.PYTHON, target, pins, packages, text, notes=notes)
     except NoWheel:
         if builder is None:

@@ -1,11 +1,10 @@
 // Judges pins with npm's own libraries: what npm itself would take a text for, and which name and version it means.
 // Input on stdin: {"npm": "<npm's folder>", "specs": ["lodash@4.17.21", …]}; output: one answer per spec, in order.
-// Or {"npm", "versions": ["1.10.0", "1.9.0"]}; output: those, oldest first.
 "use strict";
 const { createRequire } = require("node:module");
 const { readFileSync } = require("node:fs");
 
-const { npm, specs, versions } = JSON.parse(readFileSync(0, "utf8"));
+const { npm, specs } = JSON.parse(readFileSync(0, "utf8"));
 const fromNpm = createRequire(`${npm}/package.json`);
 const parse = fromNpm("npm-package-arg");
 const semver = fromNpm("semver");
@@ -31,4 +30,4 @@ function judgeSafely(spec) {
   }
 }
 
-process.stdout.write(JSON.stringify(specs ? specs.map(judgeSafely) : versions.filter(semver.valid).sort(semver.compare)));
+process.stdout.write(JSON.stringify(specs.map(judgeSafely)));

@@ -2,11 +2,9 @@
 
 import json
 import re
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
-
-import anyio.to_thread
 
 from evaluator_host.errors import HostError, IndexUnavailable, PackagesFailed, Problem
 from evaluator_host.model import Language
@@ -15,13 +13,15 @@ from evaluator_host.packages.index import IndexSettings, Workspace, npm_workspac
 from evaluator_host.packages.known import close_name
 from evaluator_host.packages.locked import LockedPackage, Target
 from evaluator_host.packages.pins import Pin
-from evaluator_host.packages.tools import Command, Finished, Run, Tools, sort_npm_versions
+from evaluator_host.packages.tools import Command, Finished, Run, Tools
 
+_VERSIONS: Final = Path(__file__).with_name("npm_versions.cjs")
 _CPU: Final = {"x86_64": "x64", "aarch64": "arm64"}
 NO_ANSWER: Final = re.compile(
     r"ENOTFOUND|ECONN\w+|ETIMEDOUT|EAI_AGAIN|E(?:HOST|NET)UNREACH|EPIPE|EIDLETIMEOUT|ENOTCACHED|ERR_(?:SOCKET|TLS|SSL)\w*"
     r"|\w*CERT\w*|UNABLE_TO_\w+|EPROTO|E401|E403|E407|E42\d|E5\d\d|FETCH_ERROR"
 )
+_NEEDS: Final = ("dependencies", "optionalDependencies", "peerDependencies")
 _TARGET: Final = re.compile(r"No matching version found for (?P<spec>@?[^@\s]+@\S+?)\.?$")
 _OUTSIDE: Final = re.compile(r'Fetching packages of type "(?P<kind>\w+)" have been disabled')
 _MISSING: Final = re.compile(r"'(?P<name>@?[^@'\s]+)(?:@[^']*)?' (?:could not be found|is not in)")
@@ -50,24 +50,28 @@ async def resolve_npm(
     return packages, text, notes
 
 
-async def matching(spec: tuple[str, str], *, index: IndexSettings, tools: Tools, run: Run) -> list[str]:
-    """Return the versions of `(name, range or tag)`, oldest first; empty when there is none.
+async def matching(
+    specs: Sequence[tuple[str, str]], *, index: IndexSettings, tools: Tools, run: Run
+) -> list[tuple[str, ...]]:
+    """Return the versions of each `(name, range or tag)`, oldest first; empty when there is none.
 
     Raises:
-      IndexUnavailable: the registry does not answer.
+      IndexUnavailable: the registry does not answer for any of them.
     """
-    with npm_workspace(index) as workspace:
-        (workspace.path / "package.json").write_text(manifest(()), "utf-8")
-        argv = ("view", "--json", "--", "@".join(spec), "version")
-        finished = await attempt(_command(argv, tools, workspace), index, run)
-    answer = _json(finished.stdout)
-    if finished.code != 0:
-        error = _error(answer, finished)
-        if NO_ANSWER.fullmatch(error["code"]):
-            raise _no_answer(error, index)
+    if not specs:
         return []
-    versions = [answer] if isinstance(answer, str) else answer if isinstance(answer, list) else []
-    return await anyio.to_thread.run_sync(partial(sort_npm_versions, tuple(map(str, versions)), tools))
+    with npm_workspace(index) as workspace:
+        queries = workspace.path / "queries.json"
+        queries.write_text(json.dumps(specs), "utf-8")
+        argv = (str(tools.node), str(_VERSIONS), str(tools.npm), str(queries))
+        finished = await attempt(Command(argv, workspace.path, workspace.environment), index, run)
+    answers = _json(finished.stdout)
+    if finished.code != 0 or not isinstance(answers, list) or len(answers) != len(specs):
+        raise PackagesFailed(f"npm cannot list versions: {shorten(finished.stderr, index) or 'it gave no reason'}")
+    silent = [answer for answer in answers if NO_ANSWER.fullmatch(answer.get("code", ""))]
+    if len(silent) == len(answers):
+        raise _no_answer(silent[0], index)
+    return [tuple(answer.get("versions", ())) for answer in answers]
 
 
 def manifest(pins: Sequence[Pin]) -> str:
@@ -86,14 +90,9 @@ def _packages(
 ) -> tuple[tuple[LockedPackage, ...], tuple[str, ...]]:
     found: set[LockedPackage] = set()
     notes: list[str] = []
-    for path, entry in lock["packages"].items():
-        if not path:
-            continue
-        name = _checked(path, entry)
-        if not fits(entry, target):
-            if not entry.get("optional"):
-                raise PackagesFailed(f"{name}@{entry['version']} does not run on linux {target.machine}.")
-            continue
+    names = {path: _checked(path, entry) for path, entry in lock["packages"].items() if path}
+    for path in sorted(_installed(lock["packages"], target)):
+        entry, name = lock["packages"][path], names[path]
         if deprecated := entry.get("deprecated"):
             notes.append(f"{name}@{entry['version']} is deprecated: {str(deprecated)[:200]}")
         needs = tuple(sorted({**entry.get("dependencies", {}), **entry.get("optionalDependencies", {})}))
@@ -102,6 +101,42 @@ def _packages(
             LockedPackage(name, entry["version"], path == f"node_modules/{name}" and name in requested, hashes, needs)
         )
     return tuple(sorted(found, key=lambda package: (package.name, package.version))), tuple(notes)
+
+
+def _installed(entries: Mapping[str, dict[str, Any]], target: Target) -> set[str]:
+    """Return the paths that npm installs on the target.
+
+    What only an optional package for another platform needs stays out, though the lock says nothing of it.
+
+    Raises:
+      PackagesFailed: a package that has to be there does not run on the target.
+    """
+    reached: set[str] = set()
+    waiting = [""]
+    while waiting:
+        path = waiting.pop()
+        for name in {name for field in _NEEDS for name in entries[path].get(field, ())}:
+            needed = _nearest(path, name, entries)
+            if needed is None or needed in reached:
+                continue
+            if fits(entries[needed], target):
+                reached.add(needed)
+                waiting.append(needed)
+            elif not entries[needed].get("optional"):
+                version = entries[needed]["version"]
+                raise PackagesFailed(f"{name}@{version} does not run on linux {target.machine}.")
+    return reached
+
+
+def _nearest(path: str, name: str, entries: Mapping[str, dict[str, Any]]) -> str | None:
+    """Return where Node finds a package from a path: in its own `node_modules`, else in the next above."""
+    while True:
+        found = f"{path}/node_modules/{name}".removeprefix("/")
+        if found in entries:
+            return found
+        if not path:
+            return None
+        path = path.rpartition("node_modules/")[0].removesuffix("/")
 
 
 def _checked(path: str, entry: dict[str, Any]) -> str:
@@ -177,8 +212,8 @@ def _no_package(error: dict[str, str]) -> PackagesFailed:
 
 
 async def _no_version(pin: Pin, *, index: IndexSettings, tools: Tools, run: Run) -> PackagesFailed:
-    below = await matching((pin.name, f"<{pin.version}"), index=index, tools=tools, run=run)
-    above = await matching((pin.name, f">{pin.version}"), index=index, tools=tools, run=run)
+    around = [(pin.name, f"<{pin.version}"), (pin.name, f">{pin.version}")]
+    below, above = await matching(around, index=index, tools=tools, run=run)
     near = [f"{pin.name}@{version}" for version in (*below[-1:], *above[:1])]
     meant = close_name(pin.name, Language.JAVASCRIPT)
     nearest = f" The nearest: {', '.join(near)}." if near else f" Did you mean {meant}?" if meant else ""

@@ -28,13 +28,19 @@ def read(texts: Sequence[str], tools: Tools) -> list[tuple[str, str, tuple[str, 
     return _with_valid_hints(found, tools)
 
 
-def wanted(text: str, tools: Tools) -> tuple[str, str] | None:
-    """Return name and range (or tag) that a refused text asks for, so that the newest match can be named."""
-    if "#" in text or text.startswith("-"):
-        return None
+def wanted(texts: Sequence[str], tools: Tools) -> list[tuple[str, str] | None]:
+    """Return name and range (or tag) that each refused text asks for, so that the newest match can be named."""
+    specs = ["" if "#" in text or text.startswith("-") else _meant(text) for text in texts]
+    answers = iter(judge_npm_specs(tuple(filter(None, specs)), tools))
+    return [_asked(next(answers)) if spec else None for spec in specs]
+
+
+def _meant(text: str) -> str:
     pip = re.fullmatch(r"(?P<name>@?[\w./-]+?)\s*(?P<range>(?:[=<>!~^]+\s*[\w.*]+[\s,]*)*)", text)
-    spec = f"{pip['name']}@{_as_npm_range(pip['range'])}" if pip and pip["range"] else _spec(text)
-    answer = judge_npm_specs((spec,), tools)[0]
+    return f"{pip['name']}@{_as_npm_range(pip['range'])}" if pip and pip["range"] else _spec(text)
+
+
+def _asked(answer: dict[str, Any]) -> tuple[str, str] | None:
     if answer["type"] not in {"version", "range", "tag"}:
         return None
     return str(answer["name"]), "latest" if answer["wanted"] in {"*", ""} else str(answer["wanted"])

@@ -2,33 +2,40 @@
 
 import re
 import tomllib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from evaluator_host.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.model import Language
-from evaluator_host.packages.pins import Pin, parse
+from evaluator_host.packages import pins
+from evaluator_host.packages.pins import Pin
 from evaluator_host.packages.specifiers import module_specifiers
-from evaluator_host.packages.tools import Tools
+
+Parse: TypeAlias = Callable[[Sequence[str], Language], tuple[Pin, ...]]
 
 # The regular expression by which PEP 723 itself defines a block.
 _BLOCK: Final = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
+_LATE: Final = 999  # a release that no Python 3.x reaches
 _NPM: Final = re.compile(r"npm:/?(?P<pin>(?:@[^/@]+/)?[^/@]*(?:@[^/]*)?)(?P<path>/.*)?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A file's pins, and its source as the runner is to get it: as many lines, each token where it was."""
+    """A file's pins, and its source as the runner is to get it: as many lines, each token where it was.
+
+    Attributes:
+      requires_python: The range of PEP 723, see `require_python`.
+    """
 
     pins: tuple[Pin, ...]
     source: str
+    requires_python: str | None = None
 
 
-def read_script(
-    source: str, language: Language, *, python_version: str | None = None, tools: Tools | None = None
-) -> Script:
+def read_script(source: str, language: Language, *, parse: Parse = pins.parse) -> Script:
     """Find the pins that a file declares.
 
     Python: `dependencies` of the `script` block, which must be exact pins; the source stays as it is. JavaScript and
@@ -38,23 +45,44 @@ def read_script(
     Args:
       source: The file's text.
       language: Of the evaluator.
-      python_version: Of the runtime, `3.13`; checked against `requires-python` when given.
-      tools: Where node lies; by default what is installed.
+      parse: Reads pins; another one may know better what a bad pin should be.
 
     Raises:
       InvalidPin: a dependency is not pinned exactly; `packages[i]` counts them in the order of the file.
-      InvalidRequest: the block is no TOML, there are two, or this Python is not the one it requires.
+      InvalidRequest: the block is no TOML, there are two, or its Python is no range.
     """
     if language is not Language.PYTHON:
-        return _javascript(source, language, tools)
+        return _javascript(source, language, parse)
     metadata = _block(source)
     if metadata is None:
         return Script((), source)
-    _check_python(metadata.get("requires-python"), python_version)
+    required = metadata.get("requires-python")
+    if required is not None:
+        _range(required)
     dependencies = metadata.get("dependencies", [])
     if not isinstance(dependencies, list) or not all(isinstance(item, str) for item in dependencies):
         raise _invalid("`dependencies` must be a list of texts, such as ['numpy==2.1.0'].")
-    return Script(parse(dependencies, language, tools=tools), source)
+    return Script(parse(dependencies, language), source, required)
+
+
+def require_python(required: str, version: str) -> None:
+    """Check the Python that evaluators run on against what a file requires.
+
+    Args:
+      required: The range, as `Script.requires_python`.
+      version: `3.13` or `3.13.2`. Where the last part is not known, any that would do is taken to be there.
+
+    Raises:
+      InvalidRequest: it does not satisfy the range.
+    """
+    allowed = _range(required)
+    releases = [version] if version.count(".") > 1 else [f"{version}.0", f"{version}.{_LATE}"]
+    if any(allowed.contains(release, prereleases=True) for release in releases):
+        return
+    raise _invalid(
+        f"the file requires Python {required}, and evaluators run on Python {version} here: "
+        "change `requires-python`, or run it on a host with that Python."
+    )
 
 
 def _block(source: str) -> dict[str, Any] | None:
@@ -72,20 +100,13 @@ def _block(source: str) -> dict[str, Any] | None:
         raise _invalid(f"the `script` block is not TOML: {error}.") from error
 
 
-def _check_python(required: object, python_version: str | None) -> None:
-    if required is None:
-        return
+def _range(required: object) -> SpecifierSet:
     try:
-        allowed = SpecifierSet(required) if isinstance(required, str) else None
+        if isinstance(required, str):
+            return SpecifierSet(required)
     except InvalidSpecifier:
-        allowed = None
-    if allowed is None:
-        raise _invalid("`requires-python` must be a version range such as '>=3.11'.")
-    if python_version is not None and not allowed.contains(python_version, prereleases=True):
-        raise _invalid(
-            f"the file requires Python {required}, and evaluators run on Python {python_version} here: "
-            "change `requires-python`, or run it on a host with that Python."
-        )
+        pass
+    raise _invalid("`requires-python` must be a version range such as '>=3.11'.")
 
 
 def _invalid(message: str) -> InvalidRequest:
@@ -93,7 +114,7 @@ def _invalid(message: str) -> InvalidRequest:
     return InvalidRequest(detail, problems=(Problem("code", detail),))
 
 
-def _javascript(source: str, language: Language, tools: Tools | None) -> Script:
+def _javascript(source: str, language: Language, parse: Parse) -> Script:
     raw: list[str] = []
     lines: list[int] = []
     pieces: list[str] = []
@@ -109,10 +130,10 @@ def _javascript(source: str, language: Language, tools: Tools | None) -> Script:
         pieces += [source[done : specifier.start], bare, quote, " " * (len(specifier.text) - len(bare))]
         done = specifier.end + 1
     try:
-        pins = parse(raw, language, tools=tools)
+        known = parse(raw, language)
     except InvalidPin as error:
         raise _with_lines(error, lines) from None
-    return Script(pins, "".join([*pieces, source[done:]]))
+    return Script(known, "".join([*pieces, source[done:]]))
 
 
 def _name(pin: str) -> str:

@@ -24,7 +24,7 @@ from evaluator_host.errors import Misconfigured
 OUTPUT_BYTES: Final = 16 * 1024 * 1024  # a lock of 2,000 packages is about 4 MB
 _CHECK_TIMEOUT_S: Final = 20.0  # 60 ms when idle; a machine under full load must not turn valid pins into errors
 _NPM_CHECK: Final = Path(__file__).with_name("npm_check.cjs")
-_PLAIN_PATH: Final = "/usr/bin:/bin"
+PLAIN_PATH: Final = "/usr/bin:/bin"
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,17 @@ class OutputFlood(Exception):
     """A program wrote more than `OUTPUT_BYTES`; it was killed."""
 
 
-async def run(command: Command, timeout_s: float) -> Finished:
+class LimitReached(Exception):
+    """A program was ended because the packages it worked on need too much; the text says of what, for users."""
+
+
+async def run(command: Command, timeout_s: float, *, started: Callable[[int], None] | None = None) -> Finished:
     """Run a command to its end; whatever happens, nothing of its process group is left.
+
+    Args:
+      command: What to run.
+      timeout_s: For all of it.
+      started: Told its process id.
 
     Raises:
       TimeoutError: it did not end within `timeout_s`.
@@ -98,13 +107,15 @@ async def run(command: Command, timeout_s: float) -> Finished:
     process = await asyncio.create_subprocess_exec(
         *command.argv,
         cwd=command.cwd,
-        env={"PATH": _PLAIN_PATH, "LANG": "C.UTF-8", **command.environment},
+        env={"PATH": PLAIN_PATH, "LANG": "C.UTF-8", **command.environment},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
     )
     try:
+        if started is not None:
+            started(process.pid)
         async with asyncio.timeout(timeout_s):
             stdout, stderr = await _outputs(process)
             code = await process.wait()
@@ -149,28 +160,15 @@ def judge_npm_specs(specs: tuple[str, ...], tools: Tools) -> list[dict[str, Any]
     Raises:
       Misconfigured: node or npm's libraries cannot be run.
     """
-    return cast("list[dict[str, Any]]", _ask_npm({"specs": specs}, tools))
-
-
-def sort_npm_versions(versions: tuple[str, ...], tools: Tools) -> list[str]:
-    """Return versions oldest first, as npm's own library orders them.
-
-    Raises:
-      Misconfigured: node or npm's libraries cannot be run.
-    """
-    return cast("list[str]", _ask_npm({"versions": versions}, tools))
-
-
-def _ask_npm(question: Mapping[str, object], tools: Tools) -> object:
     try:
         answer = subprocess.run(  # noqa: S603 our own node and script; the texts go in on stdin, never on argv
             [str(tools.node), str(_NPM_CHECK)],
-            input=json.dumps({"npm": str(tools.npm), **question}).encode(),
+            input=json.dumps({"npm": str(tools.npm), "specs": specs}).encode(),
             capture_output=True,
             timeout=_CHECK_TIMEOUT_S,
             check=True,
-            env={"PATH": _PLAIN_PATH},
+            env={"PATH": PLAIN_PATH},
         )
-        return json.loads(answer.stdout)
+        return cast("list[dict[str, Any]]", json.loads(answer.stdout))
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         raise Misconfigured(f"npm's libraries cannot be run ({type(error).__name__}): reinstall this host.") from error
