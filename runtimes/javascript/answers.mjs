@@ -44,6 +44,11 @@ export function rowFailure(code, payload, { positions, resultKb }) {
   }
 }
 
+/** @param {string} module that cannot be found: a package or a part of one */
+export function pinHint(module) {
+  return `add an exact pin of ${/^(?:@[^/]*\/)?[^/]*/.exec(module)?.[0]} to \`packages\``;
+}
+
 /** @param {number} ms @param {string} what */
 export function timeoutFailure(ms, what) {
   return failure('timeout', `${what} did not finish within ${ms / 1000} s`, {

@@ -3,8 +3,9 @@
  * Compiles TypeScript and bundles packages with esbuild, a child process inside the sandbox: it has a time limit, reads
  * the code from its standard input and writes nothing but its answer.
  */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { builtinModules } from 'node:module';
+import { DEFINED, withPlaces } from './places.mjs';
 
 /**
  * @typedef {{message: string, line: number | null, column: number | null, module: string | null}} Fault `module`: an import
@@ -26,7 +27,7 @@ const MAP = /\n?\/\/# sourceMappingURL=data:application\/json;base64,([A-Za-z0-9
  */
 export async function build(text, options, signal) {
   const { code, stdout, stderr } = await runEsbuild(text, options, signal);
-  if (code === 0) return { ok: true, ...split(stdout, options.isAsync), isAsync: options.isAsync };
+  if (code === 0) return { ok: true, ...split(stdout, options), isAsync: options.isAsync };
   const faults = parseFaults(stderr);
   if (!options.isAsync && faults.some((one) => one.message.startsWith('Top-level await'))) {
     return build(text, { ...options, isAsync: true }, signal);
@@ -37,15 +38,36 @@ export async function build(text, options, signal) {
   return { ok: false, faults, crashed: faults.length ? null : stderr.slice(-2000) || `esbuild ended with ${code}` };
 }
 
+/**
+ * Bundle a file of a package that is only asked for while a row runs, and wait for it.
+ *
+ * @param {string} file
+ * @param {{esbuild: string, packages: string}} tools
+ * @returns {string} a CommonJS module
+ * @throws {Error} with what esbuild says
+ */
+export function buildFile(file, { esbuild, packages }) {
+  const { status, stdout, stderr, error } = spawnSync(esbuild, [file, ...COMMON, '--format=cjs'], {
+    cwd: packages, env: { PATH: '/usr/bin:/bin' }, maxBuffer: OUTPUT_BYTES, encoding: 'utf8',
+  });
+  if (status === 0) return makeModulesCallable(withPlaces(stdout, packages));
+  throw new Error(parseFaults(stderr ?? '')[0]?.message ?? error?.message ?? `esbuild ended with ${status}`);
+}
+
+/** Addons and WebAssembly stay files, which the evaluator's `require` opens. */
+const COMMON = [
+  '--bundle', '--platform=node', '--target=node24', '--charset=utf8', '--color=false', '--log-level=error', '--log-limit=0',
+  '--supported:dynamic-import=false', '--main-fields=main,module', '--external:./node_modules/*.node', '--external:./node_modules/*.wasm',
+  ...DEFINED,
+];
+
 /** @param {Options} options */
 function esbuildArguments({ language, isAsync, legacyDecorators }) {
   const loader = language === 'typescript' ? 'ts' : 'js';
   const compilerOptions = legacyDecorators ? { experimentalDecorators: true } : {};
   return [
-    '--bundle', '--platform=node', '--target=node24', `--format=${isAsync ? 'esm' : 'cjs'}`, `--loader=${loader}`,
-    `--sourcefile=${fileName(language)}`, '--sourcemap=inline', '--sources-content=false', '--charset=utf8', '--color=false', '--log-level=error',
-    '--log-limit=0', '--supported:dynamic-import=false', '--define:import.meta.url="file:///evaluator.js"', '--main-fields=main,module',
-    `--tsconfig-raw=${JSON.stringify({ compilerOptions })}`,
+    ...COMMON, `--format=${isAsync ? 'esm' : 'cjs'}`, `--loader=${loader}`, `--sourcefile=${fileName(language)}`, '--sourcemap=inline',
+    '--sources-content=false', `--tsconfig-raw=${JSON.stringify({ compilerOptions })}`,
   ];
 }
 
@@ -126,10 +148,10 @@ function collect(stream, limit) {
   return () => Buffer.concat(chunks).toString('utf8');
 }
 
-/** Text and source map of an output. @param {string} output @param {boolean} isAsync */
-function split(output, isAsync) {
+/** Text and source map of an output. @param {string} output @param {Options} options */
+function split(output, { isAsync, packages }) {
   const map = MAP.exec(output);
-  const text = map ? output.slice(0, map.index) : output;
+  const text = withPlaces(map ? output.slice(0, map.index) : output, packages);
   const script = isAsync ? asFunctionBody(text) : makeModulesCallable(text);
   return { text: script, map: map ? Buffer.from(map[1], 'base64').toString('utf8') : '' };
 }

@@ -10,7 +10,8 @@ const { Pulse } = createRequire(import.meta.url)('./worker/pulse.cjs');
 const MAIN = new URL('./worker/main.cjs', import.meta.url);
 
 /**
- * @typedef {{memoryMb: number, descriptors: import('./descriptors.mjs').Descriptors, ownSandbox: boolean}} Surroundings
+ * @typedef {{packages: string | null, esbuild: string | null}} Tools
+ * @typedef {{memoryMb: number, descriptors: import('./descriptors.mjs').Descriptors, ownSandbox: boolean, tools: Tools}} Surroundings
  * @typedef {(message: any) => void} OnMessage
  * @typedef {(reason: 'memory' | 'ended', detail: string) => void} OnEnd
  */
@@ -45,7 +46,9 @@ export class Member {
     this.error = null;
     this.#port = port1;
     this.#worker = new Worker(MAIN, {
-      workerData: { port: port2, pulse: shared, descriptors: surroundings.descriptors, ownSandbox: surroundings.ownSandbox },
+      workerData: {
+        port: port2, pulse: shared, descriptors: surroundings.descriptors, ownSandbox: surroundings.ownSandbox, tools: surroundings.tools,
+      },
       transferList: [port2],
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB, maxOldGenerationSizeMb: Math.max(LEAST_HEAP_MB, surroundings.memoryMb - OVERHEAD_MB) },
       execArgv: [],

@@ -1,6 +1,6 @@
 // @ts-check
 /** One evaluator in this runner: its load, which happens once, and then its calls. */
-import { exitFailure, crashFailure, memoryFailure, shapeLogs, shapeMs, timeoutFailure } from './answers.mjs';
+import { exitFailure, crashFailure, memoryFailure, pinHint, shapeLogs, shapeMs, timeoutFailure } from './answers.mjs';
 import { findEntry } from './contracts.mjs';
 import { failure, thrownFailure } from './positions.mjs';
 import { Rows } from './rows.mjs';
@@ -75,13 +75,17 @@ export class Evaluator {
     const { found, loadable } = answer;
     this.#rows = new Rows(this.channel, this.station, { positions: loadable.positions, resultKb: header.limits.result_kb });
     this.station.select(found.selector);
+    if (answer.spoiled) {
+      this.station.abandon();
+      this.station.replace();
+    }
     this.channel.send({
       type: 'loaded', contract: found.contract, contract_source: found.source, reason: found.reason, entry: found.entry,
       parameters: found.parameters, notes: [], ...common,
     }, JSON.stringify({ missing_imports: loadable.missing, bundle: loadable.bundle }));
   }
 
-  /** @param {any} header @param {any} body @returns {Promise<Refused | {found: import('./contracts.mjs').Found, loadable: Loadable, logs: any}>} */
+  /** @param {any} header @param {any} body @returns {Promise<Refused | {found: import('./contracts.mjs').Found, loadable: Loadable, logs: any, spoiled: boolean}>} */
   async #attempt(header, body) {
     const abort = new AbortController();
     const timeoutMs = header.timeout_s * 1000;
@@ -122,7 +126,7 @@ export class Evaluator {
       }
       default: {
         const found = findEntry(offers(offered.offers), { contract: header.contract, entry: header.entry, code });
-        if (!('code' in found)) return { found, loadable, logs };
+        if (!('code' in found)) return { found, loadable, logs, spoiled: offered.spoiled };
         return { failure: failure(found.code, found.message, { hint: found.hint }), missing, logs };
       }
     }
@@ -167,5 +171,5 @@ function offers(text) {
 function atLoad(raised) {
   const error = raised.code === 'user_exception' ? { ...raised, code: 'load_error' } : raised;
   const name = /^Cannot find module '([^'./][^']*)'/.exec(error.message)?.[1];
-  return name === undefined ? error : { ...error, hint: `add an exact pin of ${name} to \`packages\`` };
+  return name === undefined ? error : { ...error, hint: pinHint(name) };
 }

@@ -1,6 +1,7 @@
 // @ts-check
 /** Turns the code of a `load` into a program: adds the accessor, and compiles with esbuild where V8 alone cannot. */
 import { withAccessor } from './accessor.mjs';
+import { pinHint } from './answers.mjs';
 import { build, dismissAhead, fileName, isBuiltin, startAhead } from './bundle.mjs';
 
 export { dismissAhead, startAhead };
@@ -79,7 +80,7 @@ function refuse(faults, plain, language) {
     return { failure: failure('syntax_error', worst.message, { type: 'SyntaxError', ...place, hint }), missing };
   }
   const relative = /^[./]/.test(worst.module);
-  const hint = relative ? 'an evaluator is one file; put what it imports into it' : `add an exact pin of ${worst.module} to \`packages\``;
+  const hint = relative ? 'an evaluator is one file; put what it imports into it' : pinHint(worst.module);
   return { failure: failure('load_error', `Cannot find module '${worst.module}'`, { type: 'Error', ...place, hint }), missing };
 }
 

@@ -3,7 +3,7 @@
  * from Node itself when it is first asked for. User code holds functions of its own realm wherever that is cheap, so
  * that it meets the runner's realm only through what has to come from there (Buffer, URL, crypto, modules).
  */
-(function (p, bridge, makeProcess, makeClone, makeTimers) {
+(function (p, bridge, makeProcess, makeClone, makeTimers, makePackages) {
   'use strict';
   const own = { __proto__: null };
 
@@ -47,8 +47,8 @@
     });
   }
 
-  function require(id) {
-    if (typeof id !== 'string') throw new p.TypeError('The "id" argument must be of type string');
+  /** What Node itself has under a name; undefined when it has nothing. */
+  function builtin(id) {
     const name = p.startsWith(id, 'node:') ? p.slice(id, 5) : id;
     switch (name) {
       case 'process': return globalThis.process;
@@ -58,15 +58,20 @@
       default: break;
     }
     const found = bridge.require(id);
-    if (found !== undefined) return fromNode(found);
-    const error = new p.Error("Cannot find module '" + id + "'");
-    error.code = 'MODULE_NOT_FOUND';
-    throw error;
+    return found === undefined ? undefined : fromNode(found);
   }
 
   function moduleFacade() {
-    own.module ??= { createRequire: () => require, builtinModules: p.parse(bridge.builtinModules), isBuiltin: (id) => bridge.isBuiltin('' + id) };
+    own.module ??= {
+      createRequire: (from) => packages().requireFrom(p.String(from)), builtinModules: p.parse(bridge.builtinModules),
+      isBuiltin: (id) => bridge.isBuiltin('' + id),
+    };
     return own.module;
+  }
+
+  function packages() {
+    own.packages ??= makePackages({ __proto__: null, builtin, fromNode, complete });
+    return own.packages;
   }
 
   function timersOf() {
@@ -90,8 +95,21 @@
     bridge.queueMicrotask(() => { callback(); });
   }
 
+  /** Define what the evaluator's own text does not name: a module that comes later may. */
+  function complete() {
+    if (own.complete) return;
+    own.complete = true;
+    const names = p.parse(bridge.allNames);
+    define(names, (name) => p.getOwnPropertyDescriptor(globalThis, name) === undefined);
+  }
+
   function install() {
     const names = bridge.names;
+    define(names, () => true);
+    return names;
+  }
+
+  function define(names, isWanted) {
     const timer = (name) => timersOf()[name];
     const engine = { __proto__: null, WebAssembly: globalThis.WebAssembly, Atomics: globalThis.Atomics };
     const waiting = (name) => {
@@ -99,17 +117,16 @@
       return engine[name];
     };
     const local = {
-      __proto__: null, console: makeConsole, process: () => makeProcess(), require: () => require, queueMicrotask: () => queueMicrotask,
+      __proto__: null, console: makeConsole, process: () => makeProcess(), require: () => packages().requireFrom(''), queueMicrotask: () => queueMicrotask,
       module: null, exports: null, __filename: null, __dirname: null, WebAssembly: waiting, Atomics: waiting,
       structuredClone: () => makeClone(() => globalThis.DOMException), global: () => globalThis,
       setTimeout: timer, setInterval: timer, setImmediate: timer, clearTimeout: timer, clearInterval: timer, clearImmediate: timer,
     };
     for (let i = 0; i < names.length; i++) {
       const name = names[i];
-      if (local[name] !== null) defineLazy(name, local[name] ?? ((wanted) => fromNode(bridge.give(wanted))));
+      if (local[name] !== null && isWanted(name)) defineLazy(name, local[name] ?? ((wanted) => fromNode(bridge.give(wanted))));
     }
-    return names;
   }
 
-  return { __proto__: null, install, require };
+  return { __proto__: null, install };
 })

@@ -82,6 +82,7 @@
       chdir() { throw new p.Error('process.chdir() is not supported here'); },
       umask: () => 0o22,
       uptime: () => bridge.uptime(),
+      report: { excludeNetwork: true, getReport: () => p.parse(bridge.report()) },
       cpuUsage: () => p.parse(bridge.cpuUsage()),
       getuid: () => facts.uid, geteuid: () => facts.uid, getgid: () => facts.gid, getegid: () => facts.gid, getgroups: () => [facts.gid],
       emitWarning(warning) { bridge.print('error', ['(node) Warning:', warning]); },

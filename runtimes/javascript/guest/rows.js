@@ -10,7 +10,7 @@
 
   function install() {
     const names = globals.install();
-    const module = { exports: {}, id: '.', filename: '/evaluator.js', loaded: false, children: [], paths: [], require: globals.require };
+    const module = { exports: {}, id: '.', filename: '/evaluator.js', loaded: false, children: [], paths: [], require: (id) => globalThis.require(id) };
     state.module = module;
     if (names.includes('module')) hide('module', module);
     if (names.includes('exports')) hide('exports', module.exports);

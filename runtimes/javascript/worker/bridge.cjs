@@ -4,13 +4,16 @@
  * What the scripts inside a context may ask of the worker. User code never holds a bridge or one of its methods; once
  * the context's row is over, nothing asked through it has an effect.
  */
+const path = require('node:path');
 const builtins = require('./builtins.cjs');
 const { METHODS } = require('./output.cjs');
+const packages = require('./packages.cjs');
 
 /** @typedef {import('./slot.cjs').Slot} Slot */
 
 const CONSOLE_METHODS = JSON.stringify(METHODS);
 const MODULE_NAMES = JSON.stringify(builtins.builtinModules);
+const GLOBAL_NAMES = JSON.stringify(builtins.NAMES);
 
 class Bridge {
   /** @type {Slot} */
@@ -55,6 +58,30 @@ class Bridge {
   require(id) {
     const found = builtins.builtin(id);
     return found && this.#slot.hand(found);
+  }
+
+  get allNames() {
+    return GLOBAL_NAMES;
+  }
+
+  /** @param {string} id @param {string} from */
+  locate(id, from) {
+    return packages.locate(id, from);
+  }
+
+  /** Open a file of the package set. @param {string} file as `locate` found it */
+  open(file) {
+    try {
+      const opened = packages.open(file);
+      switch (opened.kind) {
+        case 'json': return opened;
+        case 'module': return { kind: 'module', run: opened.run.runInContext(this.#slot.context), folder: path.dirname(file) };
+        case 'bytes': return { kind: 'bytes', value: new Uint8Array(opened.bytes) }; // each row may change its own
+        default: return { kind: 'addon', value: this.#slot.hand(opened.found) };
+      }
+    } catch (error) {
+      return { kind: 'failed', message: messageOf(error), code: String(/** @type {any} */ (error)?.code ?? '') };
+    }
   }
 
   /** @param {string} name */
@@ -130,6 +157,10 @@ class Bridge {
     return JSON.stringify(process.cpuUsage());
   }
 
+  report() {
+    return report();
+  }
+
   memoryUsage() {
     return JSON.stringify(process.memoryUsage());
   }
@@ -137,6 +168,26 @@ class Bridge {
   processFacts() {
     return processFacts();
   }
+}
+
+/** @param {unknown} error */
+function messageOf(error) {
+  const message = error instanceof Error ? error.message : String(error);
+  return message.startsWith('Module did not self-register') ? `${message}: it is no addon that a worker thread can load` : message;
+}
+
+/** @type {string | undefined} */
+let header;
+
+/** What loaders of addons look up in a diagnostic report: which C library this is. As JSON. */
+function report() {
+  if (header === undefined) {
+    process.report.excludeNetwork = true;
+    const { header: found } = /** @type {any} */ (process.report.getReport());
+    const { glibcVersionRuntime, glibcVersionCompiler, nodejsVersion, arch, platform } = found;
+    header = JSON.stringify({ header: { glibcVersionRuntime, glibcVersionCompiler, nodejsVersion, arch, platform }, sharedObjects: [] });
+  }
+  return header;
 }
 
 /** @type {string | undefined} */

@@ -33,7 +33,8 @@ const errors = ${part('errors')}(p, bridge, values);
 const globals = ${part('globals')}(p, bridge,
   () => ${part('process')}(p, bridge)(),
   (dom) => ${part('clone')}(p, bridge, dom),
-  () => ${part('timers')}(p, bridge));
+  () => ${part('timers')}(p, bridge),
+  (own) => ${part('packages')}(p, bridge, own));
 const rows = ${part('rows')}(p, bridge, values, errors, globals);
 rows.install();
 return rows; })`,

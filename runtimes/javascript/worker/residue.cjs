@@ -55,25 +55,31 @@ function emptyFolders(folders) {
       try {
         fs.rmSync(`${folder}/${name}`, { recursive: true, force: true, maxRetries: 2 });
       } catch {
-        // a folder without permissions of its own
-        openUp(`${folder}/${name}`);
+        openUp(`${folder}/${name}`); // a folder without permissions of its own, at whatever depth
+        remove(`${folder}/${name}`);
       }
     }
   }
 }
 
-/** @param {string} path */
-function openUp(path) {
-  try {
-    for (const name of fs.readdirSync(path, { recursive: true, withFileTypes: true })) {
-      if (name.isDirectory()) fs.chmodSync(`${name.parentPath}/${name.name}`, 0o700);
+/** Take back the right to list and empty a folder and all below; links are not followed. @param {string} top */
+function openUp(top) {
+  const pending = [top];
+  for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
+    try {
+      if (!fs.lstatSync(path).isDirectory()) continue;
+      fs.chmodSync(path, 0o700);
+    } catch {
+      continue;
     }
-  } catch {
-    // tried again below with the right to do so
+    for (const name of list(path)) pending.push(`${path}/${name}`);
   }
+}
+
+/** @param {string} path */
+function remove(path) {
   try {
-    fs.chmodSync(path, 0o700);
-    fs.rmSync(path, { recursive: true, force: true });
+    fs.rmSync(path, { recursive: true, force: true, maxRetries: 2 });
   } catch {
     // another row may find it; nothing else can be done from inside
   }

@@ -64,6 +64,9 @@ ESCAPES = [
     "(() => { try { null.x } catch (e) { return e.constructor.constructor('return process')().binding } })()",
     "(() => { try { (function f() { f() })() } catch (e) { return e.constructor.constructor('return process')().binding } })()",
     "inputs.constructor.constructor('return process')().binding",
+    "(() => { try { return new URL('http://x.test').constructor.constructor('return process')() } catch {} })()",
+    "(() => { try { return Buffer.from.constructor('return process')() } catch {} })()",
+    "(() => { try { return Object.getPrototypeOf(require('fs').promises.readFile).constructor('return process')() } catch {} })()",
     "(function () { return arguments.callee.caller })()?.caller?.caller ?? undefined",
     "(() => { Error.prepareStackTrace = (e, frames) => frames.map(f => f.getFunction()).filter(Boolean).find(f => f.constructor !== Function); return new Error().stack })()",
     "(() => { Error.prepareStackTrace = (e, frames) => frames.map(f => f.getThis()).find(f => f && f !== globalThis && !(f instanceof Object)); return new Error().stack })()",
@@ -77,7 +80,7 @@ def test_the_language_leads_nowhere_but_to_the_row_itself(scratch, escape):
 
 
 def test_a_row_that_reached_the_runners_realm_leaves_no_trace(scratch):
-    reach = "const realm = new URL('http://x.test').constructor.constructor('return globalThis')();"
+    reach = "const realm = require('vm').runInThisContext('globalThis');"
     for spoil in (
         "realm.JSON.parse = () => 1",
         "realm.Object.prototype.score = 1",

@@ -248,6 +248,13 @@ def test_a_module_that_fails_says_how(start, code, error, extra):
         assert answer.header["logs"]["stdout"] == "before\n"
 
 
+@pytest.mark.parametrize("module", ["child_process", "vm", "worker_threads"])
+def test_rows_run_after_loading_took_what_costs_the_worker(load, module):
+    runner = load(f"const taken = require('{module}')\nfunction evaluate(inputs, outputs, trace) {{ return 0.5 }}")
+    for _ in range(2):
+        assert body(runner.call({}, None, None))["value"] == 0.5
+
+
 def test_ten_megabytes_of_code_load(load):
     runner = load("// " + "x" * 10_000_000 + "\nfunction evaluate(a, b, c) { return 1 }")
     assert body(runner.call({}, None, None))["value"] == 1

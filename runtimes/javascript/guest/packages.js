@@ -1,0 +1,64 @@
+/*
+ * The `require` of one context, for what is not in its bundle: builtins, and files of the package set. A module that is
+ * loaded by it runs in this context, once.
+ */
+(function (p, bridge, globals) {
+  'use strict';
+  const loaded = { __proto__: null };
+
+  /** @param {string} from the file whose `require` it is */
+  function requireFrom(from) {
+    function require(id) {
+      if (typeof id !== 'string') throw new p.TypeError('The "id" argument must be of type string');
+      const builtin = globals.builtin(id);
+      return builtin === undefined ? load(find(id, from)) : builtin;
+    }
+    require.resolve = (id) => (bridge.isBuiltin(id) ? id : find(p.String(id), from));
+    require.resolve.paths = () => [];
+    require.cache = {};
+    return require;
+  }
+
+  function find(id, from) {
+    const file = bridge.locate(id, from);
+    if (file !== '') return file;
+    const error = new p.Error("Cannot find module '" + id + "'");
+    error.code = 'MODULE_NOT_FOUND';
+    throw error;
+  }
+
+  function load(file) {
+    if (loaded[file] !== undefined) return loaded[file].exports;
+    const module = { exports: {}, id: file, filename: file, loaded: false, children: [], paths: [] };
+    loaded[file] = module;
+    try {
+      fill(module, bridge.open(file));
+    } catch (thrown) {
+      delete loaded[file];
+      throw thrown;
+    }
+    module.loaded = true;
+    return module.exports;
+  }
+
+  function fill(module, opened) {
+    switch (opened.kind) {
+      case 'failed': {
+        const error = new p.Error(opened.message);
+        error.code = opened.code;
+        throw error;
+      }
+      case 'json': module.exports = p.parse(opened.text); break;
+      case 'module': {
+        globals.complete();
+        const { filename } = module;
+        module.require = requireFrom(filename);
+        p.apply(opened.run, module.exports, [module.exports, module.require, module, filename, opened.folder]);
+        break;
+      }
+      default: module.exports = globals.fromNode(opened.value);
+    }
+  }
+
+  return { __proto__: null, requireFrom };
+})

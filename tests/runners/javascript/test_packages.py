@@ -1,0 +1,129 @@
+"""Packages in a bundle and beside it: their own files, names known only at run time, every way to import."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.runners.conftest import RunnerProcess
+
+# (module (func (export "seven") (result i32) i32.const 7))
+WASM = bytes.fromhex("0061736d010000000105016000017f03020100070901057365766" + "56e00000a06010400" + "41070b")
+
+FILES: dict[str, str | bytes] = {
+    "own-files/package.json": json.dumps({"name": "own-files", "main": "lib/index.js"}),
+    "own-files/lib/index.js": (
+        "const fs = require('fs'); exports.text = fs.readFileSync(__dirname + '/../data.txt', 'utf8');\n"
+        "exports.name = __filename; exports.seven = () => new WebAssembly.Instance(new WebAssembly.Module("
+        "fs.readFileSync(require('path').join(__dirname, '..', 'seven.wasm')))).exports.seven();\n"
+        "exports.later = (name) => require(name);"
+    ),
+    "own-files/data.txt": "mine",
+    "own-files/facts.json": '{"eight": 8}',
+    "own-files/seven.wasm": WASM,
+    "modern/package.json": json.dumps(
+        {
+            "name": "modern",
+            "type": "module",
+            "exports": {".": {"import": "./index.js"}, "./sub/*": "./parts/*.js", "./seven.wasm": "./seven.wasm"},
+        }
+    ),
+    "modern/index.js": (
+        "import { readFileSync } from 'node:fs'; import { createRequire } from 'node:module';\n"
+        "import facts from './facts.json' with { type: 'json' };\n"
+        "export const text = readFileSync(new URL('./data.txt', import.meta.url), 'utf8');\n"
+        "export const nine = createRequire(import.meta.url)('./nine.cjs'); export default facts.eight;"
+    ),
+    "modern/facts.json": '{"eight": 8}',
+    "modern/data.txt": "yours",
+    "modern/nine.cjs": "module.exports = 9; Buffer.from('x');",
+    "modern/parts/ten.js": "export const ten = 10;",
+    "modern/seven.wasm": WASM,
+    "@scope/counter/package.json": json.dumps({"name": "@scope/counter"}),
+    "@scope/counter/index.js": "let count = 0; module.exports = () => ++count;",
+    "broken/package.json": json.dumps({"name": "broken", "main": "broken.node"}),
+    "broken/broken.node": "no shared library",
+}
+
+WORKING = {
+    "a file beside a CommonJS module": ('require("own-files").text', "mine"),
+    "WebAssembly beside a CommonJS module": ('require("own-files").seven()', 7),
+    "a file beside an ES module": ('(await import("modern")).text', "yours"),
+    "createRequire in an ES module": ('(await import("modern")).nine', 9),
+    "an ES module that imports JSON": ('(await import("modern")).default', 8),
+    "an exports map": ('(await import("modern/sub/ten")).ten', 10),
+    "JSON of a package": ('require("own-files/facts.json").eight', 8),
+    "a name known at run time": ('require(["own", "files"].join("-")).text', "mine"),
+    "an ES module known at run time": ('(await import("mod" + i.ern)).text', "yours"),
+    "an exports map at run time": ('(await import("modern/sub/" + ["ten"][0])).ten', 10),
+    "JSON at run time": ('require("own-files/" + ["facts.json"][0]).eight', 8),
+    "a builtin at run time": ('require("node:" + ["path"][0]).basename("/a/b")', "b"),
+    "what a package requires at run time": ('require("own-files").later("@scope/" + "counter")()', 1),
+    "require.resolve": ('require.resolve("own-files").endsWith("/own-files/lib/index.js")', True),
+    "the evaluator's own place": ('[__dirname, __filename].join(" ")', "/ /evaluator.js"),
+}
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("packages")
+    for name, content in FILES.items():
+        path = root / "node_modules" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return root
+
+
+def value_of(runner: RunnerProcess) -> Any:
+    answer = runner.call({"ern": "ern"}, "", None)
+    assert answer.type == "result", answer
+    return json.loads(answer.body)["value"]
+
+
+@pytest.mark.parametrize(("expression", "expected"), WORKING.values(), ids=WORKING)
+def test_a_row_reaches_its_packages(
+    expression: str, expected: object, packages: Path, load: Callable[..., RunnerProcess]
+) -> None:
+    runner = load(f"exports.evaluate = async (i, o, t) => {expression};", arguments=("--packages", str(packages)))
+    assert [value_of(runner), value_of(runner)] == [expected, expected]
+
+
+@pytest.mark.parametrize("language", ["javascript", "typescript"])
+def test_static_imports_of_every_form(packages: Path, load: Callable[..., RunnerProcess], language: str) -> None:
+    code = (
+        'import own, { text } from "own-files"; import * as all from "own-files"; import count from "@scope/counter";\n'
+        'import * as counter from "@scope/counter"; import eight, { text as other } from "modern";\n'
+        'import wasm from "modern/seven.wasm"; import { dirname } from "node:path";\n'
+        "const seven = new WebAssembly.Instance(new WebAssembly.Module(wasm)).exports.seven();\n"
+        "export const evaluate = (i, o, t) => [own.text, text, all.text, count(), counter(), eight, other, seven,\n"
+        "  dirname(import.meta.url)];"
+    )
+    runner = load(code, language=language, arguments=("--packages", str(packages)))
+    expected = ["mine", "mine", "mine", 1, 2, 8, "yours", 7, "file://"]
+    assert [value_of(runner), value_of(runner)] == [expected, expected]
+
+
+def test_top_level_await_has_places_too(packages: Path, load: Callable[..., RunnerProcess]) -> None:
+    code = 'const it = await import("modern");\nexport const evaluate = (i, o, t) => it.text;'
+    assert value_of(load(code, arguments=("--packages", str(packages)))) == "yours"
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ('require("ab".concat("sent"))', "Cannot find module 'absent'"),
+        ('require("own-files/".concat("absent.js"))', "Cannot find module 'own-files/absent.js'"),
+        ('require("broken")', "file too short"),
+    ],
+)
+def test_what_cannot_be_opened_is_said(
+    expression: str, message: str, packages: Path, load: Callable[..., RunnerProcess]
+) -> None:
+    runner = load(f"exports.evaluate = (i, o, t) => {expression};", arguments=("--packages", str(packages)))
+    answer = runner.call({}, "", None)
+    assert answer.type == "failed"
+    error = json.loads(answer.body)["error"]
+    assert message in error["message"]
+    assert (error["code"], error["type"], error["line"]) == ("user_exception", "Error", 1)
