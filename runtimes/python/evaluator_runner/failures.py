@@ -63,8 +63,8 @@ def from_failure(failure: Failure) -> dict[str, Any]:
 
 def from_exception(raised: BaseException, lines: list[str], *, general: str) -> dict[str, Any]:
     """Return the `error` for what user code raised; `general` is the code of an ordinary exception."""
-    if isinstance(raised, Failure):
-        return from_failure(raised)
+    if issubclass(type(raised), Failure):  # `isinstance` would believe its `__class__`
+        return from_failure(raised)  # type: ignore[arg-type]
     code, hint = _classify(raised, general)
     line, column = tracebacks.position(raised, lines)
     return error(

@@ -69,6 +69,14 @@ def become(out: int, err: int, *, keep: int) -> None:
         os.closerange(low + 1, high)
 
 
+def mute_outputs() -> None:
+    """Let what is printed go nowhere, until `restore_outputs`."""
+    null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    for fd in (1, 2):
+        _dup2(null, fd)
+    _close(null)
+
+
 def restore_outputs(*, close: bool = True) -> None:
     """Make the log pipes 1 and 2, whatever loading did to these; `close` when that was the last time."""
     for saved, fd in ((_SAVED_OUT, 1), (_SAVED_ERR, 2)):
@@ -84,6 +92,11 @@ def open_streams() -> None:
     sys.__stdin__ = sys.stdin  # type: ignore[misc]
     sys.stdout, sys.stderr = (stream.text for stream in _streams)
     sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr  # type: ignore[misc]
+
+
+def has_own_streams() -> bool:
+    """Whether `sys.stdout` and `sys.stderr` are still those of `open_streams`."""
+    return sys.stdout is _streams[0].text and sys.stderr is _streams[1].text
 
 
 def flush_streams() -> tuple[int, int]:

@@ -13,9 +13,8 @@ from evaluator_runner.channel import Outgoing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
-
-    from evaluator_runner.zygote import Job
 
 _REPLY_S = 5.0  # for a zygote to fork and reap; a loaded machine takes milliseconds
 _NUDGE_S = 0.5  # after which it may have been stopped by its row
@@ -157,21 +156,25 @@ def kernel_kill(pid: int) -> None:
 
 
 class ZygoteHandle:
-    """The supervisor's end of the zygote."""
+    """The supervisor's end of the zygote.
 
-    def __init__(self, job: Job) -> None:
+    Args:
+      life: What the forked process does with its end of the control channel; never returns.
+    """
+
+    def __init__(self, life: Callable[[_socket.socket], None]) -> None:
         self._control, theirs = _socket.socketpair()
         self.fd = self._control.fileno()
         self.pid = os.fork()
         if self.pid == 0:
             self._control.close()
-            zygote.run(job, theirs)
+            life(theirs)
         theirs.close()
         self._control.settimeout(_NUDGE_S)
         self._buffer = bytearray()
 
-    def report(self) -> tuple[bool, bytes, bytes] | None:
-        """Return what loading came to, once: whether it loaded, a description and the body; None while unfinished.
+    def report(self) -> tuple[bytes, bytes, bytes] | None:
+        """Return what loading or preparing came to: its kind, a description and the body; None while unfinished.
 
         Raises:
           Lost: it ended first, or sent something else.
@@ -190,14 +193,25 @@ class ZygoteHandle:
             return None
         head, body = int.from_bytes(buffer[1:5], "big"), int.from_bytes(buffer[5:9], "big")
         if (
-            bytes(buffer[:1]) not in {zygote.LOADED, zygote.LOAD_FAILED}
+            bytes(buffer[:1]) not in {zygote.LOADED, zygote.LOAD_FAILED, zygote.PREPARED}
             or head > _DESCRIPTION_BYTES
             or body > _REPORT_BYTES
         ):
             raise Lost("the zygote sent no report")
         if len(buffer) < 9 + head + body:
             return None
-        return buffer[:1] == zygote.LOADED, bytes(buffer[9 : 9 + head]), bytes(buffer[9 + head : 9 + head + body])
+        end = 9 + head + body
+        found = bytes(buffer[:1]), bytes(buffer[9 : 9 + head]), bytes(buffer[9 + head : end])
+        del buffer[:end]
+        return found
+
+    def send(self, data: bytes) -> bool:
+        """Send it what it waits for; False when it does not take it."""
+        try:
+            self._control.sendall(data)
+        except OSError:
+            return False
+        return True
 
     def fork(self, handle: RowHandle, *, warm: bool) -> None:
         """Have it fork a row process for `handle`, and reap the previous one, which must have been killed.

@@ -13,17 +13,23 @@ if TYPE_CHECKING:
 
 _ONLY_AST = 0x400
 _MOST = 100
+_NAMESPACES = frozenset(
+    {"azure", "backports", "google", "google.cloud", "jaraco", "ruamel", "zope"}
+)  # of many packages
 
 
 def missing_imports(code: str, filename: str) -> list[dict[str, Any]]:
-    """Return `{"module", "line"}` of every imported top-level module that cannot be found, once each."""
+    """Return `{"module", "line"}` of every imported top-level module that cannot be found, once each.
+
+    Of a namespace that many packages share, it is the module below it.
+    """
     try:
         tree = compile(code, filename, "exec", _ONLY_AST, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     found: dict[str, int] = {}
     for module, line in _imports(tree):
-        top = module.partition(".")[0]
+        top = _own_name(module)
         if top and top not in found and not _is_provided(top):
             found[top] = line
     return [{"module": module, "line": line} for module, line in list(found.items())[:_MOST]]
@@ -37,7 +43,11 @@ def _imports(tree: Any) -> Iterator[tuple[str, int]]:
         if kind == "Import":
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif kind == "ImportFrom" and not node.level:
-            yield node.module or "", node.lineno
+            module = node.module or ""
+            if module in _NAMESPACES:
+                yield from ((f"{module}.{alias.name}", node.lineno) for alias in node.names)
+            else:
+                yield module, node.lineno
         elif kind == "If" and _is_type_checking(node.test):
             nodes.extend(reversed(node.orelse))
         else:
@@ -56,13 +66,40 @@ def _is_type_checking(test: Any) -> bool:
     return getattr(test, "id", None) == "TYPE_CHECKING" or getattr(test, "attr", None) == "TYPE_CHECKING"
 
 
+def _own_name(module: str) -> str:
+    """Return the first part of a module's name that one package alone has."""
+    name = ""
+    for part in module.split("."):
+        name = f"{name}.{part}" if name else part
+        if name not in _NAMESPACES:
+            break
+    return name
+
+
 def _is_provided(module: str) -> bool:
     if module in sys.modules:
         return True
+    above = module.rpartition(".")[0]
+    path = _folders(above) if above else None
+    return (not above or path is not None) and _spec(module, path) is not None
+
+
+def _folders(namespace: str) -> Any:
+    """Return where the modules of a namespace lie; None where it is not."""
+    if namespace in sys.modules:
+        return getattr(sys.modules[namespace], "__path__", None)
+    above = namespace.rpartition(".")[0]
+    path = _folders(above) if above else None
+    spec = _spec(namespace, path) if not above or path is not None else None
+    return None if spec is None else spec.submodule_search_locations
+
+
+def _spec(module: str, path: Any) -> Any:
     for finder in sys.meta_path:
         try:
-            if finder.find_spec(module, None) is not None:
-                return True
+            spec = finder.find_spec(module, path)
         except Exception:  # noqa: BLE001, S112 - a finder of a package may raise anything
             continue
-    return False
+        if spec is not None:
+            return spec
+    return None

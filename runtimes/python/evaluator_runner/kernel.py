@@ -14,6 +14,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
 _SIGKILL = 9
+_PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
 _READ_ONLY = os.O_RDONLY | os.O_CLOEXEC
 _open, _read, _close, _listdir = os.open, os.read, os.close, os.listdir
 
@@ -129,6 +130,15 @@ def peak_memory_kb(pid: int) -> int | None:
     except (OSError, ValueError):
         pass
     return None
+
+
+def private_memory_kb(pid: int) -> int:
+    """Return the memory of a process that no file backs, 0 when it is gone."""
+    try:
+        resident, shared = read_text(f"/proc/{pid}/statm").split()[1:3]
+    except (OSError, ValueError):
+        return 0
+    return (int(resident) - int(shared)) * _PAGE_KB
 
 
 class ProcessCounter:

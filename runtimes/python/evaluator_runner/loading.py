@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from evaluator_runner import jsontext, replies
+from evaluator_runner import jsontext, replies, zygote
 from evaluator_runner.handles import Lost, ZygoteHandle
 
 TYPE_CHECKING = False
@@ -16,21 +16,34 @@ if TYPE_CHECKING:
 
 
 class Loading:
-    """A load that is under way."""
+    """A load that is under way.
 
-    def __init__(self, supervisor: Supervisor, job: Job) -> None:
+    Args:
+      prepared: A process that was given the job already.
+      imported: It has imported packages that the evaluator may not want.
+    """
+
+    def __init__(self, supervisor: Supervisor, job: Job, *, prepared: ZygoteHandle | None, imported: bool) -> None:
         self._supervisor = supervisor
         self._job = job
         self._timeout_s = float(job.header["timeout_s"])
         self._id: str = job.header["id"]
         self._started = time.monotonic()
-        try:
-            self._zygote = supervisor.zygote = ZygoteHandle(job)
-        except OSError as error:
-            raise Lost(f"cannot start the zygote: {error}") from error
-        supervisor.watch(self._zygote.fd, self._on_report)
+        self._imported = imported
+        self._zygote = prepared or self._fork()
+        self._watch()
         for stream in (job.logs.out, job.logs.err):
             supervisor.watch(stream.fd, stream.read)
+
+    def _fork(self) -> ZygoteHandle:
+        try:
+            return ZygoteHandle(lambda control: zygote.run(self._job, control))
+        except OSError as error:
+            raise Lost(f"cannot start the zygote: {error}") from error
+
+    def _watch(self) -> None:
+        self._supervisor.zygote = self._zygote
+        self._supervisor.watch(self._zygote.fd, self._on_report)
 
     def patience_s(self) -> float:
         """How long the main loop may sleep."""
@@ -49,18 +62,31 @@ class Loading:
             return
         if report is None:
             return
-        loaded, description, body = report
+        kind, description, body = report
+        loaded = kind == zygote.LOADED
         try:
-            known = _describe(description) if loaded else {}
+            known = {} if kind == zygote.LOAD_FAILED else _describe(description)
         except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
             self._give_up(("crashed", "the evaluator spoke in its runner's place", None))
             return
         if loaded:
             self._finish(known, body)
-        else:
+        elif not self._starts_again():
             self._answer("load_failed", {}, body)
             self._drop_zygote()
             self._supervisor.load_failed()
+
+    def _starts_again(self) -> bool:
+        """Load from nothing after a failure on top of packages that were imported ahead: it may be due to them."""
+        if not self._imported or self.patience_s() < self._timeout_s / 2:
+            return False
+        self._imported = False
+        self._drop_zygote()
+        self._supervisor.clean(keep=())
+        self._job.logs.discard()
+        self._zygote = self._fork()
+        self._watch()
+        return True
 
     def _finish(self, known: dict[str, Any], body: bytes) -> None:
         """Answer, and decide whether the loaded process may be forked."""
@@ -78,6 +104,8 @@ class Loading:
         supervisor.loaded(self._job, reload=left is not None)
 
     def _died(self) -> None:
+        if self._starts_again():
+            return
         status = self._zygote.end()
         self._supervisor.zygote = None
         self._give_up(replies.death_by_wait(status, while_="while loading"))

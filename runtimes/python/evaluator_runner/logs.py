@@ -31,12 +31,16 @@ class LogStream:
 
     __slots__ = ("_kept", "_limit", "_lost", "fd", "writer")
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self) -> None:
         self.fd, self.writer = os.pipe()
         os.set_blocking(self.fd, False)
-        self._limit = limit
+        self._limit = 0
         self._kept = bytearray()
         self._lost = 0
+
+    def keep(self, limit: int) -> None:
+        """Keep so many bytes of each row, instead of none."""
+        self._limit = limit
 
     def read(self) -> int:
         """Read once without waiting; returns how many bytes there were."""
@@ -85,9 +89,14 @@ class Logs:
 
     __slots__ = ("err", "out")
 
-    def __init__(self, limit: int) -> None:
-        self.out = LogStream(limit)
-        self.err = LogStream(limit)
+    def __init__(self) -> None:
+        self.out = LogStream()
+        self.err = LogStream()
+
+    def keep(self, limit: int) -> None:
+        """Keep so many bytes of each stream and row."""
+        self.out.keep(limit)
+        self.err.keep(limit)
 
     def drain(self) -> None:
         """Read what was printed so far."""

@@ -106,7 +106,7 @@ def _compile(code: str, policy: str, options: Options) -> tuple[CodeType, dict[s
         return compile(code, FILENAME, "exec", dont_inherit=True), {}
     if options.restricted is None:
         raise Failure("load_error", "the restricted policy is not installed in this sandbox")
-    sys.path.append(options.restricted)
+    sys.path.insert(0, options.restricted)  # before the packages: a pinned one of that name makes no policy
     try:
         from evaluator_runner import restricted
     finally:

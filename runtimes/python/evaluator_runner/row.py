@@ -128,7 +128,7 @@ class RowProcess:
         try:
             error = failures.from_exception(raised, self._program.lines, general="user_exception")
         except BaseException:  # noqa: BLE001 - out of memory, or an exception that fights back
-            code = "memory_limit" if isinstance(raised, MemoryError) else "user_exception"
+            code = "memory_limit" if issubclass(type(raised), MemoryError) else "user_exception"
             error = failures.error(code, "the evaluator raised an exception that cannot be shown")
         return _error_body(error)
 

@@ -16,6 +16,8 @@ from evaluator_runner import kernel, replies
 from evaluator_runner.channel import BrokenChannel, Channel
 from evaluator_runner.handles import Call, Lost
 from evaluator_runner.loading import Loading
+from evaluator_runner.logs import Logs
+from evaluator_runner.preparing import Preparing
 from evaluator_runner.rows import Rows
 from evaluator_runner.scratch import Scratch
 from evaluator_runner.survivors import end_survivors
@@ -39,10 +41,12 @@ class Supervisor:
         self.channel = Channel(fd_in, fd_out)
         self.options = options
         self.scratch: Scratch | None = None
+        self.logs = Logs()
         self.queue: deque[Call] = deque()
         self.zygote: ZygoteHandle | None = None
         self._poll = select.poll()
         self._handlers: dict[int, Callable[[], object]] = {}
+        self._preparing: Preparing | None = None
         self._loading: Loading | None = None
         self._rows: Rows | None = None
         self._writing = False
@@ -87,12 +91,12 @@ class Supervisor:
             handler = self._handlers.get(fd)
             if handler is not None:
                 handler()
-        for part in (self._loading, self._rows):
+        for part in (self._preparing, self._loading, self._rows):
             if part is not None:
                 part.check_time()
 
     def _patience_ms(self) -> float | None:
-        waits = [part.patience_s() for part in (self._loading, self._rows) if part is not None]
+        waits = [part.patience_s() for part in (self._preparing, self._loading, self._rows) if part is not None]
         known = [wait for wait in waits if wait is not None]
         return max(0.0, min(known)) * 1000 + 0.5 if known else None
 
@@ -131,10 +135,26 @@ class Supervisor:
         elif kind == "cancel":
             self._cancel(header["id"])
         elif kind == "load" and self._loading is None and self._rows is None:
-            self.scratch = Scratch(private=self.options.private_tmp)
-            self._loading = Loading(self, Job(header, body, options=self.options, home=self.scratch.home))
+            self._load(header, body)
+        elif kind == "prepare" and self.scratch is None:
+            self._preparing = Preparing(self, header, home=self._make_scratch(), logs=self.logs)
         else:
             raise BrokenChannel(f"unexpected frame {kind!r}")
+
+    def _make_scratch(self) -> str:
+        self.scratch = Scratch(private=self.options.private_tmp)
+        return self.scratch.home
+
+    def _load(self, header: dict[str, Any], body: bytes) -> None:
+        prepared, imported = None, False
+        if self._preparing is not None:
+            prepared = self._preparing.take(header, body)
+            imported = prepared is not None and self._preparing.imported
+            self._preparing = None
+        home = self.scratch.home if self.scratch is not None else self._make_scratch()
+        self.logs.keep(int(header["limits"]["log_kb"]) * 1024)
+        job = Job(header, body, options=self.options, home=home, logs=self.logs)
+        self._loading = Loading(self, job, prepared=prepared, imported=imported)
 
     def _cancel(self, call_id: str) -> None:
         if self._rows is not None and self._rows.cancel(call_id):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from evaluator_runner.options import Options
 
-LOADED, LOAD_FAILED = b"L", b"X"
+LOADED, LOAD_FAILED, PREPARED = b"L", b"X", b"P"
 FORK, FORK_WARM, REAP, LOOK = b"F", b"f", b"R", b"W"
 DONE, REFUSED = b"D", b"E"
 REPLY_BYTES = 17
@@ -43,12 +43,12 @@ class Job:
 
     __slots__ = ("body", "header", "home", "logs", "options")
 
-    def __init__(self, header: dict[str, Any], body: bytes, *, options: Options, home: str) -> None:
+    def __init__(self, header: dict[str, Any], body: bytes, *, options: Options, home: str, logs: Logs) -> None:
         self.header = header
         self.body = body
         self.options = options
         self.home = home
-        self.logs = Logs(int(header["limits"]["log_kb"]) * 1024)
+        self.logs = logs
 
     @property
     def result_bytes(self) -> int:
@@ -60,12 +60,17 @@ def run(job: Job, control: _socket.socket) -> None:
     """Be the zygote: load, report, then fork rows until the supervisor is gone. Never returns."""
     try:
         guest.become(job.logs.out.writer, job.logs.err.writer, keep=control.fileno())
-        loaded = _load_and_report(job, control.fileno())
-        _settle()
-        if loaded is not None:
-            _Nursery(job, loaded, control).serve()
+        go_on(job, control, furnished=False)
     finally:
         _exit(0)
+
+
+def go_on(job: Job, control: _socket.socket, *, furnished: bool) -> None:
+    """Load, report, fork rows; `furnished`: this process has its streams, limits and environment already."""
+    loaded = _load_and_report(job, control.fileno(), furnished=furnished)
+    _settle()
+    if loaded is not None:
+        _Nursery(job, loaded, control).serve()
 
 
 def run_row(job: Job, sock: int) -> None:
@@ -73,7 +78,7 @@ def run_row(job: Job, sock: int) -> None:
     try:
         guest.become(job.logs.out.writer, job.logs.err.writer, keep=sock)
         try:
-            loaded = _load(job)[0]
+            loaded = _load(job, furnished=False)
         except program.LoadFailed as failed:
             body = jsontext.to_bytes(jsontext.encode({"error": failed.error}))
             _send(sock, row.FAILED + len(body).to_bytes(4, "big") + bytes(28) + body)
@@ -86,10 +91,11 @@ def run_row(job: Job, sock: int) -> None:
         _exit(0)
 
 
-def _load(job: Job) -> tuple[program.Program, str]:
-    guest.open_streams()
-    guest.limit(job.header["limits"], job.options)
-    guest.furnish(job.home, job.options)
+def _load(job: Job, *, furnished: bool) -> program.Program:
+    if not furnished:
+        guest.open_streams()
+        guest.limit(job.header["limits"], job.options)
+        guest.furnish(job.home, job.options)
     code = jsontext.decode(job.body.decode())["code"]
     pid = _getpid()
     try:
@@ -99,15 +105,15 @@ def _load(job: Job) -> tuple[program.Program, str]:
             _exit(0)  # user code forked and its child came back too
     if loaded.needs_loop:
         import asyncio  # noqa: F401 - so that no row pays for it
-    return loaded, code
+    return loaded
 
 
-def _load_and_report(job: Job, control: int) -> program.Program | None:
+def _load_and_report(job: Job, control: int, *, furnished: bool) -> program.Program | None:
     started = _clock()
     loaded = None
     body: dict[str, Any] = {}
     try:
-        loaded = _load(job)[0]
+        loaded = _load(job, furnished=furnished)
         header = loaded.description()
         body = {"missing_imports": [], "bundle": None}
     except program.LoadFailed as failed:
@@ -121,10 +127,14 @@ def _load_and_report(job: Job, control: int) -> program.Program | None:
     header["left"] = _left_running(loaded)
     header["load_ms"] = (_clock() - started) / 1e6
     guest.flush_streams()
-    head, tail = (jsontext.to_bytes(jsontext.encode(part)) for part in (header, body))
-    kind_byte = LOAD_FAILED if loaded is None else LOADED
-    _send(control, kind_byte + len(head).to_bytes(4, "big") + len(tail).to_bytes(4, "big") + head + tail)
+    report(control, LOAD_FAILED if loaded is None else LOADED, header, body)
     return loaded
+
+
+def report(control: int, kind: bytes, header: dict[str, Any], body: dict[str, Any]) -> None:
+    """Tell the supervisor what came of something."""
+    head, tail = (jsontext.to_bytes(jsontext.encode(part)) for part in (header, body))
+    _send(control, kind + len(head).to_bytes(4, "big") + len(tail).to_bytes(4, "big") + head + tail)
 
 
 def _left_running(loaded: program.Program | None) -> str | None:
