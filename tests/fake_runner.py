@@ -6,9 +6,10 @@ fault, `garbage` answers with no frame; a load of `bad` fails.
 
 import asyncio
 import json
+from collections.abc import Collection
 
 from evaluator_host.errors import SandboxUnavailable
-from evaluator_host.model import SandboxSpec
+from evaluator_host.model import Environment, SandboxSpec
 from evaluator_host.protocol import FrameDecoder, encode
 from evaluator_host.sandbox.base import Autopsy, Finding
 
@@ -16,13 +17,16 @@ from evaluator_host.sandbox.base import Autopsy, Finding
 class FakeLink:
     """The link of one fake sandbox; `calls` are the row bodies that it was given, `destroyed` how it ended."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, *, preparing: str = "answers") -> None:
         self.id = f"fake-{number}"
         self.calls: list[dict] = []
         self.cancelled: list[str] = []
+        self.prepared: list[str] | None = None
+        self._preparing = preparing
         self.destroyed = False
         self.ended = False
         self._lost = False
+        self._hangs = False  # what is sent behind a row that hangs is not answered either
         self._decoder = FrameDecoder()
         self._out: asyncio.Queue[bytes] = asyncio.Queue()
         self._say({"type": "hello", "protocol": 1, "language": "python", "runtime": "python fake"})
@@ -42,6 +46,7 @@ class FakeLink:
 
     async def destroy(self) -> Autopsy:
         self.destroyed = self.ended = True
+        self._out.put_nowait(b"")
         return Autopsy(exit_code=1, lost=self._lost)
 
     def die(self, *, lost: bool = False) -> None:
@@ -50,6 +55,17 @@ class FakeLink:
 
     def _say(self, header: dict, body: object = None) -> None:
         self._out.put_nowait(encode(header, b"" if body is None else json.dumps(body).encode()))
+
+    def _on_prepare(self, header: dict, body: dict) -> None:
+        self.prepared = header["modules"]
+        match self._preparing:
+            case "never answers":
+                return
+            case "dies":
+                self.die()
+                return
+        ready = self._preparing == "answers"
+        self._say({"type": "prepared", "id": header["id"], "ready": ready, "reason": None, "prepare_ms": 1.0})
 
     def _on_load(self, header: dict, body: dict) -> None:
         if body["code"] == "bad":
@@ -61,9 +77,11 @@ class FakeLink:
 
     def _on_call(self, header: dict, body: dict) -> None:
         self.calls.append(body)
+        if self._hangs:
+            return
         match body["args"][1]:
             case "hang":
-                pass
+                self._hangs = True
             case "die":
                 self.die()
             case "lost":
@@ -76,12 +94,17 @@ class FakeLink:
 
     def _on_cancel(self, header: dict, body: dict) -> None:
         self.cancelled.append(header["id"])
+        self._hangs = False
         error = {"code": "cancelled", "message": "cancelled"}
         self._say({"type": "failed", "id": header["id"], "logs": None}, {"error": error})
 
 
 class FakeBackend:
-    """Starts fake sandboxes and keeps them all in `links`. `broken` refuses; `gate`, when set, holds starts back."""
+    """Starts fake sandboxes and keeps them all in `links`. `broken` refuses; `gate`, when set, holds starts back.
+
+    `preparing` is what they do when asked to import ahead: `answers`, `refuses`, `dies`, `never answers`.
+    `start_s` is how long a start takes.
+    """
 
     name = "fake"
 
@@ -89,14 +112,29 @@ class FakeBackend:
         self.links: list[FakeLink] = []
         self.broken = False
         self.gate: asyncio.Event | None = None
+        self.preparing = "answers"
+        self.start_s = 0.0
 
     async def start(self, spec: SandboxSpec) -> FakeLink:
+        await asyncio.sleep(self.start_s)
         if self.gate is not None:
             await self.gate.wait()
         if self.broken:
             raise SandboxUnavailable("the fake is broken")
-        self.links.append(FakeLink(len(self.links)))
+        self.links.append(FakeLink(len(self.links), preparing=self.preparing))
         return self.links[-1]
+
+    async def prepare(self, environment: Environment) -> None:
+        pass
+
+    async def compare(self, environment: Environment) -> list[str]:
+        return []
+
+    async def drop_environment(self, digest: str) -> None:
+        pass
+
+    async def prune_environments(self, live: Collection[str]) -> list[str]:
+        return []
 
     async def findings(self) -> list[Finding]:
         return []

@@ -1,13 +1,19 @@
-"""The sandboxes and the waiting callers of one evaluator, and whose turn it is among evaluators that have none."""
+"""The sandboxes and the waiting callers of each evaluator."""
 
 import asyncio
 import time
-from collections import OrderedDict, deque
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from evaluator_host.errors import HostError
 from evaluator_host.model import Failed, Json, Loaded, SandboxSpec
+from evaluator_host.pool.shares import Shares
 from evaluator_host.sandbox.session import LoadOrder, Sandbox
+
+TURN_S: Final = 0.25  # how long an evaluator may keep a sandbox at least while another one has none
+EMPTY_GROUPS: Final = 512  # evaluators whose compiled bundle is remembered without a sandbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,28 +53,62 @@ class Waiter:
 class Group:
     """One evaluator of one workspace.
 
+    What it has at work is counted in its workspace's share; an idle slot is not.
+
     Attributes:
       idle: Slots waiting for a call, the most recently used last.
       waiters: Callers, the longest waiting first.
       starting: Sandboxes being started or loaded for it.
       size: Sandboxes it has in all: idle, leased, starting.
-      turn_since: When it last got a sandbox while others waited for one.
+      turn_until: When others that wait may have its sandboxes.
       bundle: What the runner compiled, for the next sandbox of the same code.
     """
 
-    def __init__(self, key: tuple[str, str]) -> None:
+    def __init__(self, key: tuple[str, str], shares: Shares) -> None:
         self.key = key
+        self._shares = shares
         self.idle: deque[Slot] = deque()
         self.waiters: deque[Waiter] = deque()
         self.starting = 0
         self.size = 0
-        self.turn_since = 0.0
+        self.turn_until = 0.0
         self.bundle: Json = None
 
     @property
     def workspace(self) -> str:
         """The workspace it belongs to."""
         return self.key[0]
+
+    def grow(self, spec: SandboxSpec) -> None:
+        """Count a sandbox that starts."""
+        self.size += 1
+        self.starting += 1
+        self._shares.begin(self.workspace, spec)
+
+    def begin_turn(self, *, started: float) -> None:
+        """Begin its turn, now that a sandbox is ready which was asked for at `started`.
+
+        It lasts as long as that took: on a loaded machine sandboxes would else be ended before they had served anybody.
+        """
+        now = time.monotonic()
+        self.turn_until = now + max(TURN_S, now - started)
+
+    def shrink(self, spec: SandboxSpec) -> None:
+        """Count a sandbox less; it was at work, or taken out of `idle` to be ended."""
+        self.size -= 1
+        self._shares.end(self.workspace, spec)
+
+    def park(self, slot: Slot) -> None:
+        """Let a slot idle."""
+        slot.idle_since = time.monotonic()
+        self.idle.append(slot)
+        self._shares.end(self.workspace, slot.sandbox.spec)
+
+    def unpark(self, slot: Slot) -> Slot:
+        """Take a slot out of `idle`, for a call or to be ended."""
+        self.idle.remove(slot)
+        self._shares.begin(self.workspace, slot.sandbox.spec)
+        return slot
 
     def pop_waiter(self) -> Waiter | None:
         """Take the caller that waits longest, leaving out those that hung up."""
@@ -96,35 +136,34 @@ class Group:
         return bool(self.waiters)
 
 
-class Starved:
-    """Groups that need a sandbox when none may be started: round robin over workspaces, oldest group first in each."""
+class Groups:
+    """Every group of a pool."""
 
-    def __init__(self) -> None:
-        self._by_workspace: OrderedDict[str, OrderedDict[tuple[str, str], Group]] = OrderedDict()
+    def __init__(self, shares: Shares) -> None:
+        self._shares = shares
+        self._by_key: dict[tuple[str, str], Group] = {}
 
-    def add(self, group: Group) -> None:
-        """Put a group in line; it keeps its place when it is in line already."""
-        self._by_workspace.setdefault(group.workspace, OrderedDict()).setdefault(group.key, group)
+    def of(self, order: Order) -> Group:
+        """Return the group that an order belongs to."""
+        group = self._by_key.get(order.key)
+        if group is None:
+            group = self._by_key[order.key] = Group(order.key, self._shares)
+        return group
 
-    def discard(self, group: Group) -> None:
-        """Take a group out of line."""
-        groups = self._by_workspace.get(group.workspace)
-        if groups is not None:
-            groups.pop(group.key, None)
-            if not groups:
-                del self._by_workspace[group.workspace]
+    def __iter__(self) -> Iterator[Group]:
+        return iter(list(self._by_key.values()))
 
-    def pop(self) -> Group | None:
-        """Take the next group that still has waiters; its workspace goes to the back of the line."""
-        while self._by_workspace:
-            workspace, groups = next(iter(self._by_workspace.items()))
-            _, group = groups.popitem(last=False)
-            del self._by_workspace[workspace]
-            if groups:
-                self._by_workspace[workspace] = groups
-            if group.has_waiters:
-                return group
-        return None
+    def idling_longest(self) -> Group | None:
+        """Return whose idle sandbox to give up first: of the workspace that has most at work, the one idle longest."""
+        idle = [group for group in self if group.idle]
+        return min(
+            idle,
+            key=lambda group: (-self._shares.of(group.workspace).sandboxes, group.idle[0].idle_since),
+            default=None,
+        )
 
-    def __bool__(self) -> bool:
-        return bool(self._by_workspace)
+    def forget_empty(self) -> None:
+        """Forget the oldest groups that have neither sandbox nor caller, but for the last of them."""
+        empty = [key for key, group in self._by_key.items() if not group.size and not group.waiters]
+        for key in empty[: max(0, len(empty) - EMPTY_GROUPS)]:
+            del self._by_key[key]

@@ -11,21 +11,21 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any, Final
 
-from evaluator_host.errors import Busy, HostError, SandboxUnavailable
+from evaluator_host.errors import HostError, SandboxUnavailable
 from evaluator_host.model import Failed, Loaded, SandboxSpec
 from evaluator_host.pool.blanks import Blanks, start_sandbox
 from evaluator_host.pool.capacity import Capacity
-from evaluator_host.pool.groups import Group, Order, Slot, Starved, Waiter
+from evaluator_host.pool.groups import Group, Groups, Order, Slot, Waiter
 from evaluator_host.pool.lease import Lease, PoolLimits
+from evaluator_host.pool.shares import Shares
+from evaluator_host.pool.turns import Starved
 from evaluator_host.sandbox.base import Backend
 from evaluator_host.sandbox.session import Sandbox
 
 _log = logging.getLogger(__name__)
 
 GROW_AFTER_S: Final = 0.03  # about what one more sandbox costs: waiting less than that is cheaper
-TURN_S: Final = 0.25  # how long an evaluator may keep a sandbox while another one has none
 REAP_EVERY_S: Final = 1.0
-EMPTY_GROUPS: Final = 512  # evaluators whose compiled bundle is remembered without a sandbox
 
 
 class Pool:
@@ -35,18 +35,20 @@ class Pool:
         self.backend = backend
         self.limits = limits
         self.capacity = Capacity(max_sandboxes=limits.max_sandboxes, memory_mb=limits.memory_mb)
+        self._shares = Shares(self.capacity, queue_limit=limits.queue_limit)
         self._blanks = Blanks(
             backend,
             self.capacity,
             per_spec=limits.idle_sandboxes,
             grace_s=limits.grace_s,
-            on_freed=self._serve_starved,
+            on_freed=self._on_freed,
+            on_ready=self._serve,
             make_room=self._evict_idle,
         )
-        self._groups: dict[tuple[str, str], Group] = {}
-        self._starved = Starved()
+        self._groups = Groups(self._shares)
+        self._starved = Starved(self._shares)
+        self._evicting = 0
         self._forgotten_at: dict[str, float] = {}  # environments whose files have changed, and when
-        self._waiting: dict[str, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -62,9 +64,9 @@ class Pool:
           SandboxUnavailable: no sandbox can be started.
           SandboxLost: the sandbox died while loading for a reason that is not the guest's.
         """
-        group = self._group(order)
+        group = self._groups.of(order)
         while group.idle and not group.waiters:
-            slot = group.idle.pop()
+            slot = group.unpark(group.idle[-1])
             if not slot.sandbox.ended:
                 return self._lease(group, slot)
             self._discard(group, slot.sandbox)
@@ -107,22 +109,21 @@ class Pool:
     def reap(self) -> None:
         """One round of `run_reaper`."""
         now = time.monotonic()
-        for group in list(self._groups.values()):
+        for group in self._groups:
             for slot in list(group.idle):
                 sandbox = slot.sandbox
                 if sandbox.ended or self._worn(sandbox) or now - slot.idle_since > self.limits.idle_ttl_s:
-                    group.idle.remove(slot)
-                    self._discard(group, sandbox)
-        self._forget_empty_groups()
+                    self._discard(group, group.unpark(slot).sandbox)
+        self._groups.forget_empty()
         self._blanks.reap(max_age_s=self.limits.max_age_s)
 
     async def close(self) -> None:
         """Destroy every sandbox and fail whoever waits; nothing is left when it returns."""
         self._closed = True
-        for group in self._groups.values():
+        for group in self._groups:
             group.fail_waiters(SandboxUnavailable("the host is shutting down"))
             while group.idle:
-                self._discard(group, group.idle.pop().sandbox)
+                self._discard(group, group.unpark(group.idle[-1]).sandbox)
         await self._blanks.close()
         while self._tasks:
             await asyncio.wait(set(self._tasks))
@@ -130,35 +131,25 @@ class Pool:
     @property
     def waiting(self) -> int:
         """Callers in the queue."""
-        return sum(self._waiting.values())
+        return self._shares.waiting
 
     # Waiting and growing
 
     async def _wait(self, group: Group, order: Order) -> Lease | Failed:
-        workspace = order.workspace
         if self._closed:
             raise SandboxUnavailable("the host is shutting down")
-        if self._waiting.get(workspace, 0) >= self.limits.queue_limit:
-            raise Busy(
-                f"{self.limits.queue_limit} calls are waiting already; send fewer at once or retry later",
-                retry_after_s=1.0,
-            )
-        waiter = Waiter(order, asyncio.get_running_loop().create_future())
-        group.waiters.append(waiter)
-        self._waiting[workspace] = self._waiting.get(workspace, 0) + 1
-        self._grow(group)
-        try:
-            answer = await waiter.future
-        except asyncio.CancelledError:
-            if waiter.future.done() and not waiter.future.cancelled() and waiter.future.exception() is None:
-                late = waiter.future.result()
-                if isinstance(late, Slot):
-                    self._hand_on(group, late)
-            raise
-        finally:
-            self._waiting[workspace] -= 1
-            if not self._waiting[workspace]:
-                del self._waiting[workspace]
+        with self._shares.queued(order.workspace):
+            waiter = Waiter(order, asyncio.get_running_loop().create_future())
+            group.waiters.append(waiter)
+            self._grow(group)
+            try:
+                answer = await waiter.future
+            except asyncio.CancelledError:
+                if waiter.future.done() and not waiter.future.cancelled() and waiter.future.exception() is None:
+                    late = waiter.future.result()
+                    if isinstance(late, Slot):
+                        self._hand_on(group, late)
+                raise
         if isinstance(answer, Failed):
             return answer
         waited_ms = (time.monotonic() - waiter.since) * 1000
@@ -175,42 +166,60 @@ class Pool:
         if self._closed or not group.has_waiters or group.starting >= len(group.waiters):
             return
         if group.size == 0:
-            self._start(group)
+            self._starved.add(group)
+            self._serve()
         elif group.size < self.limits.max_per_evaluator:
             due_in_s = group.waiters[0].since + GROW_AFTER_S - time.monotonic()
             if due_in_s <= 0:
-                self._start(group)
+                self._start_another(group)
             else:
                 asyncio.get_running_loop().call_later(due_in_s, self._grow, group)
+
+    def _start_another(self, group: Group) -> None:
+        """Start one more for a group that has some: that is worth an idle one, not somebody's turn."""
+        spec = group.waiters[0].order.spec
+        if not self._shares.may_start(group.workspace, spec):
+            return
+        if self._fits(spec) and not self._starved:
+            self._start(group)
+        elif self._evict():
+            self._starved.add(group)
+
+    def _fits(self, spec: SandboxSpec) -> bool:
+        return self._blanks.waits(spec) or self.capacity.fits(spec)
+
+    def _serve(self) -> None:
+        """Start a sandbox for everybody in line whose turn it is; make room for those it is not enough for."""
+        while not self._closed and (group := self._starved.next(self._fits)) is not None:
+            self._starved.served(group)
+            self._start(group)
+        while self._evicting < self._starved.eligible and self._evict():
+            pass
 
     def _start(self, group: Group) -> None:
         order = group.waiters[0].order
         blank = self._blanks.take(order.spec)
         if blank is None:
-            if not self.capacity.fits(order.spec):
-                evicted = self._blanks.evict_one() or self._evict_idle()
-                if evicted or group.size == 0:  # a second sandbox is worth an idle one, not somebody's turn
-                    self._starved.add(group)
-                return
             self.capacity.take(order.spec)
-        self._starved.discard(group)
-        group.size += 1
-        group.starting += 1
-        group.turn_since = time.monotonic()
+        group.grow(order.spec)
         self._spawn(self._start_for(group, order, blank))
 
+    def _evict(self) -> bool:
+        """Throw away a blank or an idle sandbox; `_serve` goes on when it is gone."""
+        evicted = self._blanks.evict_one() or self._evict_idle()
+        self._evicting += evicted
+        return evicted
+
     def _evict_idle(self) -> bool:
-        """Throw away the evaluator's sandbox that idles longest; whoever starves is served when it is gone."""
-        idle = [group for group in self._groups.values() if group.idle]
-        if not idle:
+        group = self._groups.idling_longest()
+        if group is None:
             return False
-        oldest = min(idle, key=lambda group: group.idle[0].idle_since)
-        self._discard(oldest, oldest.idle.popleft().sandbox)
+        self._discard(group, group.unpark(group.idle[0]).sandbox)
         return True
 
     async def _start_for(self, group: Group, order: Order, sandbox: Sandbox | None) -> None:
         """Start (unless a blank waited), load, hand over. Its failure is the failure of everybody who waits now."""
-        loaded: Loaded | Failed | None = None
+        started, loaded = time.monotonic(), None
         try:
             if sandbox is None:
                 sandbox = await start_sandbox(self.backend, order.spec, grace_s=self.limits.grace_s)
@@ -222,6 +231,7 @@ class Pool:
             group.starting -= 1
         if isinstance(loaded, Loaded) and sandbox is not None:
             group.bundle = loaded.bundle
+            group.begin_turn(started=started)
             self._hand_on(group, Slot(sandbox, loaded))
         else:
             if isinstance(loaded, Failed):
@@ -229,23 +239,22 @@ class Pool:
             if sandbox is not None:
                 await sandbox.destroy()
             self._gone(group, order.spec)
-        self._blanks.refill_soon(order.spec)
+        if not self._starved:
+            self._blanks.refill_soon(order.spec)
 
     # Handing on and throwing away
 
     def _hand_on(self, group: Group, slot: Slot) -> None:
         """Give a free slot to the next caller of its evaluator, to another evaluator's turn, or let it idle."""
-        wanted_elsewhere = self._starved and (not group.has_waiters or self._turn_is_over(group))
+        over = not group.has_waiters or time.monotonic() > group.turn_until
+        wanted_elsewhere = over and self._starved.wants(group)
         if self._closed or slot.sandbox.ended or wanted_elsewhere:
             self._discard(group, slot.sandbox)
         elif (waiter := group.pop_waiter()) is not None:
             waiter.future.set_result(slot)
         else:
-            slot.idle_since = time.monotonic()
-            group.idle.append(slot)
-
-    def _turn_is_over(self, group: Group) -> bool:
-        return time.monotonic() - group.turn_since > TURN_S
+            group.park(slot)
+            self._serve()
 
     async def _settle(self, lease: Lease) -> None:
         await lease.sandbox.settle()
@@ -262,17 +271,15 @@ class Pool:
         self._gone(group, sandbox.spec)
 
     def _gone(self, group: Group, spec: SandboxSpec) -> None:
-        group.size -= 1
+        group.shrink(spec)
         self.capacity.give_back(spec)
-        self._serve_starved()
+        self._on_freed()
         self._grow(group)
 
-    def _serve_starved(self) -> None:
-        if self._closed:
-            return
-        if (group := self._starved.pop()) is not None:
-            self._start(group)
-        else:
+    def _on_freed(self) -> None:
+        self._evicting = max(0, self._evicting - 1)
+        self._serve()
+        if not self._closed and not self._starved:
             self._blanks.refill_wanting()
 
     def _worn(self, sandbox: Sandbox) -> bool:
@@ -280,19 +287,6 @@ class Pool:
             time.monotonic() - self.limits.max_age_s, self._forgotten_at.get(sandbox.spec.environment.digest, 0.0)
         )
         return sandbox.rows >= self.limits.max_rows or sandbox.started_at < oldest
-
-    # Bookkeeping
-
-    def _group(self, order: Order) -> Group:
-        group = self._groups.get(order.key)
-        if group is None:
-            group = self._groups[order.key] = Group(order.key)
-        return group
-
-    def _forget_empty_groups(self) -> None:
-        empty = [key for key, g in self._groups.items() if not g.size and not g.waiters]
-        for key in empty[: max(0, len(empty) - EMPTY_GROUPS)]:
-            del self._groups[key]
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

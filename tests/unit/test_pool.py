@@ -1,54 +1,13 @@
 """The pool: who gets which sandbox, who waits, what is thrown away."""
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import replace
 
 import pytest
 
-from evaluator_host.environments.empty import empty_environment
 from evaluator_host.errors import Busy, SandboxLost, SandboxUnavailable
-from evaluator_host.model import Contract, Failed, Language, Limits, Policy, Returned, SandboxSpec
-from evaluator_host.pool import Lease, Order, Pool, PoolLimits
-from evaluator_host.sandbox.session import LoadOrder
-from tests.fake_runner import FakeBackend
-
-SPEC = SandboxSpec(Language.PYTHON, empty_environment(Language.PYTHON))
-LOAD = LoadOrder("ok", Language.PYTHON, Contract.AUTO, None, Policy.NONE, Limits(), 5.0)
-
-
-def order(digest: str = "a", *, workspace: str = "w", code: str = "ok") -> Order:
-    return Order(workspace, digest, SPEC, replace(LOAD, code=code))
-
-
-def row(word: str) -> bytes:
-    return json.dumps({"args": [{}, word, None]}).encode()
-
-
-@asynccontextmanager
-async def opened(**limits: object) -> AsyncIterator[tuple[Pool, FakeBackend]]:
-    backend = FakeBackend()
-    pool = Pool(backend, replace(PoolLimits(idle_sandboxes=0, grace_s=0.05), **limits))
-    try:
-        yield pool, backend
-    finally:
-        await pool.close()
-        assert backend.alive == 0, "a closed pool leaves no sandbox"
-        assert (pool.capacity.sandboxes, pool.capacity.taken_mb) == (0, 0)
-
-
-async def leased(pool: Pool, which: Order) -> Lease:
-    answer = await pool.lease(which)
-    assert isinstance(answer, Lease)
-    return answer
-
-
-async def until(reached: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
-        while not reached():
-            await asyncio.sleep(0)
+from evaluator_host.model import Failed, Returned
+from evaluator_host.pool import Order
+from tests.unit.pools import SPEC, leased, opened, order, row, until
 
 
 async def test_the_second_call_of_an_evaluator_is_warm_and_on_the_same_sandbox() -> None:
