@@ -1,0 +1,154 @@
+"""Files of a package that would act where they lie: start-up hooks, shadowed modules, commands, bombs.
+
+Guards: the runner starts with `-I -S` and its own modules first, sets are mounted for their own evaluators alone, `bin` is
+removed, the meter ends a build that writes too much (without it the bomb is unpacked to its end).
+"""
+
+import io
+import zipfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.errors import PackagesFailed
+from evaluator_host.service import Service
+from tests.builds import JAVASCRIPT, building, evaluated, installed, nothing_left, refusal, value_of
+from tests.indexes import Index
+from tests.packages import Archive, npm_package, wheel
+
+LOUD = "import os\nos.environ['LOUD'] = os.environ.get('LOUD', '') + '{0} '\n"
+SEES = """
+import builtins, json, os, sys
+def evaluate(i, o, t):
+    return {'score': 1, 'loud': os.environ.get('LOUD', ''), 'json': json.__file__, 'os': os.__file__, 'n': len(sys.path)}
+"""
+
+
+@pytest.fixture(scope="module")
+def index() -> Iterator[Index]:
+    with Index() as serving:
+        yield serving
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="module")
+async def service(index: Index, home: Path) -> AsyncIterator[Service]:
+    async with building(home, index) as opened:
+        yield opened
+
+
+HOOKS = {
+    "hook.py": "said = 1",
+    "hook-nspkg.pth": "import os; os.environ['LOUD'] = 'pth'\n",
+    "sitecustomize.py": LOUD.format("sitecustomize"),
+    "usercustomize.py": LOUD.format("usercustomize"),
+}
+SHADOWS = {
+    f"{name}.py": f"raise SystemExit('shadowed {name}')"
+    for name in (
+        "json",
+        "os",
+        "runner",
+        "socket",
+        "struct",
+        "signal",
+        "traceback",
+        "asyncio",
+        "builtins",
+        "encodings",
+        "types",
+    )
+}
+SHADOWS |= {
+    f"evaluator_runner/{name}.py": "raise SystemExit('shadowed')"
+    for name in ("__init__", "guest", "frames", "supervisor")
+}
+
+
+async def test_hooks_of_a_set_act_in_its_own_sandboxes_alone(service: Service, index: Index, home: Path) -> None:
+    index.add_python(wheel("hook", HOOKS))
+    mine = await value_of(service, SEES, "hook==1.0.0")
+    assert mine["score"] == 1
+    assert mine["loud"] in ("", "pth")  # a `.pth` is honoured, as an installation would; never the two modules
+    for _ in range(2):
+        assert (await value_of(service, SEES))["loud"] == ""
+    index.add_python(wheel("neighbour", {"neighbour.py": ""}))
+    assert (await value_of(service, SEES, "neighbour==1.0.0"))["loud"] == ""
+    nothing_left(home)
+
+
+async def test_modules_of_the_library_and_of_the_runner_are_not_shadowed(
+    service: Service, index: Index, home: Path
+) -> None:
+    index.add_python(wheel("shadow", {"shadow.py": "said = 5", **SHADOWS}))
+    code = SEES.replace("import builtins", "import shadow, builtins")
+    found = await value_of(service, code, "shadow==1.0.0")
+    assert found["score"] == 1
+    assert not found["json"].startswith("/opt/packages")
+    assert not found["os"].startswith("/opt/packages")
+    assert (await evaluated(service, "def evaluate(i, o, t): return 2")).score == 2
+    nothing_left(home)
+
+
+async def test_builtins_of_node_and_of_the_runner_are_not_shadowed(service: Service, index: Index, home: Path) -> None:
+    names = ("fsx", "runner.mjs")
+    for name in names:
+        index.add_npm(npm_package(name, {"index.js": "module.exports = 'package'"}))
+    files = {
+        "index.js": "module.exports = [typeof require('fs').readFileSync, typeof require('path').join]",
+        "node_modules/fs/index.js": "module.exports = {}",
+        "node_modules/path/index.js": "module.exports = {}",
+    }
+    index.add_npm(npm_package("shadow", files, manifest={"bundledDependencies": []}))
+    code = 'import kinds from "shadow"; export const evaluate = () => ({score: 1, kinds: kinds.join()})'
+    found = await value_of(service, code, "shadow@1.0.0", language=JAVASCRIPT)
+    assert found["kinds"] == "function,function"
+    nothing_left(home)
+
+
+async def test_commands_of_a_package_are_on_nobodys_path(service: Service, index: Index, home: Path) -> None:
+    commands = "".join(f"{name} = tool:run\n" for name in ("uv", "node", "npm", "sh", "env"))
+    tool = wheel("tool", {"tool.py": "def run(): pass", "tool-1.0.0.dist-info/entry_points.txt": f"[console_scripts]\n{commands}",
+                          "tool-1.0.0.data/scripts/bwrap": "#!/bin/sh\nexit 1"})  # fmt: skip
+    index.add_python(tool)
+    code = """
+import os, shutil
+def evaluate(i, o, t):
+    return {'score': 1, 'found': [path for name in ('python', 'uv', 'node', 'bwrap') if (path := shutil.which(name)) and 'packages' in path]}
+"""
+    assert (await value_of(service, code, "tool==1.0.0"))["found"] == []
+    (files,) = [files for files in installed(home) if (files / "tool.py").exists()]
+    assert not (files / "bin").exists()
+    index.add_python(wheel("after", {"after.py": ""}))  # and the next build still uses the tools of the host
+    assert (await evaluated(service, "def evaluate(i, o, t): return 1", "after==1.0.0")).score == 1
+    nothing_left(home)
+
+
+def bomb(name: str, size_mb: int) -> Archive:
+    """A wheel that unpacks to a thousand times its size."""
+    small = wheel(name, {f"{name}.py": ""})
+    content = io.BytesIO(small.content)
+    block = bytes(1 << 20)
+    with zipfile.ZipFile(content, "a", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for number in range(size_mb // 20):
+            archive.writestr(f"{name}-{number}.bin", block * 20)
+    return Archive(name, small.file_name, content.getvalue())
+
+
+async def test_a_bomb_is_stopped_before_it_fills_the_disk(index: Index, tmp_path: Path) -> None:
+    index.add_python(bomb("bomb", 800))
+    zeros = {f"{number}.bin": bytes(20 << 20) for number in range(15)}
+    index.add_npm(npm_package("bomb", {"index.js": "", **zeros}))
+    async with building(tmp_path, index, environments_mb=100) as service:
+        error = await refusal(service, "bomb==1.0.0")
+        assert isinstance(error, PackagesFailed)
+        assert "100 MB" in error.detail or "200 MB" in error.detail
+        error = await refusal(service, "bomb@1.0.0", language=JAVASCRIPT)
+        assert isinstance(error, PackagesFailed)
+        assert installed(tmp_path) == []
+        nothing_left(tmp_path)

@@ -1,0 +1,129 @@
+"""Packages that harm whoever imports them: refused by name when they are tried, nothing left, the next set unharmed.
+
+Guards: the trial in a guest's sandbox with its limits and a time box (`environments.health`); without `_refuse_harm` each
+of these sets is installed with a note.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.environments import health
+from evaluator_host.errors import PackagesFailed
+from evaluator_host.service import Service
+from tests.builds import JAVASCRIPT, building, evaluated, installed, nothing_left, refusal, value_of
+from tests.indexes import Index
+from tests.packages import npm_package, wheel
+
+PYTHON_HARM = {
+    "hangs": ("while True: pass", "does not end within"),
+    "floods": ("while True: print('x' * 100_000)", "output"),
+    "floodserr": ("import sys\nwhile True: sys.stderr.write('x' * 100_000)", "output"),
+    "prints": ("print('x' * 1_000_000)", "output"),
+    "exits": ("import sys\nsys.exit(0)", "ends the process"),
+    "exitshard": ("import os\nos._exit(0)", "ends the process"),
+    "dies": ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", "ends the process"),
+    "crashes": ("import ctypes\nctypes.string_at(0)", "ends the process"),
+    "forks": ("import os\nwhile True: os.fork()", "processes"),
+    "threads": ("import threading\nwhile True: threading.Thread(target=threading.Event().wait).start()", "processes"),
+    "eats": ("kept = []\nwhile True: kept.append(bytearray(20_000_000))", "MB of memory"),
+    "fills": ("with open('/tmp/full', 'wb') as f:\n    while True: f.write(bytes(1_000_000))", "MB"),
+}
+NODE_HARM = {
+    "hangs": ("for (;;) {}", "does not end within"),
+    "floods": ("for (;;) console.log('x'.repeat(100000))", "does not end within"),
+    "exits": ("process.exit(0)", "ends the process"),
+    "dies": ("process.kill(process.pid, 'SIGKILL')", "ends the process"),
+}
+
+
+@pytest.fixture(scope="module")
+def index() -> Iterator[Index]:
+    with Index() as serving:
+        yield serving
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="module")
+async def service(index: Index, home: Path) -> AsyncIterator[Service]:
+    async with building(home, index) as opened:
+        yield opened
+
+
+@pytest.fixture
+def short_box(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six seconds instead of thirty, and less memory to fill."""
+    monkeypatch.setattr(health, "_IMPORT_S", 6.0)
+    monkeypatch.setattr(health, "_LIMITS", replace(health._LIMITS, timeout_s=6.0, memory_mb=300))
+
+
+@pytest.mark.parametrize("name", PYTHON_HARM)
+async def test_a_python_package_that_harms_its_importer_is_named(
+    service: Service, index: Index, home: Path, short_box: None, name: str
+) -> None:
+    code, words = PYTHON_HARM[name]
+    index.add_python(wheel(name, {f"{name}.py": code}))
+    index.add_python(wheel("bystander", {"bystander.py": ""}))
+    error = await refusal(service, "bystander==1.0.0", f"{name}==1.0.0")
+    assert isinstance(error, PackagesFailed)
+    assert f"Importing {name} " in error.detail
+    assert words in error.detail
+    assert len(error.detail) < 300
+    assert not any((files / f"{name}.py").exists() for files in installed(home))
+    nothing_left(home)
+
+
+@pytest.mark.parametrize("name", NODE_HARM)
+async def test_an_npm_package_that_harms_its_importer_is_named(
+    service: Service, index: Index, home: Path, short_box: None, name: str
+) -> None:
+    code, words = NODE_HARM[name]
+    index.add_npm(npm_package(name, {"index.js": code}))
+    error = await refusal(service, f"{name}@1.0.0", language=JAVASCRIPT)
+    assert isinstance(error, PackagesFailed)
+    assert f"Importing {name} " in error.detail
+    assert words in error.detail
+    nothing_left(home)
+
+
+async def test_a_package_that_raises_is_noted_and_the_rest_of_its_set_works(service: Service, index: Index) -> None:
+    index.add_python(wheel("raises", {"raises.py": "import nosuchlibrary"}))
+    index.add_python(wheel("fine", {"fine.py": "said = 3"}))
+    code = "import fine\ndef evaluate(i, o, t): return fine.said"
+    result = await evaluated(service, code, "raises==1.0.0", "fine==1.0.0")
+    assert result.score == 3
+    report = await service.environments.get(result.environment.digest)
+    assert any("raises cannot be imported: ModuleNotFoundError" in note for note in report.notes)
+
+
+LIES = """
+import builtins, importlib, os, sys, time
+class Lie(str):
+    def __sub__(self, other): return self
+    def __mul__(self, other): return 'no number'
+time.perf_counter = Lie
+real = importlib.import_module
+def forged(name, *rest):
+    module = real(name, *rest)
+    for number in range(50):
+        fake = type(sys)(f"fake{number}")
+        fake.__file__ = "/opt/packages/" + "../" * number + "etc/passwd.py\\x00\\n/opt/packages/../../x.py"
+        sys.modules[f"fake{number}"] = fake
+    return module
+importlib.import_module = forged
+"""
+
+
+async def test_what_a_package_says_of_its_own_trial_is_not_trusted(service: Service, index: Index, home: Path) -> None:
+    """It changes the clock, and names files of the host as its own sources, to have them compiled."""
+    index.add_python(wheel("liar", {"liar.py": LIES}))
+    index.add_python(wheel("zfine", {"zfine.py": ""}))
+    code = "def evaluate(i, o, t): return 1"
+    assert await value_of(service, code, "liar==1.0.0", "zfine==1.0.0") == 1
+    nothing_left(home)

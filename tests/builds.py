@@ -1,0 +1,115 @@
+"""A host that installs from an index of ours, and a look at whether a build left anything."""
+
+import os
+import re
+import shutil
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from evaluator_host.config import SandboxChoice, Settings
+from evaluator_host.environments import toolchain
+from evaluator_host.errors import HostError
+from evaluator_host.model import EvaluationResult, Evaluator, Language, Row
+from evaluator_host.sandbox.instance import this_instance
+from evaluator_host.service import Service
+from evaluator_host.wiring import open_service
+from tests.conftest import DATA_DIR
+from tests.indexes import Index
+
+PYTHON, JAVASCRIPT = Language.PYTHON, Language.JAVASCRIPT
+
+
+def build_settings(home: Path, index: Index, **changes: Any) -> Settings:
+    """A host's settings; nothing of this machine's way to other indexes is in them."""
+    values: dict[str, Any] = {
+        "pip_index_url": index.pip_url,
+        "npm_registry": index.npm_url,
+        "ca_file": None,
+        "index_timeout_s": 60,
+        "environments_mb": 400,
+    }
+    return Settings(sandbox=SandboxChoice.BUBBLEWRAP, data_dir=home, **{**values, **changes})
+
+
+@asynccontextmanager
+async def building(home: Path, index: Index, **changes: Any) -> AsyncIterator[Service]:
+    """A service that installs from `index`; its tools are those of all tests."""
+    await lend_toolchain(home)
+    async with open_service(build_settings(home, index, **changes), prewarm=False) as service:
+        yield service
+
+
+async def lend_toolchain(home: Path) -> None:
+    await toolchain.ensure_esbuild(DATA_DIR)
+    toolchain.restricted_python_dir(DATA_DIR)
+    if not (home / "toolchain").exists():
+        shutil.copytree(DATA_DIR / "toolchain", home / "toolchain")
+
+
+async def evaluated(service: Service, code: str, *pins: str, language: Language = PYTHON) -> EvaluationResult:
+    return await service.evaluate(Evaluator(code=code, language=language, packages=pins), Row())
+
+
+async def value_of(service: Service, code: str, *pins: str, language: Language = PYTHON) -> Any:
+    """What an evaluator returned in `details`."""
+    result = await evaluated(service, code, *pins, language=language)
+    assert result.error is None, result.error
+    return result.value
+
+
+async def refusal(service: Service, *pins: str, language: Language = PYTHON) -> HostError:
+    """Why a set is not installed; it is, when this fails."""
+    code = "def evaluate(i, o, t): return 1" if language is PYTHON else "export const evaluate = () => 1"
+    try:
+        await evaluated(service, code, *pins, language=language)
+    except HostError as error:
+        return error
+    raise AssertionError(f"{pins} was installed")
+
+
+def installed(home: Path) -> list[Path]:
+    """The files of every set."""
+    return sorted((home / "environments").glob("[0-9a-f]*/files"))
+
+
+def leftovers(home: Path) -> list[str]:
+    """What of builds is left: folders under way, processes that work below the data directory, cgroups."""
+    return [*_folders(home), *processes_below(home), *_cgroups()]
+
+
+def nothing_left(home: Path, *, within_s: float = 10.0) -> None:
+    """Fail when something of a build is left; what the kernel is just about to take away is waited for."""
+    until = time.monotonic() + within_s
+    while found := leftovers(home):
+        assert time.monotonic() < until, found
+        time.sleep(0.05)
+
+
+def _folders(home: Path) -> list[str]:
+    root = home / "environments"
+    found = [*root.glob("build/staging/*"), *root.glob("work/*/*"), *root.glob("removed/*")]
+    return [str(path) for path in found]
+
+
+def processes_below(home: Path) -> list[str]:
+    """Programs that were told a path below the data directory's builds, or have such a working directory."""
+    below = str(home / "environments")
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if process.name != str(os.getpid()) and (below in line or below in str((process / "cwd").readlink())):
+                found.append(line[:300])
+        except OSError:
+            continue
+    return found
+
+
+def _cgroups() -> Iterator[str]:
+    """Groups of builds of this process: backends count theirs from 1, builds from a million."""
+    ours = re.compile(re.escape(this_instance()) + r"\.\d{7,}")
+    for parent, names, _ in os.walk("/sys/fs/cgroup"):
+        yield from (f"{parent}/{name}" for name in names if ours.fullmatch(name))

@@ -1,0 +1,98 @@
+"""Hosts with data directories of their own, whose packages come from an index of our own."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from evaluator_host.config import SandboxChoice, Settings
+from evaluator_host.model import EvaluationResult, Evaluator, Row
+from evaluator_host.service import Service
+from tests.conftest import DATA_DIR
+from tests.engines import engine_address
+from tests.package_index import Index
+from tests.package_sets import RUNTIME_IMAGE
+from tests.server import COMMAND, Server, free_port
+
+LABEL = "import {0}\ndef evaluate(inputs, outputs, trace):\n    return {{'score': 1, 'label': {0}.said}}\n"
+
+
+class Host:
+    """A data directory, with a backend and an index; `Host.settings`, `Host.run` and `Host.server` are ways to use it."""
+
+    def __init__(self, home: Path, backend: str, *, index: Index | None, image: str = RUNTIME_IMAGE) -> None:
+        self.home = home
+        self.backend = backend
+        self.image = image
+        self.simple = index.simple if index else f"http://127.0.0.1:{free_port()}/simple"
+        tools = DATA_DIR / "toolchain"
+        if tools.is_dir():
+            shutil.copytree(tools, home / "toolchain", ignore=shutil.ignore_patterns(".*"))
+
+    @property
+    def shelf(self) -> Path:
+        """Where its sets lie."""
+        return self.home / "environments"
+
+    def folder(self, digest: str) -> Path:
+        """Where a set lies."""
+        return self.shelf / digest.removeprefix("sha256:")
+
+    def settings(self, **changes: Any) -> Settings:
+        """For a service in this process."""
+        return Settings(
+            sandbox=SandboxChoice(self.backend),
+            data_dir=self.home,
+            docker_host=engine_address(),
+            docker_image=self.image,
+            pip_index_url=self.simple,
+            index_timeout_s=30,
+            **changes,
+        )
+
+    def environment(self) -> dict[str, str]:
+        """For a process of its own."""
+        return {
+            **os.environ,
+            "EVALUATOR_HOST_DATA_DIR": str(self.home),
+            "EVALUATOR_HOST_SANDBOX": self.backend,
+            "EVALUATOR_HOST_DOCKER_HOST": engine_address(),
+            "EVALUATOR_HOST_DOCKER_IMAGE": self.image,
+            "EVALUATOR_HOST_PIP_INDEX_URL": self.simple,
+            "EVALUATOR_HOST_INDEX_TIMEOUT_S": "30",
+        }
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start a command line."""
+        return subprocess.Popen(
+            [*COMMAND, *arguments],
+            env=self.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *arguments: str, code: int = 0, as_json: bool = True) -> Any:
+        """Run a command line to its end and return what it printed, or what it complained of."""
+        done = subprocess.run(
+            [*COMMAND, *arguments, *(["--json"] if as_json else [])],
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            timeout=200,
+        )
+        assert done.returncode == code, done.stderr
+        return json.loads(done.stdout) if done.stdout else done.stderr
+
+    def server(self, log: Path) -> Server:
+        """A running host."""
+        return Server(self.backend, log=log, environment=self.environment(), data_dir=self.home)
+
+
+async def label(service: Service, code: str, *packages: str) -> str | None:
+    """What an evaluator says."""
+    result: EvaluationResult = await service.evaluate(Evaluator(code=code, packages=packages), Row())
+    assert result.error is None, result.error
+    return result.label

@@ -1,0 +1,100 @@
+"""A package index of our own on a loopback port: wheels made on the spot, every request of it noted."""
+
+import hashlib
+import io
+import threading
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class Index:
+    """A PEP 503 index; `asked` are the paths that were requested."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.open = threading.Event()  # files are held back until it is set
+        self.open.set()
+        self.url = ""
+        self._files: dict[str, tuple[str, bytes]] = {}
+
+    def add(self, name: str, code: str, *, size: int = 0) -> str:
+        """Publish version 1.0.0 of a module and return its pin; `size` bytes of data make it larger."""
+        wheel = _wheel(name, {f"{name}.py": code.encode(), f"{name}_data.bin": bytes(size)})
+        file_name = f"{name}-1.0.0-py3-none-any.whl"
+        link = f'<a href="/files/{file_name}#sha256={hashlib.sha256(wheel).hexdigest()}">{file_name}</a>'
+        self._files[f"/files/{file_name}"] = ("application/octet-stream", wheel)
+        self._files[f"/simple/{name}/"] = ("text/html", f"<!DOCTYPE html>{link}".encode())
+        return f"{name}==1.0.0"
+
+    @contextmanager
+    def held_back(self) -> Iterator[None]:
+        """A context in which files are not answered, until `open` is set."""
+        self.open.clear()
+        try:
+            yield
+        finally:
+            self.open.set()
+
+    @property
+    def simple(self) -> str:
+        """What `pip_index_url` is set to."""
+        return f"{self.url}/simple"
+
+    def answer(self, path: str) -> tuple[int, str, bytes]:
+        self.asked.append(path)
+        if path.startswith("/files/"):
+            self.open.wait(60)
+        return (200, *self._files[path]) if path in self._files else (404, "text/plain", b"")
+
+
+@contextmanager
+def serving() -> Iterator[Index]:
+    """Yield an index that answers."""
+    index = Index()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self.do_GET()
+
+        def do_GET(self) -> None:
+            status, kind, body = index.answer(self.path.partition("?")[0])
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            try:
+                self.wfile.write(b"" if self.command == "HEAD" else body)
+            except BrokenPipeError:
+                self.close_connection = True
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 its name in the base class
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    index.url = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield index
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _wheel(name: str, files: dict[str, bytes]) -> bytes:
+    info = f"{name}-1.0.0.dist-info"
+    files = {
+        **files,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0.0\n".encode(),
+        f"{info}/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(f"{path},,\n" for path in (*files, f"{info}/RECORD"))
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for path, data in {**files, f"{info}/RECORD": record.encode()}.items():
+            archive.writestr(path, data)
+    return content.getvalue()

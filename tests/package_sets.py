@@ -1,0 +1,138 @@
+"""Package sets installed without a host, and what their images on an engine look like."""
+
+import contextlib
+import platform
+import secrets
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import docker
+import docker.errors
+
+from evaluator_host.config import Settings
+from evaluator_host.environments import toolchain
+from evaluator_host.environments.record import Record, now, set_key
+from evaluator_host.environments.targets import target_for
+from evaluator_host.model import Contract, Environment, Failed, Language, Limits, Package, Policy, Returned, SandboxSpec
+from evaluator_host.packages.locked import Lock, LockedPackage, Target
+from evaluator_host.packages.pins import Pin
+from evaluator_host.packages.tools import installed_tools
+from evaluator_host.pool.blanks import start_sandbox
+from evaluator_host.sandbox.docker import DockerBackend
+from evaluator_host.sandbox.docker_layers import LABEL_ENVIRONMENT, LABEL_OWNER, layer_tag
+from evaluator_host.sandbox.instance import this_instance
+from evaluator_host.sandbox.package_tree import tar_stream
+from evaluator_host.sandbox.session import LoadOrder
+
+RUNTIME_IMAGE = Settings().docker_image
+OWNER = f"tests-{secrets.token_hex(6)}"  # other sessions may use the engine meanwhile
+Set = tuple[Environment, Record]
+
+NATIVE = """
+import six
+from rapidfuzz import fuzz, fuzz_cpp as native
+def main():
+    return [six.__version__, fuzz.ratio("abcd", "abcx"), native.__file__.startswith("/opt/packages/")]
+"""
+
+
+def python_set(folder: Path) -> Set:
+    """Install six and, with a native module, rapidfuzz for the image's Python."""
+    command = [str(installed_tools().uv), "pip", "install", "--quiet", "--no-config", "--target", str(folder)]
+    command += ["--python-version", "3.13", "--python-platform", f"{platform.machine()}-manylinux_2_28"]
+    subprocess.run([*command, "--only-binary", ":all:", "six==1.17.0", "rapidfuzz==3.14.3"], check=True)
+    return described(folder, Language.PYTHON, six="1.17.0", rapidfuzz="3.14.3")
+
+
+def javascript_set(folder: Path) -> Set:
+    """Install lodash."""
+    folder.mkdir()
+    command = [*toolchain.npm_command(), "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+    subprocess.run([*command, "--prefix", str(folder), "lodash@4.17.21"], check=True)
+    return described(folder, Language.JAVASCRIPT, lodash="4.17.21")
+
+
+def tiny_set(folder: Path) -> Set:
+    """Make a set of one module, for what needs no index; no two are the same."""
+    folder.mkdir()
+    (folder / "tiny.py").write_text("answer = 7\n")
+    return described(folder, Language.PYTHON, tiny=f"1.{secrets.randbits(60)}")
+
+
+def described(folder: Path, language: Language, target: Target | None = None, /, **packages: str) -> Set:
+    """The environment and the record of what was installed there, as it travels; by default for the image."""
+    target = target or target_for("docker", language)
+    pins = tuple(sorted(Pin(name, version, (), language) for name, version in packages.items()))
+    locked = tuple(LockedPackage(pin.name, pin.version, requested=True) for pin in pins)
+    lock = Lock(language, target, pins, locked, "\n".join(pin.text for pin in pins))
+    listed = tuple(Package(pin.name, pin.version) for pin in pins)
+    environment = Environment(lock.digest, language, target.runtime, listed, folder)
+    key = set_key(pins, language, target)
+    return environment, Record(key, lock.digest, language, target.runtime, listed, lock.to_json(), 1, now(), 1.0)
+
+
+def backend_at(address: str, image: str = RUNTIME_IMAGE, *, owner: str = OWNER) -> DockerBackend:
+    """A backend whose images of environments are this session's."""
+    return DockerBackend(docker_host=address, runtime=None, image=image, instance=this_instance(), owner=owner)
+
+
+@contextmanager
+def client_at(address: str) -> Iterator[docker.APIClient]:
+    """The engine; what is left on it of this session's is removed, and nothing of a registry may be left."""
+    with contextlib.closing(docker.APIClient(base_url=address)) as opened:
+        yield opened
+        for image in layers_of(opened):
+            opened.remove_image(image, force=True)
+        assert not [name for image in opened.images() for name in image["RepoTags"] or () if name.startswith("127.")]
+
+
+def layers_of(client: docker.APIClient, owner: str = OWNER) -> set[str]:
+    """Ids of the images of our environments, named or not."""
+    found = client.images(filters={"label": [LABEL_ENVIRONMENT]})
+    return {image["Id"] for image in found if image["Labels"].get(LABEL_OWNER) == owner}
+
+
+def labels_of(client: docker.APIClient, environment: Environment) -> dict[str, str]:
+    labels: dict[str, str] = client.inspect_image(layer_tag(environment.digest))["Config"]["Labels"]
+    return labels
+
+
+async def answer(backend: DockerBackend, environment: Environment, code: str) -> Any:
+    """What an evaluator returns on an environment, or why it failed."""
+    sandbox = await start_sandbox(backend, SandboxSpec(environment.language, environment), grace_s=2.0)
+    try:
+        order = LoadOrder(code, environment.language, Contract.MAIN, None, Policy.NONE, Limits(), 20.0)
+        loaded = await sandbox.load(order)
+        assert not isinstance(loaded, Failed), loaded
+        outcome = await sandbox.call(b'{"named": {}, "exact": false}', timeout_s=20.0)
+        return outcome.value if isinstance(outcome, Returned) else outcome
+    finally:
+        await sandbox.destroy()
+
+
+def small_image(client: docker.APIClient) -> str:
+    """Make an image of one small file."""
+    name = f"evaluator-host/{OWNER}:1"
+    context = {"Dockerfile": b"FROM scratch\nCOPY one /one\n", "one": b"1"}
+    whole = BytesIO(b"".join(tar_stream(context, trees={})))
+    lines = list(client.build(fileobj=whole, custom_context=True, tag=name, rm=True, decode=True))
+    assert not [line for line in lines if "error" in line]
+    return name
+
+
+def push_over(client: docker.APIClient, reference: str, **files: tuple[str, bytes]) -> None:
+    """Put files (where to, content) on top of a pushed image and push it under the same name; nothing of it stays."""
+    client.pull(reference)
+    below = client.inspect_image(reference)["Id"]
+    copies = "".join(f"COPY {name} {target}\n" for name, (target, _) in files.items())
+    context = {"Dockerfile": f"FROM {reference}\n{copies}".encode(), **{name: files[name][1] for name in files}}
+    whole = BytesIO(b"".join(tar_stream(context, trees={})))
+    lines = list(client.build(fileobj=whole, custom_context=True, tag=reference, rm=True, decode=True))
+    assert not [line for line in lines if "error" in line]
+    assert '"error"' not in client.push(reference)
+    client.remove_image(reference)
+    client.remove_image(below, force=True)
