@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from evaluator_host.errors import IndexUnavailable, InvalidPin, InvalidRequest, Misconfigured, PackagesFailed
 from evaluator_host.model import Language
 from evaluator_host.packages import tools as processes
-from evaluator_host.packages.imports import exact_pin_for
+from evaluator_host.packages.imports import exact_pins_for
 from evaluator_host.packages.index import IndexSettings
 from evaluator_host.packages.lock import Lock, Target, resolve
 from evaluator_host.packages.npm_lock import manifest
@@ -364,9 +364,9 @@ async def test_suggestions_are_silent_without_an_index(tmp_path: Path) -> None:
 
 
 async def test_an_import_is_answered_with_an_exact_pin(index: IndexSettings) -> None:
-    exact = await exact_pin_for("yaml", PYTHON, target=TARGETS[PYTHON], index=index)
+    exact, none = await exact_pins_for(["yaml", "os"], PYTHON, target=TARGETS[PYTHON], index=index)
     assert re.fullmatch(r"pyyaml==\d+\.\d+\.\d+", exact or "")
-    assert await exact_pin_for("os", PYTHON, target=TARGETS[PYTHON], index=index) is None
+    assert none is None
 
 
 # --- indexes of our own ---

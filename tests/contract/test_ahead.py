@@ -1,0 +1,72 @@
+"""Packages imported ahead in real sandboxes: there when they are good, and no sandbox lost when they are not."""
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.environments.empty import empty_environment
+from evaluator_host.model import Contract, Language, Limits, Loaded, Policy, Returned, SandboxSpec
+from evaluator_host.pool import Lease, Order
+from evaluator_host.sandbox.session import LoadOrder
+from evaluator_host.service import Service
+
+IMPORTED = (
+    "import sys\nAHEAD = 'heavy' in vars(sys)['modules']\nimport heavy\ndef evaluate(i, o, t):\n    return AHEAD\n"
+)
+UNAWARE = "def evaluate(inputs, outputs, trace):\n    return 0.5\n"
+HOSTILE = {
+    "heavy.py": "KEPT = 1\n",
+    "parent.py": "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n",
+    "everybody.py": "import os, signal\nos.kill(-1, signal.SIGKILL)\n",
+    "stops.py": "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)\nwhile True: pass\n",
+    "floods.py": "while True: print('x' * 9999)\n",
+    "forks.py": "import os\nwhile True: os.fork()\n",
+}
+DIGEST = "sha256:" + hashlib.sha256(repr(HOSTILE).encode()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("packages")
+    folder.chmod(0o755)
+    for name, code in HOSTILE.items():
+        (folder / name).write_text(code)
+    return folder
+
+
+def spec(packages: Path, *modules: str, processes: int = 32) -> SandboxSpec:
+    set_of_files = replace(empty_environment(Language.PYTHON), digest=DIGEST, path=packages)
+    environment = replace(set_of_files, import_ms=tuple((module, 150.0) for module in modules))
+    return SandboxSpec(Language.PYTHON, environment, processes=processes)
+
+
+async def first_call(service: Service, on: SandboxSpec, code: str) -> object:
+    limits = Limits(processes=on.processes)
+    load = LoadOrder(code, Language.PYTHON, Contract.AUTO, None, Policy.NONE, limits, 20.0)
+    lease = await service.pool.lease(Order("ahead", f"{code} {on}", on, load))
+    assert isinstance(lease, Lease), lease
+    assert isinstance(lease.loaded, Loaded)
+    try:
+        outcome = await lease.sandbox.call(b'{"args": [{}, "x", null]}', timeout_s=10)
+        assert isinstance(outcome, Returned), outcome
+        return outcome.value
+    finally:
+        service.pool.retire(lease)
+
+
+async def test_a_first_call_finds_its_packages_imported(service: Service, packages: Path) -> None:
+    on = spec(packages, "heavy")
+    await service.pool.prewarm(on)
+    assert await first_call(service, on, IMPORTED) is True
+    service.pool.forget(on.environment.digest)
+
+
+async def test_hostile_packages_cost_an_evaluator_nothing(service: Service, packages: Path) -> None:
+    for number, name in enumerate(sorted(HOSTILE)):
+        if name != "heavy.py":
+            on = spec(packages, "heavy", name.removesuffix(".py"), processes=16 + number)
+            await service.pool.prewarm(on)
+            assert await first_call(service, on, UNAWARE) == 0.5, name
+    service.pool.forget(on.environment.digest)

@@ -1,0 +1,90 @@
+"""One build per set however many ask for it, and none that a killed host leaves behind."""
+
+import asyncio
+import contextlib
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from evaluator_host.model import Evaluator, Row
+from evaluator_host.wiring import open_service
+from tests.conftest import BACKENDS, DATA_DIR, settings
+from tests.counting import counted_builds
+from tests.left_behind import until_nothing_is_left
+from tests.server import Server
+
+CALLERS = 20
+SMALL = "toolz==0.12.1"
+COUNT = "import toolz\ndef evaluate(inputs, outputs, trace):\n    return toolz.count(outputs)\n"
+LARGE = "numpy==2.1.0"  # takes long enough to be killed in the middle
+SUM = "import numpy\ndef evaluate(inputs, outputs, trace):\n    return float(numpy.arange(len(outputs)).sum())\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A data directory in which no package set is installed yet."""
+    data = tmp_path / "data"
+    data.mkdir()
+    if (DATA_DIR / "toolchain").is_dir():
+        shutil.copytree(DATA_DIR / "toolchain", data / "toolchain")
+    return data
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+async def test_many_callers_cause_one_build(backend: str, home: Path) -> None:
+    chosen = settings(backend).model_copy(update={"data_dir": home})
+    async with open_service(chosen, prewarm=False) as service:
+        with counted_builds(home) as builds:
+            evaluator = Evaluator(code=COUNT, packages=(SMALL,))
+            rows = (Row(outputs="a" * length) for length in range(CALLERS))
+            results = await asyncio.gather(*(service.evaluate(evaluator, row) for row in rows))
+    assert [result.score for result in results] == list(range(CALLERS))
+    assert len(builds) == 1
+
+
+def test_a_host_killed_in_the_middle_of_a_build_leaves_nothing_and_builds_it_once(home: Path, tmp_path: Path) -> None:
+    build_home = home / "environments" / "build"
+    first = Server(log=tmp_path / "first", data_dir=home).wait_until_ready()
+    key = first.client.post("/v1/environments", json={"packages": [LARGE]}).json()["key"]
+    wait_for_an_installation(build_home)
+    first.kill()
+    until_nothing_is_left(first.process.pid, docker=[])
+    assert mounts_below(home) == []
+    with Server(log=tmp_path / "second", data_dir=home) as second:
+        assert list((build_home / "staging").iterdir()) == []
+        assert second.client.get(f"/v1/environments/{key}").status_code == 404
+        with counted_builds(home) as builds:
+            answers = asyncio.run(asked_at_once(second.url))
+        assert [answer["score"] for answer in answers] == [sum(range(length)) for length in range(CALLERS)]
+        assert len(builds) == 1
+        assert second.client.get(f"/v1/environments/{key}").json()["status"] == "ready"
+        assert list(home.rglob(f"*-{first.process.pid}-*")) == []
+
+
+def wait_for_an_installation(build_home: Path) -> None:
+    until = time.monotonic() + 60
+    while not any((build_home / "staging").glob("*/files/*")):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+async def asked_at_once(url: str) -> list[dict[str, Any]]:
+    """Have the same new set asked for by many callers, each for a row of its own."""
+    async with httpx.AsyncClient(base_url=url, timeout=150) as client:
+        bodies = ({"evaluator": {"code": SUM, "packages": [LARGE]}, "outputs": "a" * n} for n in range(CALLERS))
+        answers = await asyncio.gather(*(client.post("/v1/evaluate", json=body) for body in bodies))
+    return [answer.json() for answer in answers]
+
+
+def mounts_below(folder: Path) -> list[str]:
+    """Mounts of any process that lead into a folder."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            lines = (process / "mountinfo").read_text().splitlines()
+            found |= {f"{process.name}: {line}" for line in lines if str(folder) in line}
+    return sorted(found)
