@@ -85,11 +85,11 @@ def _record(raw: dict[str, Any], position: int) -> SpanRecord:
     start_ns = _nanoseconds(_first(raw, "startTimeUnixNano", "start_time_unix_nano"))
     end_ns = _nanoseconds(_first(raw, "endTimeUnixNano", "end_time_unix_nano"))
     status = raw.get("status") if isinstance(raw.get("status"), dict) else {}
-    span_id = _id(_first(raw, "spanId", "span_id")) or f"span-{position}"
-    parent = _id(_first(raw, "parentSpanId", "parent_span_id"))
+    span_id = identifier(_first(raw, "spanId", "span_id")) or f"span-{position}"
+    parent = identifier(_first(raw, "parentSpanId", "parent_span_id"))
     span: dict[str, Any] = {
         "name": raw["name"] if isinstance(raw.get("name"), str) else "",
-        "trace_id": _id(_first(raw, "traceId", "trace_id")),
+        "trace_id": identifier(_first(raw, "traceId", "trace_id")),
         "span_id": span_id,
         "parent_id": parent,
         "start_time": _iso(start_ns) or _text(_first(raw, "startTime", "start_time")),
@@ -201,7 +201,7 @@ def _iso(time_ns: int | None) -> str | None:
     return when.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def _id(value: Any) -> str | None:
+def identifier(value: Any) -> str | None:
     """Return an id in hex; None for no id (absent, empty, all zeros)."""
     if not isinstance(value, str) or not value.strip("0="):
         return None

@@ -6,10 +6,9 @@ Memory holds one record, whatever the size of the file. A record that cannot be 
 import csv
 import io
 from collections.abc import Callable, Iterator
-from enum import StrEnum
-from pathlib import PurePath
 from typing import Any, BinaryIO, Final, TypeAlias
 
+from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.json_array import ItemTooLong, NotAnArray, array_items
 from evaluator_host.datasets.mapping import BadRow
 from evaluator_host.datasets.parquet import parquet_records
@@ -23,42 +22,6 @@ _PEEKED: Final = 1 << 12
 
 Record: TypeAlias = tuple[int, Any]
 """The line where a record starts (its number, in JSON and Parquet), and the record or the `BadRow` in its place."""
-
-
-class Format(StrEnum):
-    """A format of a file of rows."""
-
-    JSONL = "jsonl"
-    CSV = "csv"
-    TSV = "tsv"
-    JSON = "json"
-    PARQUET = "parquet"
-
-    @classmethod
-    def of_name(cls, name: str) -> "Format":
-        """Return the format that the suffix of a file's name stands for.
-
-        Raises:
-          InvalidRequest: it stands for none.
-        """
-        found = _SUFFIXES.get(PurePath(name).suffix.lower())
-        if found is None:
-            raise InvalidRequest(f"cannot tell the format of {name} by its suffix ({' '.join(_SUFFIXES)})")
-        return found
-
-    @classmethod
-    def of_media_type(cls, media_type: str) -> "Format":
-        """Return the format of a Content-Type; parameters such as charset do not matter.
-
-        Raises:
-          InvalidRequest: it is the media type of none.
-        """
-        found = _MEDIA_TYPES.get(media_type.partition(";")[0].strip().lower())
-        if found is None:
-            raise InvalidRequest(
-                f"no format of data has the Content-Type {media_type!r}; send one of {', '.join(_MEDIA_TYPES)}"
-            )
-        return found
 
 
 def read_records(file: BinaryIO, format_: Format, *, max_row_bytes: int) -> Iterator[Record]:
@@ -184,20 +147,4 @@ _READERS: Final[dict[Format, Callable[[BinaryIO, int], Iterator[Record]]]] = {
     Format.TSV: _tsv,
     Format.JSON: _json,
     Format.PARQUET: _parquet,
-}
-_SUFFIXES: Final = {
-    ".jsonl": Format.JSONL,
-    ".ndjson": Format.JSONL,
-    ".csv": Format.CSV,
-    ".tsv": Format.TSV,
-    ".json": Format.JSON,
-    ".parquet": Format.PARQUET,
-}
-_MEDIA_TYPES: Final = {
-    "application/x-ndjson": Format.JSONL,
-    "application/jsonl": Format.JSONL,
-    "text/csv": Format.CSV,
-    "text/tab-separated-values": Format.TSV,
-    "application/json": Format.JSON,
-    "application/vnd.apache.parquet": Format.PARQUET,
 }

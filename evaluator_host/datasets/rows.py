@@ -6,7 +6,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from evaluator_host.datasets.formats import Format, read_records
+from evaluator_host.datasets.format import Format
+from evaluator_host.datasets.formats import read_records
 from evaluator_host.datasets.mapping import BadRow, Mapping, to_row
 from evaluator_host.errors import InvalidRequest
 from evaluator_host.model import Row

@@ -1,7 +1,7 @@
 """Who ran what: key, workspace, verb, digest of the evaluator, rows, outcome, duration. Never the data."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Final
 
@@ -26,6 +26,9 @@ class AuditEntry:
     failed: int
     outcome: str
     duration_ms: float
+
+
+_COLUMNS: Final = tuple(field.name for field in fields(AuditEntry))  # `asdict` would copy every value deeply
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,9 @@ class Audit:
         """Append entries, all or none."""
         if entries:
             async with self._database.transaction() as connection:
-                await connection.execute(insert(AuditTable), [asdict(entry) for entry in entries])
+                await connection.execute(
+                    insert(AuditTable), [{name: getattr(entry, name) for name in _COLUMNS} for entry in entries]
+                )
 
     async def newest(
         self, *, limit: int, workspace: str | None = None, key: str | None = None, since: datetime | None = None

@@ -11,7 +11,7 @@ from evaluator_host.reports.secrets import SecretReport
 from evaluator_host.store.database import Database, insert_unless_there
 from evaluator_host.store.evaluator_tables import SecretTable
 from evaluator_host.store.sealing import Seal
-from evaluator_host.store.workspaces import require_name
+from evaluator_host.store.workspaces import NAME, require_name
 
 SHORTEST: Final = 8  # shorter ones would be masked in ordinary words
 LONGEST: Final = 8192
@@ -70,6 +70,7 @@ class Secrets:
           NotFound: there is none of that name.
           Misconfigured: it was sealed with another key.
         """
+        _require_possible(name)
         query = select(SecretTable.sealed).where(_this(workspace_id, name))
         async with self._database.reading() as connection:
             sealed = await connection.scalar(query)
@@ -83,6 +84,7 @@ class Secrets:
         Raises:
           NotFound: there is none of that name.
         """
+        _require_possible(name)
         async with self._database.transaction() as connection:
             gone = await connection.execute(delete(SecretTable).where(_this(workspace_id, name)))
             if not gone.rowcount:
@@ -91,6 +93,12 @@ class Secrets:
 
 def _this(workspace_id: str, name: str) -> ColumnElement[bool]:
     return (SecretTable.workspace_id == workspace_id) & (SecretTable.name == name)
+
+
+def _require_possible(name: str) -> None:
+    """Refuse what is no name before the database sees it: not every database takes every text."""
+    if NAME.fullmatch(name) is None:
+        raise _not_found(name)
 
 
 def _require_value(value: str) -> None:
@@ -102,4 +110,4 @@ def _require_value(value: str) -> None:
 
 
 def _not_found(name: str) -> NotFound:
-    return NotFound(f"there is no secret {name[:80]}; `evaluator-host secrets set {name[:80]}` makes it")
+    return NotFound(f"there is no secret {name[:80]!r}; `evaluator-host secrets set NAME` makes one")

@@ -19,6 +19,7 @@ from evaluator_host.store.results import Results
 from evaluator_host.store.schema import migrate
 from evaluator_host.store.sealing import Seal
 from evaluator_host.store.secrets import Secrets
+from evaluator_host.store.traces import Traces
 from evaluator_host.store.workspaces import Workspaces
 
 
@@ -38,6 +39,7 @@ class Store:
         self.audit = Audit(database)
         self.package_sets = PackageSetUses(database)
         self.evaluators = Evaluators(database)
+        self.traces = Traces(database)
         self.datasets = Datasets(database)
         self.jobs = Jobs(database)
         self.job_work = JobWork(database)

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from evaluator_host.datasets import json_array
-from evaluator_host.datasets.formats import Format, read_records
+from evaluator_host.datasets.format import Format
+from evaluator_host.datasets.formats import read_records
 from evaluator_host.datasets.json_array import ItemTooLong, NotAnArray, array_items
 from evaluator_host.datasets.mapping import BadRow
 from evaluator_host.errors import InvalidRequest

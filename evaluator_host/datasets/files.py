@@ -1,0 +1,176 @@
+"""Rows kept on disk: one JSON line each, with an index that finds any of them; never a whole file in memory.
+
+A folder holds `rows.jsonl`, and `rows.index`: the place of every 64th row, as 8 little-endian bytes each.
+"""
+
+import hashlib
+import os
+import shutil
+import struct
+import time
+from array import array
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from evaluator_host.datasets.formats import Record
+from evaluator_host.datasets.mapping import BadRow
+from evaluator_host.errors import InvalidRequest, TooLarge
+from evaluator_host.protocol import decode_json, encode_json
+from evaluator_host.reports.datasets import BadLine
+from evaluator_host.sandbox.instance import is_dead, this_instance
+from evaluator_host.store.datasets import DatasetFacts
+
+_SETTLED_S: Final = 3600.0
+_STRIDE: Final = 64  # a row is found by reading as many lines at most
+_BAD_LINES_KEPT: Final = 100
+_COLUMNS_KEPT: Final = 1000
+_PLACE: Final = struct.Struct("<Q")
+
+
+class RowsFolder:
+    """The folder of all data sets of a host. Blocking; call it in a thread where much is read or written."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder
+
+    def write(self, dataset_id: str, records: Iterable[Record], *, format_: str, max_bytes: int) -> DatasetFacts:
+        """Keep the good records of a file, and return what was found; nothing is left when it raises.
+
+        Raises:
+          InvalidRequest: there is no good record, or the file cannot be read.
+          TooLarge: the rows have more than `max_bytes` bytes.
+        """
+        target, stage = self.path / dataset_id, self.path / f"{dataset_id}.{this_instance()}"
+        stage.mkdir(parents=True, mode=0o700)
+        try:
+            with (stage / "rows.jsonl").open("wb") as rows:
+                writer = _Writer(rows, max_bytes)
+                for line, record in records:
+                    writer.add(line, record)
+                facts = writer.facts(format_)
+                rows.flush()
+                os.fsync(rows.fileno())
+            (stage / "rows.index").write_bytes(writer.places)
+            stage.rename(target)
+        finally:
+            shutil.rmtree(stage, ignore_errors=True)
+        return facts
+
+    def rows(self, dataset_id: str, *, first: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield rows from one on, each with its number, from 0."""
+        for number, line in self.lines(dataset_id, first=first):
+            yield number, decode_json(line)
+
+    def lines(self, dataset_id: str, *, first: int = 0) -> Iterator[tuple[int, bytes]]:
+        """Yield rows from one on as JSON, each with its number, from 0."""
+        folder = self.path / dataset_id
+        with (folder / "rows.jsonl").open("rb") as rows:
+            start = first // _STRIDE
+            rows.seek(_place(folder / "rows.index", start))
+            for number, line in enumerate(rows, start=start * _STRIDE):
+                if number >= first:
+                    yield number, line
+
+    def page(self, dataset_id: str, first: int, *, limit: int) -> list[dict[str, Any]]:
+        """Return some rows, from one on."""
+        return [record for _, record in islice(self.rows(dataset_id, first=first), limit)]
+
+    def some(self, dataset_id: str, numbers: Iterable[int]) -> dict[int, dict[str, Any]]:
+        """Return single rows by their numbers; neighbours are read together."""
+        found: dict[int, dict[str, Any]] = {}
+        reading: Iterator[tuple[int, bytes]] = iter(())
+        at: int | None = None  # where `reading` stands
+        for wanted in sorted(set(numbers)):
+            if at is None or not at <= wanted <= at + _STRIDE:
+                reading, at = self.lines(dataset_id, first=wanted), wanted
+            for number, line in reading:
+                at = number + 1
+                if number == wanted:
+                    found[wanted] = decode_json(line)
+                    break
+        return found
+
+    def file(self, dataset_id: str) -> Path:
+        """Return the file of the rows, as JSON lines."""
+        return self.path / dataset_id / "rows.jsonl"
+
+    def remove(self, dataset_id: str) -> None:
+        """Remove the rows of a data set, if they are there."""
+        shutil.rmtree(self.path / dataset_id, ignore_errors=True)
+
+    def leftovers(self, known: Collection[str]) -> list[str]:
+        """Return what belongs to nothing: folders that dead hosts did not finish, and those no longer known."""
+        if not self.path.is_dir():
+            return []
+        found = []
+        for path in self.path.iterdir():
+            dataset_id, _, writer = path.name.partition(".")
+            if writer:
+                gone = is_dead(writer)
+            else:  # one that was written a moment ago may be about to become known
+                gone = dataset_id not in known and time.time() - path.stat().st_mtime > _SETTLED_S
+            if gone:
+                found.append(path.name)
+        return found
+
+
+class _Writer:
+    """Writes records one by one and notes what they are."""
+
+    def __init__(self, file: BinaryIO, max_bytes: int) -> None:
+        self._file = file
+        self._max_bytes = max_bytes
+        self._digest = hashlib.sha256()
+        self._places = array("Q")
+        self._columns: dict[str, None] = {}
+        self._bad: list[BadLine] = []
+        self._size = self._rows = self._bad_rows = 0
+
+    @property
+    def places(self) -> bytes:
+        return b"".join(map(_PLACE.pack, self._places))
+
+    def add(self, line: int, record: Any) -> None:
+        if not isinstance(record, BadRow) and not isinstance(record, dict):
+            record = BadRow(f"a row is an object, not {type(record).__name__}")
+        if isinstance(record, BadRow):
+            self._bad_rows += 1
+            if len(self._bad) < _BAD_LINES_KEPT:
+                self._bad.append(BadLine(line, str(record)))
+            return
+        if self._rows % _STRIDE == 0:
+            self._places.append(self._size)
+        text = encode_json(record) + b"\n"
+        self._size += len(text)
+        if self._size > self._max_bytes:
+            raise TooLarge(f"the rows have more than {self._max_bytes >> 20} MB; send them as several data sets")
+        self._file.write(text)
+        self._digest.update(text)
+        self._rows += 1
+        if len(self._columns) < _COLUMNS_KEPT:
+            self._columns.update(dict.fromkeys(record))
+
+    def facts(self, format_: str) -> DatasetFacts:
+        if not self._rows:
+            first = f"; line {self._bad[0].line}: {self._bad[0].message}" if self._bad else ""
+            raise InvalidRequest(f"there is no row in the data ({self._bad_rows} bad lines{first})")
+        return DatasetFacts(
+            format=format_,
+            rows=self._rows,
+            bad_rows=self._bad_rows,
+            bad_lines=tuple(self._bad),
+            columns=tuple(self._columns),
+            size_bytes=self._size,
+            digest="sha256:" + self._digest.hexdigest(),
+        )
+
+
+def _place(index: Path, number: int) -> int:
+    with index.open("rb") as file:
+        file.seek(number * _PLACE.size)
+        found = file.read(_PLACE.size)
+        if len(found) == _PLACE.size:
+            return int(_PLACE.unpack(found)[0])
+        return (index.parent / "rows.jsonl").stat().st_size  # beyond the last row

@@ -1,0 +1,66 @@
+"""The formats of a file of rows, by suffix and by Content-Type."""
+
+from enum import StrEnum
+from pathlib import PurePath
+from typing import Final
+
+from evaluator_host.errors import InvalidRequest
+
+
+class Format(StrEnum):
+    """A format of a file of rows."""
+
+    JSONL = "jsonl"
+    CSV = "csv"
+    TSV = "tsv"
+    JSON = "json"
+    PARQUET = "parquet"
+
+    @property
+    def media_type(self) -> str:
+        """Its Content-Type."""
+        return next(media_type for media_type, format_ in _MEDIA_TYPES.items() if format_ is self)
+
+    @classmethod
+    def of_name(cls, name: str) -> "Format":
+        """Return the format that the suffix of a file's name stands for.
+
+        Raises:
+          InvalidRequest: it stands for none.
+        """
+        found = _SUFFIXES.get(PurePath(name).suffix.lower())
+        if found is None:
+            raise InvalidRequest(f"cannot tell the format of {name} by its suffix ({' '.join(_SUFFIXES)})")
+        return found
+
+    @classmethod
+    def of_media_type(cls, media_type: str) -> "Format":
+        """Return the format of a Content-Type; parameters such as charset do not matter.
+
+        Raises:
+          InvalidRequest: it is the media type of none.
+        """
+        found = _MEDIA_TYPES.get(media_type.partition(";")[0].strip().lower())
+        if found is None:
+            raise InvalidRequest(
+                f"no format of data has the Content-Type {media_type!r}; send one of {', '.join(_MEDIA_TYPES)}"
+            )
+        return found
+
+
+_SUFFIXES: Final = {
+    ".jsonl": Format.JSONL,
+    ".ndjson": Format.JSONL,
+    ".csv": Format.CSV,
+    ".tsv": Format.TSV,
+    ".json": Format.JSON,
+    ".parquet": Format.PARQUET,
+}
+_MEDIA_TYPES: Final = {
+    "application/x-ndjson": Format.JSONL,
+    "application/jsonl": Format.JSONL,
+    "text/csv": Format.CSV,
+    "text/tab-separated-values": Format.TSV,
+    "application/json": Format.JSON,
+    "application/vnd.apache.parquet": Format.PARQUET,
+}

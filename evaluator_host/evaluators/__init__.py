@@ -1,0 +1,1 @@
+"""Evaluators kept under names, in versions that never change."""

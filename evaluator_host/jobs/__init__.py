@@ -1,0 +1,1 @@
+"""Evaluators over data sets: durable, resumable, aggregated and comparable."""

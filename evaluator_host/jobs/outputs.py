@@ -1,0 +1,179 @@
+"""Online jobs: asks a model about every row that it was not asked about yet, and puts its answers into rows to score.
+
+Each answer is in the store before anything is scored, so that no row is paid for twice. Some rows are in memory at a
+time: those being asked, and those about to be.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any, Final
+
+from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.datasets.template import BadTemplate
+from evaluator_host.jobs.endpoint import Answer, Endpoint
+from evaluator_host.jobs.ledger import Ledger
+from evaluator_host.jobs.prompts import messages_of
+from evaluator_host.jobs.rows import Portion
+from evaluator_host.model import ErrorCode, EvaluationError, Json, Row
+from evaluator_host.protocol import decode_json, encode_json
+from evaluator_host.reports.jobs import Target
+from evaluator_host.store.job import Job
+from evaluator_host.store.job_work import StoredOutput
+from evaluator_host.store.outputs import Outputs
+
+_AHEAD_ROWS: Final = 64
+_AHEAD_BYTES: Final = 4 << 20
+
+_Asked = tuple[int, list[Json] | EvaluationError]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The prompts of a job's rows. Blocking; call it in a thread."""
+
+    folder: RowsFolder
+    job: Job
+    target: Target
+
+    def portions(self, answered: bytearray) -> Iterator[list[_Asked]]:
+        """Yield what was not asked: `answered` has a byte per row, and may be shorter."""
+        made: list[_Asked] = []
+        size = 0
+        first = next((number for number, mark in enumerate(answered) if not mark), len(answered))
+        for number, line in self.folder.lines(self.job.dataset_id, first=first):
+            if number >= self.job.rows:
+                break
+            if number < len(answered) and answered[number]:
+                continue
+            made.append((number, self._prompt(decode_json(line))))
+            size += len(line)
+            if len(made) >= _AHEAD_ROWS or size >= _AHEAD_BYTES:
+                yield made
+                made, size = [], 0
+        if made:
+            yield made
+
+    def _prompt(self, record: dict[str, Any]) -> list[Json] | EvaluationError:
+        try:
+            return messages_of(self.target, record)
+        except BadTemplate as error:
+            return EvaluationError(
+                ErrorCode.BINDING_ERROR, f"the prompt cannot be made: {error}", hint="see the job's prompt template"
+            )
+
+
+class Generation:
+    """Asks an endpoint, several rows at once.
+
+    Args:
+      endpoint: The model.
+      ledger: Keeps what it answers.
+      on_failed: Told of every row that failed for good; what it raises ends the generation.
+    """
+
+    def __init__(self, endpoint: Endpoint, ledger: Ledger, *, on_failed: Callable[[], None]) -> None:
+        self._endpoint = endpoint
+        self._ledger = ledger
+        self._on_failed = on_failed
+
+    async def run(self, portions: Iterator[list[_Asked]], *, concurrency: int) -> None:
+        """Ask for every row; each worker takes the next row as soon as it has kept the last one's answer."""
+        turn = asyncio.Lock()
+        async with aclosing(_each(portions)) as rows, asyncio.TaskGroup() as group:
+            for _ in range(concurrency):
+                group.create_task(self._work(rows, turn))
+
+    async def _work(self, rows: AsyncGenerator[_Asked, None], turn: asyncio.Lock) -> None:
+        while True:
+            async with turn:
+                row = await anext(rows, None)
+            if row is None:
+                return
+            number, messages = row
+            if isinstance(messages, EvaluationError):
+                await self._keep(number, None, error=messages, latency_ms=0.0, log={"attempts": []})
+                continue
+            answer = await self._endpoint.ask(messages)
+            await self._keep(number, answer.output, error=_error(answer), latency_ms=answer.latency_ms, log=answer.log)
+
+    async def _keep(
+        self, number: int, output: Json, *, error: EvaluationError | None, latency_ms: float, log: dict[str, Json]
+    ) -> None:
+        stored = StoredOutput(
+            row=number,
+            output=None if error is not None else encode_json(output).decode(),
+            error=None if error is None else encode_json(error).decode(),
+            latency_ms=latency_ms,
+            log=encode_json(log).decode(),
+        )
+        await self._ledger.add_output(stored)
+        if error is not None:
+            self._on_failed()
+
+
+async def answered(portion: Portion, outputs: Outputs, job_id: str) -> AsyncGenerator[Portion, None]:
+    """Yield a portion's rows as the model answered them: its text as the outputs, the call as the trace."""
+    rows = dict(zip(portion.numbers, portion.rows, strict=True))
+    async for found in outputs.stretches(job_id, portion.numbers[0], portion.numbers[-1]):
+        numbers = [number for number in found if number in rows]
+        if numbers:
+            yield Portion(numbers, [_with_output(rows[number], found[number], job_id) for number in numbers])
+
+
+def request_log(stored: StoredOutput) -> dict[str, Json]:
+    """Return how a model was asked, as the API shows it."""
+    log: dict[str, Json] = decode_json(stored.log.encode())
+    error = decode_json(stored.error.encode()) if stored.error is not None else None
+    return {**log, "latency_ms": stored.latency_ms, "error": error["message"] if error else None}
+
+
+def _error(answer: Answer) -> EvaluationError | None:
+    if answer.error is None:
+        return None
+    return EvaluationError(
+        ErrorCode.TARGET_FAILED, f"the model did not answer: {answer.error}", hint="the row's request log says more"
+    )
+
+
+def _with_output(row: Row | EvaluationError, stored: StoredOutput, job_id: str) -> Row | EvaluationError:
+    if isinstance(row, EvaluationError):
+        return row
+    if stored.error is not None:
+        error = decode_json(stored.error.encode())
+        return EvaluationError(ErrorCode(error["code"]), error["message"], hint=error["hint"])
+    output = decode_json((stored.output or "null").encode())
+    return replace(row, outputs=output, trace=_trace(row, output, stored, job_id))
+
+
+def _trace(row: Row, output: Json, stored: StoredOutput, job_id: str) -> dict[str, Json]:
+    """Return the call as a trace of one span, in the documented shape."""
+    log = decode_json(stored.log.encode())
+    digest = sha256(f"{job_id} {stored.row}".encode()).hexdigest()
+    unit: dict[str, Json] = {"duration": {"total": stored.latency_ms / 1000}}
+    if "tokens" in log:
+        unit["tokens"] = log["tokens"]
+    if "cost" in log:
+        unit["costs"] = {"total": log["cost"]}
+    started = datetime.fromisoformat(log["started_at"])
+    span = {
+        "name": "chat",
+        "start_time": started.isoformat(),
+        "end_time": (started + timedelta(milliseconds=stored.latency_ms)).isoformat(),
+        "status_code": "OK",
+        "attributes": {
+            "gen_ai.request.model": log["model"],
+            "ag": {"data": {"inputs": row.inputs, "outputs": output}, "metrics": {"unit": unit}},
+        },
+        "children": [],
+    }
+    return {"trace_id": digest[:32], "spans": {digest[32:48]: span}}
+
+
+async def _each(portions: Iterator[list[_Asked]]) -> AsyncGenerator[_Asked, None]:
+    while (portion := await asyncio.to_thread(next, portions, None)) is not None:
+        for row in portion:
+            yield row

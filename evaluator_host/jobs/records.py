@@ -1,0 +1,26 @@
+"""What a host keeps for its workspaces, as verbs: one member per kind of thing."""
+
+from dataclasses import dataclass
+
+from evaluator_host.datasets.shelf import DatasetShelf
+from evaluator_host.evaluators.library import Library
+from evaluator_host.jobs.board import JobBoard
+from evaluator_host.jobs.exports import JobExports
+from evaluator_host.jobs.results import JobResults
+from evaluator_host.jobs.rows_read import JobRowsRead
+from evaluator_host.store.secrets import Secrets
+from evaluator_host.traffic import Traffic
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The verbs over what is stored."""
+
+    evaluators: Library
+    datasets: DatasetShelf
+    jobs: JobBoard
+    results: JobResults
+    rows: JobRowsRead
+    exports: JobExports
+    secrets: Secrets
+    traffic: Traffic

@@ -1,0 +1,246 @@
+"""One job at work: every evaluator over every row that has no result yet.
+
+Whatever ends it (done, paused, cancelled, failed, a host that shuts down), what has been scored is kept before it is
+left. A host that dies loses at most what was scored since the last write: those rows have no result, and are scored
+again.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Final
+
+from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.errors import (
+    Busy,
+    HostError,
+    IndexUnavailable,
+    Misconfigured,
+    SandboxLost,
+    SandboxUnavailable,
+    StoreUnavailable,
+)
+from evaluator_host.jobs.ledger import Ledger, NoLongerOurs
+from evaluator_host.jobs.models import Models
+from evaluator_host.jobs.order import evaluator_of, request_from_json
+from evaluator_host.jobs.outputs import Generation, Prompts, answered
+from evaluator_host.jobs.rows import JobRows, Portion
+from evaluator_host.model import Evaluator
+from evaluator_host.protocol import encode_json
+from evaluator_host.reports.jobs import JobStatus
+from evaluator_host.service import Service
+from evaluator_host.store.job import Job, JobEvaluator, Wanted
+from evaluator_host.store.job_work import JobWork
+
+_PAUSE_S: Final = 0.5
+_LONGEST_PAUSE_S: Final = 15.0
+_PATIENCE: Final = 40  # tries in a row without a result, some ten minutes; then the job has failed
+_TRANSIENT: Final = (Busy, SandboxUnavailable, SandboxLost, IndexUnavailable, StoreUnavailable)
+
+_log = logging.getLogger(__name__)
+
+
+class TooManyFailures(Exception):
+    """More rows have failed than the job allows; `str` says how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What every job of a host needs. `owner` is this host, as the store knows it; `models` is for online jobs."""
+
+    service: Service
+    work: JobWork
+    folder: RowsFolder
+    owner: str
+    models: Models | None = None
+
+
+class JobRun:
+    """One job, from the moment it is ours until it is left."""
+
+    def __init__(self, means: Means, job: Job, evaluators: list[JobEvaluator]) -> None:
+        self._means = means
+        self._job = job
+        self._evaluators = evaluators
+        self._request = request_from_json(job.request)
+        self._ledger = Ledger(means.work, job.id, means.owner, on_wanted=self.obey)
+        self._wanted = Wanted.RUN
+        self._stop = asyncio.Event()
+        self._unanswered = 0  # rows that the model was asked about in vain
+        self.obey(job.wanted)
+
+    def obey(self, wanted: Wanted) -> None:
+        """Take note of what is wanted of the job."""
+        if wanted is not Wanted.RUN:
+            self._wanted = wanted
+            self._stop.set()
+
+    async def run(self) -> None:
+        """Work until the job is done or is to stop, and leave it. A host that cancels this leaves it for later."""
+        try:
+            status, error = await self._work()
+        except NoLongerOurs:
+            _log.warning("job %s is no longer this host's", self._job.id)
+        except asyncio.CancelledError:
+            await self._ledger.flush()
+            await self._leave(JobStatus.QUEUED, None)
+            raise
+        else:
+            await self._leave(status, error)
+
+    async def _work(self) -> tuple[JobStatus, str | None]:
+        """Score until that is done, or until something stops it; then keep what was scored."""
+        scoring = asyncio.create_task(self._score())
+        keeping = asyncio.create_task(self._ledger.run())
+        stopping = asyncio.create_task(self._stop.wait())
+        tasks = (scoring, keeping, stopping)
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+        if not keeping.cancelled():
+            keeping.result()  # raises what ended it
+        await self._ledger.flush()
+        if scoring.cancelled():
+            return (JobStatus.CANCELLED if self._wanted is Wanted.CANCEL else JobStatus.PAUSED), None
+        return self._ending(scoring.exception())
+
+    def _ending(self, fault: BaseException | None) -> tuple[JobStatus, str | None]:
+        while isinstance(fault, BaseExceptionGroup):
+            fault = fault.exceptions[0]
+        match fault:
+            case None:
+                return JobStatus.COMPLETED, None
+            case HostError():
+                problems = [f"{problem.field}: {problem.message}" for problem in fault.problems]
+                return JobStatus.FAILED, _error(fault.code, "; ".join([fault.detail, *problems]))
+            case TooManyFailures():
+                return JobStatus.FAILED, _error("max_failures", str(fault))
+            case _:
+                _log.error("job %s failed for a fault of this host", self._job.id, exc_info=fault)
+                return JobStatus.FAILED, _error("internal", "the host has a fault; its log says more")
+
+    async def _leave(self, status: JobStatus, error: str | None) -> None:
+        pause_s = _PAUSE_S
+        while True:
+            try:
+                await self._means.work.leave(self._job.id, self._means.owner, status, error=error)
+            except StoreUnavailable:
+                await asyncio.sleep(pause_s)
+                pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+            else:
+                return
+
+    # Scoring
+
+    async def _score(self) -> None:
+        if self._request.target is not None:
+            await self._patiently(self._generate)
+        config = self._request.config
+        ceiling = self._means.service.settings.max_sandboxes_per_evaluator
+        parallelism = config.parallelism or ceiling
+        at_once = min(len(self._evaluators), parallelism)
+        places = asyncio.Semaphore(at_once)
+        async with asyncio.TaskGroup() as group:
+            for kept in self._evaluators:
+                group.create_task(self._evaluate(kept, places, parallelism=max(1, parallelism // at_once)))
+
+    async def _evaluate(self, kept: JobEvaluator, places: asyncio.Semaphore, *, parallelism: int) -> None:
+        """Score every row that has no result."""
+        evaluator = evaluator_of(kept)
+
+        async def score() -> AsyncGenerator[int, None]:
+            async for portion in self._portions(kept):
+                yield await self._run(kept, evaluator, portion, parallelism=parallelism)
+
+        async with places:
+            await self._patiently(score)
+
+    async def _patiently(self, work: Callable[[], AsyncGenerator[int, None]]) -> None:
+        """Do work that yields how many rows it has done; faults of the host are waited out, up to a point."""
+        tries, pause_s = 0, _PAUSE_S
+        while True:
+            done = 0
+            try:
+                async with aclosing(work()) as counts:
+                    async for count in counts:
+                        done += count
+            except _TRANSIENT as error:
+                tries = 1 if done else tries + 1
+                if tries >= _PATIENCE:
+                    raise
+                pause_s = _PAUSE_S if done else min(pause_s * 2, _LONGEST_PAUSE_S)
+                _log.warning("job %s pauses for %g s: %s", self._job.id, pause_s, error.detail)
+                await asyncio.sleep(pause_s)
+            else:
+                return
+
+    async def _portions(self, kept: JobEvaluator) -> AsyncIterator[Portion]:
+        """Yield what an evaluator has not scored yet, read and mapped outside the event loop."""
+        await self._ledger.flush()
+        done = await self._means.work.done_rows(self._job.id, kept.position)
+        job = self._job
+        rows = JobRows(self._means.folder, job.dataset_id, mapping=self._request.sources(), count=job.rows)
+        portions = rows.portions(done)
+        while (portion := await asyncio.to_thread(next, portions, None)) is not None:
+            if self._request.target is None:
+                yield portion
+            else:
+                async for with_outputs in answered(portion, self._models.outputs, job.id):
+                    yield with_outputs
+
+    async def _generate(self) -> AsyncGenerator[int, None]:
+        """Ask the model about every row that it was not asked about."""
+        target, job = self._request.target, self._job
+        assert target is not None  # noqa: S101 - only called for jobs with one
+        await self._ledger.flush()
+        asked, self._unanswered = await self._models.outputs.count(job.id)
+        if asked >= job.rows:
+            return
+        prompts = Prompts(self._means.folder, job, target).portions(await self._means.work.answered_rows(job.id))
+        async with self._models.open(target, job.workspace_id) as endpoint:
+            generation = Generation(endpoint, self._ledger, on_failed=self._note_unanswered)
+            await generation.run(prompts, concurrency=target.concurrency)
+        await self._ledger.flush()
+        yield job.rows - asked
+
+    @property
+    def _models(self) -> Models:
+        if self._means.models is None:
+            raise Misconfigured("this host asks no models")
+        return self._means.models
+
+    def _note_unanswered(self) -> None:
+        self._unanswered += 1
+        self._require_few_failures()
+
+    async def _run(self, kept: JobEvaluator, evaluator: Evaluator, portion: Portion, *, parallelism: int) -> int:
+        stream = self._means.service.evaluate_rows(
+            evaluator,
+            portion.rows,
+            isolation=self._request.config.isolation,
+            parallelism=parallelism,
+            workspace=self._job.workspace_id,
+            lock=kept.lock,
+        )
+        scored = 0
+        async with aclosing(stream) as answers:
+            async for index, result in answers:
+                await self._ledger.add(kept.position, portion.numbers[index], result)
+                scored += 1
+                self._require_few_failures()
+        return scored
+
+    def _require_few_failures(self) -> None:
+        most = self._request.config.max_failures
+        failed = max(self._unanswered, self._job.failed + self._ledger.failed)
+        if most is not None and failed > most:
+            raise TooManyFailures(f"{failed} rows have failed, and the job allows {most}")
+
+
+def _error(code: str, message: str) -> str:
+    return encode_json({"code": code, "message": message}).decode()

@@ -1,0 +1,92 @@
+"""Takes up jobs that wait: queued ones, and those whose host has died; a few at once, workspaces in turn."""
+
+import asyncio
+import functools
+import itertools
+import logging
+from collections import Counter
+from contextlib import suppress
+from typing import Final
+
+from evaluator_host.errors import StoreUnavailable
+from evaluator_host.jobs.run import JobRun, Means
+from evaluator_host.sandbox.instance import is_dead, this_instance
+from evaluator_host.store.job import Job, Wanted
+from evaluator_host.store.jobs import Jobs
+
+LOOK_EVERY_S: Final = 1.0  # another host may have queued one
+SILENT_S: Final = 15.0  # an owner that has not written for so long is taken for dead
+
+_log = logging.getLogger(__name__)
+_numbers: Final = itertools.count(1)
+
+
+def owner_name() -> str:
+    """Return a name for one scheduler of this process, from which others can tell whether it lives."""
+    return f"{this_instance()}.{next(_numbers)}"
+
+
+class Scheduler:
+    """The jobs that this host works on. Bound to one event loop.
+
+    Args:
+      means: What every job needs.
+      jobs: Of the store.
+      at_once: Jobs worked on at a time.
+    """
+
+    def __init__(self, means: Means, jobs: Jobs, *, at_once: int) -> None:
+        self._means = means
+        self._jobs = jobs
+        self._at_once = at_once
+        self._running: dict[str, tuple[Job, JobRun, asyncio.Task[None]]] = {}
+        self._wake = asyncio.Event()
+
+    async def run(self) -> None:
+        """Take up jobs until cancelled; then leave those at work for later, with what they have scored."""
+        try:
+            while True:
+                try:
+                    await self._take_up()
+                except StoreUnavailable as error:
+                    _log.warning("no job is taken up: %s", error.detail)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), LOOK_EVERY_S)
+                self._wake.clear()
+        finally:
+            tasks = [task for _, _, task in self._running.values()]
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                await asyncio.wait(tasks)
+
+    def wake(self) -> None:
+        """Look for jobs now."""
+        self._wake.set()
+
+    def obey(self, job_id: str, wanted: Wanted) -> None:
+        """Tell a job of this host at once what the store will tell it soon."""
+        if job_id in self._running:
+            self._running[job_id][1].obey(wanted)
+
+    async def _take_up(self) -> None:
+        while len(self._running) < self._at_once and (job := await self._next()) is not None:
+            if await self._means.work.take(job, self._means.owner):
+                run = JobRun(self._means, job, await self._jobs.evaluators(job.id))
+                task = asyncio.create_task(run.run())
+                self._running[job.id] = (job, run, task)
+                task.add_done_callback(functools.partial(self._ended, job.id))
+
+    async def _next(self) -> Job | None:
+        """Return the oldest waiting job of the workspace that has the fewest at work."""
+        waiting = await self._means.work.waiting(silent_s=SILENT_S)
+        orphans = [job for job in await self._means.work.running() if job.owner and is_dead(job.owner)]
+        found = {job.id: job for job in (*orphans, *waiting) if job.id not in self._running}
+        at_work = Counter(job.workspace_id for job, _, _ in self._running.values())
+        return min(found.values(), key=lambda job: (at_work[job.workspace_id], job.created_at), default=None)
+
+    def _ended(self, job_id: str, task: asyncio.Task[None]) -> None:
+        del self._running[job_id]
+        if not task.cancelled() and (fault := task.exception()) is not None:
+            _log.error("job %s was dropped for a fault of this host", job_id, exc_info=fault)
+        self.wake()

@@ -1,0 +1,80 @@
+"""Traces of live traffic, with what an evaluator made of each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import delete, insert, select
+
+from evaluator_host.store.database import Database
+from evaluator_host.store.evaluator_tables import EvaluatorTable, TraceTable
+
+_PRUNED_AT_ONCE: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredTrace:
+    """A trace and its result, both as JSON."""
+
+    evaluator_id: str
+    version: int
+    trace_id: str
+    received_at: datetime
+    status: str
+    score: float | None
+    passed: bool | None
+    error_code: str | None
+    result: str
+    trace: str
+
+
+_NAMES: Final = (
+    *("evaluator_id", "version", "trace_id", "received_at", "status", "score", "passed", "error_code"),
+    *("result", "trace"),
+)
+
+
+class Traces:
+    """The scored traces of one host."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, traces: Sequence[ScoredTrace]) -> None:
+        """Keep traces; those of an evaluator that was removed meanwhile are dropped."""
+        async with self._database.transaction() as connection:
+            wanted = {trace.evaluator_id for trace in traces}
+            known = set(await connection.scalars(select(EvaluatorTable.id).where(EvaluatorTable.id.in_(wanted))))
+            values = [{name: getattr(one, name) for name in _NAMES} for one in traces if one.evaluator_id in known]
+            if values:
+                await connection.execute(insert(TraceTable), values)
+
+    async def newest(
+        self, workspace_id: str, name: str, *, limit: int, before: int | None = None, status: str | None = None
+    ) -> list[tuple[int, ScoredTrace]]:
+        """Return traces of an evaluator, the newest first, each with its number; `before` is that of a page's last."""
+        table = TraceTable
+        query: Any = (
+            select(table.id, *(getattr(table, column) for column in _NAMES))
+            .join(EvaluatorTable, EvaluatorTable.id == table.evaluator_id)
+            .where(EvaluatorTable.workspace_id == workspace_id, EvaluatorTable.name == name)
+        )
+        if before is not None:
+            query = query.where(table.id < before)
+        if status is not None:
+            query = query.where(table.status == status)
+        async with self._database.reading() as connection:
+            rows = await connection.execute(query.order_by(table.id.desc()).limit(limit))
+            return [(row[0], ScoredTrace(*row[1:])) for row in rows]
+
+    async def forget(self, before: datetime) -> int:
+        """Remove traces from before a moment; returns how many."""
+        old = select(TraceTable.id).where(TraceTable.received_at < before).limit(_PRUNED_AT_ONCE)
+        removed = 0
+        while True:
+            async with self._database.transaction() as connection:
+                count = (await connection.execute(delete(TraceTable).where(TraceTable.id.in_(old)))).rowcount
+            removed += count
+            if count < _PRUNED_AT_ONCE:
+                return removed

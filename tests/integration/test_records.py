@@ -1,0 +1,155 @@
+"""The newcomer's path by command and client, against a real host process: evaluators, a data set, jobs, a comparison."""
+
+import csv
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from evaluator_host.errors import InvalidRequest, NameTaken, NotFound
+
+from evaluator_host.client import Client
+from evaluator_host.model import Evaluator, Language
+from evaluator_host.reports.jobs import JobStatus
+from tests.server import COMMAND, Server
+
+EXACT = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['correct_answer']\n"
+KIND = "def evaluate(inputs, outputs, trace):\n    return outputs.strip() == inputs['correct_answer']\n"
+ROWS = "question,gold,answer\nCapital of France?,Paris,Paris\nCapital of Italy?,Rome,Rome \nCapital of Peru?,Lima\n"
+ROWS += "Capital of Norway?,Oslo,Bergen\n"
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with Server(log=tmp_path_factory.mktemp("server") / "log") as server:
+        yield server.url
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[Client]:
+    with Client(url) as opened:
+        yield opened
+
+
+def command(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([*COMMAND, *arguments, "--url", url], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def test_a_newcomer_s_path_by_command(url: str, tmp_path: Path) -> None:
+    (tmp_path / "exact.py").write_text(EXACT)
+    (tmp_path / "kind.py").write_text(KIND)
+    (tmp_path / "capitals.csv").write_text(ROWS)
+    made = command(url, "evaluators", "create", "exact-match", str(tmp_path / "exact.py"))
+    assert made.stdout.startswith("exact-match@1  evaluate  sha256:")
+    uploaded = command(url, "datasets", "upload", str(tmp_path / "capitals.csv"))
+    assert uploaded.stdout == "capitals: 3 rows, columns question, gold, answer\n"
+    assert ":4: 2 cells under a header of 3; left out" in uploaded.stderr
+    mapped = ("--map", "outputs=answer", "--map", "correct_answer=gold")
+    first = command(url, "jobs", "create", "-e", "exact-match@1", "-d", "capitals", *mapped, "--wait")
+    assert "completed" in first.stdout
+    assert "exact-match@1: 3 rows, 3 scored, 0 failed, 33.3% passed" in first.stdout
+    assert command(url, "evaluators", "update", "exact-match", str(tmp_path / "kind.py")).stdout.startswith(
+        "exact-match@2"
+    )
+    second = command(url, "jobs", "create", "-e", "exact-match", "-d", "capitals", *mapped, "--wait", "--json")
+    job = json.loads(second.stdout)
+    assert (job["status"], job["evaluators"]) == ("completed", ["exact-match@2"])
+    earlier = json.loads(command(url, "jobs", "list", "--json").stdout)[1]["id"]
+    compared = command(url, "jobs", "compare", earlier, "last")
+    assert "exact-match@1 -> exact-match@2: 1 rows better, 0 worse" in compared.stdout
+    assert "better: row 1, 0 -> 1" in compared.stdout
+    rows = command(url, "jobs", "rows", job["id"], "--sort", "-score", "--not-passed")
+    assert rows.stdout.splitlines()[1].split() == ["2", "exact-match@2", "scored", "0", "False", "-"]
+    command(url, "jobs", "download", "last", str(tmp_path / "rows.csv"))
+    with (tmp_path / "rows.csv").open(newline="") as file:
+        found = list(csv.DictReader(file))
+    assert [(one["row.answer"], one["metrics.score"]) for one in found] == [
+        ("Paris", "1.0"),
+        ("Rome ", "1.0"),
+        ("Bergen", "0.0"),
+    ]
+
+
+def test_versions_stay_as_they_were(client: Client) -> None:
+    first = client.evaluators.create("versioned", Evaluator(EXACT, threshold=0.5), description="capitals")
+    again = client.evaluators.update("versioned", Evaluator(EXACT, threshold=0.5))
+    assert (first.version, again.version, again.digest) == (1, 1, first.digest)
+    second = client.evaluators.update("versioned", Evaluator(KIND))
+    assert (second.version, second.description) == (2, "capitals")
+    assert [one.version for one in client.evaluators.versions("versioned")] == [2, 1]
+    assert client.evaluators.get("versioned", 1).evaluator == Evaluator(EXACT, threshold=0.5, name=None)
+    answers = {
+        reference: client.evaluate(reference, inputs={"correct_answer": "a"}, outputs="a ").score
+        for reference in ("versioned", "versioned@latest", "versioned@2", "versioned@1")
+    }
+    assert answers == {"versioned": 1.0, "versioned@latest": 1.0, "versioned@2": 1.0, "versioned@1": 0.0}
+    client.evaluators.delete("versioned")
+    with pytest.raises(NotFound):
+        client.evaluate("versioned", inputs={}, outputs="a")
+
+
+def test_what_does_not_load_is_refused_with_its_reason_unless_forced(client: Client) -> None:
+    broken = Evaluator("def evaluate(inputs, outputs, trace:\n    return 1\n")
+    with pytest.raises(InvalidRequest, match="does not load") as refused:
+        client.evaluators.create("broken", broken)
+    assert refused.value.problems[0].field == "evaluator.code"
+    made = client.evaluators.create("broken", broken, force=True)
+    assert made.problem is not None
+    assert made.problem.code == "syntax_error"
+    with pytest.raises(NameTaken):
+        client.evaluators.create("broken", Evaluator(EXACT))
+    with pytest.raises(InvalidRequest, match="is no name"):
+        client.evaluators.create("../broken", Evaluator(EXACT))
+
+
+def test_a_version_remembers_its_lock(client: Client) -> None:
+    code = "import _ from 'lodash';\nexport function evaluate(i, o, t) { return _.isEqual(o, i.want) ? 1 : 0; }\n"
+    pinned = Evaluator(code, language=Language.JAVASCRIPT, packages=("lodash@4.17.21",))
+    made = client.evaluators.create("deep-equal", pinned)
+    assert made.environment is not None
+    assert [(one.name, one.version) for one in made.environment.packages] == [("lodash", "4.17.21")]
+    result = client.evaluate("deep-equal@1", inputs={"want": {"a": [1]}}, outputs={"a": [1]})
+    assert (result.score, result.environment.digest) == (1, made.environment.digest)
+    job = client.jobs.wait(client.jobs.create(["deep-equal"], [{"inputs": {"want": 1}, "outputs": 1}]).id)
+    assert next(client.jobs.rows(job.id)).result["environment"]["digest"] == made.environment.digest
+
+
+def test_results_are_friendly_to_pandas(client: Client, tmp_path: Path) -> None:
+    client.datasets.upload("numbers", ({"n": n, "outputs": n % 3} for n in range(250)))
+    code = "def evaluate(i, o, t):\n    return {'score': o / 2, 'big': i['n'] > 200}\n"
+    job = client.jobs.wait(client.jobs.create([Evaluator(code)], "numbers").id)
+    assert (job.status, job.progress.done) == (JobStatus.COMPLETED, 250)
+    frame = pd.DataFrame(client.jobs.records(job.id))
+    assert len(frame) == 250
+    assert frame["metrics.big"].sum() == 49
+    figures = client.jobs.results(job.id).evaluators[0]
+    assert {metric.name: metric.count for metric in figures.metrics} == {"score": 250, "big": 250}
+    assert figures.metrics[0].mean == pytest.approx(frame["score"].mean())
+    size = client.jobs.download(job.id, tmp_path / "rows.parquet")
+    assert size == (tmp_path / "rows.parquet").stat().st_size
+    table = pd.read_parquet(tmp_path / "rows.parquet")
+    assert table["score"].tolist() == frame["score"].tolist()
+    client.jobs.download(job.id, tmp_path / "rows.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    assert [line["index"] for line in lines] == list(range(250))
+    assert list(client.datasets.rows("numbers"))[:2] == [{"n": 0, "outputs": 0}, {"n": 1, "outputs": 1}]
+
+
+def test_a_data_set_is_replaced_only_when_asked_and_jobs_keep_their_rows(client: Client) -> None:
+    client.datasets.upload("twice", [{"n": 1, "outputs": 1}])
+    job = client.jobs.wait(client.jobs.create([Evaluator("def evaluate(i, o, t): return o")], "twice").id)
+    with pytest.raises(NameTaken):
+        client.datasets.upload("twice", [{"n": 2}])
+    client.datasets.upload("twice", [{"n": 2}], replace=True)
+    assert list(client.datasets.rows("twice")) == [{"n": 2}]
+    assert next(client.jobs.rows(job.id)).row == {"n": 1, "outputs": 1}
+    client.datasets.delete("twice")
+    with pytest.raises(NotFound):
+        client.datasets.get("twice")
+    client.jobs.delete(job.id)
+    with pytest.raises(NotFound):
+        client.jobs.get(job.id)

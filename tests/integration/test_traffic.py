@@ -1,0 +1,118 @@
+"""Live traffic from the real OpenTelemetry SDK and its exporter, scored by a latency evaluator on a real host."""
+
+import gzip
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+from opentelemetry.exporter.otlp.proto.http import Compression
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
+
+from evaluator_host.client import Client
+from evaluator_host.model import Evaluator
+from evaluator_host.reports.traffic import TraceReport
+from tests.server import Server
+
+LATENCY = """
+def evaluate(inputs, outputs, trace):
+    (root,) = trace["spans"].values()
+    steps = list(root["children"])
+    seconds = root["attributes"]["ag"]["metrics"]["unit"]["duration"]["total"]
+    return {"score": 1.0 if seconds < 5 else 0.0, "steps": len(steps), "name_ok": root["name"] == "answer"}
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(log=tmp_path_factory.mktemp("server") / "log") as running:
+        yield running
+
+
+def scored(client: Client, name: str, count: int) -> list[TraceReport]:
+    until = time.monotonic() + 60
+    while len(found := client.evaluators.traces(name)) < count:
+        assert time.monotonic() < until, found
+        time.sleep(0.1)
+    return found
+
+
+@pytest.mark.parametrize("compression", [Compression.NoCompression, Compression.Gzip])
+@pytest.mark.parametrize("processor", [SimpleSpanProcessor, BatchSpanProcessor])
+def test_an_exporter_pointed_at_an_evaluator_has_its_traces_scored(
+    server: Server, compression: Compression, processor: type
+) -> None:
+    name = f"latency-{compression.name}-{processor.__name__}"
+    with Client(server.url) as client:
+        client.evaluators.create(name, Evaluator(LATENCY))
+        exporter = OTLPSpanExporter(endpoint=f"{server.url}/v1/evaluators/{name}/traces", compression=compression)
+        provider = TracerProvider(resource=Resource({"service.name": "shop"}))
+        provider.add_span_processor(processor(exporter))
+        tracer = provider.get_tracer("test")
+        with tracer.start_as_current_span("answer") as root:
+            for step in ("retrieve", "generate"):
+                with tracer.start_as_current_span(step):
+                    time.sleep(0.01)
+            trace_id = f"{root.get_span_context().trace_id:032x}"
+        provider.shutdown()
+        (found,) = scored(client, name, 1)
+    assert (found.trace_id, found.evaluator) == (trace_id, f"{name}@1")
+    assert found.result["status"] == "scored", found.result["error"]
+    assert found.result["metrics"] == {"score": 1.0, "steps": 2, "name_ok": 1}
+
+
+def spans(trace_id: str, *, root: bool = True) -> dict[str, object]:
+    span = {
+        "traceId": trace_id,
+        "spanId": trace_id[:16],
+        "name": "answer",
+        "startTimeUnixNano": "1",
+        "endTimeUnixNano": "2",
+    }
+    child = {**span, "spanId": "1" * 16, "parentSpanId": trace_id[:16], "name": "step"}
+    return {"resourceSpans": [{"scopeSpans": [{"spans": [span if root else child]}]}]}
+
+
+def test_a_trace_in_pieces_is_scored_once_and_a_sample_by_id(server: Server) -> None:
+    with Client(server.url) as client:
+        client.evaluators.create("pieces", Evaluator(LATENCY))
+        path = "/v1/evaluators/pieces/traces"
+        for root in (False, True):
+            body = json.dumps(spans("a" * 32, root=root)).encode()
+            answer = server.client.post(path, content=body, headers={"Content-Type": "application/json"})
+            assert (answer.status_code, answer.json()) == (200, {})
+        low, high = "0" * 18 + "1" * 14, "1" * 18 + "f" * 14
+        for trace_id in (low, high):
+            assert server.client.post(path, params={"sampling": 0.5}, json=spans(trace_id)).status_code == 200
+        found = scored(client, "pieces", 2)
+        assert {one.trace_id for one in found} == {"a" * 32, low}
+        assert [one.result["metrics"]["steps"] for one in found if one.trace_id == "a" * 32] == [1]
+        assert client.evaluators.traces("pieces", before=found[0].number) == found[1:]
+
+
+@pytest.mark.parametrize(
+    ("content", "headers", "status"),
+    [
+        (b"\xff\xff\xff", {"Content-Type": "application/x-protobuf"}, 422),
+        (b"[]", {"Content-Type": "application/json"}, 422),
+        (b"{", {"Content-Type": "application/json"}, 422),
+        (b"{}", {"Content-Type": "application/json", "Content-Encoding": "gzip"}, 422),
+        (b"{}", {"Content-Type": "application/json", "Content-Encoding": "br"}, 422),
+        (gzip.compress(b" " * (40 << 20)), {"Content-Type": "application/json", "Content-Encoding": "gzip"}, 413),
+        (b"{}", {"Content-Type": "application/json"}, 200),
+    ],
+)
+def test_what_is_no_export_is_refused(server: Server, content: bytes, headers: dict[str, str], status: int) -> None:
+    path = "/v1/evaluators/refusing/traces"
+    if server.client.get(path).status_code == 404:
+        with Client(server.url) as client:
+            client.evaluators.create("refusing", Evaluator(LATENCY))
+    assert server.client.post(path, content=content, headers=headers).status_code == status
+
+
+def test_an_evaluator_that_is_not_there_takes_no_traces(server: Server) -> None:
+    assert server.client.post("/v1/evaluators/none/traces", json=spans("b" * 32)).status_code == 404
+    assert server.client.get("/v1/evaluators/none/traces").status_code == 404

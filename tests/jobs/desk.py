@@ -1,0 +1,91 @@
+"""Jobs over a runner in memory and a real database: everything but the sandboxes."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evaluator_host.config import Settings
+from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.errors import NotFound
+from evaluator_host.evaluators.library import Found
+from evaluator_host.jobs.board import JobBoard, JobOrder
+from evaluator_host.jobs.models import Models
+from evaluator_host.jobs.results import JobResults
+from evaluator_host.jobs.run import Means
+from evaluator_host.jobs.scheduler import Scheduler, owner_name
+from evaluator_host.metrics import Metrics
+from evaluator_host.model import Evaluator
+from evaluator_host.pool import Pool, PoolLimits
+from evaluator_host.reports.jobs import JobConfig, JobReport, JobStatus
+from evaluator_host.service import Service
+from evaluator_host.store.store import Store, open_store
+from tests.fake_runner import FakeBackend
+
+WORKSPACE = "default"
+OK = Evaluator("ok")
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """One host's jobs. `backend` is in memory: a row's output is a word that says what becomes of it."""
+
+    store: Store
+    backend: FakeBackend
+    board: JobBoard
+    results: JobResults
+    folder: RowsFolder
+
+    async def start(
+        self, words: Sequence[str], *, evaluators: Sequence[Evaluator | str] = (OK,), **config: Any
+    ) -> JobReport:
+        rows = [{"inputs": {"n": n}, "outputs": word} for n, word in enumerate(words)]
+        return await self.board.create(JobOrder(evaluators, rows, config=JobConfig(**config)), WORKSPACE)
+
+    async def ended(self, job: JobReport) -> JobReport:
+        async with asyncio.timeout(20):
+            return [report async for report in self.board.watch(WORKSPACE, job.id)][-1]
+
+    async def reached(self, job: JobReport, *, done: int = 0, status: JobStatus | None = None) -> JobReport:
+        async with asyncio.timeout(20):
+            while True:
+                report = await self.board.get(WORKSPACE, job.id)
+                if report.progress.done >= done and status in (None, report.status):
+                    return report
+                await asyncio.sleep(0.02)
+
+    async def rows_of(self, job: JobReport, position: int = 0) -> list[int]:
+        return [one.row async for one in self.store.results.figures(job.id, position)]
+
+
+@asynccontextmanager
+async def opened(database_url: str, folder: Path, *, jobs_at_once: int = 2) -> AsyncIterator[Desk]:
+    """A host that works on jobs; leaving it is a graceful shutdown."""
+    backend = FakeBackend()
+    settings = Settings(data_dir=folder, max_sandboxes_per_evaluator=2)
+    pool = Pool(backend, PoolLimits(idle_sandboxes=0, grace_s=0.05, max_per_evaluator=2))
+    async with open_store(database_url, folder) as store:
+        service = Service(settings, pool, Metrics(), None)  # type: ignore[arg-type] - no evaluator here pins packages
+        rows = RowsFolder(folder / "datasets")
+        models = Models(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
+        means = Means(service, store.job_work, rows, owner_name(), models)
+        scheduler = Scheduler(means, store.jobs, at_once=jobs_at_once)
+        task = asyncio.create_task(scheduler.run())
+        board = JobBoard(
+            service, store.jobs, store.datasets, folder=rows, scheduler=scheduler, find=_find, models=models
+        )
+        try:
+            yield Desk(store, backend, board, JobResults(store.jobs, store.results, store.datasets), rows)
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            await pool.close()
+
+
+async def _find(workspace_id: str, reference: str) -> Found:
+    if reference != "exact@1":
+        raise NotFound(f"there is no evaluator {reference}")
+    return Found(Evaluator("ok", name="exact", version=1), None)

@@ -1,0 +1,160 @@
+"""Online jobs on a real host with real sandboxes: none is lost, none is asked twice, and the key stays where it is."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.client import Client
+from evaluator_host.model import Evaluator
+from evaluator_host.reports.jobs import JobReport, JobStatus, Target
+from tests.conftest import DATA_DIR
+from tests.model_server import DROP, Fault, ModelServer, Reply, error_body
+from tests.server import COMMAND, Server
+
+KEY = "sk-live-8d1f0c55aa37e9b2"
+EXACT = Evaluator("def evaluate(inputs, outputs, trace):\n    return outputs == 'answer to ' + inputs['question']\n")
+TOKENS = Evaluator(
+    "def evaluate(inputs, outputs, trace):\n"
+    "    unit = next(iter(trace['spans'].values()))['attributes']['ag']['metrics']['unit']\n"
+    "    assert unit['duration']['total'] > 0\n"
+    "    return {'score': 1.0, 'tokens': unit['tokens']['total']}\n"
+)
+TRANSIENT = (500, 503, DROP, Reply(429, error_body("slow down"), {"Retry-After": "1"}))
+
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def new_home(folder: Path) -> Path:
+    """A data directory of its own, with a database and a key file of its own."""
+    made = folder / "data"
+    made.mkdir()
+    (made / "toolchain").symlink_to(DATA_DIR / "toolchain")
+    return made
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return new_home(tmp_path_factory.mktemp("online"))
+
+
+@pytest.fixture(scope="module")
+def server(home: Path) -> Iterator[Server]:
+    with host(home, "log") as running:
+        yield running
+
+
+def host(home: Path, log: str) -> Server:
+    database = f"sqlite:///{home / 'evaluator-host.db'}"
+    return Server(data_dir=home, log=home.parent / log, environment={"EVALUATOR_HOST_DATABASE_URL": database})
+
+
+def command(server: Server, *arguments: str, text: str = "") -> str:
+    done = subprocess.run(
+        [*COMMAND, *arguments, "--url", server.url],
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=os.environ,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def everything_said(client: Client, job: JobReport) -> Iterator[str]:
+    """What the API says of a job and of secrets, as text."""
+    for path in (
+        f"/v1/jobs/{job.id}",
+        f"/v1/jobs/{job.id}/results",
+        f"/v1/jobs/{job.id}/rows?limit=1000",
+        "/v1/secrets",
+    ):
+        yield client._http.get(path).text
+
+
+def test_500_rows_with_errors_and_none_is_lost(home: Path, server: Server) -> None:
+    rows = [{"question": f"q{n}"} for n in range(500)]
+
+    def faults(question: str, attempt: int) -> Fault:
+        number = int(question[1:])
+        if number % 20 == 7:  # 5 % fail at first
+            return TRANSIENT[number // 20 % len(TRANSIENT)] if attempt == 1 else None
+        return Reply(401, error_body(f"Incorrect API key provided: {KEY}")) if number in (11, 12) else None
+
+    with ModelServer(key=KEY, faults=faults) as model, Client(server.url) as client:
+        printed = command(server, "secrets", "set", "openai", text=f"{KEY}\n") + command(server, "secrets", "list")
+        target = Target(model.url, "m-1", api_key="openai", prompt_template="{{ question }}", concurrency=16)
+        job = client.jobs.wait(client.jobs.create([EXACT, TOKENS], rows, target=target).id)
+        assert (job.status, job.progress.done, job.progress.failed) == (JobStatus.COMPLETED, 1000, 4)
+        assert job.progress.generated == 500
+        found = list(client.jobs.rows(job.id))
+        assert Counter(row.index for row in found) == dict.fromkeys(range(500), 2)
+        assert {row.index for row in found if row.result["status"] == "failed"} == {11, 12}
+        assert all(row.result["score"] == 1 for row in found if row.index not in (11, 12))
+        assert {row.index for row in found if len(row.request["attempts"]) == 2} == set(range(7, 500, 20))
+        assert Counter(model.asked) == {f"q{n}": 2 if n % 20 == 7 else 1 for n in range(500)}
+        said = [printed, *everything_said(client, job)]
+        assert "Incorrect API key provided: [masked]" in "".join(said)
+        command(server, "secrets", "delete", "openai")
+        refused = client._http.put("/v1/secrets/openai", json={"value": 7, "other": KEY})
+        assert refused.status_code == 422
+        said.append(refused.text)
+        written = [path.read_bytes() for path in home.rglob("*") if path.is_file() and "toolchain" not in path.parts]
+        assert len(written) > 3  # the database, its journal, the key of the secrets, the rows
+        assert all(KEY.encode() not in content for content in written)
+        assert KEY not in "".join(said) + server.log
+
+
+def test_a_host_that_is_killed_asks_no_row_again_that_has_an_answer(tmp_path: Path) -> None:
+    home = new_home(tmp_path)
+    rows = [{"question": f"q{n}"} for n in range(300)]
+    with ModelServer(faults=lambda question, attempt: 0.1) as model:
+        first = host(home, "first").wait_until_ready()
+        with Client(first.url) as client:
+            target = Target(model.url, "m-1", prompt_template="{{ question }}", concurrency=4)
+            job = client.jobs.create([EXACT], rows, target=target)
+            until = time.monotonic() + 60
+            while (client.jobs.get(job.id).progress.generated or 0) < 60:
+                assert time.monotonic() < until
+                time.sleep(0.05)
+        first.kill()
+        with sqlite3.connect(home / "evaluator-host.db") as database:
+            kept = {f"q{row}" for (row,) in database.execute("SELECT row FROM outputs")}
+        database.close()
+        assert 60 <= len(kept) < 300
+        before = len(model.asked)
+        with host(home, "second") as second, Client(second.url) as client:
+            ended = client.jobs.wait(job.id)
+            assert (ended.status, ended.progress.done, ended.progress.failed) == (JobStatus.COMPLETED, 300, 0)
+            assert sorted(row.index for row in client.jobs.rows(job.id)) == list(range(300))
+        asked_again = model.asked[before:]
+        assert kept.isdisjoint(asked_again)
+        assert sorted(asked_again) == sorted({row["question"] for row in rows} - kept)
+
+
+def test_a_job_is_made_with_a_model_on_the_command_line(server: Server, tmp_path: Path) -> None:
+    data, code = tmp_path / "rows.jsonl", tmp_path / "exact.py"
+    data.write_text("".join(json.dumps({"question": f"q{n}"}) + "\n" for n in range(3)))
+    code.write_text(EXACT.code)
+    with ModelServer(key=KEY) as model, Client(server.url) as client:
+        client.datasets.upload("questions", data)
+        client.secrets.set("openai", KEY)
+        assert client.secrets.get("openai").name == "openai"
+        said = command(
+            server, "jobs", "create", "-e", str(code), "-d", "questions", "--wait", "--json",
+            "--target-url", model.url, "--model", "m-1", "--prompt", "{{ question }}", "--system", "Be brief.",
+            "--api-key-secret", "openai", "--inference", "temperature=0", "--inference", "user=alice",
+        )  # fmt: skip
+        job = json.loads(said)
+        assert (job["status"], job["progress"]["generated"], job["target"]["api_key"]) == ("completed", 3, "openai")
+        assert {row.output for row in client.jobs.rows(job["id"])} == {f"answer to q{n}" for n in range(3)}
+    assert (model.bodies[0]["temperature"], model.bodies[0]["user"]) == (0, "alice")
+    assert model.bodies[0]["messages"][0]["content"] == "Be brief."

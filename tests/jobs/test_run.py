@@ -1,0 +1,197 @@
+"""A job's life: every row scored once whatever happens to sandboxes, hosts and the database; pause, cancel, limits."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.errors import InUse, InvalidRequest, NotFound, StoreUnavailable
+from evaluator_host.jobs.board import JobOrder
+from evaluator_host.model import Evaluator, Limits
+from evaluator_host.reports.jobs import JobConfig, JobStatus
+from evaluator_host.store.job import Wanted
+from evaluator_host.store.job_work import JobWork, StoredResult
+from tests.jobs.desk import OK, WORKSPACE, Desk, opened
+
+BAD = Evaluator("bad")
+
+
+def folders(desk: Desk) -> list[str]:
+    return [path.name for path in desk.folder.path.iterdir()] if desk.folder.path.is_dir() else []
+
+
+@pytest.fixture
+async def desk(database_url: str, tmp_path: Path) -> AsyncIterator[Desk]:
+    async with opened(database_url, tmp_path) as made:
+        yield made
+
+
+async def test_every_evaluator_scores_every_row_once(desk: Desk) -> None:
+    job = await desk.ended(await desk.start(["ok"] * 700, evaluators=[OK, "exact@1"]))
+    assert (job.status, job.progress.rows, job.progress.done, job.progress.failed) == (
+        JobStatus.COMPLETED,
+        1400,
+        1400,
+        0,
+    )
+    assert job.evaluators == ("evaluator 1", "exact@1")
+    assert job.started_at is not None
+    assert job.finished_at is not None
+    assert job.progress.eta_s is None
+    for position in (0, 1):
+        assert await desk.rows_of(job, position) == list(range(700))
+
+
+async def test_a_failing_row_never_fails_the_job(desk: Desk) -> None:
+    words = ["ok", "die", "ok", "garbage", "lost", "ok"] * 5
+    job = await desk.ended(await desk.start(words))
+    assert (job.status, job.progress.done, job.progress.failed) == (JobStatus.COMPLETED, 30, 15)
+    assert await desk.rows_of(job) == list(range(30))
+
+
+async def test_an_evaluator_that_does_not_load_fails_its_rows_and_no_other_ones(desk: Desk) -> None:
+    job = await desk.ended(await desk.start(["ok"] * 10, evaluators=[BAD, OK]))
+    assert (job.status, job.progress.failed) == (JobStatus.COMPLETED, 10)
+    figures = await desk.results.figures(WORKSPACE, job.id)
+    assert [(one.scored, one.failed) for one in figures.evaluators] == [(0, 10), (10, 0)]
+    assert figures.evaluators[0].errors[0].code == "syntax_error"
+
+
+async def test_more_failures_than_allowed_end_the_job(desk: Desk) -> None:
+    job = await desk.ended(await desk.start(["die"] * 50, max_failures=3, parallelism=1))
+    assert job.status is JobStatus.FAILED
+    assert job.error is not None
+    assert (job.error.code, "allows 3" in job.error.message) == ("max_failures", True)
+    assert 3 < job.progress.done < 50
+
+
+async def test_a_sample_is_the_first_rows(desk: Desk) -> None:
+    job = await desk.ended(await desk.start(["ok"] * 10, limit_samples=4))
+    assert (job.progress.rows, await desk.rows_of(job)) == (4, [0, 1, 2, 3])
+
+
+async def test_a_cancelled_job_keeps_what_it_scored_and_stops_at_once(desk: Desk) -> None:
+    job = await desk.start(["ok"] * 20 + ["hang"] * 20)
+    await desk.reached(job, done=20)
+    await desk.board.want(WORKSPACE, job.id, Wanted.CANCEL)
+    ended = await desk.ended(job)
+    assert (ended.status, ended.progress.done) == (JobStatus.CANCELLED, 20)
+    assert desk.backend.alive <= 2
+    with pytest.raises(InUse):
+        await desk.board.want(WORKSPACE, job.id, Wanted.RUN)
+
+
+async def test_a_paused_job_goes_on_where_it_was(desk: Desk) -> None:
+    slow = Evaluator("ok", limits=Limits(timeout_s=0.2))
+    job = await desk.start((["ok"] * 10 + ["hang"]) * 12, evaluators=[slow], parallelism=1)
+    await desk.reached(job, done=1)
+    await desk.board.want(WORKSPACE, job.id, Wanted.PAUSE)
+    paused = await desk.reached(job, status=JobStatus.PAUSED)
+    assert 0 < paused.progress.done < 132
+    await asyncio.sleep(0.3)
+    assert (await desk.board.get(WORKSPACE, job.id)).progress.done == paused.progress.done
+    await desk.board.want(WORKSPACE, job.id, Wanted.RUN)
+    ended = await desk.ended(job)
+    assert (ended.status, ended.progress.done, ended.progress.failed) == (JobStatus.COMPLETED, 132, 12)
+    assert await desk.rows_of(job) == list(range(132))
+
+
+async def test_a_host_that_shuts_down_leaves_its_jobs_to_the_next_one(database_url: str, tmp_path: Path) -> None:
+    async with opened(database_url, tmp_path) as first:
+        job = await first.start(["ok"] * 30 + ["hang"])
+        await first.reached(job, done=30)
+    async with opened(database_url, tmp_path) as second:
+        taken = await second.reached(job, status=JobStatus.RUNNING)
+        assert taken.progress.done == 30
+        await second.board.want(WORKSPACE, job.id, Wanted.CANCEL)
+        assert (await second.ended(job)).progress.done == 30
+
+
+async def test_a_host_that_died_is_succeeded_and_no_row_is_scored_twice(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(database_url, tmp_path) as desk:
+        monkeypatch.setattr("evaluator_host.jobs.scheduler.this_instance", lambda: "host-0-0-0")
+        job = await desk.start(["ok"] * 1000)
+        await desk.reached(job, done=1)
+        kept = await desk.store.jobs.get(WORKSPACE, job.id)
+        monkeypatch.setattr("evaluator_host.jobs.scheduler.is_dead", lambda owner: owner == kept.owner)
+        async with opened(database_url, tmp_path) as successor:  # takes it although the first still works on it
+            ended = await successor.ended(job)
+            assert (ended.status, ended.progress.done) == (JobStatus.COMPLETED, 1000)
+            assert await successor.rows_of(job) == list(range(1000))
+
+
+async def test_a_database_that_fails_for_a_while_loses_no_result(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    save, faults = JobWork.save, iter([True, True])
+
+    async def failing(self: JobWork, job_id: str, owner: str, results: list[StoredResult], **more: float) -> object:
+        if results and next(faults, False):
+            await save(self, job_id, owner, results, **more)  # kept, but nobody hears of it
+            raise StoreUnavailable("the connection broke")
+        return await save(self, job_id, owner, results, **more)
+
+    monkeypatch.setattr(JobWork, "save", failing)
+    job = await desk.ended(await desk.start(["ok"] * 4000))
+    assert (job.status, job.progress.done) == (JobStatus.COMPLETED, 4000)
+    assert await desk.rows_of(job) == list(range(4000))
+    assert list(faults) == []
+
+
+async def test_sandboxes_that_cannot_be_started_for_a_while_only_cost_time(desk: Desk) -> None:
+    desk.backend.broken = True
+    job = await desk.start(["ok"] * 10)
+    await desk.reached(job, status=JobStatus.RUNNING)
+    await asyncio.sleep(0.3)
+    desk.backend.broken = False
+    assert (await desk.ended(job)).progress.done == 10
+
+
+async def test_the_same_idempotency_key_is_the_same_job(desk: Desk) -> None:
+    order = JobOrder([OK], [{"inputs": {}, "outputs": "ok"}])
+    made = [await desk.board.create(order, WORKSPACE, idempotency_key="k") for _ in range(2)]
+    assert made[0].id == made[1].id
+    assert len(await desk.board.list(WORKSPACE)) == 1
+
+
+@pytest.mark.parametrize(
+    ("order", "error", "match"),
+    [
+        (JobOrder([], [{"inputs": {}}]), InvalidRequest, "needs an evaluator"),
+        (JobOrder([OK], []), InvalidRequest, "no row"),
+        (JobOrder([OK], [7]), InvalidRequest, "an object, not int"),
+        (JobOrder([OK], "none"), NotFound, "no data set none"),
+        (JobOrder(["other"], [{"inputs": {}}]), NotFound, "no evaluator other"),
+        (JobOrder([OK], [{"inputs": {}}], mapping={"score": "a"}), InvalidRequest, "mapping"),
+        (JobOrder([OK], [{"inputs": {}}], mapping={"outputs": "{{ 9 ** 9 }}"}), InvalidRequest, "mapping"),
+        (JobOrder([Evaluator("ok", limits=Limits(timeout_s=1e6))], [{"inputs": {}}]), InvalidRequest, "evaluator"),
+    ],
+)
+async def test_what_cannot_be_run_is_refused_before_it_is_queued(
+    desk: Desk, order: JobOrder, error: type[Exception], match: str
+) -> None:
+    with pytest.raises(error, match=match):
+        await desk.board.create(order, WORKSPACE)
+    assert await desk.board.list(WORKSPACE) == []
+    assert folders(desk) == []
+
+
+async def test_rows_that_the_mapping_cannot_make_fail_by_themselves(desk: Desk) -> None:
+    rows = [{"answer": "ok"}, {"other": 1}, {"answer": "ok"}]
+    order = JobOrder([OK], rows, mapping={"outputs": "answer"}, config=JobConfig())
+    job = await desk.ended(await desk.board.create(order, WORKSPACE))
+    assert (job.progress.done, job.progress.failed) == (3, 1)
+    found = await desk.store.results.one(job.id, 0, 1)
+    assert found is not None
+    assert found.error_code == "binding_error"
+    assert "no column 'answer'" in found.result
+
+
+async def test_removing_a_job_removes_its_rows_and_results(desk: Desk) -> None:
+    job = await desk.ended(await desk.start(["ok"]))
+    assert len(folders(desk)) == 1
+    await desk.board.delete(WORKSPACE, job.id)
+    assert folders(desk) == []
+    with pytest.raises(NotFound):
+        await desk.board.get(WORKSPACE, job.id)

@@ -1,0 +1,68 @@
+"""Rows on disk: found by number wherever they lie, written whole or not at all, swept when nothing knows them."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.datasets.mapping import BadRow
+from evaluator_host.errors import InvalidRequest, TooLarge
+from evaluator_host.reports.datasets import BadLine
+
+ROWS = [{"n": n, "text": "x" * (n % 7)} for n in range(300)]
+
+
+def written(folder: Path, rows: list[object], *, max_bytes: int = 1 << 20) -> RowsFolder:
+    rows_folder = RowsFolder(folder)
+    rows_folder.write("ds_1", enumerate(rows, start=1), format_="jsonl", max_bytes=max_bytes)
+    return rows_folder
+
+
+def test_what_was_found_is_said(tmp_path: Path) -> None:
+    rows = [{"a": 1}, BadRow("not JSON"), {"b": 2, "a": 2**80}, [1], {"a": None}]
+    facts = RowsFolder(tmp_path).write("ds_1", enumerate(rows, start=1), format_="csv", max_bytes=1 << 20)
+    assert (facts.format, facts.rows, facts.bad_rows, facts.columns) == ("csv", 3, 2, ("a", "b"))
+    assert facts.bad_lines == (BadLine(2, "not JSON"), BadLine(4, "a row is an object, not list"))
+    assert facts.size_bytes == (tmp_path / "ds_1" / "rows.jsonl").stat().st_size
+    assert RowsFolder(tmp_path).page("ds_1", 0, limit=9) == [{"a": 1}, {"b": 2, "a": 2**80}, {"a": None}]
+
+
+@pytest.mark.parametrize("first", [0, 1, 63, 64, 65, 128, 299])
+def test_rows_are_read_from_any_one_on(tmp_path: Path, first: int) -> None:
+    folder = written(tmp_path, ROWS)
+    assert folder.page("ds_1", first, limit=3) == ROWS[first : first + 3]
+    assert list(folder.rows("ds_1", first=first)) == list(enumerate(ROWS))[first:]
+
+
+def test_there_is_nothing_beyond_the_last_row(tmp_path: Path) -> None:
+    assert written(tmp_path, ROWS).page("ds_1", 300, limit=3) == []
+    assert written(tmp_path / "b", ROWS).page("ds_1", 10_000, limit=3) == []
+
+
+@pytest.mark.parametrize("numbers", [[0], [299, 0, 150], [5, 6, 7], [0, 64, 65, 200, 201], list(range(300)), []])
+def test_single_rows_are_found_by_their_numbers(tmp_path: Path, numbers: list[int]) -> None:
+    assert written(tmp_path, ROWS).some("ds_1", numbers) == {number: ROWS[number] for number in numbers}
+
+
+def test_nothing_is_left_of_rows_that_cannot_be_kept(tmp_path: Path) -> None:
+    with pytest.raises(TooLarge, match="several data sets"):
+        written(tmp_path, ROWS, max_bytes=1000)
+    with pytest.raises(InvalidRequest, match="line 1: a row is an object, not int"):
+        written(tmp_path, [7])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_dead_hosts_left_is_found_and_what_others_write_is_not(tmp_path: Path) -> None:
+    folder = written(tmp_path, ROWS)
+    (tmp_path / f"ds_2.{_dead()}").mkdir()
+    (tmp_path / "ds_3.host-1-1-1").mkdir()  # of another pid namespace: perhaps alive
+    assert folder.leftovers({"ds_1"}) == [f"ds_2.{_dead()}"]
+    assert folder.leftovers(set()) == [f"ds_2.{_dead()}"], "the rows were written a moment ago"
+    os.utime(tmp_path / "ds_1", (0, 0))
+    assert sorted(folder.leftovers(set())) == ["ds_1", f"ds_2.{_dead()}"]
+
+
+def _dead() -> str:
+    namespace = Path("/proc/self/ns/pid").stat().st_ino
+    return f"host-{namespace}-{os.getpid()}-1"

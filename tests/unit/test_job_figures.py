@@ -1,0 +1,74 @@
+"""Aggregates and paired differences, against figures worked out elsewhere."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluator_host.jobs.aggregate import aggregate
+from evaluator_host.jobs.comparison import paired_difference, student_t
+from evaluator_host.reports.results import Bin
+
+
+def test_figures_are_those_of_the_population() -> None:
+    found = aggregate("score", [1.0, 0.0, 1.0, 0.0])
+    assert (found.count, found.nan_count, found.sum, found.mean) == (4, 0, 2.0, 0.5)
+    assert (found.min, found.max, found.std_dev, found.variance) == (0.0, 1.0, 0.5, 0.25)
+    assert found.percentiles is not None
+    assert found.percentiles["p50"] == 0.5
+    assert (found.percentiles["p10"], found.percentiles["p100"]) == (0.0, 1.0)
+    assert len(found.histogram) == 10
+    assert (found.histogram[0], found.histogram[-1]) == (Bin(0.0, 0.1, 2), Bin(0.9, 1.0, 2))
+
+
+def test_percentiles_are_interpolated_at_n_plus_one() -> None:
+    found = aggregate("score", [4, 1, 3, 2])
+    assert found.percentiles is not None
+    assert found.percentiles["p50"] == 2.5
+    assert found.percentiles["p30"] == pytest.approx(1.5)
+    assert found.percentiles["p99"] == 4
+
+
+def test_what_is_not_finite_is_counted_and_left_out() -> None:
+    found = aggregate("score", [math.nan, 1.0, math.inf], nan_count=2)
+    assert (found.count, found.nan_count, found.mean, found.histogram) == (1, 4, 1.0, (Bin(1.0, 1.0, 1),))
+    none = aggregate("score", [math.nan])
+    assert (none.count, none.nan_count, none.mean, none.percentiles, none.histogram) == (0, 1, None, None, ())
+
+
+@given(st.lists(st.floats(-1e300, 1e300), min_size=1))
+def test_every_value_is_in_one_bin_and_percentiles_rise(values: list[float]) -> None:
+    found = aggregate("score", values)
+    assert sum(one.count for one in found.histogram) == len(values)
+    assert found.percentiles is not None
+    shown = list(found.percentiles.values())
+    assert shown == sorted(shown)
+    assert min(values) <= shown[0]
+    assert shown[-1] == max(values)
+
+
+@pytest.mark.parametrize(
+    ("degrees", "quantile"),
+    [(1, 12.7062047), (2, 4.3026527), (5, 2.5705818), (10, 2.2281389), (30, 2.0422725), (1000, 1.9623391)],
+)
+def test_quantiles_of_student_are_those_of_the_tables(degrees: int, quantile: float) -> None:
+    assert student_t(0.975, degrees) == pytest.approx(quantile, rel=1e-7)
+
+
+def test_a_difference_is_paired() -> None:
+    found = paired_difference("score", [(0, 1), (0, 1), (1, 1), (1, 0), (math.nan, 1)])
+    assert (found.n, found.before, found.after, found.difference) == (4, 0.5, 0.75, 0.25)
+    assert (found.better, found.worse, found.significant) == (2, 1, False)
+    assert found.interval == pytest.approx((-1.2734802, 1.7734802), rel=1e-6)  # 0.25 ± 3.1824463 · 0.9574271 / 2
+
+
+def test_a_difference_that_is_the_same_everywhere_is_certain() -> None:
+    found = paired_difference("score", [(0, 0.5), (0.25, 0.75)])
+    assert (found.interval, found.significant) == ((0.5, 0.5), True)
+
+
+def test_too_few_rows_have_no_interval() -> None:
+    one = paired_difference("score", [(0, 1)])
+    assert (one.n, one.difference, one.interval, one.significant) == (1, 1.0, None, False)
+    assert paired_difference("score", []).n == 0
