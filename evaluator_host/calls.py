@@ -30,9 +30,10 @@ class Call(Generic[T]):
     path: str
     body: bytes | None
     read: Callable[[bytes], T]
+    headers: tuple[tuple[str, str], ...] = ()
 
 
-def _reads(kind: type[T]) -> Callable[[bytes], T]:
+def reads(kind: type[T]) -> Callable[[bytes], T]:
     """Return the decoder of an answer; built when first needed, since building one takes milliseconds."""
 
     @lru_cache(maxsize=1)
@@ -42,39 +43,42 @@ def _reads(kind: type[T]) -> Callable[[bytes], T]:
     return lambda data: adapter().validate_json(data)
 
 
-def _nothing(_: bytes) -> None:
-    return None
+def nothing(_: bytes) -> None:
+    """Read an answer without a body."""
 
 
-_read_result: Final = _reads(EvaluationResult)
-_read_batch: Final = _reads(Batch)
-_read_check: Final = _reads(CheckReport)
-INFO: Final = Call("GET", "/v1/info", None, _reads(HostInfo))
-READY: Final = Call("GET", "/readyz", None, _nothing)
+_read_result: Final = reads(EvaluationResult)
+_read_batch: Final = reads(Batch)
+_read_check: Final = reads(CheckReport)
+INFO: Final = Call("GET", "/v1/info", None, reads(HostInfo))
+READY: Final = Call("GET", "/readyz", None, nothing)
 
 
-def evaluate(evaluator: Evaluator, row: Row) -> Call[EvaluationResult]:
+def evaluate(evaluator: Evaluator | str, row: Row) -> Call[EvaluationResult]:
     """Return the call that evaluates one row."""
-    body = {"evaluator": _evaluator_body(evaluator), **_row_body(row)}
-    return Call("POST", "/v1/evaluate", _encode(body), _read_result)
+    body = {"evaluator": evaluator_body(evaluator), **_row_body(row)}
+    return Call("POST", "/v1/evaluate", encode(body), _read_result)
 
 
-def evaluate_batch(evaluator: Evaluator, rows: Iterable[Row], isolation: Isolation) -> Call[Batch]:
+def evaluate_batch(evaluator: Evaluator | str, rows: Iterable[Row], isolation: Isolation) -> Call[Batch]:
     """Return the call that evaluates rows."""
     body = {
-        "evaluator": _evaluator_body(evaluator),
+        "evaluator": evaluator_body(evaluator),
         "rows": [_row_body(row) for row in rows],
         "isolation": isolation,
     }
-    return Call("POST", "/v1/evaluate/batch", _encode(body), _read_batch)
+    return Call("POST", "/v1/evaluate/batch", encode(body), _read_batch)
 
 
-def check(evaluator: Evaluator) -> Call[CheckReport]:
+def check(evaluator: Evaluator | str) -> Call[CheckReport]:
     """Return the call that loads an evaluator without running a row."""
-    return Call("POST", "/v1/check", _encode({"evaluator": _evaluator_body(evaluator)}), _read_check)
+    return Call("POST", "/v1/check", encode({"evaluator": evaluator_body(evaluator)}), _read_check)
 
 
-def _evaluator_body(evaluator: Evaluator) -> dict[str, Any]:
+def evaluator_body(evaluator: Evaluator | str) -> dict[str, Any] | str:
+    """Return an evaluator as the API takes it: pasted, or the name of a stored one."""
+    if isinstance(evaluator, str):
+        return evaluator
     names = ("code", "language", "contract", "packages", "threshold", "settings", "limits", "policy")
     return {name: getattr(evaluator, name) for name in names}
 
@@ -84,7 +88,12 @@ def _row_body(row: Row) -> dict[str, Any]:
     return {name: getattr(row, name) for name in names}
 
 
-def _encode(body: Mapping[str, Any]) -> bytes:
+def encode(body: Mapping[str, Any]) -> bytes:
+    """Return a body as JSON.
+
+    Raises:
+      InvalidRequest: it has no JSON form.
+    """
     try:
         return encode_json(body)
     except (TypeError, ValueError, RecursionError) as error:
@@ -116,7 +125,7 @@ def _error(response: httpx.Response) -> HostError:
     detail = str(body.get("detail"))
     kind = _error_classes().get(body["code"], HostError)
     if issubclass(kind, Busy):
-        return Busy(detail, retry_after_s=_seconds(response.headers.get("Retry-After")))
+        return kind(detail, retry_after_s=_seconds(response.headers.get("Retry-After")))
     faults = [fault for fault in body.get("errors") or () if isinstance(fault, dict)]
     error = kind(
         detail, problems=tuple(Problem(str(f.get("field")), str(f.get("message")), f.get("hint")) for f in faults)
@@ -147,12 +156,21 @@ def pause_s(busy: Busy) -> float:
     return min(busy.retry_after_s, _LONGEST_PAUSE_S) * random.uniform(0.8, 1.2)  # noqa: S311 - no secret
 
 
-def http_options(url: str, timeout_s: float | None) -> dict[str, Any]:
-    """Return the arguments of an httpx client for the host at a URL."""
+def http_options(url: str, *, key: str | None, timeout_s: float | None) -> dict[str, Any]:
+    """Return the arguments of an httpx client for the host at a URL.
+
+    Raises:
+      InvalidRequest: the key cannot be one. The message does not repeat it.
+    """
+    headers = {"Content-Type": "application/json"}
+    if key is not None:
+        if not key.strip().isascii() or not key.strip().isprintable() or " " in key.strip():
+            raise InvalidRequest("the key cannot be one: keys are a single word that begins with eh_")
+        headers["Authorization"] = f"Bearer {key.strip()}"
     return {
         "base_url": url,
         "timeout": httpx.Timeout(timeout_s, connect=_CONNECT_S),
-        "headers": {"Content-Type": "application/json"},
+        "headers": headers,
         "trust_env": urlsplit(url).hostname not in _LOOPBACK,  # a proxy cannot reach this machine's loopback
     }
 

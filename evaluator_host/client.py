@@ -12,10 +12,12 @@ from typing import Final, Self, TypeVar
 
 import httpx
 
-from evaluator_host import calls
+from evaluator_host import calls, record_calls
 from evaluator_host.calls import Call
 from evaluator_host.errors import Busy, HostUnreachable
 from evaluator_host.model import EvaluationResult, Evaluator, Isolation, Json, Row
+from evaluator_host.reports.secrets import SecretReport
+from evaluator_host.resources import DatasetCalls, EvaluatorCalls, JobCalls, Send
 from evaluator_host.service.reports import Batch, BatchSummary, CheckReport, HostInfo
 
 __all__ = ["DEFAULT_URL", "AsyncClient", "Batch", "BatchSummary", "Client", "HostUnreachable"]
@@ -23,6 +25,33 @@ __all__ = ["DEFAULT_URL", "AsyncClient", "Batch", "BatchSummary", "Client", "Hos
 T = TypeVar("T")
 
 DEFAULT_URL: Final = "http://127.0.0.1:8710"
+
+
+class SecretCalls:
+    """Secrets of the key's workspace. What they are is never shown again."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+
+    def set(self, name: str, value: str) -> SecretReport:
+        """Keep a secret under a name, in the place of the one that may be there."""
+        return self._send(record_calls.set_secret(name, value))
+
+    def all(self) -> list[SecretReport]:
+        """Return the secrets by name."""
+        return self._send(record_calls.secrets())
+
+    def get(self, name: str) -> SecretReport:
+        """Return since when there is a secret.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        return self._send(record_calls.secret(name))
+
+    def delete(self, name: str) -> None:
+        """Remove a secret. Jobs that still need it fail."""
+        self._send(record_calls.delete_secret(name))
 
 
 class Client:
@@ -36,39 +65,56 @@ class Client:
 
     Raises:
       HostUnreachable: nothing answers there.
+      Unauthorized: the host wants a key, and this is none that works there.
       InvalidRequest: the host cannot take the request.
       Busy: the host's queue stayed full for every retry.
       SandboxUnavailable: the host can start no sandbox.
 
     Args:
       url: Of the host.
+      key: From `evaluator-host keys create`, for a host that wants one.
       timeout_s: For one answer; None waits for ever.
       retries: How often a `Busy` is tried again, after the pause the host asks for.
+
+    Attributes:
+      evaluators: Named evaluators.
+      datasets: Stored rows.
+      jobs: Evaluators over data sets.
+      secrets: Keys of models' APIs.
     """
 
-    def __init__(self, url: str = DEFAULT_URL, *, timeout_s: float | None = 600.0, retries: int = 3) -> None:
-        self._http = httpx.Client(**calls.http_options(url, timeout_s))
+    def __init__(
+        self, url: str = DEFAULT_URL, *, key: str | None = None, timeout_s: float | None = 600.0, retries: int = 3
+    ) -> None:
+        self._http = httpx.Client(**calls.http_options(url, key=key, timeout_s=timeout_s))
         self._retries = retries
+        self.evaluators = EvaluatorCalls(self._send)
+        self.datasets = DatasetCalls(self._send, self._http)
+        self.jobs = JobCalls(self._send, self._http)
+        self.secrets = SecretCalls(self._send)
 
     def evaluate(
         self,
-        evaluator: Evaluator,
+        evaluator: Evaluator | str,
         *,
         inputs: dict[str, Json] | None = None,
         outputs: Json = None,
         trace: dict[str, Json] | None = None,
         variables: dict[str, Json] | None = None,
     ) -> EvaluationResult:
-        """Evaluate one row. A failure of the evaluator's code is a result, not an exception."""
+        """Evaluate one row, with an evaluator or the name of a stored one (`exact-match@3`).
+
+        A failure of the evaluator's code is a result, not an exception.
+        """
         return self._send(calls.evaluate(evaluator, Row(inputs or {}, outputs, trace, variables)))
 
     def evaluate_batch(
-        self, evaluator: Evaluator, rows: Iterable[Row], *, isolation: Isolation = Isolation.ROW
+        self, evaluator: Evaluator | str, rows: Iterable[Row], *, isolation: Isolation = Isolation.ROW
     ) -> Batch:
         """Evaluate rows; results keep their order."""
         return self._send(calls.evaluate_batch(evaluator, rows, isolation))
 
-    def check(self, evaluator: Evaluator) -> CheckReport:
+    def check(self, evaluator: Evaluator | str) -> CheckReport:
         """Load an evaluator in a sandbox without running a row."""
         return self._send(calls.check(evaluator))
 
@@ -95,7 +141,7 @@ class Client:
     def _send(self, call: Call[T]) -> T:
         for attempt in range(self._retries + 1):
             try:
-                response = self._http.request(call.method, call.path, content=call.body)
+                response = self._http.request(call.method, call.path, content=call.body, headers=call.headers)
                 return calls.answer(call, response)
             except httpx.HTTPError as error:
                 raise calls.unreachable(error, self._http.base_url) from error
@@ -109,29 +155,34 @@ class Client:
 class AsyncClient:
     """Calls a host without blocking; the methods, arguments and exceptions of `Client`, awaited."""
 
-    def __init__(self, url: str = DEFAULT_URL, *, timeout_s: float | None = 600.0, retries: int = 3) -> None:
-        self._http = httpx.AsyncClient(**calls.http_options(url, timeout_s))
+    def __init__(
+        self, url: str = DEFAULT_URL, *, key: str | None = None, timeout_s: float | None = 600.0, retries: int = 3
+    ) -> None:
+        self._http = httpx.AsyncClient(**calls.http_options(url, key=key, timeout_s=timeout_s))
         self._retries = retries
 
     async def evaluate(
         self,
-        evaluator: Evaluator,
+        evaluator: Evaluator | str,
         *,
         inputs: dict[str, Json] | None = None,
         outputs: Json = None,
         trace: dict[str, Json] | None = None,
         variables: dict[str, Json] | None = None,
     ) -> EvaluationResult:
-        """Evaluate one row. A failure of the evaluator's code is a result, not an exception."""
+        """Evaluate one row, with an evaluator or the name of a stored one (`exact-match@3`).
+
+        A failure of the evaluator's code is a result, not an exception.
+        """
         return await self._send(calls.evaluate(evaluator, Row(inputs or {}, outputs, trace, variables)))
 
     async def evaluate_batch(
-        self, evaluator: Evaluator, rows: Iterable[Row], *, isolation: Isolation = Isolation.ROW
+        self, evaluator: Evaluator | str, rows: Iterable[Row], *, isolation: Isolation = Isolation.ROW
     ) -> Batch:
         """Evaluate rows; results keep their order."""
         return await self._send(calls.evaluate_batch(evaluator, rows, isolation))
 
-    async def check(self, evaluator: Evaluator) -> CheckReport:
+    async def check(self, evaluator: Evaluator | str) -> CheckReport:
         """Load an evaluator in a sandbox without running a row."""
         return await self._send(calls.check(evaluator))
 
@@ -158,7 +209,7 @@ class AsyncClient:
     async def _send(self, call: Call[T]) -> T:
         for attempt in range(self._retries + 1):
             try:
-                response = await self._http.request(call.method, call.path, content=call.body)
+                response = await self._http.request(call.method, call.path, content=call.body, headers=call.headers)
                 return calls.answer(call, response)
             except httpx.HTTPError as error:
                 raise calls.unreachable(error, self._http.base_url) from error

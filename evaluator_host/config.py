@@ -44,6 +44,12 @@ def half_of_memory_mb() -> int:
     return max(512, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (2 * 1024 * 1024))
 
 
+def plain_database_url() -> SecretStr | None:
+    """Return `DATABASE_URL`, which platforms set for the program they run, if it is there."""
+    named = os.environ.get("DATABASE_URL")
+    return SecretStr(named) if named else None
+
+
 class Settings(BaseSettings):
     """Everything an operator can set; each field is the environment variable `EVALUATOR_HOST_<FIELD>`."""
 
@@ -54,6 +60,27 @@ class Settings(BaseSettings):
     data_dir: Path = Field(default_factory=default_data_dir, description="Where installed environments are kept.")
     sandbox: SandboxChoice = Field(SandboxChoice.AUTO, description="auto, bubblewrap, docker or none.")
     allowed_hosts: tuple[str, ...] = Field((), description="Further Host header names to answer to, besides loopback.")
+    database_url: SecretStr | None = Field(
+        default_factory=plain_database_url,
+        description="PostgreSQL to keep keys and records in; default DATABASE_URL, else SQLite in the data directory.",
+    )
+    key: SecretStr | None = Field(None, description="Key that commands with --url send.")
+    rate_limit_per_s: float | None = Field(
+        None, gt=0, description="Requests per second of one key; more are answered 429."
+    )
+    rate_limit_burst: int = Field(100, ge=1, description="Requests of one key that may come at once, above that rate.")
+    open_metrics: bool = Field(default=False, description="Serve /metrics without a key.")
+    audit_days: int = Field(90, ge=0, description="How long the audit log is kept; 0 keeps it for ever.")
+
+    secrets_key: SecretStr | None = Field(
+        None, description="32 bytes as base64 that secrets are sealed with; default secrets.key in the data directory."
+    )
+    target_hosts: tuple[str, ...] = Field(
+        (), description="Hosts whose models jobs may ask: name, name:port or *; default any, none once there are keys."
+    )
+    jobs_at_once: int = Field(4, ge=1, description="Jobs that this host works on at a time; more wait.")
+    traces_days: int = Field(30, ge=0, description="How long traces of live traffic are kept; 0 keeps them for ever.")
+    datasets_mb: int = Field(4096, ge=1, description="Greatest data set, and greatest upload.")
 
     docker_host: str | None = Field(None, description="Engine address; default DOCKER_HOST, then the local socket.")
     docker_runtime: str | None = Field(None, description="OCI runtime of the containers: runc, runsc, kata, …")
@@ -72,9 +99,11 @@ class Settings(BaseSettings):
     sandbox_max_age_s: float = Field(3600.0, gt=0, description="Age after which a sandbox is replaced.")
     queue_limit: int = Field(1000, ge=1, description="Calls that may wait; more are answered 429.")
     grace_s: float = Field(1.0, gt=0, description="How long past a row's limit a runner may take to say so.")
+    stop_grace_s: float = Field(10.0, ge=0, description="How long calls that run may go on after a SIGTERM.")
     load_timeout_s: float = Field(30.0, gt=0, description="For loading an evaluator: its imports and module level.")
 
     body_mb: int = Field(32, ge=1, description="Greatest request body.")
+    body_timeout_s: float = Field(30.0, gt=0, description="For a request body to arrive.")
     code_kb: int = Field(1024, ge=1, description="Greatest evaluator source.")
     max_rows_per_batch: int = Field(10_000, ge=1, description="Rows of one batch request.")
     max_timeout_s: float = Field(120.0, gt=0, description="Ceiling of limits.timeout_s.")
@@ -93,10 +122,11 @@ class Settings(BaseSettings):
         default_factory=system_ca_file,
         description="PEM file of authorities that indexes may also be signed by; default SSL_CERT_FILE.",
     )
-    proxy: SecretStr | None = Field(None, description="Proxy to the indexes; may hold user:password.")
+    proxy: SecretStr | None = Field(None, description="Proxy to the indexes and models; may hold user:password.")
     no_proxy: str = Field("", description="Hosts reached without it, comma-separated.")
     index_timeout_s: float = Field(300.0, gt=0, description="For resolving a package set, and for installing one.")
     allow_source_builds: bool = Field(default=False, description="Build packages that have no wheel, inside a sandbox.")
+    build_memory_mb: int = Field(4096, ge=256, description="Memory that installing one package set may take.")
     environments_mb: int = Field(
         20_480, ge=1, description="Disk for installed package sets; least recently used out first."
     )

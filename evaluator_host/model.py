@@ -54,7 +54,7 @@ class Status(StrEnum):
 
 
 class ErrorCode(StrEnum):
-    """Why a row failed. Only `sandbox_lost` is the host's fault, and retryable."""
+    """Why a row failed. Only `sandbox_lost` is the host's fault, and retryable; `target_failed` is a model's."""
 
     SYNTAX_ERROR = "syntax_error"
     LOAD_ERROR = "load_error"
@@ -73,6 +73,7 @@ class ErrorCode(StrEnum):
     CRASHED = "crashed"
     POLICY_VIOLATION = "policy_violation"
     SANDBOX_LOST = "sandbox_lost"
+    TARGET_FAILED = "target_failed"
 
 
 class Kind(StrEnum):
@@ -147,13 +148,18 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """A package set installed for one runtime. `path` is None for the empty set."""
+    """A package set installed for one runtime. `path` is None for the empty set.
+
+    Attributes:
+      import_ms: What each module of its requested packages took to import when the set was checked, by name.
+    """
 
     digest: str
     language: Language
     runtime: str
     packages: tuple[Package, ...] = ()
     path: Path | None = None
+    import_ms: tuple[tuple[str, float], ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,8 @@ def decode_json(data: bytes) -> Any:
 def _decode_exactly(text: str) -> Any:
     """Decode by the standard library, which keeps long integers; half an emoji becomes a question mark."""
     value = json.loads(text, parse_constant=_refuse_constant)
+    if "\\ud" not in text and "\\uD" not in text:
+        return value
     again = json.dumps(value, ensure_ascii=False)
     try:
         again.encode()
@@ -80,7 +82,7 @@ def _refuse_constant(name: str) -> Any:
 def encode_json(value: Any) -> bytes:
     """Encode JSON for a guest or a caller; dataclasses become objects, integers beyond 64 bits stay exact."""
     try:
-        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
+        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z)
     except TypeError:  # an integer beyond 64 bits
         plain = json.dumps(value, default=_plain, ensure_ascii=False, separators=(",", ":"))
         return plain.encode("utf-8", "replace")

@@ -8,7 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import SecretStr
 
@@ -16,7 +16,7 @@ from evaluator_host.config import SandboxChoice, Settings
 from evaluator_host.environments import toolchain
 from evaluator_host.environments.build import Workshop
 from evaluator_host.environments.builder import Builder
-from evaluator_host.environments.shelf import Shelf
+from evaluator_host.environments.shelf import Shelf, shelf_name
 from evaluator_host.environments.store import Environments
 from evaluator_host.errors import HostError, SandboxUnavailable
 from evaluator_host.metrics import Metrics
@@ -32,6 +32,10 @@ from evaluator_host.sandbox.instance import this_instance
 from evaluator_host.sandbox.unsandboxed import UnsandboxedBackend
 from evaluator_host.service import Service
 from evaluator_host.service.service import default_spec
+
+if TYPE_CHECKING:
+    from evaluator_host.jobs.records import Records
+    from evaluator_host.store.store import Store
 
 _log = logging.getLogger(__name__)
 
@@ -55,6 +59,7 @@ async def make_backend(choice: SandboxChoice, settings: Settings) -> Backend:
             runtime=settings.docker_runtime,
             image=settings.docker_image,
             instance=this_instance(),
+            owner=shelf_name(settings.data_dir),
         )
     node, esbuild = toolchain.node_path(), await toolchain.ensure_esbuild(settings.data_dir)
     restricted = toolchain.restricted_python_dir(settings.data_dir)
@@ -132,6 +137,35 @@ async def open_service(settings: Settings, *, prewarm: bool = True) -> AsyncIter
         await backend.close()
 
 
+@asynccontextmanager
+async def open_store(settings: Settings) -> AsyncIterator["Store"]:
+    """Open what the host keeps: keys, records.
+
+    Raises:
+      Misconfigured: the database is not this version's, or its URL cannot be taken.
+      StoreUnavailable: it does not answer.
+    """
+    from evaluator_host.store import store  # noqa: PLC0415 - SQLAlchemy and Alembic, which `run` never needs
+
+    async with store.open_store(
+        _revealed(settings.database_url), settings.data_dir, secrets_key=_revealed(settings.secrets_key)
+    ) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def open_records(service: Service, store: "Store") -> AsyncIterator["Records"]:
+    """Open the verbs over what is stored, and work on jobs; those at work are left for the next host on the way out.
+
+    Raises:
+      StoreUnavailable: the database does not answer.
+    """
+    from evaluator_host.jobs import open as opening  # noqa: PLC0415 - as above
+
+    async with opening.open_records(service, store) as records:
+        yield records
+
+
 async def backend_findings(settings: Settings) -> dict[str, list[Finding]]:
     """Return what `doctor` says of each backend; never raises."""
     found: dict[str, list[Finding]] = {}
@@ -146,6 +180,15 @@ async def backend_findings(settings: Settings) -> dict[str, list[Finding]]:
         finally:
             await backend.close()
     return found
+
+
+async def builder_findings(settings: Settings) -> list[Finding]:
+    """Return what `doctor` says of how packages are installed here; never raises."""
+    try:
+        shelf = Shelf(settings.data_dir.resolve() / "environments")
+        return await Builder(shelf.build_home, file_mb=settings.environments_mb).findings()
+    except (HostError, OSError) as error:
+        return [Finding("builder", ok=False, detail=str(error))]
 
 
 async def build_images(settings: Settings, *, base: str | None, progress: Callable[[str], None]) -> str:
@@ -165,7 +208,7 @@ async def build_images(settings: Settings, *, base: str | None, progress: Callab
     )
 
 
-def index_settings(settings: Settings, cache_dir: Path) -> IndexSettings:
+def index_settings(settings: Settings, cache_dir: Path, *, work_dir: Path | None = None) -> IndexSettings:
     """Return where packages come from."""
     return IndexSettings(
         cache_dir=cache_dir,
@@ -176,6 +219,7 @@ def index_settings(settings: Settings, cache_dir: Path) -> IndexSettings:
         proxy=_revealed(settings.proxy),
         no_proxy=settings.no_proxy,
         timeout_s=settings.index_timeout_s,
+        work_dir=work_dir,
     )
 
 
@@ -188,11 +232,12 @@ def _environments(settings: Settings, backend: Backend, pool: Pool) -> Environme
     shelf = Shelf(settings.data_dir.resolve() / "environments")
     if swept := shelf.sweep():
         _log.info("removed %d unfinished package sets of hosts that died", swept)
+    builder = Builder(shelf.build_home, file_mb=settings.environments_mb, memory_mb=settings.build_memory_mb)
     shop = Workshop(
         shelf=shelf,
-        builder=Builder(shelf.build_home, ca_file=settings.ca_file, file_mb=settings.environments_mb),
+        builder=builder,
         backend=backend,
-        index=index_settings(settings, shelf.downloads),
+        index=index_settings(settings, shelf.downloads, work_dir=builder.work),
         allow_source_builds=settings.allow_source_builds,
         ceiling_mb=settings.environments_mb,
     )

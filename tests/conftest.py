@@ -1,7 +1,7 @@
 """Fixtures over the real thing: a service on each backend, shared by a whole run."""
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +9,7 @@ import pytest
 from evaluator_host.config import SandboxChoice, Settings
 from evaluator_host.service import Service
 from evaluator_host.wiring import open_service
+from tests.databases import ENGINES, Databases
 from tests.engines import engine_address
 
 BACKENDS = ("bubblewrap", "docker")
@@ -21,8 +22,29 @@ def settings(backend: str, **changes: object) -> Settings:
     return Settings(sandbox=SandboxChoice(backend), data_dir=DATA_DIR, docker_host=address, **changes)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_database(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Hosts of a run keep their records apart from those of other runs, whose tables may be another version's."""
+    file = tmp_path_factory.mktemp("store") / "host.db"
+    os.environ["EVALUATOR_HOST_DATABASE_URL"] = f"sqlite:///{file}"
+
+
 @pytest.fixture(scope="session", params=BACKENDS)
 async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
     """A running service on each backend in turn."""
     async with open_service(settings(request.param)) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
+    """Makes empty databases, SQLite files and PostgreSQL databases alike."""
+    made = Databases(tmp_path_factory.mktemp("databases"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=ENGINES)
+def database_url(request: pytest.FixtureRequest, databases: Databases) -> str:
+    """An empty database of each kind in turn."""
+    return databases.make(request.param)

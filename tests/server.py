@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -27,14 +28,28 @@ class Server:
         log: Path,
         environment: dict[str, str] | None = None,
         data_dir: Path = DATA_DIR,
+        stderr: int = subprocess.STDOUT,
+        command: Sequence[str] = COMMAND,
+        host: str = "127.0.0.1",
     ) -> None:
         self.port = free_port()
         self._log_path = log
         with log.open("wb") as file:
             self.process = subprocess.Popen(
-                [*COMMAND, "serve", "--port", str(self.port), "--data-dir", str(data_dir), "--sandbox", backend],
+                [
+                    *command,
+                    "serve",
+                    "--host",
+                    host,
+                    "--port",
+                    str(self.port),
+                    "--data-dir",
+                    str(data_dir),
+                    "--sandbox",
+                    backend,
+                ],
                 stdout=file,
-                stderr=subprocess.STDOUT,
+                stderr=stderr,
                 env={**os.environ, **index_environment(), **(environment or {})},
             )
         self.url = f"http://127.0.0.1:{self.port}"

@@ -7,9 +7,9 @@ from evaluator_host.cli import options
 from evaluator_host.cli.console import facts, out, print_json
 from evaluator_host.cli.edge import load_settings, run_async
 from evaluator_host.cli.result import error_text
-from evaluator_host.cli.target import open_target
+from evaluator_host.cli.target import open_target, prepare
 from evaluator_host.config import Settings
-from evaluator_host.model import Contract, Evaluator, MissingImport, Policy
+from evaluator_host.model import Contract, MissingImport, Policy
 from evaluator_host.service import CheckReport
 
 
@@ -28,17 +28,18 @@ def check(
     as_json: options.JsonOption = False,
 ) -> None:
     """Load an evaluator without running a row: contract, parameters, missing imports, syntax. Exit 1 when not ok."""
-    evaluator = options.read_evaluator(
+    settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
+    given = options.read_evaluator(
         file,
         language,
+        host=settings,
         contract=contract,
         packages=package,
         policy=policy,
         settings={"entry": entry},
         limits={"memory_mb": memory_mb},
     )
-    settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
-    report = run_async(lambda: _check(evaluator, settings, url))
+    report = run_async(lambda: _check(given, settings, url, shown=not as_json))
     if as_json:
         print_json(report)
     else:
@@ -46,9 +47,10 @@ def check(
     raise typer.Exit(0 if report.ok else 1)
 
 
-async def _check(evaluator: Evaluator, settings: Settings, url: str | None) -> CheckReport:
+async def _check(given: options.Given, settings: Settings, url: str | None, *, shown: bool) -> CheckReport:
     async with open_target(settings, url) as target:
-        return await target.check(evaluator)
+        await prepare(target, given, shown=shown)
+        return await target.check(given.evaluator)
 
 
 def _table(report: CheckReport) -> Text:

@@ -4,27 +4,42 @@ import asyncio
 import json
 import socket
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import uvicorn
 
 from evaluator_host import __version__
 from evaluator_host.cli.console import out
+from evaluator_host.cli.descriptors import room_for_connections
 from evaluator_host.cli.edge import SIGNALS
 from evaluator_host.config import Settings
+from evaluator_host.errors import Misconfigured
+from evaluator_host.web.access import open_access
 from evaluator_host.web.app import create_app
 from evaluator_host.web.door import Door
+from evaluator_host.web.drain import Drain
+from evaluator_host.web.faults import log_loop_fault
 from evaluator_host.web.wire import EXACT_MATCH
-from evaluator_host.wiring import open_service
+from evaluator_host.wiring import open_records, open_service, open_store
 
-_STOP_S: Final = 10  # calls that still run at a stop get this long
+_CUT_S: Final = 5.0  # for callers to be told, and their rows to be stopped
+_FLUSH_S: Final = 2  # for the last answers to leave
 
 
 class _Server(uvicorn.Server):
-    """Says where it listens once it does, and leaves signals to us: uvicorn would end the process before the pool."""
+    """Says where it listens once it does, and leaves signals to us: uvicorn would end the process before the pool.
 
-    greeting: tuple[str, ...] = ()
+    The first signal lets what runs go on for a while and refuses the rest; a second one ends it at once.
+    """
+
+    def __init__(self, config: uvicorn.Config, *, drain: Drain, greeting: tuple[str, ...], grace_s: float) -> None:
+        super().__init__(config)
+        self.greeting = greeting
+        self._drain = drain
+        self._grace_s = grace_s
+        self._hurry = asyncio.Event()
+        self._stopping: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -35,8 +50,26 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Generator[None, None, None]:
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
-            loop.add_signal_handler(number, self.handle_exit, number, None)
+            loop.add_signal_handler(number, self._on_signal)
         yield
+
+    def _on_signal(self) -> None:
+        if self._stopping is None:
+            self._stopping = asyncio.ensure_future(self._stop())
+        else:
+            self._hurry.set()
+
+    async def _stop(self) -> None:
+        self._drain.begin()
+        waits = [asyncio.ensure_future(event.wait()) for event in (self._drain.idle, self._hurry)]
+        await asyncio.wait(waits, timeout=self._grace_s, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+        self._drain.cut()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CUT_S):
+                await self._drain.idle.wait()
+        self.should_exit = True
 
 
 async def serve_http(settings: Settings, listener: socket.socket) -> None:
@@ -44,22 +77,49 @@ async def serve_http(settings: Settings, listener: socket.socket) -> None:
 
     Raises:
       SandboxUnavailable: no backend works.
+      Misconfigured: the database is not this version's.
+      StoreUnavailable: the database does not answer.
     """
-    async with open_service(settings) as service:
+    asyncio.get_running_loop().set_exception_handler(log_loop_fault)
+    async with (
+        open_store(settings) as store,
+        open_access(store, settings) as access,
+        open_service(settings) as service,
+        open_records(service, store) as records,
+    ):
+        service.metrics.watch("audit_dropped", "Audit entries lost to a database that failed.", access.dropped)
+        drain = Drain(create_app(service, settings, access, records))
         config = uvicorn.Config(
-            create_app(service, settings),
+            drain,
             loop="none",
-            http=Door,
+            http=type("HostDoor", (Door,), {"most_connections": room_for_connections()}),
             ws="none",
             lifespan="off",
             log_config=None,
             access_log=False,
             server_header=False,
-            timeout_graceful_shutdown=_STOP_S,
+            timeout_graceful_shutdown=_FLUSH_S,
         )
-        server = _Server(config)
-        server.greeting = greeting(base_url(listener), service.info().backend)
+        lines = greeting(base_url(listener), service.info().backend)
+        server = _Server(config, drain=drain, greeting=lines, grace_s=settings.stop_grace_s)
         await server.serve(sockets=[listener])
+
+
+async def require_key(settings: Settings) -> None:
+    """Refuse to be reached by other machines as long as no key works: anybody who reaches the host could run code.
+
+    Raises:
+      Misconfigured: there is no key.
+      StoreUnavailable: the database does not answer.
+    """
+    async with open_store(settings) as store:
+        if await store.keys.any_usable():
+            return
+    raise Misconfigured(
+        f"refusing to listen on {settings.host}: there is no key, so that anyone who reaches this host could run code. "
+        "Make one first (evaluator-host keys create NAME, with the same data directory or database), or listen on "
+        "127.0.0.1"
+    )
 
 
 def base_url(listener: socket.socket) -> str:

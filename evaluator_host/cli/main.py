@@ -5,7 +5,21 @@ from typing import Annotated
 import typer
 
 from evaluator_host import __version__
-from evaluator_host.cli import check, doctor, images, packages, run, serve
+from evaluator_host.cli import (
+    audit,
+    check,
+    datasets,
+    doctor,
+    evaluators,
+    images,
+    jobs,
+    keys,
+    packages,
+    run,
+    secrets,
+    selftest,
+    serve,
+)
 from evaluator_host.cli.console import out, print_json
 from evaluator_host.cli.edge import edge, guarded
 from evaluator_host.cli.options import JsonOption
@@ -44,9 +58,16 @@ app.command()(serve.serve)
 app.command()(run.run)
 app.command()(check.check)
 app.command()(doctor.doctor)
+app.command()(selftest.selftest)
 app.command()(images.setup)
+app.command()(audit.audit)
 app.add_typer(images.app, name="images")
+app.add_typer(keys.app, name="keys")
 app.add_typer(packages.app, name="packages")
+app.add_typer(evaluators.app, name="evaluators")
+app.add_typer(datasets.app, name="datasets")
+app.add_typer(jobs.app, name="jobs")
+app.add_typer(secrets.app, name="secrets")
 
 
 def main() -> None:

@@ -1,16 +1,23 @@
 """Options that several commands share, and the evaluator they describe."""
 
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import pydantic
 import typer
 
-from evaluator_host.config import SandboxChoice
-from evaluator_host.errors import InvalidRequest, Problem
+from evaluator_host.config import SandboxChoice, Settings
+from evaluator_host.environments.asking import Asking
+from evaluator_host.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.model import Contract, Evaluator, Language, Policy
+from evaluator_host.packages.pins import Pin, parse
 from evaluator_host.packages.scripts import read_script
 from evaluator_host.web.wire import EvaluatorIn
+from evaluator_host.wiring import index_settings
 
 _SUFFIXES: Final = {
     ".py": Language.PYTHON,
@@ -44,12 +51,21 @@ SandboxOption = Annotated[
 ]
 
 
-def read_evaluator(file: Path, language: Language | None, **fields: Any) -> Evaluator:
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The evaluator in a file, and the Python that the file requires."""
+
+    evaluator: Evaluator
+    requires_python: str | None = None
+
+
+def read_evaluator(file: Path, language: Language | None, *, host: Settings, **fields: Any) -> Given:
     """Return the evaluator in a file; a field that is None keeps its default.
 
     Args:
       file: The source.
       language: None: by the suffix.
+      host: Where a pin that is not exact is looked up.
       fields: As in the body of `POST /v1/evaluate`; nested under `limits` and `settings`. Pins that the file itself
         declares (PEP 723, `npm:` specifiers) are added to `packages`.
 
@@ -59,19 +75,39 @@ def read_evaluator(file: Path, language: Language | None, **fields: Any) -> Eval
     """
     given = _given(fields)
     language = language or _language(file)
-    script = read_script(_source(file), language)
+    script = read_script(_source(file), language, parse=partial(_parse, host))
     packages = [*given.pop("packages", ()), *(pin.text for pin in script.pins)]
     body = {"code": script.source, "language": language, "packages": packages, **given}
     try:
-        return EvaluatorIn.model_validate(body).to_model()
+        return Given(EvaluatorIn.model_validate(body).to_model(), script.requires_python)
     except pydantic.ValidationError as error:
         problems = tuple(_problem(fault) for fault in error.errors())
         raise InvalidRequest("an option cannot be taken", problems=problems) from error
 
 
+def require_file(file: Path) -> None:
+    """Check that a file is there to be read.
+
+    Raises:
+      InvalidRequest: it is not.
+    """
+    if not file.is_file():
+        raise InvalidRequest(f"cannot read {file}: there is no such file")
+
+
 def _given(fields: dict[str, Any]) -> dict[str, Any]:
     nested = {name: _given(value) if isinstance(value, dict) else value for name, value in fields.items()}
     return {name: value for name, value in nested.items() if value is not None}
+
+
+def _parse(host: Settings, raw: Sequence[str], language: Language) -> tuple[Pin, ...]:
+    """Read pins; a bad one is answered with the newest that matches, when the index knows it."""
+    try:
+        return parse(raw, language)
+    except InvalidPin:
+        backend = "docker" if host.sandbox is SandboxChoice.DOCKER else "bubblewrap"
+        asking = Asking(index_settings(host, host.data_dir / "environments" / "build" / "downloads"), backend)
+        return asyncio.run(asking.parse(raw, language))
 
 
 def _source(file: Path) -> str:

@@ -1,4 +1,4 @@
-"""Progress bars: of a run, by what was read of the data file, and of a build of packages. Shown on a terminal only."""
+"""Progress bars: of a run, by what was read of the data file, and of work on packages. Shown on a terminal only."""
 
 import time
 from types import TracebackType
@@ -11,6 +11,7 @@ from evaluator_host.cli.console import err
 from evaluator_host.cli.summary import Summary
 from evaluator_host.environments.record import BuildEvent, Step
 from evaluator_host.model import Status
+from evaluator_host.reports.jobs import JobReport
 
 _EVERY_S: Final = 0.1
 
@@ -26,7 +27,7 @@ class Progress:
             TimeRemainingColumn(),
             console=err,
             transient=True,
-            disable=not (shown and err.is_terminal),
+            disable=not is_seen(shown=shown),
         )
         self._task: Final[Any] = self._bar.add_task("", total=max(size, 1), rows=0, failed=0, speed=0.0)
         self._started = time.monotonic()
@@ -57,8 +58,13 @@ class Progress:
         self._bar.stop()
 
 
+def is_seen(*, shown: bool) -> bool:
+    """Whether anybody would see a bar."""
+    return shown and err.is_terminal
+
+
 class BuildProgress:
-    """A context in which `show` draws the step of a build."""
+    """A context in which `show` draws the step of a build, and `tell` the phase of a push or a pull."""
 
     def __init__(self, *, shown: bool) -> None:
         self._bar = Bar(
@@ -67,14 +73,53 @@ class BuildProgress:
             TextColumn("{task.fields[count]}"),
             console=err,
             transient=True,
-            disable=not (shown and err.is_terminal),
+            disable=not is_seen(shown=shown),
         )
         self._task: Final[Any] = self._bar.add_task(Step.RESOLVING.value, total=None, count="")
 
     def show(self, event: BuildEvent) -> None:
         """Draw a step."""
-        count = f"{event.done} of {event.total}" if event.total else ""
-        self._bar.update(self._task, description=event.step.value, total=event.total, completed=event.done, count=count)
+        self.tell(event.step.value, event.done, event.total)
+
+    def tell(self, phase: str, done: int, total: int | None) -> None:
+        """Draw a phase: how much of it is done, of how much when that is known."""
+        self._bar.start()  # once there is something to tell, and again without effect
+        count = f"{done} of {total}" if total else ""
+        self._bar.update(self._task, description=phase, total=total, completed=done, count=count)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+
+class JobProgressBar:
+    """A context in which `show` draws how far a job is."""
+
+    def __init__(self, *, shown: bool) -> None:
+        self._bar = Bar(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[said]}"),
+            console=err,
+            transient=True,
+            disable=not is_seen(shown=shown),
+        )
+        self._task: Final[Any] = self._bar.add_task("queued", total=None, said="")
+
+    def show(self, job: JobReport) -> None:
+        """Draw it."""
+        progress = job.progress
+        speed = f", {progress.rows_per_s:g} rows/s" if progress.rows_per_s else ""
+        left = f", {progress.eta_s:.0f} s to go" if progress.eta_s else ""
+        said = f"{progress.done} of {progress.rows}, {progress.failed} failed{speed}{left}"
+        self._bar.update(
+            self._task, description=job.status.value, total=max(progress.rows, 1), completed=progress.done, said=said
+        )
 
     def __enter__(self) -> Self:
         self._bar.start()

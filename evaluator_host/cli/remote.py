@@ -5,21 +5,57 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
 from typing import Final
 
+import httpx
+from pydantic import TypeAdapter, ValidationError
+
+from evaluator_host import calls
+from evaluator_host.calls import Call
 from evaluator_host.client import AsyncClient, Batch
-from evaluator_host.model import EvaluationResult, Evaluator, Isolation, Row
+from evaluator_host.environments.record import BuildEvent, BuildStatus, EnvironmentReport
+from evaluator_host.errors import HostError
+from evaluator_host.model import EvaluationResult, Evaluator, Isolation, Language, Row
 from evaluator_host.protocol import encode_json
-from evaluator_host.service import CheckReport
+from evaluator_host.service import CheckReport, HostInfo
 
 _BATCH_ROWS: Final = 200
 _BATCH_BYTES: Final = 4 << 20  # well below what a host takes by default
 _BATCHES: Final = 2  # in flight when the caller does not say
+_DATA: Final = "data:"
+_read_report: Final = TypeAdapter(EnvironmentReport).validate_json
+_read_event: Final = TypeAdapter(BuildEvent).validate_json
 
 
 class RemoteTarget:
     """A running host, given rows in batches."""
 
-    def __init__(self, client: AsyncClient) -> None:
+    def __init__(self, client: AsyncClient, info: HostInfo, builds: httpx.AsyncClient) -> None:
         self._client = client
+        self._info = info
+        self._builds = builds
+
+    def info(self) -> HostInfo:
+        """Say what it was and had when it was opened."""
+        return self._info
+
+    async def build(self, packages: tuple[str, ...], language: Language) -> AsyncGenerator[BuildEvent, None]:
+        """Have a package set installed; yields what its build does, until it ends.
+
+        Nothing is raised: whatever keeps the set from being installed is said when the evaluator is.
+        """
+        asked = Call(
+            "POST", "/v1/environments", encode_json({"packages": packages, "language": language}), _read_report
+        )
+        try:
+            report = calls.answer(asked, await self._builds.request(asked.method, asked.path, content=asked.body))
+            if report.status is not BuildStatus.BUILDING:
+                return
+            async with self._builds.stream("GET", f"{asked.path}/{report.key}/events") as response:
+                response.raise_for_status()
+                async for line in response.aiter_lines():
+                    if line.startswith(_DATA):
+                        yield _read_event(line.removeprefix(_DATA))
+        except (HostError, httpx.HTTPError, ValidationError):
+            return
 
     async def evaluate(self, evaluator: Evaluator, row: Row) -> EvaluationResult:
         """Evaluate one row."""
@@ -56,15 +92,16 @@ class RemoteTarget:
 
 
 @asynccontextmanager
-async def open_remote(url: str) -> AsyncIterator[RemoteTarget]:
+async def open_remote(url: str, key: str | None) -> AsyncIterator[RemoteTarget]:
     """Open the host at a URL.
 
     Raises:
       HostUnreachable: none answers there.
+      Unauthorized: it wants a key, and this is none that works there.
     """
-    async with AsyncClient(url) as client:
-        await client.info()
-        yield RemoteTarget(client)
+    options = calls.http_options(url, key=key, timeout_s=None)
+    async with AsyncClient(url, key=key) as client, httpx.AsyncClient(**options) as builds:
+        yield RemoteTarget(client, await client.info(), builds)
 
 
 def _batches(rows: Iterable[Row]) -> Iterator[tuple[int, list[Row]]]:

@@ -15,12 +15,12 @@ from evaluator_host.cli.edge import load_settings, run_async
 from evaluator_host.cli.progress import Progress
 from evaluator_host.cli.result import exit_code, parse_row, result_table
 from evaluator_host.cli.summary import Summary
-from evaluator_host.cli.target import Target, open_target, prepare_packages
+from evaluator_host.cli.target import Target, open_target, prepare
 from evaluator_host.config import Settings
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.rows import FileRow, RowFile
 from evaluator_host.errors import InvalidRequest
-from evaluator_host.model import Contract, EvaluationResult, Evaluator, Isolation, Policy, Row
+from evaluator_host.model import Contract, EvaluationResult, Isolation, Policy, Row
 from evaluator_host.protocol import encode_json
 
 _BAD_LINES_SHOWN: Final = 20
@@ -30,7 +30,7 @@ _BAD_LINES_SHOWN: Final = 20
 class Plan:
     """What one `run` over a data file was asked to do."""
 
-    evaluator: Evaluator
+    given: options.Given
     data: Path
     mapping: Mapping
     limit: int | None
@@ -79,9 +79,13 @@ def run(
     as_json: options.JsonOption = False,
 ) -> None:
     """Score rows with an evaluator. Exit code: 0 scored, 1 ran but did not score, 2 your mistake, 3 ours."""
-    evaluator = options.read_evaluator(
+    settings = load_settings(
+        sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0, max_sandboxes_per_evaluator=parallelism
+    )
+    given = options.read_evaluator(
         file,
         language,
+        host=settings,
         contract=contract,
         threshold=threshold,
         packages=package,
@@ -96,17 +100,14 @@ def run(
             "result_kb": result_kb,
         },
     )
-    settings = load_settings(
-        sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0, max_sandboxes_per_evaluator=parallelism
-    )
     single = {"inputs": inputs, "outputs": outputs, "trace": trace, "variables": variables}
     if data is None:
         row = parse_row(single)
-        raise typer.Exit(run_async(lambda: _run_one(evaluator, row, settings, url=url, as_json=as_json)))
-    if given := [f"--{name}" for name, value in single.items() if value is not None]:
-        raise InvalidRequest(f"{', '.join(given)} describe a row; with --data the rows come from the file")
+        raise typer.Exit(run_async(lambda: _run_one(given, row, settings, url=url, as_json=as_json)))
+    if described := [f"--{name}" for name, value in single.items() if value is not None]:
+        raise InvalidRequest(f"{', '.join(described)} describe a row; with --data the rows come from the file")
     plan = Plan(
-        evaluator=evaluator,
+        given=given,
         data=data,
         mapping=Mapping.parse(map_ or []),
         limit=limit,
@@ -144,7 +145,7 @@ class Run:
         with ExitStack() as stack:
             results = stack.enter_context(_open(self._plan.out)) if self._plan.out else None
             async with open_target(self._settings, self._plan.url) as target:
-                await prepare_packages(target, self._plan.evaluator, shown=not self._plan.as_json)
+                await prepare(target, self._plan.given, shown=not self._plan.as_json)
                 started = time.perf_counter()
                 await self._evaluate(target, results)
                 seconds = time.perf_counter() - started
@@ -156,7 +157,7 @@ class Run:
     async def _evaluate(self, target: Target, results: BinaryIO | None) -> None:
         plan = self._plan
         stream = target.evaluate_rows(
-            plan.evaluator, self._draw(), isolation=plan.isolation, parallelism=plan.parallelism
+            plan.given.evaluator, self._draw(), isolation=plan.isolation, parallelism=plan.parallelism
         )
         with Progress(self._rows.size, shown=not plan.as_json) as progress:
             async with aclosing(stream) as answers:
@@ -200,10 +201,10 @@ class Run:
         return 1 if under or summary.errors else 0
 
 
-async def _run_one(evaluator: Evaluator, row: Row, settings: Settings, *, url: str | None, as_json: bool) -> int:
+async def _run_one(given: options.Given, row: Row, settings: Settings, *, url: str | None, as_json: bool) -> int:
     async with open_target(settings, url) as target:
-        await prepare_packages(target, evaluator, shown=not as_json)
-        result = await target.evaluate(evaluator, row)
+        await prepare(target, given, shown=not as_json)
+        result = await target.evaluate(given.evaluator, row)
     if as_json:
         print_json(result)
     else:

@@ -1,15 +1,14 @@
-"""`serve`: the host over HTTP, on a loopback address."""
+"""`serve`: the host over HTTP; on an address that other machines reach only when there is a key."""
 
 import errno
 import ipaddress
-import logging
 import socket
 from typing import Annotated, Final
 
 import typer
 
 from evaluator_host.cli import options
-from evaluator_host.cli.edge import load_settings, run_async
+from evaluator_host.cli.edge import edge, load_settings, run_async
 from evaluator_host.errors import Misconfigured
 
 _BACKLOG: Final = 2048
@@ -17,18 +16,19 @@ _BACKLOG: Final = 2048
 
 def serve(
     *,
-    host: Annotated[str | None, typer.Option(help="Loopback address to listen on.", show_default="127.0.0.1")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
     port: Annotated[int | None, typer.Option(help="0 takes a free one.", show_default="8710")] = None,
     data_dir: options.DataDirOption = None,
     sandbox: options.SandboxOption = None,
 ) -> None:
     """Serve the API until SIGINT or SIGTERM. Options win over EVALUATOR_HOST_* variables."""
     settings = load_settings(host=host, port=port, data_dir=data_dir, sandbox=sandbox)
-    _require_loopback(settings.host)
-    from evaluator_host.cli.http_host import serve_http  # noqa: PLC0415 - FastAPI and uvicorn, which `run` never needs
+    from evaluator_host.cli.http_host import require_key, serve_http  # noqa: PLC0415 - FastAPI, which `run` never needs
+    from evaluator_host.web.faults import log_to_stderr  # noqa: PLC0415
 
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    logging.getLogger("evaluator_host").setLevel(logging.INFO)
+    log_to_stderr(debug=edge.debug)
+    if not _is_loopback(settings.host):
+        run_async(lambda: require_key(settings))
     with listen(settings.host, settings.port) as listener:
         run_async(lambda: serve_http(settings, listener))
 
@@ -57,18 +57,9 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _require_loopback(host: str) -> None:
-    """Refuse an address that other machines reach.
-
-    Raises:
-      Misconfigured: it is none of this machine's loopback addresses.
-    """
+def _is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
     try:
-        loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
-        loopback = False
-    if not loopback:
-        raise Misconfigured(
-            f"refusing to listen on {host}: this version has no keys, so that anyone who reaches it could run code. "
-            "Listen on 127.0.0.1 and let what authenticates your users (a reverse proxy, ssh -L) forward to it"
-        )
+        return False

@@ -2,15 +2,20 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import aclosing, asynccontextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from evaluator_host.cli.progress import BuildProgress
+from evaluator_host.cli.options import Given
+from evaluator_host.cli.progress import BuildProgress, is_seen
 from evaluator_host.config import Settings
 from evaluator_host.environments.record import BuildStatus, EnvironmentReport
 from evaluator_host.environments.store import Environments
 from evaluator_host.model import EvaluationResult, Evaluator, Isolation, Language, Row
-from evaluator_host.service import CheckReport, Service
+from evaluator_host.packages.scripts import require_python
+from evaluator_host.service import CheckReport, HostInfo, Service
 from evaluator_host.wiring import open_service
+
+if TYPE_CHECKING:
+    from evaluator_host.cli.remote import RemoteTarget
 
 
 class Target(Protocol):
@@ -30,13 +35,18 @@ class Target(Protocol):
         """Load an evaluator without running a row."""
         ...
 
+    def info(self) -> HostInfo:
+        """Say what it is and has."""
+        ...
+
 
 @asynccontextmanager
-async def open_target(settings: Settings, url: str | None) -> AsyncIterator[Target]:
+async def open_target(settings: Settings, url: str | None) -> "AsyncIterator[Service | RemoteTarget]":
     """Open the host at a URL, or a service in this process when there is none.
 
     Raises:
       HostUnreachable: no host answers at the URL.
+      Unauthorized: it wants a key, and EVALUATOR_HOST_KEY is none that works there.
       SandboxUnavailable: no backend works.
     """
     if url is None:
@@ -45,20 +55,32 @@ async def open_target(settings: Settings, url: str | None) -> AsyncIterator[Targ
         return
     from evaluator_host.cli.remote import open_remote  # noqa: PLC0415 - httpx, which few runs need
 
-    async with open_remote(url) as remote:
+    key = settings.key.get_secret_value() if settings.key is not None else None
+    async with open_remote(url, key) as remote:
         yield remote
 
 
-async def prepare_packages(target: Target, evaluator: Evaluator, *, shown: bool) -> None:
-    """Install what an evaluator pins, with a progress bar; a host at a URL does that by itself, in silence.
+async def prepare(target: "Service | RemoteTarget", given: Given, *, shown: bool) -> None:
+    """Check the Python that a file requires, and install what it pins, with a progress bar.
 
     Raises:
+      InvalidRequest: evaluators run on another Python there.
       InvalidPin: a package is not pinned exactly.
       PackagesFailed: the set cannot be resolved or installed.
       IndexUnavailable: the index does not answer.
     """
-    if evaluator.packages and isinstance(target, Service):
-        await build(target.environments, evaluator.packages, evaluator.language, shown=shown)
+    runtimes = target.info().runtimes
+    if given.requires_python is not None and "python" in runtimes:
+        require_python(given.requires_python, runtimes["python"])
+    packages, language = given.evaluator.packages, given.evaluator.language
+    if not packages:
+        return
+    if isinstance(target, Service):
+        await build(target.environments, packages, language, shown=shown)
+    elif is_seen(shown=shown):
+        with BuildProgress(shown=shown) as progress:
+            async for event in target.build(packages, language):
+                progress.show(event)
 
 
 async def build(

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import json
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -107,7 +108,11 @@ def evaluator_digest(evaluator: Evaluator) -> str:
     """Return `sha256:…` over everything that can change what an evaluator returns, its threshold included."""
     content = dataclasses.asdict(evaluator)
     del content["name"], content["version"]
-    return "sha256:" + hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    try:
+        encoded = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # an integer beyond 64 bits
+        encoded = json.dumps(content, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")
+    return "sha256:" + hashlib.sha256(encoded).hexdigest()
 
 
 def _limit_problems(evaluator: Evaluator, settings: Settings) -> list[Problem]:
@@ -133,6 +138,9 @@ def _other_problems(evaluator: Evaluator, settings: Settings) -> list[Problem]:
         found.append(
             Problem("evaluator.code", f"{size_kb:.0f} KB is over this host's ceiling of {settings.code_kb} KB")
         )
+    if not _is_text(evaluator.code):
+        problem = "the code holds half of a surrogate pair, which is no character"
+        found.append(Problem("evaluator.code", problem, "paste it from its source again, as UTF-8"))
     if not evaluator.code.strip():
         found.append(Problem("evaluator.code", "there is no code", "paste a function evaluate(inputs, outputs, trace)"))
     if evaluator.policy is Policy.RESTRICTED and evaluator.language is not Language.PYTHON:
@@ -140,3 +148,11 @@ def _other_problems(evaluator: Evaluator, settings: Settings) -> list[Problem]:
             Problem("evaluator.policy", f"restricted is for Python only, not {evaluator.language}", 'use "none"')
         )
     return found
+
+
+def _is_text(code: str) -> bool:
+    try:
+        code.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

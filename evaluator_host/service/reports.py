@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evaluator_host.model import (
     EnvironmentInfo,
@@ -36,7 +36,11 @@ class CheckReport:
 
 @dataclass(frozen=True, slots=True)
 class HostInfo:
-    """What this host is and has; the answer of `GET /v1/info`."""
+    """What this host is and has; the answer of `GET /v1/info`.
+
+    Attributes:
+      runtimes: What evaluators run on: `{"python": "3.13", "node": "24"}`.
+    """
 
     version: str
     backend: str
@@ -47,6 +51,7 @@ class HostInfo:
     waiting: int
     default_limits: Limits
     limit_ceilings: Limits
+    runtimes: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
-from evaluator_host.errors import SandboxLost
+from evaluator_host.errors import Busy, SandboxLost
 from evaluator_host.model import ErrorCode, EvaluationError, EvaluationResult, Failed, Isolation, Outcome, Row
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.sandbox.session import RunnerGaveUp
@@ -20,6 +20,7 @@ from evaluator_host.service.prepared import Prepared
 from evaluator_host.service.scoring import Bound, bind, result
 
 BUFFERED: Final = 256  # results that may wait for a slow consumer
+_PAUSES_S: Final = (0.0, 0.2, 1.0)  # before a sandbox is asked for that was lost while it loaded
 _SHARES: Final = count(1)
 
 
@@ -28,7 +29,7 @@ class _Sent:
     """A row that a sandbox has been given."""
 
     index: int
-    row: Row
+    row: Row | EvaluationError
     bound: Bound
     at: float
 
@@ -44,6 +45,7 @@ class RowStream:
     """One pass over rows. Iterate it once; it yields `(index, result)` as rows finish.
 
     Args:
+      rows: Rows; an error in the place of one that could not be made is its outcome.
       isolation: `batch` lets the rows that one sandbox gets share a process or context.
       parallelism: Sandboxes to use at once, at most.
     """
@@ -52,19 +54,21 @@ class RowStream:
         self,
         pool: Pool,
         prepared: Prepared,
-        rows: Iterable[Row],
+        rows: Iterable[Row | EvaluationError],
         *,
         isolation: Isolation,
         parallelism: int,
     ) -> None:
         self._pool = pool
         self._prepared = prepared
-        self._source: Iterator[tuple[int, Row]] = enumerate(rows)
-        self._returned: deque[tuple[int, Row]] = deque()  # sent ahead to a sandbox that broke
+        self._source: Iterator[tuple[int, Row | EvaluationError]] = enumerate(rows)
+        self._returned: deque[tuple[int, Row | EvaluationError]] = deque()  # sent ahead to a sandbox that broke
         self._isolation = isolation
         self._parallelism = parallelism
         self._results: asyncio.Queue[tuple[int, EvaluationResult] | None] = asyncio.Queue(BUFFERED)
         self._lost: dict[int, int] = {}  # rows whose sandbox was lost, and how often
+        self._asking = 0  # workers that have a place in the queue
+        self._admitted = False  # one of them has had a sandbox
         self._open = 0  # rows drawn and not yet answered
         self._exhausted = False
         self._abandoned = False  # nobody takes results any more
@@ -118,14 +122,35 @@ class RowStream:
                 self._pool.release(lease)
 
     async def _lease(self) -> Lease | Failed:
-        """Lease a sandbox; one that is lost while it loads is tried once more."""
-        try:
-            return await self._pool.lease(self._prepared.order)
-        except SandboxLost:
+        """Lease a sandbox. Rows that have a place, or had one, are not turned away half-way: they come back later."""
+        while True:
+            self._asking += 1
+            try:
+                lease = await self._lease_one()
+            except Busy as error:
+                if self._asking == 1 and not self._admitted:
+                    raise
+                pause_s = error.retry_after_s
+            else:
+                self._admitted = True
+                return lease
+            finally:
+                self._asking -= 1
+            await asyncio.sleep(pause_s)
+
+    async def _lease_one(self) -> Lease | Failed:
+        """Lease a sandbox. One that is lost while it loads is tried again: every row that is left depends on it."""
+        for pause_s in _PAUSES_S:
             try:
                 return await self._pool.lease(self._prepared.order)
-            except SandboxLost as error:
-                return lost(error)
+            except RunnerGaveUp:
+                break  # once more, and it is the evaluator's own doing
+            except SandboxLost:
+                await asyncio.sleep(pause_s)
+        try:
+            return await self._pool.lease(self._prepared.order)
+        except SandboxLost as error:
+            return lost(error)
 
     async def _run(self, lease: Lease) -> None:
         """Give rows to one sandbox until none is left or it breaks."""
@@ -135,7 +160,7 @@ class RowStream:
         try:
             while not sandbox.broken:
                 while sandbox.room and (item := self._draw()) is not None:
-                    bound = bind(self._prepared, lease.loaded, item[1])
+                    bound = self._bound(lease, item[1])
                     if isinstance(bound.body, EvaluationError):
                         await self._answer(item[0], lease, Failed(bound.body), bound)
                     else:
@@ -152,6 +177,9 @@ class RowStream:
             self._returned.extendleft((item.index, item.row) for item in reversed(sent))
             self._open -= len(sent)
 
+    def _bound(self, lease: Lease, row: Row | EvaluationError) -> Bound:
+        return Bound(row) if isinstance(row, EvaluationError) else bind(self._prepared, lease.loaded, row)
+
     async def _receive(self, lease: Lease, index: int) -> Outcome | None:
         """Return the outcome of a row, or None when its sandbox was lost and it should be tried once more."""
         try:
@@ -167,7 +195,7 @@ class RowStream:
         while (item := self._draw()) is not None:
             await self._answer(item[0], None, failed)
 
-    def _draw(self) -> tuple[int, Row] | None:
+    def _draw(self) -> tuple[int, Row | EvaluationError] | None:
         item = self._returned.popleft() if self._returned else next(self._source, None)
         if item is None:
             self._exhausted = True

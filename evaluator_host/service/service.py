@@ -3,18 +3,20 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Final
 
 from evaluator_host import __version__
 from evaluator_host.config import Settings
 from evaluator_host.environments.empty import empty_environment
+from evaluator_host.environments.record import EnvironmentReport
 from evaluator_host.environments.store import Environments
-from evaluator_host.errors import InvalidPin, SandboxLost
+from evaluator_host.errors import HostError, InvalidPin, SandboxLost
 from evaluator_host.metrics import Metrics
 from evaluator_host.model import (
     Contract,
+    Environment,
     EvaluationError,
     EvaluationResult,
     Evaluator,
@@ -58,11 +60,21 @@ class Service:
         self.pool = pool
         self.metrics = metrics
         self.environments = environments
+        self._expecting: set[asyncio.Task[None]] = set()
 
-    async def evaluate(self, evaluator: Evaluator, row: Row, *, workspace: str = DEFAULT_WORKSPACE) -> EvaluationResult:
-        """Evaluate one row. A sandbox that is lost for our own reasons is retried once."""
+    async def evaluate(
+        self, evaluator: Evaluator, row: Row, *, workspace: str = DEFAULT_WORKSPACE, lock: str | None = None
+    ) -> EvaluationResult:
+        """Evaluate one row. A sandbox that is lost for our own reasons is retried once.
+
+        Args:
+          evaluator: What scores.
+          row: What is scored.
+          workspace: Whose call it is.
+          lock: Of the evaluator's packages, as JSON; None for what this host resolves its pins to.
+        """
         started = time.perf_counter()
-        prepared = await self._prepare(evaluator, workspace)
+        prepared = await self._prepare(evaluator, workspace, lock=lock)
         try:
             scored = await self._evaluate(prepared, row, started)
         except SandboxLost:
@@ -76,14 +88,18 @@ class Service:
     async def evaluate_rows(
         self,
         evaluator: Evaluator,
-        rows: Iterable[Row],
+        rows: Iterable[Row | EvaluationError],
         *,
         isolation: Isolation = Isolation.ROW,
         parallelism: int | None = None,
         workspace: str = DEFAULT_WORKSPACE,
+        lock: str | None = None,
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
-        """Evaluate rows on several sandboxes; yields `(index, result)` as they finish, in no fixed order."""
-        prepared = await self._prepare(evaluator, workspace)
+        """Evaluate rows on several sandboxes; yields `(index, result)` as they finish, in no fixed order.
+
+        An error in the place of a row that could not be made is that row's outcome.
+        """
+        prepared = await self._prepare(evaluator, workspace, lock=lock)
         ceiling = self.settings.max_sandboxes_per_evaluator
         stream = RowStream(
             self.pool,
@@ -104,10 +120,13 @@ class Service:
         *,
         isolation: Isolation = Isolation.ROW,
         workspace: str = DEFAULT_WORKSPACE,
+        lock: str | None = None,
     ) -> list[EvaluationResult]:
         """Evaluate rows and return their results in the rows' order."""
         parallelism = 1 + len(rows) // _ROWS_WORTH_A_SANDBOX
-        stream = self.evaluate_rows(evaluator, rows, isolation=isolation, parallelism=parallelism, workspace=workspace)
+        stream = self.evaluate_rows(
+            evaluator, rows, isolation=isolation, parallelism=parallelism, workspace=workspace, lock=lock
+        )
         results = {index: scored async for index, scored in stream}
         return [results[index] for index in range(len(rows))]
 
@@ -125,6 +144,14 @@ class Service:
         if not report.missing_imports:
             return report
         return replace(report, missing_imports=await self._with_pins(report.missing_imports, evaluator.language))
+
+    async def install(self, packages: Sequence[str], language: Language) -> EnvironmentReport:
+        """Have a package set installed and, once it is, a sandbox waiting on it; returns the set as it is now."""
+        report = await self.environments.request(packages, language)
+        task = asyncio.get_running_loop().create_task(self._expect(report.key, tuple(packages), language))
+        self._expecting.add(task)
+        task.add_done_callback(self._expecting.discard)
+        return report
 
     async def ready(self) -> None:
         """Return when a sandbox of the host's first language could be started.
@@ -146,16 +173,25 @@ class Service:
             waiting=self.pool.waiting,
             default_limits=Limits(),
             limit_ceilings=self.settings.limit_ceilings,
+            runtimes={
+                "python": self.environments.asking.target(Language.PYTHON).runtime,
+                "node": self.environments.asking.target(Language.JAVASCRIPT).runtime,
+            },
         )
 
-    async def _prepare(self, evaluator: Evaluator, workspace: str, *, check: bool = False) -> Prepared:
+    async def _prepare(
+        self, evaluator: Evaluator, workspace: str, *, check: bool = False, lock: str | None = None
+    ) -> Prepared:
         """Work out what to ask the pool for; a set that is new is installed first."""
         if not evaluator.packages:
             return prepare(evaluator, settings=self.settings, workspace=workspace, check=check)
         require_fit(evaluator, self.settings)  # before minutes are spent on its packages
         started = time.perf_counter()
         try:
-            known = await self.environments.require(evaluator.packages, evaluator.language)
+            if lock is not None:
+                known = await self.environments.require_locked(lock)
+            else:
+                known = await self.environments.require(evaluator.packages, evaluator.language)
         except InvalidPin as error:
             problems = tuple(replace(problem, field=f"evaluator.{problem.field}") for problem in error.problems)
             raise InvalidPin(error.detail, problems=problems) from error
@@ -168,10 +204,16 @@ class Service:
             environment_ms=(time.perf_counter() - started) * 1000,
         )
 
+    async def _expect(self, key: str, packages: tuple[str, ...], language: Language) -> None:
+        with suppress(HostError):  # whoever asked sees in the report why there is no such set
+            await self.environments.built(key)
+            known = await self.environments.require(packages, language)
+            await self.pool.prewarm(default_spec(language, known.environment))
+
     async def _with_pins(self, missing: Sequence[MissingImport], language: Language) -> tuple[MissingImport, ...]:
         """Say which pin each missing import probably needs; the index is asked for a few of them only."""
         asked, others = missing[:_PINS_ASKED], missing[_PINS_ASKED:]
-        pins = await asyncio.gather(*(self.environments.asking.pin_for(one.module, language) for one in asked))
+        pins = await self.environments.asking.pins_for([one.module for one in asked], language)
         return (*(replace(one, pin=pin) for one, pin in zip(asked, pins, strict=True)), *others)
 
     async def _evaluate(self, prepared: Prepared, row: Row, started: float) -> EvaluationResult:
@@ -193,9 +235,9 @@ class Service:
         return result(prepared, None, failed, started=started, backend=self.pool.backend.name)
 
 
-def default_spec(language: Language) -> SandboxSpec:
-    """Return the spec of an evaluator that pins nothing and asks for no limits of its own."""
-    environment = empty_environment(language)
+def default_spec(language: Language, environment: Environment | None = None) -> SandboxSpec:
+    """Return the spec of an evaluator that asks for no limits of its own and, without `environment`, pins nothing."""
+    environment = environment or empty_environment(language)
     limits = Limits()
     return SandboxSpec(
         language=environment.language,

@@ -1,28 +1,58 @@
-"""The FastAPI application over a service."""
+"""The FastAPI application over a service, with its guard around it."""
 
-from typing import Any
+from typing import cast
 
 from fastapi import FastAPI
 
 from evaluator_host import __version__
 from evaluator_host.config import Settings
+from evaluator_host.jobs.records import Records
 from evaluator_host.service import Service
 from evaluator_host.web import problems, routes
+from evaluator_host.web.access import Access
 from evaluator_host.web.guard import Guard
 
 _DESCRIPTION = "Runs pasted Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score."
 
 
-def create_app(service: Service, settings: Settings, *, lifespan: Any = None) -> FastAPI:
-    """Return the application. `lifespan` is what `wiring` opens and closes with it."""
+class _Described:
+    """Stands for what is described and never called."""
+
+    def __getattr__(self, name: str) -> None:
+        return None
+
+
+def create_app(
+    service: Service, settings: Settings, access: Access | None = None, records: Records | None = None
+) -> FastAPI:
+    """Return the application.
+
+    Args:
+      service: What it serves.
+      settings: Of the operator.
+      access: Who may call; None admits nobody, for whoever wants the description of the API alone.
+      records: What is stored; None for the description alone.
+    """
     app = FastAPI(
         title="Evaluator Host",
         version=__version__,
         description=_DESCRIPTION,
-        lifespan=lifespan,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
     )
+    app.state.max_rows = settings.max_rows_per_batch
     problems.install(app)
-    app.include_router(routes.api(service))
-    app.add_middleware(Guard, hosts=(*settings.allowed_hosts, settings.host), body_bytes=settings.body_mb << 20)
+    app.include_router(
+        routes.api(
+            service, cast("Access", access), records or cast("Records", _Described()), body_bytes=settings.body_mb << 20
+        )
+    )
+    app.add_middleware(
+        Guard,
+        access=access,
+        hosts=(*settings.allowed_hosts, settings.host),
+        body_bytes=settings.body_mb << 20,
+        upload_bytes=settings.datasets_mb << 20,
+        body_timeout_s=settings.body_timeout_s,
+        open_paths=("/metrics",) if settings.open_metrics else (),
+    )
     return app

@@ -1,17 +1,22 @@
 """The routes of package sets: have one built, look at it, watch its build, remove it."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing, contextmanager
 from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 from fastapi.routing import APIRoute
 
 from evaluator_host.environments.record import BuildEvent, BuildStatus, EnvironmentReport
+from evaluator_host.errors import NotFound
 from evaluator_host.protocol import encode_json
 from evaluator_host.service import Service
+from evaluator_host.web.access import Access, caller_of
+from evaluator_host.web.audited import Audited
+from evaluator_host.web.keyring import Caller
 from evaluator_host.web.problems import ProblemBody
+from evaluator_host.web.visible import no_such_set
 from evaluator_host.web.wire import EnvironmentIn, pin_texts
 
 _PROBLEM: dict[str, Any] = {"model": ProblemBody, "content": {"application/problem+json": {}}}
@@ -22,32 +27,43 @@ _REFUSED: dict[int | str, dict[str, Any]] = {
 }
 
 
-def environments_api(service: Service, route_class: type[APIRoute]) -> APIRouter:
-    """Return the routes over a service's package sets."""
+def environments_api(service: Service, access: Access, *, route_class: type[APIRoute]) -> APIRouter:
+    """Return the routes over a service's package sets. A key sees those that its workspace asked for."""
     router = APIRouter(prefix="/v1/environments", route_class=route_class, tags=["environments"])
 
     @router.post("", response_model=EnvironmentReport, responses=_REFUSED)
-    async def build(body: EnvironmentIn) -> Response:
+    async def build(body: EnvironmentIn, request: Request) -> Response:
         """Install a package set, unless it is there: 200 when it is ready, 202 while it is being built."""
-        report = await service.environments.request(pin_texts(body.packages, body.language), body.language)
+        caller = caller_of(request.scope)
+        with _audited(Audited(access, caller, "environments.build")):
+            report = await service.environments.request(pin_texts(body.packages, body.language), body.language)
+            access.visible_sets.note(caller, report.key, report.digest)
         return _json(report, 200 if report.status is BuildStatus.READY else 202)
 
     @router.get("", response_model=list[EnvironmentReport])
-    async def reports() -> Response:
-        """List package sets: being built, installed (most recently used first), failed."""
-        return _json(await service.environments.reports())
+    async def reports(request: Request) -> Response:
+        """List the package sets that this workspace asked for: being built, installed (last used first), failed."""
+        found = await service.environments.reports()
+        return _json(await access.visible_sets.filtered(caller_of(request.scope), found))
 
     @router.get("/{digest}", response_model=EnvironmentReport, responses=_MISSING)
-    async def show(digest: str) -> Response:
+    async def show(digest: str, request: Request) -> Response:
         """Show a package set by its digest or its key, its lock included."""
-        return _json(await service.environments.get(digest))
+        return _json(await _seen(service, access, caller_of(request.scope), digest))
 
     @router.delete(
         "/{digest}", status_code=204, responses={**_MISSING, 409: {**_PROBLEM, "description": "It is in use."}}
     )
-    async def delete(digest: str) -> Response:
-        """Remove a package set and its lock; the next build resolves it anew."""
-        await service.environments.delete(digest)
+    async def delete(digest: str, request: Request) -> Response:
+        """Remove a package set and its lock; from this workspace only, when another one asked for it too."""
+        caller = caller_of(request.scope)
+        with _audited(Audited(access, caller, "environments.delete")):
+            report = await _seen(service, access, caller, digest)
+            if await access.visible_sets.is_shared(caller, report):
+                await access.visible_sets.forget(caller, report)
+            else:
+                await service.environments.delete(digest)
+                await access.visible_sets.forget(caller, report)
         return Response(status_code=204)
 
     @router.get(
@@ -55,12 +71,36 @@ def environments_api(service: Service, route_class: type[APIRoute]) -> APIRouter
         response_class=StreamingResponse,
         responses={**_MISSING, 200: {"content": {"text/event-stream": {}}, "description": "Steps, until the last."}},
     )
-    async def events(digest: str) -> Response:
+    async def events(digest: str, request: Request) -> Response:
         """Watch a build: one server-sent event per step, the last being `ready` or `failed`."""
-        await service.environments.get(digest)
+        await _seen(service, access, caller_of(request.scope), digest)
         return StreamingResponse(_lines(service.environments.events(digest)), media_type="text/event-stream")
 
     return router
+
+
+async def _seen(service: Service, access: Access, caller: Caller, name: str) -> EnvironmentReport:
+    """Return a set that the caller sees.
+
+    Raises:
+      NotFound: there is none, or it is somebody else's.
+    """
+    try:
+        report = await service.environments.get(name)
+    except NotFound:
+        raise no_such_set(name) from None
+    await access.visible_sets.require(caller, report, name)
+    return report
+
+
+@contextmanager
+def _audited(audited: Audited) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        audited.failed(error)
+        raise
+    audited.answered(None)
 
 
 async def _lines(events: AsyncGenerator[BuildEvent, None]) -> AsyncIterator[bytes]:

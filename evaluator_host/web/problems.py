@@ -1,6 +1,6 @@
 """The one error shape: RFC 9457 `application/problem+json`, with every fault named. Never a user's data in a 500."""
 
-import logging
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,9 +10,8 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
-from evaluator_host.errors import Busy, HostError, InvalidRequest, NotFound, Problem
-
-_log = logging.getLogger(__name__)
+from evaluator_host.errors import Busy, HostError, InvalidRequest, NotFound, Problem, Unauthorized
+from evaluator_host.web.headers import SECURITY_HEADERS
 
 _HINTS = {
     "extra_forbidden": "remove it, or look for a misspelling",
@@ -42,7 +41,7 @@ class ProblemBody(BaseModel):
 
 def problem_response(error: HostError) -> Response:
     """Return the response for an error of the host."""
-    headers = {"Retry-After": str(max(1, round(error.retry_after_s)))} if isinstance(error, Busy) else None
+    headers = _headers(error)
     body = {
         "type": "about:blank",
         "title": type(error).__name__,
@@ -54,8 +53,21 @@ def problem_response(error: HostError) -> Response:
     return Response(orjson.dumps(body), error.status, headers, "application/problem+json")
 
 
+def _headers(error: HostError) -> dict[str, str]:
+    """Return what a response of this error says besides its body; the guard may not be there to add to it."""
+    headers = {name.decode(): value.decode() for name, value in SECURITY_HEADERS}
+    match error:
+        case Busy():
+            headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
+        case Unauthorized():
+            headers["WWW-Authenticate"] = 'Bearer realm="evaluator-host"'
+        case _:
+            pass
+    return headers
+
+
 def install(app: FastAPI) -> None:
-    """Answer every error of the app in this shape."""
+    """Answer every error that a route raises on purpose in this shape; any other is the guard's to answer."""
 
     async def host_error(_: Request, error: Exception) -> Response:
         assert isinstance(error, HostError)  # noqa: S101 - registered for this class
@@ -69,14 +81,9 @@ def install(app: FastAPI) -> None:
         assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class
         return problem_response(_of_status(error))
 
-    async def unexpected(request: Request, error: Exception) -> Response:
-        _log.error("%s %s failed: %s", request.method, request.url.path, type(error).__name__, exc_info=error)
-        return problem_response(HostError("the host failed; its log says why"))
-
     app.add_exception_handler(HostError, host_error)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http_error)
-    app.add_exception_handler(Exception, unexpected)
 
 
 def _of_status(error: HTTPException) -> HostError:
@@ -96,10 +103,15 @@ def _invalid_request(faults: Sequence[Any]) -> InvalidRequest:
 
 
 def _problem(fault: Mapping[str, Any]) -> Problem:
-    path = ".".join(str(part) for part in fault["loc"] if part != "body")
+    path = ".".join(str(part) for part in fault["loc"] if part != "body" and not _is_tag(part))
     kind, message = fault["type"], str(fault["msg"])
     if kind == "extra_forbidden":
         message = "unknown field"
     elif kind == "json_invalid":
         message, path = f"not valid JSON: {fault.get('ctx', {}).get('error', '')}", ""
     return Problem(path, message, _HINTS.get(kind))
+
+
+def _is_tag(part: object) -> bool:
+    """Whether a part of a path names no field but one of several forms that a field may have."""
+    return isinstance(part, str) and part.startswith("<")

@@ -7,23 +7,35 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 
-from evaluator_host.errors import InvalidRequest, Problem
+from evaluator_host.evaluators.library import Found
+from evaluator_host.jobs.records import Records
 from evaluator_host.model import EvaluationResult
 from evaluator_host.protocol import encode_json
 from evaluator_host.service import Batch, CheckReport, HostInfo, Service, summarise
+from evaluator_host.web.access import Access, caller_of
+from evaluator_host.web.audited import Audited
+from evaluator_host.web.bodies import JsonRequest
+from evaluator_host.web.datasets import datasets_api
 from evaluator_host.web.environments import environments_api
-from evaluator_host.web.guard import JsonRequest
+from evaluator_host.web.evaluators import evaluators_api
+from evaluator_host.web.job_results import job_results_api
+from evaluator_host.web.jobs import jobs_api
+from evaluator_host.web.keyring import Caller
 from evaluator_host.web.problems import ProblemBody
-from evaluator_host.web.wire import BatchIn, CheckIn, EvaluateIn
+from evaluator_host.web.secrets import secrets_api
+from evaluator_host.web.traces import traces_api
+from evaluator_host.web.wire import BatchIn, CheckIn, EvaluateIn, EvaluatorIn
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": ProblemBody, "description": text, "content": {"application/problem+json": {}}}
     for status, text in (
+        (401, "A key is needed, and there is none that works."),
         (403, "A foreign Origin or Host."),
+        (408, "The body did not arrive in time."),
         (413, "The body is too large."),
         (422, "The request cannot be taken; every fault is named."),
-        (429, "Too many calls are waiting; see Retry-After."),
-        (503, "No sandbox can be started, or the package index does not answer."),
+        (429, "Too many calls are waiting, or the key asks too often; see Retry-After."),
+        (503, "No sandbox can be started, or the package index or the database does not answer."),
     )
 }
 
@@ -40,24 +52,33 @@ class _JsonRoute(APIRoute):
         return handle
 
 
-def api(service: Service) -> APIRouter:
-    """Return the routes over a service."""
+def api(service: Service, access: Access, records: Records, *, body_bytes: int) -> APIRouter:
+    """Return the routes over a service and what is stored; `body_bytes` is the greatest body, once inflated."""
     router = APIRouter(route_class=_JsonRoute)
 
     @router.post("/v1/evaluate", response_model=EvaluationResult, responses=_PROBLEMS, tags=["evaluate"])
     async def evaluate(body: EvaluateIn, request: Request) -> Response:
         """Evaluate one row. A failure of the user's code is a result too (HTTP 200, `status: failed`)."""
-        return await _answer(request, service.evaluate(body.evaluator.to_model(), body.to_row()))
+        caller = caller_of(request.scope)
+        found = await _found(records, caller, body.evaluator)
+        work = service.evaluate(found.evaluator, body.to_row(), workspace=caller.workspace, lock=found.lock)
+        return await _answer(request, work, Audited(access, caller, "evaluate", evaluator=found.evaluator, rows=1))
 
     @router.post("/v1/evaluate/batch", response_model=Batch, responses=_PROBLEMS, tags=["evaluate"])
     async def evaluate_batch(body: BatchIn, request: Request) -> Response:
         """Evaluate rows; results keep their order."""
-        return await _answer(request, _batch(service, body))
+        caller = caller_of(request.scope)
+        found = await _found(records, caller, body.evaluator)
+        audited = Audited(access, caller, "evaluate_batch", evaluator=found.evaluator, rows=len(body.rows))
+        return await _answer(request, _batch(service, body, found, workspace=caller.workspace), audited)
 
     @router.post("/v1/check", response_model=CheckReport, responses=_PROBLEMS, tags=["evaluate"])
     async def check(body: CheckIn, request: Request) -> Response:
         """Load an evaluator in a sandbox without running a row."""
-        return await _answer(request, service.check(body.evaluator.to_model()))
+        caller = caller_of(request.scope)
+        evaluator = (await _found(records, caller, body.evaluator)).evaluator
+        work = service.check(evaluator, workspace=caller.workspace)
+        return await _answer(request, work, Audited(access, caller, "check", evaluator=evaluator))
 
     @router.get("/v1/info", response_model=HostInfo, tags=["host"])
     async def info() -> Response:
@@ -80,31 +101,51 @@ def api(service: Service) -> APIRouter:
         """Prometheus exposition."""
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
-    router.include_router(environments_api(service, _JsonRoute))
+    router.include_router(environments_api(service, access, route_class=_JsonRoute))
+    router.include_router(evaluators_api(records.evaluators, access, route_class=_JsonRoute))
+    router.include_router(traces_api(records.traffic, access, body_bytes=body_bytes))
+    router.include_router(datasets_api(records.datasets, access))
+    router.include_router(jobs_api(records.jobs, access, route_class=_JsonRoute))
+    router.include_router(secrets_api(records.secrets, access, route_class=_JsonRoute))
+    router.include_router(job_results_api(records.results, records.rows, records.exports, route_class=_JsonRoute))
     return router
 
 
-async def _batch(service: Service, body: BatchIn) -> Batch:
-    ceiling = service.settings.max_rows_per_batch
-    if len(body.rows) > ceiling:
-        problem = Problem("rows", f"{len(body.rows)} rows are over this host's ceiling of {ceiling}", "send fewer")
-        raise InvalidRequest("too many rows in one batch", problems=(problem,))
+async def _found(records: Records, caller: Caller, given: EvaluatorIn | str) -> Found:
+    """Return the evaluator that was pasted, or the stored one that was named."""
+    if isinstance(given, str):
+        return await records.evaluators.find(caller.workspace, given)
+    return Found(given.to_model(), None)
+
+
+async def _batch(service: Service, body: BatchIn, found: Found, *, workspace: str) -> Batch:
     loop = asyncio.get_running_loop()
     started = loop.time()
     rows = [row.to_row() for row in body.rows]
-    results = await service.evaluate_batch(body.evaluator.to_model(), rows, isolation=body.isolation)
+    results = await service.evaluate_batch(
+        found.evaluator, rows, isolation=body.isolation, workspace=workspace, lock=found.lock
+    )
     return Batch(tuple(results), summarise(results, seconds=loop.time() - started))
 
 
-async def _answer(request: Request, work: Coroutine[Any, Any, Any]) -> Response:
-    """Run the work and answer with its result; stop it when the client hangs up."""
+async def _answer(request: Request, work: Coroutine[Any, Any, Any], audited: Audited) -> Response:
+    """Run the work and answer with its result; stop it when the client hangs up. Either way it is in the audit log."""
     task = asyncio.create_task(work)
     hung_up = asyncio.create_task(_hung_up(request))
     try:
         await asyncio.wait({task, hung_up}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
+            audited.abandoned()
             return Response(status_code=499)  # nobody reads it
-        return _json(task.result())
+        result = task.result()
+        audited.answered(result)
+        return _json(result)
+    except asyncio.CancelledError:  # the host ends
+        audited.abandoned()
+        raise
+    except Exception as error:
+        audited.failed(error)
+        raise
     finally:
         for leftover in (task, hung_up):
             leftover.cancel()

@@ -1,8 +1,9 @@
 """Request bodies as they come over the wire, and their way into the model. Unknown fields are refused by name."""
 
-from typing import Any
+from typing import Annotated, Any, Final, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Discriminator, FailFast, Field, Tag, model_validator
+from pydantic_core import PydanticCustomError
 
 from evaluator_host.model import (
     Contract,
@@ -18,21 +19,32 @@ from evaluator_host.model import (
 EXACT_MATCH = (
     "def evaluate(inputs, outputs, trace):\n    return 1.0 if outputs == inputs.get('correct_answer') else 0.0\n"
 )
+_MANY: Final = 100  # several times what any object here has
+_PINS: Final = 1000
+_MOST: Final = 2**53  # the greatest integer that every JSON parser keeps; the operator's ceilings are far below
 
 
 class _Wire(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_fields(cls, data: Any) -> Any:
+        """Refuse a body of a million unknown fields at once: each would have a message of its own."""
+        if isinstance(data, dict) and len(data) > _MANY:
+            raise PydanticCustomError("too_many_fields", "there are {count} fields", {"count": len(data)})
+        return data
 
 
 class LimitsIn(_Wire):
     """Ceilings of one row; each has a default and a ceiling of the operator's (`GET /v1/info`)."""
 
     timeout_s: float = Field(10.0, gt=0, allow_inf_nan=False, description="Wall-clock seconds of one row.")
-    memory_mb: int = Field(256, ge=32, description="Memory of the whole sandbox: runner, packages and row.")
-    processes: int = Field(32, ge=1, description="Processes and threads the row may have.")
-    disk_mb: int = Field(64, ge=1, description="Size of /tmp.")
-    log_kb: int = Field(64, ge=0, description="Kept of stdout, and of stderr.")
-    result_kb: int = Field(1024, ge=1, description="Greatest returned value, as JSON.")
+    memory_mb: int = Field(256, ge=32, le=_MOST, description="Memory of the whole sandbox: runner, packages and row.")
+    processes: int = Field(32, ge=1, le=_MOST, description="Processes and threads the row may have.")
+    disk_mb: int = Field(64, ge=1, le=_MOST, description="Size of /tmp.")
+    log_kb: int = Field(64, ge=0, le=_MOST, description="Kept of stdout, and of stderr.")
+    result_kb: int = Field(1024, ge=1, le=_MOST, description="Greatest returned value, as JSON.")
 
 
 class SettingsIn(_Wire):
@@ -62,7 +74,9 @@ class EvaluatorIn(_Wire):
     code: str = Field(description="The source, as it was copied: code fence, line numbers, CRLF and BOM are fine.")
     language: Language = Language.PYTHON
     contract: Contract = Field(Contract.AUTO, description="How the code is called; auto infers it from the code.")
-    packages: list[str | PinIn] = Field(default_factory=list, description="Exact pins of pip or npm packages.")
+    packages: Annotated[list[str | PinIn], FailFast()] = Field(
+        default_factory=list, max_length=_PINS, description="Exact pins of pip or npm packages."
+    )
     threshold: float | None = Field(None, allow_inf_nan=False, description="passed = score >= threshold.")
     settings: SettingsIn = SettingsIn()
     limits: LimitsIn = LimitsIn()
@@ -80,6 +94,16 @@ class EvaluatorIn(_Wire):
             limits=Limits(**dict(self.limits)),
             policy=self.policy,
         )
+
+
+def _spelling(value: Any) -> str:
+    return "<name>" if isinstance(value, str) else "<object>"
+
+
+EvaluatorRef: TypeAlias = Annotated[
+    Annotated[EvaluatorIn, Tag("<object>")] | Annotated[str, Tag("<name>")], Discriminator(_spelling)
+]
+"""An evaluator as pasted, or the name of a stored one; a fault is told of the one that was meant."""
 
 
 class RowIn(_Wire):
@@ -111,7 +135,7 @@ class EvaluateIn(RowIn):
         }
     )
 
-    evaluator: EvaluatorIn
+    evaluator: EvaluatorRef = Field(description="Pasted, or the name of a stored one: exact-match, exact-match@3.")
 
 
 class BatchIn(_Wire):
@@ -131,8 +155,8 @@ class BatchIn(_Wire):
         }
     )
 
-    evaluator: EvaluatorIn
-    rows: list[RowIn]
+    evaluator: EvaluatorRef = Field(description="Pasted, or the name of a stored one: exact-match, exact-match@3.")
+    rows: Annotated[list[RowIn], FailFast()]
     isolation: Isolation = Field(Isolation.ROW, description="batch: the rows may share a process, for speed.")
 
 
@@ -141,7 +165,7 @@ class CheckIn(_Wire):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"evaluator": {"code": EXACT_MATCH}}]})
 
-    evaluator: EvaluatorIn
+    evaluator: EvaluatorRef = Field(description="Pasted, or the name of a stored one: exact-match, exact-match@3.")
 
 
 class EnvironmentIn(_Wire):
@@ -152,4 +176,6 @@ class EnvironmentIn(_Wire):
     )
 
     language: Language = Language.PYTHON
-    packages: list[str | PinIn] = Field(min_length=1, description="Exact pins of pip or npm packages.")
+    packages: Annotated[list[str | PinIn], FailFast()] = Field(
+        min_length=1, max_length=_PINS, description="Exact pins of pip or npm packages."
+    )

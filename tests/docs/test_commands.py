@@ -52,6 +52,7 @@ def run(block: Block, server: Server, folder: Path) -> subprocess.CompletedProce
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR),
+        "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{folder}/host.db",  # a key made here is none of the host's
         **index_environment(),
     }
     return subprocess.run(

@@ -11,6 +11,8 @@ from tests.server import Server
 
 JSON = "application/json"
 POSTS = ("/v1/evaluate", "/v1/evaluate/batch", "/v1/check", "/v1/environments")
+MAKES = ("/v1/evaluators", "/v1/jobs")  # what they make is told by 201 or 202
+BODILESS = ("/v1/datasets", "/v1/evaluators/{name}/traces", "/v1/jobs/{job_id}/pause", "/v1/jobs/{job_id}/resume", "/v1/jobs/{job_id}/cancel")
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +27,9 @@ def description(server: Server) -> Any:
 
 
 def test_every_post_has_an_example(description: Any) -> None:
-    assert {path for path, methods in description["paths"].items() if "post" in methods} == set(POSTS)
-    for path in POSTS:
+    posts = {path for path, methods in description["paths"].items() if "post" in methods}
+    assert posts == {*POSTS, *MAKES, *BODILESS}
+    for path in (*POSTS, *MAKES):
         assert examples(description, path)
 
 
@@ -40,6 +43,15 @@ def test_examples_are_answered_as_described(server: Server, description: Any, pa
             response = server.client.post(path, json=example)
         assert response.status_code == 200, response.text
         assert faults(response.json(), response_schema(description, "post", path, "200"), description) == []
+
+
+@pytest.mark.parametrize(("path", "status"), [("/v1/evaluators", 201), ("/v1/jobs", 202)])
+def test_examples_make_what_is_described(server: Server, description: Any, path: str, status: int) -> None:
+    (example,) = examples(description, path)
+    response = server.client.post(path, json=example)
+    assert response.status_code == status, response.text
+    assert faults(response.json(), response_schema(description, "post", path, str(status)), description) == []
+    assert server.client.get(response.headers["Location"]).status_code == 200
 
 
 def test_the_examples_score(server: Server, description: Any) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from evaluator_host.config import SandboxChoice, Settings
 from tests.conftest import BACKENDS, DATA_DIR
-from tests.engines import docker_command, engine_address
+from tests.engines import engine_address
+from tests.left_behind import left_behind, until_nothing_is_left
 from tests.server import COMMAND, Server
 
 SLOW = "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(600)\n"
@@ -20,30 +21,6 @@ FAST = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
 
 def environment(backend: str) -> dict[str, str]:
     return {"EVALUATOR_HOST_DOCKER_HOST": engine_address()} if backend == "docker" else {}
-
-
-def left_behind(host_pid: int) -> list[str]:
-    """What of a host is still there: its processes, cgroups and containers, all named after it (`sandbox.instance`)."""
-    mine = f"-{host_pid}-"
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if mine in (process / "cgroup").read_text():
-                found.append(f"process {process.name}: {(process / 'cmdline').read_bytes()!r}")
-    groups = Path("/sys/fs/cgroup").glob("**/evaluator-host/*")
-    found += [f"cgroup {group}" for group in groups if group.is_dir() and mine in group.name]
-    listed = subprocess.run(
-        [*docker_command(), "ps", "-a", "--format", "{{.ID}} {{.Label \"evaluator-host.instance\"}}"],
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
-    return found + [f"container {line}" for line in listed.stdout.splitlines() if mine in line]
-
-
-def until_nothing_is_left(host_pid: int, *, seconds: float = 15) -> None:
-    until = time.monotonic() + seconds
-    while (left := left_behind(host_pid)) and time.monotonic() < until:
-        time.sleep(0.2)
-    assert not left
 
 
 @contextlib.contextmanager

@@ -1,0 +1,49 @@
+"""`audit`: who ran what on this host."""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evaluator_host.cli import options
+from evaluator_host.cli.console import err, out, plain, print_json
+from evaluator_host.cli.edge import load_settings
+from evaluator_host.cli.keys import WorkspaceOption, with_store
+from evaluator_host.cli.times import duration, shown
+
+if TYPE_CHECKING:
+    from evaluator_host.store.audit import AuditLine
+
+
+def audit(
+    *,
+    workspace: WorkspaceOption = None,
+    key: Annotated[str | None, typer.Option(help="Only this key's, by id or name.", show_default=False)] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Only the last 24h, 7d, ….", show_default="all")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="How many, at most.")] = 100,
+    data_dir: options.DataDirOption = None,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Show who ran what, the newest first: key, workspace, verb, evaluator, rows, outcome, duration. Never the data."""
+    settings = load_settings(data_dir=data_dir)
+    start = datetime.now(UTC) - duration(since, "--since") if since is not None else None
+    lines = with_store(
+        settings, lambda store: store.audit.newest(limit=limit, workspace=workspace, key=key, since=start)
+    )
+    if as_json:
+        print_json(lines)
+        return
+    for line in lines:
+        out.print(plain(_text(line)))
+    if not lines:
+        err.print("nothing was asked for over HTTP, as far as the audit log goes")
+
+
+def _text(line: "AuditLine") -> str:
+    failed = f", {line.failed} failed" if line.failed else ""
+    return (
+        f"{shown(line.at)}  {line.workspace:<16}  {line.key or '-':<16}  {line.verb:<18}  {line.outcome:<16}  "
+        f"{line.rows} rows{failed}  {line.duration_ms:.1f} ms  {line.evaluator or ''}"
+    )

@@ -1,0 +1,110 @@
+"""`datasets`: keep rows on a host, for jobs."""
+
+import itertools
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evaluator_host.cli import options
+from evaluator_host.cli.console import err, facts, out, plain, print_json
+from evaluator_host.cli.hosts import HostOption, host
+from evaluator_host.cli.tables import table
+from evaluator_host.cli.times import shown
+from evaluator_host.client import DEFAULT_URL
+from evaluator_host.protocol import encode_json
+from evaluator_host.reports.datasets import DatasetReport
+
+app = typer.Typer(name="datasets", help="Rows kept on a host, for jobs.", no_args_is_help=True)
+
+_NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Of the data set.")]
+
+
+@app.command()
+def upload(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows: .jsonl .ndjson .csv .tsv .json .parquet")],
+    *,
+    name: Annotated[str | None, typer.Option(help="Of the data set.", show_default="the file's")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Take the name from the one that has it.")] = False,
+    url: HostOption = DEFAULT_URL,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Keep the rows of a file. Lines that are no row are kept out, and reported by number."""
+    options.require_file(file)
+    with host(url) as client:
+        made = client.datasets.upload(name or file.stem, file, replace=replace)
+    if as_json:
+        print_json(made)
+        return
+    out.print(plain(f"{made.name}: {made.rows} rows, columns {', '.join(made.columns)}"))
+    for bad in made.bad_rows:
+        err.print(plain(f"{file}:{bad.line}: {bad.message}; left out"))
+    if made.bad_row_count > len(made.bad_rows):
+        err.print(f"{made.bad_row_count - len(made.bad_rows)} more bad lines were left out")
+
+
+@app.command(name="list")
+def list_(*, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
+    """List data sets, the newest first."""
+    with host(url) as client:
+        found = client.datasets.all()
+    if as_json:
+        print_json(found)
+    elif not found:
+        err.print("there are no data sets; evaluator-host datasets upload FILE makes one")
+    else:
+        header = ("NAME", "ROWS", "BAD", "FORMAT", "CREATED", "COLUMNS")
+        out.print(table(header, [_row(one) for one in found]))
+
+
+@app.command()
+def show(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
+    """Show a data set: its columns, its size, its bad lines."""
+    with host(url) as client:
+        found = client.datasets.get(name)
+    if as_json:
+        print_json(found)
+        return
+    bad = "\n".join(f"line {one.line}: {one.message}" for one in found.bad_rows)
+    out.print(
+        facts(
+            (
+                ("name", found.name),
+                ("id", found.id),
+                ("format", found.format),
+                ("rows", found.rows),
+                ("columns", ", ".join(found.columns)),
+                ("size", f"{found.size_bytes / 1e6:.1f} MB"),
+                ("digest", found.digest),
+                ("created", shown(found.created_at)),
+                ("bad lines", f"{found.bad_row_count}\n{bad}" if found.bad_row_count else None),
+            )
+        )
+    )
+
+
+@app.command()
+def rows(
+    name: _NameArgument,
+    *,
+    limit: Annotated[int | None, typer.Option(min=1, help="Rows, at most.", show_default="all")] = None,
+    url: HostOption = DEFAULT_URL,
+) -> None:
+    """Print rows, one a line, as JSON."""
+    with host(url) as client:
+        for row in itertools.islice(client.datasets.rows(name), limit):
+            sys.stdout.buffer.write(encode_json(row) + b"\n")
+    sys.stdout.flush()
+
+
+@app.command()
+def delete(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+    """Remove a data set. Jobs that use its rows keep them."""
+    with host(url) as client:
+        client.datasets.delete(name)
+    err.print(plain(f"removed {name}"))
+
+
+def _row(one: DatasetReport) -> tuple[object, ...]:
+    return one.name, one.rows, one.bad_row_count, one.format, shown(one.created_at), ", ".join(one.columns)

@@ -1,0 +1,203 @@
+"""`evaluators`: keep evaluators under names on a host, in versions that never change."""
+
+from typing import Annotated, Any
+
+import typer
+
+from evaluator_host.cli import options
+from evaluator_host.cli.console import err, facts, out, plain, print_json
+from evaluator_host.cli.edge import load_settings
+from evaluator_host.cli.hosts import HostOption, host
+from evaluator_host.cli.tables import table
+from evaluator_host.cli.times import shown
+from evaluator_host.client import DEFAULT_URL
+from evaluator_host.errors import InvalidRequest
+from evaluator_host.model import Contract, Evaluator, Policy
+from evaluator_host.reports.evaluators import EvaluatorReport
+from evaluator_host.reports.traffic import TraceReport
+
+app = typer.Typer(name="evaluators", help="Evaluators kept under names on a host.", no_args_is_help=True)
+
+_NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, dots, dashes, underscores.")]
+_ReferenceArgument = Annotated[str, typer.Argument(metavar="NAME[@VERSION]", help="By default the newest version.")]
+_DescriptionOption = Annotated[str | None, typer.Option(help="For people.")]
+_ForceOption = Annotated[bool, typer.Option("--force", help="Keep it although it does not load.")]
+_ThresholdOption = Annotated[float | None, typer.Option(help="passed = score >= threshold")]
+
+
+@app.command()
+def create(
+    name: _NameArgument,
+    file: options.FileArgument,
+    *,
+    description: _DescriptionOption = None,
+    language: options.LanguageOption = None,
+    contract: options.ContractOption = Contract.AUTO,
+    entry: options.EntryOption = None,
+    threshold: _ThresholdOption = None,
+    package: options.PackageOption = None,
+    policy: options.PolicyOption = Policy.NONE,
+    timeout_s: options.TimeoutOption = None,
+    memory_mb: options.MemoryOption = None,
+    force: _ForceOption = False,
+    url: HostOption = DEFAULT_URL,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Keep an evaluator under a name, provided that it loads."""
+    evaluator = _read(
+        file, language, contract=contract, threshold=threshold, packages=package, policy=policy,
+        settings={"entry": entry}, limits={"timeout_s": timeout_s, "memory_mb": memory_mb},
+    )  # fmt: skip
+    with host(url) as client:
+        made = client.evaluators.create(name, evaluator, description=description or "", force=force)
+    _say(made, as_json=as_json)
+
+
+@app.command()
+def update(
+    name: _NameArgument,
+    file: options.FileArgument,
+    *,
+    description: _DescriptionOption = None,
+    language: options.LanguageOption = None,
+    contract: options.ContractOption = Contract.AUTO,
+    entry: options.EntryOption = None,
+    threshold: _ThresholdOption = None,
+    package: options.PackageOption = None,
+    policy: options.PolicyOption = Policy.NONE,
+    timeout_s: options.TimeoutOption = None,
+    memory_mb: options.MemoryOption = None,
+    force: _ForceOption = False,
+    url: HostOption = DEFAULT_URL,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Make the next version. What the newest one is already makes none."""
+    evaluator = _read(
+        file, language, contract=contract, threshold=threshold, packages=package, policy=policy,
+        settings={"entry": entry}, limits={"timeout_s": timeout_s, "memory_mb": memory_mb},
+    )  # fmt: skip
+    with host(url) as client:
+        made = client.evaluators.update(name, evaluator, description=description, force=force)
+    _say(made, as_json=as_json)
+
+
+@app.command(name="list")
+def list_(*, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
+    """List evaluators by name, the newest version of each."""
+    with host(url) as client:
+        found = client.evaluators.all()
+    _list(found, as_json=as_json, none="there are no evaluators; evaluator-host evaluators create NAME FILE makes one")
+
+
+@app.command()
+def versions(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
+    """List every version of an evaluator, the newest first."""
+    with host(url) as client:
+        found = client.evaluators.versions(name)
+    _list(found, as_json=as_json, none="")
+
+
+@app.command()
+def show(
+    name: _ReferenceArgument,
+    *,
+    code: Annotated[bool, typer.Option("--code", help="Print the code alone, as it was given.")] = False,
+    url: HostOption = DEFAULT_URL,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Show a version of an evaluator."""
+    wanted, _, version = name.partition("@")
+    if version and not version.isdecimal():
+        raise InvalidRequest(f"{name!r} is no reference; write NAME or NAME@VERSION, as in exact-match@3")
+    with host(url) as client:
+        found = client.evaluators.get(wanted, int(version) if version else None)
+    if as_json:
+        print_json(found)
+    elif code:
+        typer.echo(found.evaluator.code, nl=not found.evaluator.code.endswith("\n"))
+    else:
+        out.print(_described(found))
+
+
+@app.command()
+def traces(
+    name: _NameArgument,
+    *,
+    status: Annotated[str | None, typer.Option(help="scored, skipped or failed.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Traces, at most.")] = 20,
+    url: HostOption = DEFAULT_URL,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Show scored traces of live traffic, the newest first."""
+    with host(url) as client:
+        found = client.evaluators.traces(name, status=status, limit=limit)
+    if as_json:
+        print_json(found)
+        return
+    header = ("NUMBER", "TRACE", "RECEIVED", "EVALUATOR", "STATUS", "SCORE", "WHY")
+    out.print(table(header, [_trace_row(one) for one in found]))
+
+
+@app.command()
+def delete(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+    """Remove an evaluator and all its versions. Jobs keep what they ran."""
+    with host(url) as client:
+        client.evaluators.delete(name)
+    err.print(plain(f"removed {name}"))
+
+
+def _read(file: Any, language: Any, **fields: Any) -> Evaluator:
+    return options.read_evaluator(file, language, host=load_settings(), **fields).evaluator
+
+
+def _say(made: EvaluatorReport, *, as_json: bool) -> None:
+    if as_json:
+        print_json(made)
+        return
+    out.print(plain(f"{made.name}@{made.version}  {made.contract or 'does not load'}  {made.digest}"))
+    if made.problem is not None:
+        err.print(plain(f"it does not load: {made.problem.message}"))
+
+
+def _list(found: list[EvaluatorReport], *, as_json: bool, none: str) -> None:
+    if as_json:
+        print_json(found)
+    elif not found:
+        err.print(none)
+    else:
+        header = ("NAME", "VERSION", "LANGUAGE", "CONTRACT", "CREATED", "PACKAGES", "DESCRIPTION")
+        out.print(table(header, [_row(one) for one in found]))
+
+
+def _trace_row(one: TraceReport) -> tuple[object, ...]:
+    error = one.result["error"]
+    why = f"{error['code']}: {error['message']}" if error else one.result["reason"]
+    return (
+        *(one.number, one.trace_id, shown(one.received_at), one.evaluator),
+        *(one.result["status"], one.result["score"], why),
+    )
+
+
+def _row(one: EvaluatorReport) -> tuple[object, ...]:
+    return (
+        *(one.name, one.version, one.evaluator.language, one.contract, shown(one.created_at)),
+        *(", ".join(one.evaluator.packages) or None, one.description or None),
+    )
+
+
+def _described(one: EvaluatorReport) -> Any:
+    packages = ", ".join(f"{package.name} {package.version}" for package in one.environment.packages) if one.environment else None  # fmt: skip # noqa: E501
+    return facts(
+        (
+            ("evaluator", f"{one.name}@{one.version}" + ("" if one.version == one.latest else f" of {one.latest}")),
+            ("description", one.description),
+            ("language", one.evaluator.language),
+            ("contract", f"{one.contract} ({one.contract_source})" if one.contract else "does not load"),
+            ("problem", one.problem.message if one.problem else None),
+            ("threshold", one.evaluator.threshold),
+            ("packages", packages),
+            ("digest", one.digest),
+            ("created", f"{shown(one.created_at)}" + (f" by key {one.created_by}" if one.created_by else "")),
+            ("code", one.evaluator.code),
+        )
+    )

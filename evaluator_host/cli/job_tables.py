@@ -1,0 +1,108 @@
+"""Jobs and what they came to, as people read them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.text import Text
+
+from evaluator_host.cli.console import facts, plain
+from evaluator_host.cli.tables import table
+from evaluator_host.cli.times import shown
+from evaluator_host.reports.jobs import JobReport
+from evaluator_host.reports.results import Comparison, Difference, EvaluatorFigures, JobFigures, JobRow
+
+_CHANGES_SHOWN = 10
+
+
+def jobs_table(jobs: Sequence[JobReport]) -> Text:
+    """Return jobs, one a line."""
+    header = ("JOB", "STATUS", "DONE", "FAILED", "DATA SET", "CREATED", "EVALUATORS")
+    return table(header, [_job_row(job) for job in jobs])
+
+
+def _job_row(job: JobReport) -> tuple[object, ...]:
+    done = f"{job.progress.done}/{job.progress.rows}"
+    return (
+        *(job.id, job.status, done, job.progress.failed, job.dataset, shown(job.created_at)),
+        ", ".join(job.evaluators),
+    )
+
+
+def job_facts(job: JobReport) -> Text:
+    """Return one job."""
+    progress = job.progress
+    speed = f", {progress.rows_per_s:g} rows/s" if progress.rows_per_s else ""
+    left = f", {progress.eta_s:.0f} s to go" if progress.eta_s else ""
+    return facts(
+        (
+            ("job", job.id),
+            ("status", job.status),
+            ("error", f"{job.error.code}: {job.error.message}" if job.error else None),
+            ("evaluators", ", ".join(job.evaluators)),
+            ("data set", job.dataset),
+            ("mapping", ", ".join(f"{field}={source}" for field, source in job.mapping.items())),
+            ("asked", f"{progress.generated} rows of {job.target.model}" if job.target else None),
+            ("done", f"{progress.done} of {progress.rows}{speed}{left}"),
+            ("failed", progress.failed),
+            ("created", shown(job.created_at)),
+            ("finished", shown(job.finished_at) if job.finished_at else None),
+        )
+    )
+
+
+def figures_table(figures: JobFigures) -> Text:
+    """Return the figures of a job, evaluator by evaluator."""
+    return Text("\n\n").join(_evaluator(one) for one in figures.evaluators)
+
+
+def _evaluator(one: EvaluatorFigures) -> Text:
+    rate = "" if one.pass_rate is None else f", {one.pass_rate:.1%} passed"
+    made = Text(plain(f"{one.evaluator}: {one.rows} rows, {one.scored} scored, {one.failed} failed{rate}"))
+    if one.metrics:
+        header = ("METRIC", "COUNT", "NAN", "MEAN", "MIN", "P50", "P90", "P99", "MAX", "STD DEV")
+        made.append("\n").append(table(header, [_metric(metric) for metric in one.metrics]))
+    for error in one.errors:
+        made.append(plain(f"\n{error.code}: {error.count} rows, for example row {error.example_row}"))
+    return made
+
+
+def _metric(metric: Any) -> tuple[object, ...]:
+    at = metric.percentiles or {}
+    return (
+        *(metric.name, metric.count, metric.nan_count, metric.mean, metric.min),
+        *(at.get("p50"), at.get("p90"), at.get("p99"), metric.max, metric.std_dev),
+    )
+
+
+def rows_table(rows: Sequence[JobRow]) -> Text:
+    """Return rows, one a line."""
+    return table(("ROW", "EVALUATOR", "STATUS", "SCORE", "PASSED", "WHY"), [_row(row) for row in rows])
+
+
+def _row(row: JobRow) -> tuple[object, ...]:
+    result = row.result
+    why = result["reason"]
+    if result["error"]:
+        why = f"{result['error']['code']}: {result['error']['message']}"
+    return row.index, row.evaluator, result["status"], result["score"], result["passed"], why
+
+
+def comparison_table(one: Comparison) -> Text:
+    """Return how an evaluator fared in two jobs."""
+    made = Text(plain(f"{one.before} -> {one.after}: {one.improved} rows better, {one.regressed} worse\n"))
+    header = ("METRIC", "N", "BEFORE", "AFTER", "DIFFERENCE", "95 % INTERVAL", "")
+    made.append(table(header, [_difference(metric) for metric in one.metrics]))
+    for name, changes in (("worse", one.regressions), ("better", one.improvements)):
+        for change in changes[:_CHANGES_SHOWN]:
+            made.append(plain(f"\n{name}: row {change.row}, {_score(change.before)} -> {_score(change.after)}"))
+    return made
+
+
+def _difference(metric: Difference) -> tuple[object, ...]:
+    interval = None if metric.interval is None else f"{metric.interval[0]:.4g} to {metric.interval[1]:.4g}"
+    mark = "significant" if metric.significant else ""
+    return metric.metric, metric.n, metric.before, metric.after, metric.difference, interval, mark
+
+
+def _score(value: float | None) -> str:
+    return "no score" if value is None else f"{value:.4g}"

@@ -1,0 +1,246 @@
+"""`jobs`: evaluators over data sets on a host; made, watched, asked, read, compared."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evaluator_host.cli import job_target, options
+from evaluator_host.cli.console import err, out, plain, print_json
+from evaluator_host.cli.edge import load_settings
+from evaluator_host.cli.hosts import HostOption, host
+from evaluator_host.cli.job_tables import comparison_table, figures_table, job_facts, jobs_table, rows_table
+from evaluator_host.cli.progress import JobProgressBar
+from evaluator_host.client import DEFAULT_URL, Client
+from evaluator_host.datasets.mapping import Mapping
+from evaluator_host.errors import InvalidRequest
+from evaluator_host.model import Evaluator, Isolation
+from evaluator_host.reports.jobs import JobReport, JobStatus
+
+app = typer.Typer(name="jobs", help="Evaluators over data sets, on a host.", no_args_is_help=True)
+
+_JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="Its id, or `last` for the newest one.")]
+_EvaluatorOption = Annotated[str | None, typer.Option(help="One of the job's: exact-match@1, or its name.")]
+
+
+@app.command()
+def create(
+    *,
+    evaluator: Annotated[
+        list[str], typer.Option("--evaluator", "-e", help="A stored one (exact-match@3), or a file; several times.")
+    ],
+    dataset: Annotated[str, typer.Option("--dataset", "-d", help="Name of a data set.")],
+    map_: Annotated[list[str] | None, typer.Option("--map", help="FIELD=COLUMN or FIELD={{ template }}.")] = None,
+    target_url: job_target.UrlOption = None,
+    model: job_target.ModelOption = None,
+    prompt: job_target.PromptOption = None,
+    system: job_target.SystemOption = None,
+    api_key_secret: job_target.KeyOption = None,
+    inference: job_target.InferenceOption = None,
+    concurrency: job_target.ConcurrencyOption = 8,
+    target_timeout_s: job_target.TimeoutOption = 60.0,
+    retries: job_target.RetriesOption = 4,
+    parallelism: Annotated[
+        int | None, typer.Option(min=1, help="Sandboxes at once.", show_default="the host's")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Rows, at most, from the first on.")] = None,
+    isolation: Annotated[Isolation, typer.Option(help="batch: rows may share a process, for speed.")] = Isolation.ROW,
+    max_failures: Annotated[int | None, typer.Option(min=0, help="Fail when more rows than this have failed.")] = None,
+    idempotency_key: Annotated[str | None, typer.Option(help="The same again is the same job.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Show how far it is until it ends, then its figures.")] = False,
+    url: HostOption = DEFAULT_URL,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Queue a job. With --wait, exit 0: completed, 1: failed or cancelled."""
+    mapping = dict(Mapping.parse(map_ or []).sources)
+    target = job_target.read_target(
+        target_url, model, prompt, inference=inference, system=system, api_key=api_key_secret, concurrency=concurrency,
+        timeout_s=target_timeout_s, retries=retries,
+    )  # fmt: skip
+    with host(url) as client:
+        job = client.jobs.create(
+            [_evaluator(one) for one in evaluator],
+            dataset,
+            mapping=mapping,
+            target=target,
+            parallelism=parallelism,
+            limit_samples=limit,
+            isolation=isolation,
+            max_failures=max_failures,
+            idempotency_key=idempotency_key,
+        )
+        if wait:
+            _follow(client, job, as_json=as_json)
+        elif as_json:
+            print_json(job)
+        else:
+            out.print(job.id)
+
+
+@app.command(name="list")
+def list_(
+    *,
+    status: Annotated[JobStatus | None, typer.Option(help="Only those.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Jobs, at most.")] = 20,
+    url: HostOption = DEFAULT_URL,
+    as_json: options.JsonOption = False,
+) -> None:
+    """List jobs, the newest first."""
+    with host(url) as client:
+        found = client.jobs.all(status=status, limit=limit)
+    if as_json:
+        print_json(found)
+    elif not found:
+        err.print("there are no jobs; evaluator-host jobs create makes one")
+    else:
+        out.print(jobs_table(found))
+
+
+@app.command()
+def show(job: _JobArgument, *, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
+    """Show a job and how far it is."""
+    with host(url) as client:
+        found = _job(client, job)
+    if as_json:
+        print_json(found)
+    else:
+        out.print(job_facts(found))
+
+
+@app.command()
+def watch(job: _JobArgument, *, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
+    """Show how far a job is until it ends, then its figures. Exit 0: completed, 1: failed or cancelled."""
+    with host(url) as client:
+        _follow(client, _job(client, job), as_json=as_json)
+
+
+@app.command()
+def results(job: _JobArgument, *, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
+    """Show the figures of a job: per evaluator and metric."""
+    with host(url) as client:
+        found = client.jobs.results(_job(client, job).id)
+    if as_json:
+        print_json(found)
+    else:
+        out.print(figures_table(found))
+
+
+@app.command()
+def rows(
+    job: _JobArgument,
+    *,
+    evaluator: _EvaluatorOption = None,
+    status: Annotated[str | None, typer.Option(help="scored, skipped or failed.")] = None,
+    passed: Annotated[bool | None, typer.Option("--passed/--not-passed", help="Only those.")] = None,
+    min_score: Annotated[float | None, typer.Option(help="Only scores from this on.")] = None,
+    max_score: Annotated[float | None, typer.Option(help="Only scores up to this.")] = None,
+    sort: Annotated[str, typer.Option(help="row, score, -score, run_ms or -run_ms.")] = "row",
+    limit: Annotated[int, typer.Option(min=1, help="Rows, at most.")] = 20,
+    url: HostOption = DEFAULT_URL,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Show rows of a job with their results."""
+    filters = {
+        "evaluator": evaluator, "status": status, "passed": None if passed is None else str(passed).lower(),
+        "min_score": min_score, "max_score": max_score, "sort": sort,
+    }  # fmt: skip
+    with host(url) as client:
+        found = client.jobs.first_rows(_job(client, job).id, limit, **filters)
+    if as_json:
+        print_json(found)
+    else:
+        out.print(rows_table(found))
+
+
+@app.command()
+def download(
+    job: _JobArgument,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="By suffix: .jsonl, .csv or .parquet")],
+    *,
+    evaluator: _EvaluatorOption = None,
+    url: HostOption = DEFAULT_URL,
+) -> None:
+    """Write every row with its result to a file."""
+    with host(url) as client:
+        written = client.jobs.download(_job(client, job).id, file, evaluator=evaluator)
+    err.print(plain(f"wrote {written} bytes to {file}"))
+
+
+@app.command()
+def compare(
+    job: Annotated[str, typer.Argument(metavar="JOB", help="The earlier job.")],
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="The later one, or `last`.")],
+    *,
+    evaluator: _EvaluatorOption = None,
+    url: HostOption = DEFAULT_URL,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Compare two jobs over the same rows: paired differences, regressions, improvements."""
+    with host(url) as client:
+        found = client.jobs.compare(_job(client, job).id, _job(client, other).id, evaluator=evaluator)
+    if as_json:
+        print_json(found)
+    else:
+        for one in found:
+            out.print(comparison_table(one))
+
+
+@app.command()
+def pause(job: _JobArgument, *, url: HostOption = DEFAULT_URL) -> None:
+    """Stop scoring for now; what was scored is kept."""
+    with host(url) as client:
+        _asked(client.jobs.pause(_job(client, job).id), "pauses")
+
+
+@app.command()
+def resume(job: _JobArgument, *, url: HostOption = DEFAULT_URL) -> None:
+    """Go on where a paused job was."""
+    with host(url) as client:
+        _asked(client.jobs.resume(_job(client, job).id), "goes on")
+
+
+@app.command()
+def cancel(job: _JobArgument, *, url: HostOption = DEFAULT_URL) -> None:
+    """Stop for good; what was scored is kept."""
+    with host(url) as client:
+        _asked(client.jobs.cancel(_job(client, job).id), "stops")
+
+
+@app.command()
+def delete(job: _JobArgument, *, url: HostOption = DEFAULT_URL) -> None:
+    """Remove a job that has ended, with its results."""
+    with host(url) as client:
+        found = _job(client, job)
+        client.jobs.delete(found.id)
+    err.print(plain(f"removed {found.id}"))
+
+
+def _evaluator(given: str) -> Evaluator | str:
+    path = Path(given)
+    if path.suffix and path.is_file():
+        return options.read_evaluator(path, None, host=load_settings()).evaluator
+    return given
+
+
+def _job(client: Client, given: str) -> JobReport:
+    if given != "last":
+        return client.jobs.get(given)
+    newest = client.jobs.all(limit=1)
+    if not newest:
+        raise InvalidRequest("there are no jobs; evaluator-host jobs create makes one")
+    return newest[0]
+
+
+def _asked(job: JobReport, verb: str) -> None:
+    err.print(plain(f"{job.id} {verb}: {job.status}, {job.progress.done} of {job.progress.rows}"))
+
+
+def _follow(client: Client, job: JobReport, *, as_json: bool) -> None:
+    with JobProgressBar(shown=not as_json) as bar:
+        ended = client.jobs.wait(job.id, on_progress=bar.show)
+    if as_json:
+        print_json(ended)
+    else:
+        out.print(job_facts(ended))
+        out.print(figures_table(client.jobs.results(job.id)))
+    raise typer.Exit(0 if ended.status is JobStatus.COMPLETED else 1)

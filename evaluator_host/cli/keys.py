@@ -1,0 +1,118 @@
+"""`keys`: make, list and revoke the keys with which callers reach a host over HTTP."""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from evaluator_host.cli import options
+from evaluator_host.cli.console import err, out, plain, print_json
+from evaluator_host.cli.edge import load_settings, run_async
+from evaluator_host.cli.times import duration, shown
+from evaluator_host.config import Settings
+from evaluator_host.wiring import open_store
+
+if TYPE_CHECKING:
+    from evaluator_host.store.keys import ApiKey
+    from evaluator_host.store.store import Store
+
+T = TypeVar("T")
+
+app = typer.Typer(name="keys", help="Keys of those who may call a host over HTTP.", no_args_is_help=True)
+
+WorkspaceOption = Annotated[str | None, typer.Option(help="Only this workspace's.", show_default=False)]
+
+
+@app.command()
+def create(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for: ci, notebook, alice.")],
+    *,
+    workspace: Annotated[str, typer.Option(help="Whose it is; made when there is none of that name.")] = "default",
+    expires: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="When it stops working: 90d, 12h, 2w.", show_default="never")
+    ] = None,
+    data_dir: options.DataDirOption = None,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Make a key and print it, once. From the first key on, every request to the host needs one."""
+    settings = load_settings(data_dir=data_dir)
+    expires_at = datetime.now(UTC) + duration(expires, "--expires") if expires is not None else None
+
+    async def work(store: "Store") -> "tuple[ApiKey, str, bool]":
+        first = not await store.keys.any_made()
+        return *await store.keys.create(name, workspace, expires_at=expires_at), first
+
+    key, token, first = with_store(settings, work)
+    if as_json:
+        print_json({"id": key.id, "name": key.name, "workspace": key.workspace, "key": token,
+                    "created_at": key.created_at, "expires_at": key.expires_at})  # fmt: skip
+        return
+    out.print(token)
+    ends = f", until {shown(key.expires_at)}" if key.expires_at else ""
+    err.print(plain(f"key {key.name} ({key.id}) of workspace {key.workspace}{ends}; it is not shown again"))
+    if first:
+        err.print("from now on every request to a host with this database needs a key")
+
+
+@app.command(name="list")
+def list_(
+    *, workspace: WorkspaceOption = None, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False
+) -> None:
+    """List keys, the newest first; never what they are."""
+    keys = with_store(load_settings(data_dir=data_dir), lambda store: store.keys.all(workspace=workspace))
+    now = datetime.now(UTC)
+    if as_json:
+        print_json([_as_json(key, now) for key in keys])
+        return
+    for key in keys:
+        used = f"last used {shown(key.last_used_at)}" if key.last_used_at else "never used"
+        out.print(plain(f"{key.id}  {_state(key, now):<8}  {key.workspace:<16}  {key.name:<16}  {used}"))
+    if not keys:
+        err.print("there are no keys; evaluator-host keys create NAME makes one")
+
+
+@app.command()
+def revoke(
+    key: Annotated[str, typer.Argument(metavar="KEY", help="Its id, or its name.")],
+    *,
+    workspace: WorkspaceOption = None,
+    data_dir: options.DataDirOption = None,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Revoke a key. Hosts that run stop taking it within about a second."""
+    settings = load_settings(data_dir=data_dir)
+    revoked = with_store(settings, lambda store: store.keys.revoke(key, workspace=workspace))
+    if as_json:
+        print_json(_as_json(revoked, datetime.now(UTC)))
+    else:
+        err.print(plain(f"revoked key {revoked.name} ({revoked.id}) of workspace {revoked.workspace}"))
+
+
+def with_store(settings: Settings, work: "Callable[[Store], Awaitable[T]]") -> T:
+    """Open the store of these settings, work with it, close it."""
+
+    async def run() -> T:
+        async with open_store(settings) as store:
+            return await work(store)
+
+    return run_async(run)
+
+
+def _as_json(key: "ApiKey", now: datetime) -> dict[str, object]:
+    return {
+        "id": key.id,
+        "name": key.name,
+        "workspace": key.workspace,
+        "state": _state(key, now),
+        "created_at": key.created_at,
+        "expires_at": key.expires_at,
+        "revoked_at": key.revoked_at,
+        "last_used_at": key.last_used_at,
+    }
+
+
+def _state(key: "ApiKey", now: datetime) -> str:
+    if key.revoked_at is not None:
+        return "revoked"
+    return "active" if key.usable(now) else "expired"

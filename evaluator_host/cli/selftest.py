@@ -1,0 +1,142 @@
+"""`selftest`: attacks the deployment at hand with hostile evaluators, and says which were stopped."""
+
+import os
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+import typer
+from rich.text import Text
+
+from evaluator_host.cli import options
+from evaluator_host.cli.console import err, out, plain, print_json
+from evaluator_host.cli.edge import load_settings, run_async
+from evaluator_host.config import SandboxChoice, Settings
+from evaluator_host.errors import InvalidRequest
+from evaluator_host.model import Language
+from evaluator_host.selftest.advice import advice
+from evaluator_host.selftest.attack import Attack, Group
+from evaluator_host.selftest.campaign import Report, attack_deployment
+from evaluator_host.selftest.catalogue import ATTACKS
+from evaluator_host.selftest.trial import Tried, Verdict
+
+_GOT_THROUGH: Final = 1
+_COULD_NOT_RUN: Final = 3
+_MARKS: Final = {
+    Verdict.STOPPED: ("ok", "green"),
+    Verdict.GOT_THROUGH: ("NO", "bold red"),
+    Verdict.NOT_RUN: ("??", "yellow"),
+}
+
+BackendOption = Annotated[
+    SandboxChoice | None, typer.Option(help="auto, bubblewrap or docker; default: as the host.", show_default=False)
+]
+GroupOption = Annotated[list[Group] | None, typer.Option(help="Only these, several times.", show_default="all")]
+LanguagesOption = Annotated[list[Language] | None, typer.Option(help="Only these, several times.", show_default="all")]
+
+
+def selftest(
+    *,
+    backend: BackendOption = None,
+    group: GroupOption = None,
+    language: LanguagesOption = None,
+    data_dir: options.DataDirOption = None,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Attack this deployment with hostile evaluators. Exit 0 when all were stopped, 1 when not, 3 if it cannot run."""
+    attacks = _chosen(group, language)
+    settings = load_settings(sandbox=backend, data_dir=data_dir)
+    report = run_async(lambda: _attacked(settings, attacks))
+    if as_json:
+        print_json(_as_json(report))
+    else:
+        out.print(_table(report))
+    raise typer.Exit(_exit_code(report))
+
+
+def _chosen(groups: Sequence[Group] | None, languages: Sequence[Language] | None) -> list[Attack]:
+    chosen = [
+        attack
+        for attack in ATTACKS
+        if attack.safe and attack.group in (groups or Group) and attack.language in (languages or Language)
+    ]
+    if not chosen:
+        raise InvalidRequest(
+            "no attack of the catalogue is of that group and language; leave out --group or --language"
+        )
+    return chosen
+
+
+async def _attacked(settings: Settings, attacks: Sequence[Attack]) -> Report:
+    done = 0
+    with err.status(f"{len(attacks)} attacks") as status:  # on a terminal only
+
+        def progress(tried: Tried) -> None:
+            nonlocal done
+            done += 1
+            status.update(f"{done} of {len(attacks)} attacks; {tried.attack.name}: {tried.verdict}")
+
+        return await attack_deployment(settings, attacks, at_once=_at_once(), progress=progress)
+
+
+def _at_once() -> int:
+    """How many attacks to run at a time: most of them wait for something, and a serving host needs the machine too."""
+    return max(2, min(8, 2 * (os.cpu_count() or 1)))
+
+
+def _exit_code(report: Report) -> int:
+    if report.host or any(one.verdict is Verdict.GOT_THROUGH for one in report.tried):
+        return _GOT_THROUGH
+    return 0 if report.passed else _COULD_NOT_RUN
+
+
+def _as_json(report: Report) -> dict[str, Any]:
+    return {
+        "passed": report.passed,
+        "backend": report.backend,
+        "seconds": round(report.seconds, 1),
+        "host": list(report.host),
+        "attacks": [
+            {
+                "name": one.attack.name,
+                "group": one.attack.group,
+                "language": one.attack.language,
+                "verdict": one.verdict,
+                "why": one.attack.why,
+                "outcome": one.outcome,
+                "problems": list(one.problems),
+                "advice": advice(one.attack) if one.verdict is Verdict.GOT_THROUGH else None,
+                "seconds": round(one.seconds, 2),
+            }
+            for one in report.tried
+        ],
+    }
+
+
+def _table(report: Report) -> Text:
+    made = Text()
+    width = max(len(one.attack.name) for one in report.tried)
+    heading = ""
+    for one in sorted(report.tried, key=_heading):
+        if _heading(one) != heading:
+            heading = _heading(one)
+            made.append(f"{heading}\n", style="bold")
+        mark, style = _MARKS[one.verdict]
+        said = one.attack.why if one.verdict is Verdict.STOPPED else "; ".join(one.problems)
+        made.append(f"  {mark}", style=style).append(f"  {one.attack.name:<{width}}  {plain(said)}\n")
+        if one.verdict is Verdict.GOT_THROUGH:
+            made.append(f"{'':<{width + 8}}what to do: {advice(one.attack)}\n")
+    for problem in report.host:
+        made.append("host\n  NO", style="bold red").append(f"  {plain(problem)}\n")
+    made.append(f"\n{_summary(report)}")
+    return made
+
+
+def _heading(one: Tried) -> str:
+    return f"{one.attack.language} {one.attack.group}"
+
+
+def _summary(report: Report) -> str:
+    counts = {verdict: sum(one.verdict is verdict for one in report.tried) for verdict in Verdict}
+    told = [f"{count} {verdict}" for verdict, count in counts.items() if count]
+    host = "" if report.host else ", and the host is unharmed" if report.passed else ""
+    return f"{report.backend}: {', '.join(told)}{host}, in {report.seconds:.0f} s"

@@ -1,0 +1,94 @@
+"""The routes of what jobs came to: figures, rows, downloads, comparisons."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from fastapi.routing import APIRoute
+
+from evaluator_host.datasets.format import Format
+from evaluator_host.jobs.exports import JobExports
+from evaluator_host.jobs.results import JobResults
+from evaluator_host.jobs.rows_read import JobRowsRead
+from evaluator_host.model import ErrorCode, Status
+from evaluator_host.reports.results import Comparison, JobFigures, JobRowPage
+from evaluator_host.store.results import Filter, Sort
+from evaluator_host.web.access import caller_of
+from evaluator_host.web.answers import json_answer, problem
+
+_MISSING = problem(404, "No such job, or it has no such evaluator.")
+_REFUSED = {**_MISSING, **problem(422, "The cursor is of another query, or the jobs cannot be compared.")}
+
+
+_FILES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "content": {
+            media_type: {} for media_type in ("application/x-ndjson", "text/csv", "application/vnd.apache.parquet")
+        },
+        "description": "The file.",
+    }
+}
+
+
+def job_results_api(
+    results: JobResults, rows: JobRowsRead, exports: JobExports, *, route_class: type[APIRoute]
+) -> APIRouter:
+    """Return the routes over what a host's jobs came to."""
+    router = APIRouter(prefix="/v1/jobs/{job_id}", route_class=route_class, tags=["jobs"])
+
+    @router.get("/results", response_model=JobFigures, responses=_MISSING)
+    async def figures(job_id: str, request: Request) -> Response:
+        """Figures per evaluator and metric, as far as the job is."""
+        return json_answer(await results.figures(caller_of(request.scope).workspace, job_id))
+
+    @router.get("/rows", response_model=JobRowPage, responses=_REFUSED)
+    async def page(
+        job_id: str,
+        request: Request,
+        *,
+        evaluator: Annotated[str | None, Query(description="One of the job's: exact-match@1, or its name.")] = None,
+        status: Status | None = None,
+        passed: bool | None = None,
+        error: Annotated[ErrorCode | None, Query(description="Only rows that failed for this reason.")] = None,
+        min_score: Annotated[float | None, Query(allow_inf_nan=False)] = None,
+        max_score: Annotated[float | None, Query(allow_inf_nan=False)] = None,
+        sort: Sort = Sort.ROW,
+        cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
+        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    ) -> Response:
+        """Rows with their results, filtered and sorted, a page at a time."""
+        which = Filter(None, status, passed, error, min_score=min_score, max_score=max_score)
+        workspace = caller_of(request.scope).workspace
+        found = await rows.page(workspace, job_id, which, evaluator=evaluator, sort=sort, cursor=cursor, limit=limit)
+        return json_answer(found)
+
+    @router.get("/rows.{file_format}", response_class=StreamingResponse, responses={**_REFUSED, **_FILES})
+    async def download(
+        job_id: str,
+        file_format: Literal["jsonl", "csv", "parquet"],
+        request: Request,
+        evaluator: Annotated[str | None, Query(description="One of the job's: exact-match@1, or its name.")] = None,
+    ) -> Response:
+        """Every row with its result, as a file: JSONL whole, CSV and Parquet as flat columns."""
+        format_ = Format(file_format)
+        pieces = exports.write(caller_of(request.scope).workspace, job_id, format_, evaluator=evaluator)
+        first = await anext(pieces, b"")  # what cannot be written is a problem, not a file that breaks off
+        headers = {"Content-Disposition": f'attachment; filename="{job_id}.{file_format}"'}
+        return StreamingResponse(_whole(first, pieces), media_type=format_.media_type, headers=headers)
+
+    @router.get("/compare/{other_id}", response_model=list[Comparison], responses=_REFUSED)
+    async def compare(job_id: str, other_id: str, request: Request, evaluator: str | None = None) -> Response:
+        """Compare with a later job over the same rows: paired differences, regressions, improvements."""
+        workspace = caller_of(request.scope).workspace
+        return json_answer(await results.compare(workspace, job_id, other_id, evaluator=evaluator))
+
+    return router
+
+
+async def _whole(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
+    yield first
+    async with aclosing(rest) as pieces:
+        async for piece in pieces:
+            yield piece

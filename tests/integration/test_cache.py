@@ -1,0 +1,176 @@
+"""The cache of package sets, shared by several processes: built once, evicted at its ceiling, never under anybody's feet."""
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import docker
+import pytest
+
+from evaluator_host.environments.shelf import shelf_name
+from evaluator_host.errors import PackagesFailed
+from evaluator_host.model import Language
+from evaluator_host.sandbox.docker_layers import layer_tag
+from evaluator_host.wiring import open_service
+from tests import package_index
+from tests.engines import engine_address
+from tests.package_hosts import LABEL, Host, label
+from tests.package_index import Index
+from tests.package_sets import client_at, layers_of
+
+LARGE = 400_000  # bytes: two of these fit under a ceiling of one megabyte
+HOUR_S = 3600
+BACKENDS = ["bubblewrap", "docker"]
+
+
+@pytest.fixture(scope="module")
+def index() -> Iterator[Index]:
+    with package_index.serving() as served:
+        yield served
+
+
+@pytest.fixture
+def client() -> Iterator[docker.APIClient]:
+    with client_at(engine_address()) as opened:
+        yield opened
+
+
+@pytest.fixture(params=BACKENDS)
+def host(request: pytest.FixtureRequest, tmp_path: Path, index: Index, client: docker.APIClient) -> Iterator[Host]:
+    """A host without any set; what it leaves on the engine is removed."""
+    made = Host(tmp_path / "host", request.param, index=index)
+    yield made
+    for image in layers_of(client, shelf_name(made.home)):
+        client.remove_image(image, force=True)
+
+
+async def build(host: Host, *pins: str) -> list[str]:
+    """Build sets as a process of its own would, one after the other; returns their digests."""
+    digests = []
+    async with open_service(host.settings(environments_mb=1), prewarm=False) as service:
+        for pin in pins:
+            report = await service.environments.request([pin], Language.PYTHON)
+            digests.append((await service.environments.built(report.key)).digest or "")
+    return digests
+
+
+def age(host: Host, digest: str, hours: int) -> None:
+    """Let a set look unused for so long."""
+    then = time.time() - hours * HOUR_S
+    os.utime(host.folder(digest), (then, then))
+
+
+def images(client: docker.APIClient, *digests: str) -> list[bool]:
+    """Which of the sets are images on the engine."""
+    present = {name for image in client.images() for name in image["RepoTags"] or ()}
+    return [layer_tag(digest) in present for digest in digests]
+
+
+async def test_at_the_ceiling_the_least_recently_used_set_goes(
+    host: Host, index: Index, client: docker.APIClient
+) -> None:
+    pins = [index.add(f"least{n}", f"said = 'set {n}'\n", size=LARGE) for n in range(3)]
+    first, second = await build(host, *pins[:2])
+    age(host, first, 2)
+    age(host, second, 1)
+    async with open_service(host.settings(), prewarm=False) as service:
+        assert await label(service, LABEL.format("least0"), pins[0]) == "set 0"
+    (third,) = await build(host, pins[2])
+    assert [host.folder(digest).exists() for digest in (first, second, third)] == [True, False, True]
+    if host.backend == "docker":
+        assert images(client, first, second, third) == [True, False, True]
+    assert await build(host, pins[1]) == [second], "its lock stayed"
+
+
+async def test_a_set_that_another_process_uses_is_not_evicted(
+    host: Host, index: Index, client: docker.APIClient, tmp_path: Path
+) -> None:
+    pins = [index.add(f"kept{n}", f"said = 'set {n}'\n", size=LARGE) for n in range(3)]
+    body = {"evaluator": {"code": LABEL.format("kept0"), "packages": [pins[0]]}}
+    with host.server(tmp_path / "log") as server:
+        used = server.client.post("/v1/evaluate", json=body).json()["environment"]["digest"]
+        (other,) = await build(host, pins[1])
+        age(host, used, 9)
+        age(host, other, 1)
+        (last,) = await build(host, pins[2])
+        assert [host.folder(digest).exists() for digest in (used, other, last)] == [True, False, True]
+        if host.backend == "docker":
+            assert images(client, used, other, last) == [True, False, True]
+        refused = await asyncio.to_thread(host.run, "packages", "remove", used, code=2, as_json=False)
+        assert "another process" in refused
+        body["evaluator"]["code"] += "# another sandbox\n"
+        assert server.client.post("/v1/evaluate", json=body).json()["label"] == "set 0"
+
+
+async def test_a_server_and_a_command_line_that_want_one_set_build_it_once(
+    host: Host, index: Index, tmp_path: Path
+) -> None:
+    pin = index.add("wanted", "said = 'once'\n")
+    file = "/files/wanted-1.0.0-py3-none-any.whl"
+    asked = index.asked.count(file)
+    with host.server(tmp_path / "log") as server, stages_of(host) as stages, index.held_back():
+        key = server.client.post("/v1/environments", json={"language": "python", "packages": [pin]}).json()["key"]
+        await until(lambda: index.asked.count(file) > asked)
+        command = host.start("packages", "build", pin, "--json")
+        await asyncio.sleep(6)  # time in which it would begin a build of its own
+        index.open.set()
+        output, _ = await asyncio.to_thread(command.communicate, timeout=60)
+        assert command.returncode == 0
+        assert f'"key": "{key}"' in output
+        assert server.client.get(f"/v1/environments/{key}").json()["status"] == "ready"
+    assert len(stages) == 1
+
+
+@contextmanager
+def stages_of(host: Host) -> Iterator[set[str]]:
+    """Yield the names of all folders that anything is installed into meanwhile."""
+    seen: set[str] = set()
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(0.005):
+            seen.update(os.listdir(host.shelf / "build" / "staging"))  # noqa: PTH208 - the names alone
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield seen
+    finally:
+        ended.set()
+        watcher.join()
+
+
+async def until(true: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if true():
+            return
+        await asyncio.sleep(0.05)
+    pytest.fail("it does not come about")
+
+
+@pytest.mark.parametrize("host", ["docker"], indirect=True)
+async def test_what_was_tried_and_does_not_work_leaves_no_image(
+    host: Host, index: Index, client: docker.APIClient
+) -> None:
+    pin = index.add("hopeless", "raise OSError('no such device')\n")
+    with pytest.raises(PackagesFailed, match="no such device"):
+        await build(host, pin)
+    assert not layers_of(client, shelf_name(host.home))
+
+
+@pytest.mark.parametrize("host", ["docker"], indirect=True)
+async def test_a_set_that_is_removed_takes_its_image_along_and_comes_back_as_installed(
+    host: Host, index: Index, client: docker.APIClient
+) -> None:
+    pin = index.add("gone", "said = 'here'\n")
+    (digest,) = await build(host, pin)
+    assert images(client, digest) == [True]
+    async with open_service(host.settings(), prewarm=False) as service:
+        await service.environments.delete(digest)
+        assert not layers_of(client, shelf_name(host.home))
+    assert await build(host, pin) == [digest]
+    assert images(client, digest) == [True]

@@ -1,0 +1,93 @@
+"""The commands over keys and the audit log, as an operator uses them."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.databases import Databases
+from tests.keyed import EXACT, bearer, command, make_key, shown
+from tests.server import Server
+
+
+@pytest.fixture
+def url(databases: Databases) -> str:
+    return databases.make("sqlite")
+
+
+def test_a_key_is_made_listed_and_revoked(url: str) -> None:
+    made = command("keys", "create", "ci", "--workspace", "acme", "--expires", "90d", url=url)
+    assert made.returncode == 0, made.stderr
+    token = made.stdout.strip()
+    assert token.startswith("eh_")
+    assert "\n" not in token, "it can be put into a variable"
+    assert "from now on every request" in made.stderr
+    again = shown("keys", "create", "notebook", url=url)
+    assert (again["name"], again["workspace"], again["expires_at"]) == ("notebook", "default", None)
+    assert again["key"].startswith(f"eh_{again['id']}_")
+    revoked = shown("keys", "revoke", again["id"], url=url)
+    assert (revoked["state"], revoked["name"]) == ("revoked", "notebook")
+    states = {known["name"]: known["state"] for known in shown("keys", "list", url=url)}
+    assert states == {"ci": "active", "notebook": "revoked"}
+    listed = command("keys", "list", "--workspace", "acme", url=url).stdout
+    assert "ci" in listed
+    assert "notebook" not in listed
+    assert token[16:] not in listed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("keys", "create", "../etc"), "is no name"),
+        (("keys", "create", "x", "--expires", "soon"), "90d"),
+        (("keys", "revoke", "nobody"), "keys list"),
+    ],
+)
+def test_a_mistake_is_told_with_what_would_do(url: str, arguments: tuple[str, ...], said: str) -> None:
+    done = command(*arguments, url=url)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+
+
+def test_another_kind_of_database_is_refused_without_its_password(tmp_path: Path) -> None:
+    done = command("keys", "list", url="mysql://user:hunter2@db.example/x")
+    assert done.returncode == 2
+    assert "PostgreSQL" in done.stderr
+    assert "hunter2" not in done.stderr
+
+
+def test_who_ran_what_is_told_and_never_with_what(url: str, tmp_path: Path) -> None:
+    key = make_key("ci", "acme", url=url)
+    make_key("idle", "globex", url=url)
+    secret = "the-secret-of-a-row"
+    code = EXACT + f"# {secret}\n"
+    with Server(log=tmp_path / "log", environment={"EVALUATOR_HOST_DATABASE_URL": url}) as server:
+        as_ci = {"headers": bearer(key)}
+        body = {"evaluator": {"code": code}, "inputs": {"correct_answer": secret}, "outputs": secret}
+        digest = server.client.post("/v1/evaluate", json=body, **as_ci).json()["evaluator"]["digest"]
+        rows = [{"inputs": {"correct_answer": secret}, "outputs": secret}, {"outputs": secret}, {"outputs": secret}]
+        server.client.post("/v1/evaluate/batch", json={"evaluator": {"code": code}, "rows": rows}, **as_ci)
+        server.client.post("/v1/check", json={"evaluator": {"code": code}}, **as_ci)
+        refused = {"evaluator": {"code": code, "limits": {"memory_mb": 10**6}}}
+        server.client.post("/v1/evaluate", json=refused, **as_ci)
+        server.client.post("/v1/environments", json={"packages": [f"{secret}==1"], "language": "python"}, **as_ci)
+    used = {known["name"]: known["last_used_at"] for known in shown("keys", "list", url=url)}
+    assert used["idle"] is None
+    assert used["ci"] is not None, "noted at the end, if not before"
+    lines = shown("audit", url=url)
+    seen = [(line["verb"], line["outcome"], line["rows"], line["failed"]) for line in lines]
+    assert seen[1:] == [
+        ("evaluate", "invalid_request", 1, 1),
+        ("check", "ok", 0, 0),
+        ("evaluate_batch", "user_exception", 3, 2),
+        ("evaluate", "scored", 1, 0),
+    ]
+    assert seen[0][0] == "environments.build"
+    assert {(line["workspace"], line["key"]) for line in lines} == {("acme", "ci")}
+    assert [line["evaluator"] for line in lines[2:]] == [digest] * 3
+    assert all(line["duration_ms"] > 0 and line["at"].endswith("Z") for line in lines)
+    assert len(shown("audit", "--workspace", "acme", "--key", "ci", "--since", "1h", "--limit", "2", url=url)) == 2
+    assert "evaluate_batch" in command("audit", url=url).stdout
+    kept = b"".join(path.read_bytes() for path in Path(url.removeprefix("sqlite:///")).parent.glob("host.db*"))
+    assert digest.encode() in kept
+    assert secret.encode() not in kept
+    assert secret not in server.log

@@ -1,0 +1,96 @@
+"""When a host wants keys, and where it then listens: before the first one, after it, and on other addresses."""
+
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.client import Client
+from evaluator_host.errors import RateLimited, Unauthorized
+from tests.databases import Databases
+from tests.keyed import EXACT, bearer, command, eventually, is_problem, make_key, revoke_key
+from tests.server import Server, free_port
+
+
+@pytest.fixture
+def url(databases: Databases) -> str:
+    return databases.make("sqlite")
+
+
+def test_the_first_key_closes_a_host_that_runs_and_revoking_it_does_not_open_it(url: str, tmp_path: Path) -> None:
+    with Server(log=tmp_path / "log", environment={"EVALUATOR_HOST_DATABASE_URL": url}) as server:
+        assert server.client.get("/v1/info").status_code == 200
+        assert server.client.get("/v1/info", headers=bearer("whatever")).status_code == 200
+        key = make_key("ci", "acme", url=url)
+        eventually(lambda: server.client.get("/v1/info").status_code == 401)
+        assert server.client.get("/v1/info", headers=bearer(key)).status_code == 200
+        revoke_key("ci", url=url)
+        eventually(lambda: server.client.get("/v1/info", headers=bearer(key)).status_code == 401)
+        assert server.client.get("/v1/info").status_code == 401
+        assert server.client.get("/healthz").status_code == 200
+
+
+def test_another_address_is_refused_without_a_key_and_served_with_one(url: str, tmp_path: Path) -> None:
+    port = str(free_port())
+    for address in ("0.0.0.0", "example.test"):
+        refused = command("serve", "--host", address, "--port", port, "--data-dir", str(tmp_path), url=url)
+        assert refused.returncode == 2, refused.stderr
+        assert f"refusing to listen on {address}" in refused.stderr
+        assert "keys create" in refused.stderr
+    make_key("gone", "acme", url=url)
+    revoke_key("gone", url=url)
+    refused = command("serve", "--host", "0.0.0.0", "--port", port, "--data-dir", str(tmp_path), url=url)
+    assert refused.returncode == 2, "a key that is revoked opens nothing"
+    key = make_key("ci", "acme", url=url)
+    environment = {"EVALUATOR_HOST_DATABASE_URL": url, "EVALUATOR_HOST_ALLOWED_HOSTS": '["evaluators.example"]'}
+    with Server(log=tmp_path / "log", environment=environment, host="0.0.0.0") as server:
+        named = {"Host": "evaluators.example"}
+        assert server.client.get("/v1/info", headers=named).status_code == 401
+        assert server.client.get("/v1/info", headers={**named, **bearer(key)}).status_code == 200
+        assert is_problem(
+            server.client.get("/v1/info", headers={"Host": "other.example", **bearer(key)}), 403, "refused"
+        )
+
+
+def test_metrics_are_open_when_the_operator_says_so(url: str, tmp_path: Path) -> None:
+    make_key("ci", "acme", url=url)
+    environment = {"EVALUATOR_HOST_DATABASE_URL": url, "EVALUATOR_HOST_OPEN_METRICS": "true"}
+    with Server(log=tmp_path / "log", environment=environment) as server:
+        assert "evaluator_host_audit_dropped 0.0" in server.client.get("/metrics").text
+        assert server.client.get("/v1/info").status_code == 401
+
+
+def test_a_key_that_asks_too_often_is_told_when_to_come_back(url: str, tmp_path: Path) -> None:
+    eager, calm = make_key("eager", "acme", url=url), make_key("calm", "acme", url=url)
+    environment = {
+        "EVALUATOR_HOST_DATABASE_URL": url,
+        "EVALUATOR_HOST_RATE_LIMIT_PER_S": "0.1",
+        "EVALUATOR_HOST_RATE_LIMIT_BURST": "3",
+    }
+    with Server(log=tmp_path / "log", environment=environment) as server:
+        answers = [server.client.get("/v1/info", headers=bearer(eager)) for _ in range(4)]
+        assert [answer.status_code for answer in answers[:3]] == [200] * 3
+        assert is_problem(answers[3], 429, "rate_limited")
+        assert 1 <= int(answers[3].headers["retry-after"]) <= 10
+        assert server.client.get("/v1/info", headers=bearer(calm)).status_code == 200, "each key has its own"
+        assert server.client.get("/healthz").status_code == 200
+        with Client(server.url, key=eager, retries=0) as client, pytest.raises(RateLimited):
+            client.info()
+
+
+def test_client_and_command_line_send_the_key(url: str, tmp_path: Path) -> None:
+    key = make_key("ci", "acme", url=url)
+    (tmp_path / "exact.py").write_text(EXACT)
+    run = ("run", str(tmp_path / "exact.py"), "--inputs", '{"correct_answer": "Paris"}', "--outputs", "Paris", "--json")
+    with Server(log=tmp_path / "log", environment={"EVALUATOR_HOST_DATABASE_URL": url}) as server:
+        with Client(server.url, key=key) as client:
+            assert "python" in client.info().languages
+        for wrong in (None, key[:-3] + "abc"):
+            with Client(server.url, key=wrong) as client, pytest.raises(Unauthorized, match="key"):
+                client.info()
+        done = command(*run, "--url", server.url, url=url, EVALUATOR_HOST_KEY=key)
+        assert done.returncode == 0, done.stderr
+        assert '"score": 1.0' in done.stdout
+        refused = command(*run, "--url", server.url, url=url)
+        assert refused.returncode == 2
+        assert "needs a key" in refused.stderr
+        assert key not in server.log

@@ -1,0 +1,198 @@
+"""A set that one host pushed runs on another one that reaches no index; what does not belong there is refused."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+import requests
+
+from evaluator_host.environments.exchange import Carrier
+from evaluator_host.environments.registry import push
+from evaluator_host.environments.shelf import shelf_name
+from evaluator_host.environments.targets import target_for
+from evaluator_host.environments.transfer import RECORD_PATH
+from evaluator_host.errors import NotFound, PackagesFailed
+from evaluator_host.model import Language
+from evaluator_host.packages.locked import Lock
+from evaluator_host.service import Service
+from evaluator_host.wiring import open_service
+from tests import package_index
+from tests.engines import engine_address
+from tests.package_hosts import LABEL, Host, label
+from tests.package_sets import RUNTIME_IMAGE, Set, client_at, described, layers_of, push_over
+from tests.registry_server import Registry
+
+OWN = target_for("bubblewrap", Language.PYTHON)
+MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
+
+
+@pytest.fixture
+def client() -> Iterator[docker.APIClient]:
+    with client_at(engine_address()) as opened:
+        yield opened
+
+
+@pytest.fixture
+def carrier(small_image: str) -> Carrier:
+    return Carrier(engine_address(), small_image)
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(tmp_path / "host", "bubblewrap", index=None)
+
+
+@pytest.fixture
+async def service(host: Host) -> AsyncIterator[Service]:
+    """A host that has nothing yet and reaches no index."""
+    async with open_service(host.settings(), prewarm=False) as opened:
+        yield opened
+
+
+@pytest.mark.timeout(300)  # the runtime image is pushed whole
+@pytest.mark.parametrize("backend", ["bubblewrap", "docker"])
+async def test_a_set_built_on_one_host_runs_on_another_without_an_index(
+    backend: str, tmp_path: Path, client: docker.APIClient, registry_server: Registry, small_image: str
+) -> None:
+    image = RUNTIME_IMAGE if backend == "docker" else small_image  # which bubblewrap only travels with
+    with package_index.serving() as index:
+        pin = index.add("travels", "said = 'far'\n")
+        first = Host(tmp_path / "first", backend, index=index, image=image)
+        built = await asyncio.to_thread(first.run, "packages", "build", pin)
+        name = f"{registry_server.name}/hosts/{backend}:1"
+        pushed = await asyncio.to_thread(first.run, "packages", "push", built["digest"], name)
+    second = Host(tmp_path / "second", backend, index=None, image=image)
+    pulled = await asyncio.to_thread(second.run, "packages", "pull", pushed["image"], "--digest", built["digest"])
+    for same in ("digest", "key", "packages", "lock", "runtime", "size_bytes"):
+        assert pulled[same] == built[same]
+    assert pulled["import_ms"].keys() == {"travels"}
+    async with open_service(second.settings(), prewarm=False) as service:
+        assert await label(service, LABEL.format("travels"), pin) == "far"
+        assert [found.broken for found in await service.environments.verify()] == [()]
+    assert list((second.shelf / "build" / "staging").iterdir()) == []
+    again = await asyncio.to_thread(second.run, "packages", "pull", name)
+    assert again["built_at"] == pulled["built_at"], "what is installed stays as it is"
+    for made in (first, second):
+        for image in layers_of(client, shelf_name(made.home)):
+            client.remove_image(image, force=True)
+
+
+async def pushed(made: Set, reference: str, *, carrier: Carrier) -> str:
+    return await push(made[0], reference, record=made[1], docker_host=carrier.docker_host, image=carrier.image)
+
+
+def module_set(folder: Path, code: str, target: Any = OWN, *, resolved: str = "") -> Set:
+    """A set of one module that a host imports when it tries the set."""
+    (folder / "one-1.0.0.dist-info").mkdir(parents=True)
+    (folder / "one-1.0.0.dist-info" / "RECORD").write_text("one.py,,\n")
+    (folder / "one.py").write_text(code)
+    environment, record = described(folder, Language.PYTHON, target, one="1.0.0")
+    lock = replace(Lock.from_json(record.lock), text=f"one==1.0.0 # {resolved}")
+    return replace(environment, digest=lock.digest), replace(record, digest=lock.digest, lock=lock.to_json())
+
+
+def nothing_of(host: Host) -> bool:
+    """Whether nothing was installed, and nothing is half-installed."""
+    staged = list((host.shelf / "build" / "staging").iterdir())
+    return not staged and not list(host.shelf.glob("*/env.json")) and not list((host.shelf / "sets").iterdir())
+
+
+@pytest.mark.parametrize(
+    "target",
+    [replace(OWN, runtime="3.1"), replace(OWN, machine="riscv64"), replace(OWN, glibc=(OWN.glibc[0], 999))],
+    ids=["another Python", "another processor", "a newer C library"],
+)
+async def test_a_set_for_another_machine_is_refused(
+    target: Any, service: Service, host: Host, carrier: Carrier, registry_server: Registry, tmp_path: Path
+) -> None:
+    name = f"{registry_server.name}/strange:1"
+    await pushed(module_set(tmp_path / "set", "said = 1\n", target), name, carrier=carrier)
+    with pytest.raises(PackagesFailed, match=f"is for Python .*this host has Python {OWN.runtime} .*built here"):
+        await service.environments.exchange.pull(name, carrier=carrier)
+    assert nothing_of(host)
+
+
+async def test_a_set_for_an_older_c_library_is_taken_and_passed_on(
+    service: Service, carrier: Carrier, registry_server: Registry, tmp_path: Path
+) -> None:
+    older = module_set(tmp_path / "set", "said = 'old'\n", replace(OWN, glibc=(2, 17)))
+    name = f"{registry_server.name}/older:1"
+    report = await service.environments.exchange.pull(await pushed(older, name, carrier=carrier), carrier=carrier)
+    assert await label(service, LABEL.format("one"), "one==1.0.0") == "old"
+    await service.environments.exchange.push(report.key, name, carrier=carrier)
+    assert (await service.environments.exchange.pull(name, carrier=carrier)).digest == older[0].digest
+
+
+async def test_a_set_that_does_not_work_here_is_refused(
+    service: Service, host: Host, carrier: Carrier, registry_server: Registry, tmp_path: Path
+) -> None:
+    name = f"{registry_server.name}/broken:1"
+    await pushed(module_set(tmp_path / "set", "raise OSError('no such device')\n"), name, carrier=carrier)
+    with pytest.raises(PackagesFailed, match="no such device"):
+        await service.environments.exchange.pull(name, carrier=carrier)
+    assert nothing_of(host)
+
+
+async def test_pins_that_a_host_has_with_another_lock_stay_as_they_are(
+    service: Service, carrier: Carrier, registry_server: Registry, tmp_path: Path
+) -> None:
+    mine, theirs = (module_set(tmp_path / text, f"said = {text!r}\n", resolved=text) for text in ("mine", "theirs"))
+    names = [
+        await pushed(made, f"{registry_server.name}/{made[0].path.name}:1", carrier=carrier) for made in (mine, theirs)
+    ]  # type: ignore[union-attr]
+    await service.environments.exchange.pull(names[0], carrier=carrier)
+    with pytest.raises(PackagesFailed, match=f"packages remove {mine[1].key}"):
+        await service.environments.exchange.pull(names[1], carrier=carrier)
+    assert await label(service, LABEL.format("one"), "one==1.0.0") == "mine"
+    await service.environments.delete(mine[1].key)
+    await service.environments.exchange.pull(names[1], carrier=carrier)
+    assert await label(service, LABEL.format("one"), "one==1.0.0") == "theirs"
+
+
+@pytest.mark.parametrize("layer", [-2, -1], ids=["the files", "the record"])
+async def test_a_layer_that_the_registry_corrupted_is_refused(
+    layer: int, service: Service, host: Host, carrier: Carrier, registry_server: Registry, tmp_path: Path
+) -> None:
+    name = f"corrupt{-layer}"
+    await pushed(module_set(tmp_path / "set", "said = 1\n"), f"{registry_server.name}/{name}:1", carrier=carrier)
+    url = f"http://{registry_server.name}/v2/{name}/manifests/1"
+    manifest = (await asyncio.to_thread(requests.get, url, headers={"Accept": MANIFEST}, timeout=10)).json()
+    blob = registry_server.blobs()[manifest["layers"][layer]["digest"]]
+    content = bytearray(blob.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    blob.write_bytes(content)
+    with pytest.raises(PackagesFailed, match=r"verification failed .*copy is damaged: push the set again"):
+        await service.environments.exchange.pull(f"{registry_server.name}/{name}:1", carrier=carrier)
+    assert nothing_of(host)
+
+
+async def test_a_record_that_was_changed_is_refused(
+    service: Service, host: Host, carrier: Carrier, client: docker.APIClient, registry_server: Registry, tmp_path: Path
+) -> None:
+    made = module_set(tmp_path / "set", "said = 1\n")
+    name = f"{registry_server.name}/forged:1"
+    await pushed(made, name, carrier=carrier)
+    forged = replace(made[1], lock=made[1].lock.replace("one==1.0.0", "one==2.0.0"))
+    text = json.dumps({"format": 1, "tree": "sha256:0", "record": forged.to_json()}).encode()
+    push_over(client, name, record=(RECORD_PATH, text))
+    with pytest.raises(PackagesFailed, match="no valid lock"):
+        await service.environments.exchange.pull(name, carrier=carrier)
+    assert nothing_of(host)
+
+
+async def test_what_is_not_whole_is_not_pushed(
+    service: Service, host: Host, carrier: Carrier, registry_server: Registry, tmp_path: Path
+) -> None:
+    made = module_set(tmp_path / "set", "said = 1\n")
+    name = f"{registry_server.name}/whole:1"
+    await service.environments.exchange.pull(await pushed(made, name, carrier=carrier), carrier=carrier)
+    (host.folder(made[0].digest) / "files" / "one.py").write_text("said = 2\n")
+    with pytest.raises(PackagesFailed, match=r"one\.py of the set is not as it was installed.*packages verify"):
+        await service.environments.exchange.push(made[0].digest, name, carrier=carrier)
+    with pytest.raises(NotFound, match="packages list"):
+        await service.environments.exchange.push("sha256:" + "0" * 64, name, carrier=carrier)
