@@ -49,6 +49,17 @@ def loaded(frame: Frame) -> Loaded | Failed:
         raise ProtocolError(f"malformed {frame.type!r} frame: {error!r}") from error
 
 
+def refused_to_prepare(frame: Frame) -> str | None:
+    """Read the answer to a `prepare`: why nothing was imported ahead, or None when all of it was.
+
+    Raises:
+      ProtocolError: the frame is no such answer.
+    """
+    if frame.type != "prepared":
+        raise ProtocolError(f"unexpected frame {frame.type!r}")
+    return None if frame.header.get("ready") is True else str(frame.header.get("reason"))[:_TEXT_CHARS]
+
+
 def outcome(frame: Frame) -> Outcome:
     """Read the answer to a `call`.
 
@@ -98,6 +109,8 @@ def memory_limit(memory_mb: int) -> EvaluationError:
 
 def _error(raw: dict[str, Any]) -> EvaluationError:
     code = raw["code"]
+    if code in (ErrorCode.SANDBOX_LOST, ErrorCode.TARGET_FAILED):
+        raise ValueError("whether a sandbox or a model failed is for the host to say")
     return EvaluationError(
         code=ErrorCode.CRASHED if code == "cancelled" else ErrorCode(code),
         message=_text(raw["message"]),

@@ -4,10 +4,11 @@ Backends know nothing of evaluators; `sandbox.session` speaks the protocol over 
 question, "start this spec and tell me how it died", and lets one conformance suite run over all of them.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from evaluator_host.model import SandboxSpec
+from evaluator_host.model import Environment, SandboxSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,51 @@ class Backend(Protocol):
 
         Raises:
           SandboxUnavailable: this backend cannot start a sandbox on this machine now; the detail says what to do.
+          SandboxLost: something killed it while it started; the caller may try again.
+        """
+        ...
+
+    async def prepare(self, environment: Environment) -> None:
+        """Make whatever sandboxes on an installed environment are started from, so that no `start` has to.
+
+        Made once however many ask, and found again by later processes; costs next to nothing when it is there. A
+        backend that shows a sandbox the folder itself makes nothing.
+
+        Raises:
+          SandboxUnavailable: it cannot be made: the engine does not answer, or the folder is gone.
+        """
+        ...
+
+    async def compare(self, environment: Environment) -> list[str]:
+        """Return the paths at which what `prepare` made differs from the folder; none when it made nothing.
+
+        Reads every file of both, so it is for `packages verify` alone.
+
+        Raises:
+          SandboxUnavailable: the engine does not answer, or the folder is gone.
+        """
+        ...
+
+    async def drop_environment(self, digest: str) -> None:
+        """Forget what was made of an environment, because its files were replaced; sandboxes that run keep theirs.
+
+        Idempotent. The next `prepare` or `start` makes it anew.
+
+        Raises:
+          SandboxUnavailable: the engine does not answer: what it has may be out of date.
+        """
+        ...
+
+    async def prune_environments(self, live: Collection[str]) -> list[str]:
+        """Remove what this host had made of environments that it has no more, but for what a sandbox runs on.
+
+        Never raises: what cannot be removed now is removed the next time.
+
+        Args:
+          live: Digests of those it has.
+
+        Returns:
+          Names of what was removed.
         """
         ...
 

@@ -8,13 +8,14 @@ import asyncio
 import itertools
 import json
 import platform
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from evaluator_host import config
-from evaluator_host.errors import Misconfigured, SandboxUnavailable
-from evaluator_host.model import SandboxSpec
+from evaluator_host.errors import Misconfigured, SandboxLost, SandboxUnavailable
+from evaluator_host.model import Environment, SandboxSpec
 from evaluator_host.sandbox import bubblewrap_doctor as doctor
 from evaluator_host.sandbox import cgroups
 from evaluator_host.sandbox.base import Finding
@@ -24,6 +25,7 @@ from evaluator_host.sandbox.cgroups import MEMORY, PIDS, Cgroups
 from evaluator_host.sandbox.child import Child
 from evaluator_host.sandbox.confinement import choose_identity, limit_process
 from evaluator_host.sandbox.enclosure import Namespaces
+from evaluator_host.sandbox.hidden import hidden_on
 from evaluator_host.sandbox.host_files import compile_runner, find_libraries, find_python
 from evaluator_host.sandbox.inherited import Inherited
 from evaluator_host.sandbox.overhead import process_limit
@@ -81,6 +83,7 @@ class BubblewrapBackend:
 
         Raises:
           SandboxUnavailable: bubblewrap is missing, too old or refused; the detail says what to do.
+          SandboxLost: something killed it while it started.
         """
         ready = await self._ready()
         identity = choose_identity()
@@ -93,8 +96,24 @@ class BubblewrapBackend:
                     await link.destroy()
                     raise
         except OSError as error:
+            if isinstance(error, FileNotFoundError):  # somebody removed our cgroup: look around again, next time
+                self._preparing = None
             raise SandboxUnavailable(f"bubblewrap could not start a sandbox: {error}") from error
         return link
+
+    async def prepare(self, environment: Environment) -> None:
+        """As `base.Backend.prepare`: nothing, since a sandbox has the folder itself."""
+
+    async def compare(self, environment: Environment) -> list[str]:  # noqa: ARG002 - part of the interface
+        """As `base.Backend.compare`."""
+        return []
+
+    async def drop_environment(self, digest: str) -> None:
+        """As `base.Backend.drop_environment`."""
+
+    async def prune_environments(self, live: Collection[str]) -> list[str]:  # noqa: ARG002 - part of the interface
+        """As `base.Backend.prune_environments`."""
+        return []
 
     async def findings(self) -> list[Finding]:
         """As `base.Backend.findings`; really starts a sandbox."""
@@ -156,6 +175,7 @@ class BubblewrapBackend:
             node_flags=tuple(json.loads(flags.read_text(encoding="utf-8"))) if flags.is_file() else (),
             zones=_ZONES if _ZONES.is_dir() else None,
             disable_userns=bwrap.can_disable_userns,
+            hidden=hidden_on(),
         )
 
     def _spawn(
@@ -211,8 +231,10 @@ class BubblewrapBackend:
         return pid
 
 
-async def _refused(link: PipeLink) -> SandboxUnavailable:
+async def _refused(link: PipeLink) -> SandboxUnavailable | SandboxLost:
     autopsy = await link.destroy()
+    if autopsy.signal is not None:
+        return SandboxLost(f"something killed a sandbox while it started (signal {autopsy.signal})")
     return SandboxUnavailable(doctor.advice(autopsy.stderr_tail))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from evaluator_host.model import Language, SandboxSpec
+from evaluator_host.sandbox.hidden import PROC_FOLDERS
 from evaluator_host.sandbox.host_files import RUNNER_HOME, Bind, HostLibraries, HostPython
 
 NOBODY: Final = 65534
@@ -48,6 +49,7 @@ class Host:
       node_flags: Flags of Node before the runner's name.
       zones: The time zone database, when there is one.
       disable_userns: bubblewrap can forbid further user namespaces (0.8 and later).
+      hidden: What of /proc a sandbox finds empty (`hidden.hidden_on`).
     """
 
     python: HostPython
@@ -59,6 +61,7 @@ class Host:
     node_flags: tuple[str, ...] = ()
     zones: Path | None = None
     disable_userns: bool = True
+    hidden: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +97,12 @@ class Descriptors:
 def bubblewrap_args(spec: SandboxSpec, host: Host, *, identity: Identity, descriptors: Descriptors) -> list[str]:
     """Return bubblewrap's arguments, its own name and the runner's command excluded."""
     return [
-        *_namespaces(host, identity),
+        *_namespaces(spec, host, identity),
         *("--die-with-parent", "--new-session"),
         *("--hostname", "sandbox"),
         *_environment(spec, host),
         *_files(spec, host),
-        *_own_files(spec, descriptors),
+        *_own_files(spec, host, descriptors),
         *("--remount-ro", "/"),
         *("--chdir", "/tmp"),  # noqa: S108
         *("--seccomp", str(descriptors.seccomp)),
@@ -133,7 +136,7 @@ def etc_files(identity: Identity) -> dict[str, bytes]:
     }
 
 
-def _namespaces(host: Host, identity: Identity) -> Iterator[str]:
+def _namespaces(spec: SandboxSpec, host: Host, identity: Identity) -> Iterator[str]:
     yield from ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup")
     if identity.drop:
         # Without a user namespace root stays root, so that it can bind files under a 0700 home; what remains of its
@@ -143,6 +146,10 @@ def _namespaces(host: Host, identity: Identity) -> Iterator[str]:
     yield from ("--unshare-user", "--uid", str(identity.uid), "--gid", str(identity.uid), "--cap-drop", "ALL")
     if host.disable_userns:
         yield "--disable-userns"
+    if spec.language is Language.PYTHON:
+        # Else bubblewrap stays as process 1, with the channel's descriptors, and as the guest's own user: a row could
+        # open them in /proc/1/fd. The Python runner as process 1 lets nobody look into it; Node's cannot do that anyway.
+        yield "--as-pid-1"
 
 
 def _environment(spec: SandboxSpec, host: Host) -> Iterator[str]:
@@ -178,8 +185,13 @@ def _binds(spec: SandboxSpec, host: Host) -> list[Bind]:
     return binds
 
 
-def _own_files(spec: SandboxSpec, descriptors: Descriptors) -> Iterator[str]:
+def _own_files(spec: SandboxSpec, host: Host, descriptors: Descriptors) -> Iterator[str]:
     yield from ("--proc", "/proc")
+    for path in map(str, host.hidden):
+        if path in PROC_FOLDERS:
+            yield from ("--perms", "0555", "--size", "4096", "--tmpfs", path, "--remount-ro", path)
+        else:
+            yield from ("--ro-bind", "/dev/null", path)
     yield from _parents([Path("/dev/null"), Path("/etc/passwd")])
     for device in _DEVICES:
         yield from ("--dev-bind", f"/dev/{device}", f"/dev/{device}")

@@ -13,6 +13,7 @@ from typing import Final
 from evaluator_host.errors import HostError, SandboxUnavailable
 from evaluator_host.model import Environment, Language, SandboxSpec
 from evaluator_host.sandbox.base import Backend, Finding
+from evaluator_host.sandbox.boundary import bubblewrap_boundary
 from evaluator_host.sandbox.child import output_of
 
 INSTALL: Final = (
@@ -113,6 +114,7 @@ async def trial(backend: Backend) -> list[Finding]:
     return [
         Finding("sandbox", ok=True, detail=f"a runner starts, as {who}"),
         Finding("seccomp", ok=True, detail="our filter is in force (sandbox_images/seccomp.json)"),
+        bubblewrap_boundary(),
     ]
 
 

@@ -67,7 +67,13 @@ class Child:
         self.stdin, self.stdout, self.stderr = own_ends
         self.exited = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        self._pidfd = os.pidfd_open(self._process.pid)
+        try:
+            self._pidfd = os.pidfd_open(self._process.pid)
+        except OSError:  # out of descriptors
+            self._process.kill()
+            self._process.wait()
+            self.close()
+            raise
         self._loop.add_reader(self._pidfd, self._on_exit)
 
     @property

@@ -1,35 +1,31 @@
 """Starts sandboxes as containers of a Docker engine (or Podman's), with the attach stream as their only channel."""
 
 import asyncio
-import json
 import logging
 import secrets
-from collections.abc import Collection, Coroutine
-from functools import cached_property
+from collections.abc import Awaitable, Collection, Coroutine
 from typing import Any, Final, TypeVar
 
 import docker
 import docker.errors
 import requests
 
-from evaluator_host.config import RUNTIMES_DIR, SANDBOX_IMAGES_DIR
 from evaluator_host.errors import SandboxUnavailable
 from evaluator_host.model import Environment, SandboxSpec
 from evaluator_host.sandbox.base import Autopsy, Finding
-from evaluator_host.sandbox.docker_args import UID_COUNT, UID_FIRST, ContainerPolicy, EngineFacts, create_body
+from evaluator_host.sandbox.docker_args import UID_COUNT, UID_FIRST, EngineFacts, create_body
 from evaluator_host.sandbox.docker_attach import Channel, attach
 from evaluator_host.sandbox.docker_counts import Counter, OomEvents, find_counters
 from evaluator_host.sandbox.docker_engine import ENGINE_ERRORS, REQUEST_TIMEOUT_S, Engine, unavailable
-from evaluator_host.sandbox.docker_findings import PODMAN_RUNTIME, ignores_runtime, look_around
+from evaluator_host.sandbox.docker_findings import look_around, refusal
 from evaluator_host.sandbox.docker_layers import Layers
+from evaluator_host.sandbox.docker_policy import Policies
 from evaluator_host.sandbox.docker_remains import LABEL_BOOT, LABEL_INSTANCE, Remains, abandoned, boot_id, bury, remove
 from evaluator_host.sandbox.docker_ssh import SshChannel, open_channel
 
 T = TypeVar("T")
 
 _LOG: Final = logging.getLogger(__name__)
-_SECCOMP: Final = SANDBOX_IMAGES_DIR / "seccomp.json"
-_NODE_FLAGS: Final = RUNTIMES_DIR / "javascript" / "node_flags.json"
 
 
 class DockerLink:
@@ -108,16 +104,19 @@ class DockerBackend:
       runtime: OCI runtime of the containers, or None for the engine's default.
       image: Runtime image, as `evaluator-host images build` made it.
       instance: Name of this host process (`sandbox.instance`), by which a later one sweeps after it.
+      owner: Name of this host's package sets, by which it prunes its own images alone on an engine of several hosts.
     """
 
     name = "docker"
 
-    def __init__(self, *, docker_host: str | None, runtime: str | None, image: str, instance: str) -> None:
+    def __init__(
+        self, *, docker_host: str | None, runtime: str | None, image: str, instance: str, owner: str = ""
+    ) -> None:
         self._engine = Engine(docker_host)
         self._runtime = runtime
         self._image = image
-        self._layers = Layers(self._engine, image=image)
-        self._labels = {LABEL_INSTANCE: instance, LABEL_BOOT: boot_id()}
+        self._layers = Layers(self._engine, image=image, owner=owner)
+        self._policies = Policies(runtime=runtime, labels={LABEL_INSTANCE: instance, LABEL_BOOT: boot_id()})
         self._owed: set[str] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self.events = OomEvents(f"{LABEL_INSTANCE}={instance}")
@@ -130,37 +129,38 @@ class DockerBackend:
         """
         making = self.keep(self._make(spec))
         try:
-            link = await asyncio.shield(making)
+            link = await self._asked(asyncio.shield(making))
         except asyncio.CancelledError:
             making.add_done_callback(self._unwanted)
             raise
-        except ENGINE_ERRORS as error:
-            raise unavailable(error, address=self._engine.address, image=self._image) from error
         self._pay_debts()
         return link
 
     async def prepare(self, environment: Environment) -> None:
-        """Make the image of a package set now, so that no start has to; costs two requests when it is there.
+        """Make the image of a package set, in two requests when it is there; see `base.Backend`."""
+        await self._asked(self._layers.image_for(environment))
 
-        Raises:
-          SandboxUnavailable: as for `start`.
-        """
-        try:
-            await self._layers.image_for(environment)
-        except ENGINE_ERRORS as error:
-            raise unavailable(error, address=self._engine.address, image=self._image) from error
+    async def compare(self, environment: Environment) -> list[str]:
+        """Return the paths at which the image of a package set differs from its folder; see `base.Backend`."""
+        return await self._asked(self._layers.compare(environment))
 
     async def drop_environment(self, digest: str) -> None:
-        """Forget the image of a package set whose files were mended. Raises one of `ENGINE_ERRORS`."""
-        await self._layers.drop(digest)
+        """Forget the image of a package set; see `base.Backend`."""
+        await self._asked(self._layers.drop(digest))
 
     async def prune_environments(self, live: Collection[str]) -> list[str]:
-        """Remove the images of environments that are not in `live` (digests) and return their names; never raises."""
+        """Remove the images of environments of this host that are not in `live`; see `base.Backend`."""
         try:
             return await self._layers.prune(live)
         except ENGINE_ERRORS as error:
             _LOG.warning("cannot remove images of environments: %s", error)
             return []
+
+    async def _asked(self, answer: Awaitable[T]) -> T:
+        try:
+            return await answer
+        except ENGINE_ERRORS as error:
+            raise unavailable(error, address=self._engine.address, image=self._image) from error
 
     async def findings(self) -> list[Finding]:
         """Say what works here; see `base.Backend`."""
@@ -209,11 +209,13 @@ class DockerBackend:
     async def _make(self, spec: SandboxSpec) -> DockerLink:
         name = f"evaluator-host-{secrets.token_hex(8)}"
         facts = await self._engine.facts()
-        if ignores_runtime(facts, self._runtime):
-            raise SandboxUnavailable(PODMAN_RUNTIME)
+        if (reason := refusal(facts, self._runtime)) is not None:
+            raise SandboxUnavailable(reason)
         uid = UID_FIRST + secrets.randbelow(UID_COUNT)
-        policy = self._policy(facts, image=await self._layers.image_for(spec.environment))
-        container = await self._create(name, create_body(spec, policy=policy, engine=facts, uid=uid))
+        try:
+            container = await self._create(name, spec, facts=facts, uid=uid)
+        except docker.errors.ImageNotFound:  # another process removed it since it was looked up
+            container = await self._create(name, spec, facts=facts, uid=uid)
         channel: Channel | None = None
         try:
             channel = await self._attach(container)
@@ -225,7 +227,9 @@ class DockerBackend:
             raise
         return DockerLink(name, channel=channel, backend=self, counters=counters)
 
-    async def _create(self, name: str, body: dict[str, Any]) -> str:
+    async def _create(self, name: str, spec: SandboxSpec, *, facts: EngineFacts, uid: int) -> str:
+        policy = self._policies.policy(facts, image=await self._layers.image_for(spec.environment))
+        body = create_body(spec, policy=policy, engine=facts, uid=uid)
         try:
             return await self._engine.run(_create, body, name)
         except docker.errors.APIError:
@@ -240,31 +244,6 @@ class DockerBackend:
         if endpoint is None:
             return SshChannel(await self._engine.run(open_channel, container))
         return await attach(endpoint, container, api_version=api_version, timeout_s=REQUEST_TIMEOUT_S)
-
-    def _policy(self, facts: EngineFacts, *, image: str) -> ContainerPolicy:
-        return ContainerPolicy(
-            image=image,
-            runtime=self._runtime,
-            seccomp=self._seccomp(facts),
-            node_flags=self._node_flags,
-            labels=self._labels,
-        )
-
-    def _seccomp(self, facts: EngineFacts) -> str | None:
-        """Docker takes the profile itself, Podman the path of a file on its own machine."""
-        if not facts.seccomp or not _SECCOMP.is_file():
-            return None
-        if facts.podman:
-            return str(_SECCOMP) if facts.local else None
-        return self._profile
-
-    @cached_property
-    def _profile(self) -> str:
-        return json.dumps(json.loads(_SECCOMP.read_bytes()), separators=(",", ":"))
-
-    @cached_property
-    def _node_flags(self) -> tuple[str, ...]:
-        return tuple(json.loads(_NODE_FLAGS.read_bytes())) if _NODE_FLAGS.is_file() else ()
 
     def _unwanted(self, making: asyncio.Task[DockerLink]) -> None:
         """Destroy what was started for a caller who has gone."""

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from evaluator_host.model import Language, SandboxSpec
 from evaluator_host.sandbox.bubblewrap_args import ENVIRONMENT
-from evaluator_host.sandbox.overhead import NOFILE, process_limit
+from evaluator_host.sandbox.hidden import hidden_from_docker
+from evaluator_host.sandbox.overhead import GVISOR_MEMORY_MB, GVISOR_PROCESSES, NOFILE, is_gvisor, process_limit
 
 IMAGE_RUNNERS: Final = "/opt/runner"
 IMAGE_NODE: Final = "/opt/node/bin/node"
@@ -34,6 +35,9 @@ _MAKES_NAMESPACES: Final = frozenset({"", "runc", "crun", "io.containerd.runc.v2
 CPUS: Final = 1.0
 # A row is one thread of user code; the supervisor sleeps while it runs. More would let one evaluator take a small host.
 
+_NO_QUEUES: Final = "ro,noexec,nosuid,nodev,mode=0555,size=4k"
+# In place of the engine's file system of message queues: what a row makes there would outlive it.
+
 INODES_PER_MB: Final = 256
 # One per 4 KiB, a page: a guest that makes empty files runs out of inodes where full ones would run out of space.
 
@@ -47,6 +51,7 @@ class EngineFacts:
       local: Reached by a Unix socket: files and processes of the host and the engine are probably the same.
       cgroup_version: "1", "2", or "" when it does not say.
       runtimes: Names that `runtime` can take.
+      unlimited_runtimes: Of them, those configured to hold no limit (gVisor's `--ignore-cgroups`).
     """
 
     address: str
@@ -64,6 +69,7 @@ class EngineFacts:
     seccomp: bool = True
     rootless: bool = False
     runtimes: tuple[str, ...] = ()
+    unlimited_runtimes: tuple[str, ...] = ()
     default_runtime: str = ""
 
 
@@ -125,8 +131,9 @@ def command(spec: SandboxSpec, *, node_flags: tuple[str, ...] = ()) -> list[str]
 
 
 def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFacts) -> dict[str, Any]:
-    memory_bytes = spec.memory_mb * 1024 * 1024
-    processes = process_limit(spec.language, spec.processes)
+    gvisor = is_gvisor(policy.runtime or engine.default_runtime)
+    memory_bytes = (spec.memory_mb + gvisor * GVISOR_MEMORY_MB) * 1024 * 1024
+    processes = process_limit(spec.language, spec.processes) + gvisor * GVISOR_PROCESSES
     user_processes = (
         USER_PROCESSES if engine.pids_limit else processes
     )  # where no cgroup counts, the user's count must do
@@ -142,7 +149,10 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
         "MemorySwap": memory_bytes,  # memory and swap together: none of it swap
         "OomScoreAdj": 500,  # a host short of memory loses a sandbox before anything of its own
         "PidsLimit": processes,
-        "Tmpfs": dict.fromkeys(("/tmp", "/dev/shm"), _tmpfs(spec.disk_mb, engine)),  # noqa: S108
+        "Tmpfs": {
+            **dict.fromkeys(("/tmp", "/dev/shm"), _tmpfs(spec.disk_mb, engine)),  # noqa: S108
+            "/dev/mqueue": _NO_QUEUES,
+        },
         "Ulimits": [
             {"Name": "core", "Soft": 0, "Hard": 0},
             {"Name": "nofile", "Soft": NOFILE, "Hard": NOFILE},
@@ -155,8 +165,10 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
     }
     if engine.cpu_quota:  # an engine without CFS quota refuses the request
         config["NanoCpus"] = int(min(CPUS, engine.cpus) * 1e9)
-    if engine.cgroup_version == "2":
+    if engine.cgroup_version == "2" or (engine.cgroup_version == "1" and not engine.podman):
         config["CgroupnsMode"] = "private"
+    if not engine.podman:  # it takes such a list in another way, and has one of its own
+        config["MaskedPaths"] = hidden_from_docker()
     if policy.runtime:
         config["Runtime"] = policy.runtime
     return config

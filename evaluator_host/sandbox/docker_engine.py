@@ -174,8 +174,15 @@ def engine_facts(address: str, *, info: Mapping[str, Any], version: Mapping[str,
         seccomp=any("seccomp" in option for option in options),
         rootless=any("rootless" in option for option in options),
         runtimes=tuple(sorted(info.get("Runtimes") or ())),
+        unlimited_runtimes=tuple(sorted(filter(None, map(_unlimited, (info.get("Runtimes") or {}).items())))),
         default_runtime=str(info.get("DefaultRuntime") or ""),
     )
+
+
+def _unlimited(runtime: tuple[str, Mapping[str, Any]]) -> str | None:
+    name, configured = runtime
+    arguments = [str(argument).lstrip("-") for argument in (configured or {}).get("runtimeArgs") or ()]
+    return name if {"ignore-cgroups", "ignore-cgroups=true"} & set(arguments) else None
 
 
 def unavailable(error: BaseException, *, address: str, image: str) -> SandboxUnavailable:
@@ -201,6 +208,11 @@ def _refusal(words: str, *, image: str) -> str:
         return (
             f"the engine does not know the runtime ({words}); add it to the engine's configuration, "
             "or unset EVALUATOR_HOST_DOCKER_RUNTIME"
+        )
+    if "with network enabled in root network namespace" in low:  # gVisor, of a container that has no network
+        return (
+            "the engine runs gVisor with its network on; give the runtime the argument --network=none in the engine's "
+            'configuration: "runsc": {"path": "/usr/bin/runsc", "runtimeArgs": ["--network=none"]}'
         )
     return f"the engine refused the container: {words}; run `evaluator-host doctor` to see more"
 

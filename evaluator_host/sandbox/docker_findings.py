@@ -8,12 +8,12 @@ from evaluator_host.errors import SandboxUnavailable
 from evaluator_host.model import Environment, Language, SandboxSpec
 from evaluator_host.protocol import FrameDecoder, ProtocolError
 from evaluator_host.sandbox.base import Finding, Link
+from evaluator_host.sandbox.boundary import docker_boundary
 from evaluator_host.sandbox.docker_args import EngineFacts
 from evaluator_host.sandbox.docker_engine import ENGINE_ERRORS, Engine, image_labels, unavailable
 from evaluator_host.sandbox.image_recipe import LABEL_RECIPE, recipe_digest
 
 _BUILD: Final = "run `evaluator-host images build`"
-_STRONGER: Final = ("runsc", "kata")
 _HELLO_S: Final = 20.0
 
 
@@ -26,6 +26,19 @@ PODMAN_RUNTIME: Final = (
 def ignores_runtime(facts: EngineFacts, runtime: str | None) -> bool:
     """Whether the engine would start containers under another runtime than was asked for, without a word."""
     return facts.podman and runtime is not None and runtime != facts.default_runtime
+
+
+def refusal(facts: EngineFacts, runtime: str | None) -> str | None:
+    """Return why no container may be started under this runtime, or None."""
+    if ignores_runtime(facts, runtime):
+        return PODMAN_RUNTIME
+    chosen = runtime or facts.default_runtime
+    if chosen in facts.unlimited_runtimes:
+        return (
+            f"the engine runs {chosen} with --ignore-cgroups, so that no limit of memory or processes would hold: "
+            "take it out of the runtime's runtimeArgs"
+        )
+    return None
 
 
 async def look_around(
@@ -42,6 +55,7 @@ async def look_around(
         _engine(facts),
         _image(image, labels, expected=expected),
         _runtime(facts, runtime),
+        docker_boundary(runtime or facts.default_runtime),
         *_limits(facts),
         _seccomp(facts),
     ]
@@ -67,15 +81,12 @@ def _image(image: str, labels: dict[str, str] | None, *, expected: str) -> Findi
 def _runtime(facts: EngineFacts, runtime: str | None) -> Finding:
     offered = ", ".join(facts.runtimes) or "none named"
     chosen = runtime or facts.default_runtime or "the engine's default"
-    if ignores_runtime(facts, runtime):
-        return Finding("runtime", ok=False, detail=f"{runtime} would be ignored", fix=PODMAN_RUNTIME)
+    if (reason := refusal(facts, runtime)) is not None:
+        return Finding("runtime", ok=False, detail=f"{chosen} cannot be used", fix=reason)
     if runtime and facts.runtimes and runtime not in facts.runtimes:
         fix = f"add {runtime} to the engine's configuration, or unset EVALUATOR_HOST_DOCKER_RUNTIME"
         return Finding("runtime", ok=False, detail=f"{runtime} is not offered (offered: {offered})", fix=fix)
-    detail = f"{chosen} (offered: {offered})"
-    if not chosen.startswith(_STRONGER):
-        detail += "; where tenants do not trust each other, runsc (gVisor) or kata put a kernel of its own between them"
-    return Finding("runtime", ok=True, detail=detail)
+    return Finding("runtime", ok=True, detail=f"{chosen} (offered: {offered})")
 
 
 def _limits(facts: EngineFacts) -> Iterator[Finding]:

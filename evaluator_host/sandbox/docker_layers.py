@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import logging
+import tarfile
 import threading
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import docker
 import docker.errors
@@ -14,12 +15,14 @@ import docker.errors
 from evaluator_host.errors import SandboxUnavailable
 from evaluator_host.model import Environment
 from evaluator_host.sandbox.docker_args import IMAGE_PACKAGES
+from evaluator_host.sandbox.docker_copy import source
 from evaluator_host.sandbox.docker_engine import Engine, find_image
 from evaluator_host.sandbox.image_base import run_build
-from evaluator_host.sandbox.package_tree import tar_stream
+from evaluator_host.sandbox.package_tree import tar_facts, tar_stream, tree_facts
 
 LABEL_ENVIRONMENT: Final = "evaluator-host.environment"
 LABEL_RUNTIME_IMAGE: Final = "evaluator-host.runtime-image"
+LABEL_OWNER: Final = "evaluator-host.owner"
 LAYER_REPOSITORY: Final = "evaluator-host/env"
 CONTEXT_PACKAGES: Final = "packages"
 
@@ -42,12 +45,14 @@ class Layers:
     Args:
       engine: Asked on every start, by requests that take milliseconds.
       image: Tag of the runtime image.
+      owner: Whose images `prune` removes; those that are made here get the name.
     """
 
-    def __init__(self, engine: Engine, *, image: str) -> None:
+    def __init__(self, engine: Engine, *, image: str, owner: str = "") -> None:
         self._engine = engine
         self._builder = Engine(engine.address, timeout_s=_BUILD_TIMEOUT_S)
         self._image = image
+        self._owner = owner
         self._building: dict[str, asyncio.Task[str]] = {}
         self._stopping = threading.Event()
 
@@ -70,11 +75,24 @@ class Layers:
         return await asyncio.shield(building)
 
     async def prune(self, live: Collection[str]) -> list[str]:
-        """Remove the images of environments whose digest is not in `live`, and superseded ones; return their names.
+        """Remove the owner's images of environments that are not in `live`, and superseded ones; return their names.
 
         One that a container runs from stays until the next time, as does one that is being built.
         """
-        return await self._engine.run(_prune, live=frozenset(live), busy=frozenset(self._building))
+        return await self._engine.run(_prune, owner=self._owner, live=frozenset(live), busy=frozenset(self._building))
+
+    async def compare(self, environment: Environment) -> list[str]:
+        """Return the paths at which an environment's image differs from its folder; none when there is no image.
+
+        Raises:
+          SandboxUnavailable: there is something in the folder that no package set holds.
+        """
+        if environment.path is None:
+            return []
+        tag = layer_tag(environment.digest)
+        if not await self._engine.run(_is_current, tag, digest=environment.digest, image=self._image):
+            return []  # nothing is started from it
+        return await self._builder.run(_differences, tag, image=self._image, packages=environment.path)
 
     async def drop(self, digest: str) -> None:
         """Forget the image of an environment whose files were changed or removed; sandboxes that run keep theirs."""
@@ -117,7 +135,7 @@ class Layers:
         # By id: a tag could come to mean another image before the engine reads this.
         recipe = f"FROM {runtime}\nCOPY {CONTEXT_PACKAGES} {IMAGE_PACKAGES}\n"
         context = tar_stream({"Dockerfile": recipe.encode()}, trees={CONTEXT_PACKAGES: packages})
-        labels = {LABEL_ENVIRONMENT: digest, LABEL_RUNTIME_IMAGE: runtime}
+        labels = {LABEL_ENVIRONMENT: digest, LABEL_RUNTIME_IMAGE: runtime, LABEL_OWNER: self._owner}
         run_build(client, self._until_stopped(context), tag=tag, labels=labels, network_mode="none")
         after = find_image(client, tag)
         if before and after and before["Id"] != after["Id"]:
@@ -146,13 +164,31 @@ def _is_current(client: docker.APIClient, tag: str, *, digest: str, image: str) 
     return (labels.get(LABEL_ENVIRONMENT), labels.get(LABEL_RUNTIME_IMAGE)) == (digest, _runtime_id(client, image))
 
 
-def _prune(client: docker.APIClient, *, live: frozenset[str], busy: frozenset[str]) -> list[str]:
+def _differences(client: docker.APIClient, tag: str, *, image: str, packages: Path) -> list[str]:
+    expected = dict(tree_facts(packages))
+    runtime, layer = (_layers(find_image(client, name)) for name in (image, tag))
+    if layer[:-1] != runtime:
+        return ["(the runtime image below)"]
+    with source(client, tag) as container, container.archive(IMAGE_PACKAGES) as pieces:
+        try:
+            present = dict(tar_facts(pieces))
+        except tarfile.TarError:
+            return ["(the whole layer)"]
+    return sorted(name for name in expected.keys() | present.keys() if expected.get(name) != present.get(name))
+
+
+def _layers(found: dict[str, Any] | None) -> list[str]:
+    return list(((found or {}).get("RootFS") or {}).get("Layers") or ())
+
+
+def _prune(client: docker.APIClient, *, owner: str, live: frozenset[str], busy: frozenset[str]) -> list[str]:
     removed = []
     for image in client.images(filters={"label": [LABEL_ENVIRONMENT]}):
-        tags = image.get("RepoTags") or ()
-        names = [name.removeprefix("localhost/") for name in tags if _is_layer(name)]
-        digest = (image.get("Labels") or {}).get(LABEL_ENVIRONMENT)
-        if names and (digest in live or busy.intersection(names)):
+        labels = image.get("Labels") or {}
+        names = [name.removeprefix("localhost/") for name in image.get("RepoTags") or () if _is_layer(name)]
+        if labels.get(LABEL_OWNER) != owner:
+            continue
+        if names and (labels.get(LABEL_ENVIRONMENT) in live or busy.intersection(names)):
             continue
         if not names and _is_named(image):
             continue  # somebody gave it a name of their own
@@ -175,4 +211,5 @@ def _is_layer(name: str) -> bool:
 
 
 def _is_named(image: dict[str, list[str] | None]) -> bool:
-    return any(name != "<none>:<none>" for name in image.get("RepoTags") or ())
+    names = (*(image.get("RepoTags") or ()), *(image.get("RepoDigests") or ()))
+    return any(not name.startswith("<none>") for name in names)

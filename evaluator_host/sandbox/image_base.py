@@ -68,12 +68,14 @@ def run_build(client: docker.APIClient, context: IO[bytes] | Iterator[bytes], *,
       options: As docker-py's `build` takes them.
     """
     lines: list[str] = []
+    failed = False
     for event in client.build(
         fileobj=cast("IO[bytes]", context), custom_context=True, tag=tag, rm=True, forcerm=True, decode=True, **options
     ):
         lines.append(str(event.get("stream") or event.get("error") or ""))
-        if event.get("error"):
-            raise docker.errors.BuildError("".join(lines)[-2000:].strip(), iter(()))
+        failed = failed or bool(event.get("error"))
+    if failed:  # only now: a report that is left half-read keeps its connection open
+        raise docker.errors.BuildError("".join(lines)[-2000:].strip(), iter(()))
 
 
 def _obtain(client: docker.APIClient, reference: str, *, progress: Progress) -> None:

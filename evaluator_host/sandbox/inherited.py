@@ -23,15 +23,19 @@ class Inherited:
     def __init__(self, *, seccomp: bytes, files: Mapping[str, bytes]) -> None:
         self._child: list[int] = []
         self._own: list[int] = []
-        self._info, info = self._pipe(reads=True)
-        self._go, block = self._pipe(reads=False)
-        os.set_blocking(self._info, False)
-        self.descriptors = Descriptors(
-            seccomp=self._filled(seccomp),
-            info=info,
-            block=block,
-            files={name: self._filled(content) for name, content in files.items()},
-        )
+        try:
+            self._info, info = self._pipe(reads=True)
+            self._go, block = self._pipe(reads=False)
+            os.set_blocking(self._info, False)
+            self.descriptors = Descriptors(
+                seccomp=self._filled(seccomp),
+                info=info,
+                block=block,
+                files={name: self._filled(content) for name, content in files.items()},
+            )
+        except BaseException:  # out of descriptors, half-way
+            self._close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -39,9 +43,7 @@ class Inherited:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.hand_over()
-        while self._own:
-            os.close(self._own.pop())
+        self._close()
 
     @property
     def all(self) -> tuple[int, ...]:
@@ -59,6 +61,11 @@ class Inherited:
         """Close the child's ends once it has them: only then does its end close ours."""
         while self._child:
             os.close(self._child.pop())
+
+    def _close(self) -> None:
+        self.hand_over()
+        while self._own:
+            os.close(self._own.pop())
 
     async def first_process(self) -> int | None:
         """Wait until bubblewrap has made its namespaces and return the id of the first process in them.

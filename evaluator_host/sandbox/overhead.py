@@ -19,9 +19,21 @@ JAVASCRIPT_PROCESSES: Final = 32
 # needed, 4 libuv pool threads: 11. A supervisor next to a row process doubles that; esbuild (a Go program: 8 to 10
 # threads on two cores) comes on top while a script is bundled.
 
+GVISOR_PROCESSES: Final = 128
+# gVisor's own kernel runs inside the container's cgroup and is a Go program: with room for 64 processes in all, three
+# of four sandboxes died while they started, with room for 128 none (measured with runsc 2022-12-19).
+
+GVISOR_MEMORY_MB: Final = 64
+# What that kernel takes for itself, 30 to 50 MB, next to the guest's memory.
+
 
 NOFILE: Final = 1024
 # Descriptors a guest may hold: what Debian gives a login. A row that leaks them fails alone.
+
+
+def is_gvisor(runtime: str | None) -> bool:
+    """Whether an OCI runtime of that name is gVisor; operators name variants `runsc-kvm`, `runsc-rootless`."""
+    return runtime is not None and runtime.startswith("runsc")
 
 
 def process_limit(language: Language, processes: int) -> int:

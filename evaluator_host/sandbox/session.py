@@ -7,23 +7,19 @@ nobody asked for, silence past the limit - ends the sandbox: it is destroyed, ne
 import asyncio
 import time
 from collections import deque
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, TypeVar
 
 import orjson
 
 from evaluator_host.errors import SandboxLost, SandboxUnavailable
 from evaluator_host.model import (
-    Contract,
     ErrorCode,
     EvaluationError,
     Failed,
-    Json,
-    Language,
-    Limits,
     Loaded,
     Outcome,
-    Policy,
     SandboxSpec,
 )
 from evaluator_host.protocol import (
@@ -36,24 +32,13 @@ from evaluator_host.protocol import (
 from evaluator_host.sandbox import answers
 from evaluator_host.sandbox.base import Autopsy, Link
 from evaluator_host.sandbox.classify import classify
+from evaluator_host.sandbox.orders import LoadOrder, prepare_header
 from evaluator_host.sandbox.window import Window
 
+__all__ = ["HELLO_TIMEOUT_S", "RUNNER_GAVE_UP", "LoadOrder", "RunnerGaveUp", "Sandbox"]
+
+_LAST_LOOK_S: Final = 0.01  # at what came while the host itself slept (stopped, swapped out) past the limit
 HELLO_TIMEOUT_S: Final = 20.0  # a bubblewrap runner takes 25 ms, a container under gVisor on a loaded machine seconds
-
-
-@dataclass(frozen=True, slots=True)
-class LoadOrder:
-    """What to load: the evaluator's code and how its contract is found. `bundle` is an earlier `Loaded.bundle`."""
-
-    code: str
-    language: Language
-    contract: Contract
-    entry: str | None
-    policy: Policy
-    limits: Limits
-    timeout_s: float
-    check: bool = False
-    bundle: Json = None
 
 
 RUNNER_GAVE_UP: Final = 70  # exit code of a runner whose inside was destroyed, perhaps by an earlier row (PROTOCOL.md)
@@ -124,6 +109,7 @@ class Sandbox:
 
         Raises:
           SandboxUnavailable: it ended, or said something else; the detail holds the runner's own words.
+          SandboxLost: something killed it.
         """
         try:
             frame = await self._next(HELLO_TIMEOUT_S)
@@ -131,11 +117,26 @@ class Sandbox:
                 raise _Over(f"expected hello of protocol {PROTOCOL_VERSION}, got {frame.header}")
         except _Over as over:
             autopsy = await self.destroy()
+            if autopsy.lost and autopsy.signal is not None:
+                raise SandboxLost(f"something killed a {self.backend} sandbox while it started") from over
             words = autopsy.stderr_tail.strip() or over.reason
             raise SandboxUnavailable(
                 f"a {self.backend} sandbox did not start: {words[-500:]}. Run `evaluator-host doctor` to see why"
             ) from over
         self.runtime = str(frame.header.get("runtime", ""))
+
+    async def prepare(self, modules: Sequence[str], *, timeout_s: float) -> str | None:
+        """Import modules ahead of the load (Python).
+
+        Returns why no load should go on from that, or None when all is well. Whatever a package did, it is a value.
+        """
+        header = prepare_header(self._new_id(), modules, timeout_s=timeout_s, spec=self.spec)
+        try:
+            self.link.write(encode(header))
+            return answers.refused_to_prepare(await self._answer(timeout_s + self._grace_s))
+        except (_Over, ProtocolError) as over:
+            await self.destroy()
+            return str(over)
 
     async def load(self, order: LoadOrder) -> Loaded | Failed:
         """Compile the code and run it once at module level.
@@ -143,25 +144,10 @@ class Sandbox:
         Raises:
           SandboxLost: the sandbox died for a reason that is not the guest's.
         """
-        header = {
-            "type": "load",
-            "id": self._new_id(),
-            "language": order.language,
-            "contract": order.contract,
-            "entry": order.entry,
-            "policy": order.policy,
-            "timeout_s": order.timeout_s,
-            "limits": {
-                "memory_mb": order.limits.memory_mb,
-                "processes": order.limits.processes,
-                "disk_mb": order.limits.disk_mb,
-                "log_kb": order.limits.log_kb,
-                "result_kb": order.limits.result_kb,
-            },
-            "check": order.check,
-        }
         try:
-            self.link.write(encode(header, orjson.dumps({"code": order.code, "bundle": order.bundle})))
+            self.link.write(
+                encode(order.header(self._new_id()), orjson.dumps({"code": order.code, "bundle": order.bundle}))
+            )
             frame = await self._answer(order.timeout_s + self._grace_s)
             answer = answers.loaded(frame)
         except (_Over, ProtocolError) as over:
@@ -251,19 +237,25 @@ class Sandbox:
     async def _next(self, timeout_s: float) -> Frame:
         if not self._frames:
             self._flush()
-            try:
-                async with asyncio.timeout(timeout_s):
-                    await self.link.drain()
-                    while not self._frames:
-                        data = await self.link.read()
-                        if not data:
-                            raise _Over("the runner ended")
-                        self._frames.extend(self._decoder.feed(data))
-            except TimeoutError as error:
-                raise _Over("the runner did not answer in time", timed_out=True) from error
-            except ProtocolError as error:
-                raise _Over(str(error)) from error
+            if not await self._fill(timeout_s) and not await self._fill(_LAST_LOOK_S):
+                raise _Over("the runner did not answer in time", timed_out=True)
         return self._frames.popleft()
+
+    async def _fill(self, timeout_s: float) -> bool:
+        """Read at least one frame; false when none came in time."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self.link.drain()
+                while not self._frames:
+                    data = await self.link.read()
+                    if not data:
+                        raise _Over("the runner ended")
+                    self._frames.extend(self._decoder.feed(data))
+        except TimeoutError:
+            return False
+        except ProtocolError as error:
+            raise _Over(str(error)) from error
+        return True
 
     def _named(self, outcome: _Answer) -> _Answer | Failed:
         """Name an out-of-memory kill what it is: the runner only saw that its child was killed."""

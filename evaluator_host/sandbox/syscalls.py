@@ -58,6 +58,7 @@ NUMBERS: Final[dict[str, tuple[int | None, int | None]]] = {
     "open_by_handle_at": (304, 265),
     "name_to_handle_at": (303, 264),
     "nfsservctl": (180, 42),
+    "prlimit64": (302, 261),
     "personality": (135, 92),
     "socket": (41, 198),
     "socketpair": (53, 199),

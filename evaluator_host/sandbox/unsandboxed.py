@@ -8,12 +8,13 @@ import os
 import shutil
 import signal
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
 from evaluator_host import config
 from evaluator_host.errors import Misconfigured, SandboxUnavailable
-from evaluator_host.model import Language, SandboxSpec
+from evaluator_host.model import Environment, Language, SandboxSpec
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.sandbox.bubblewrap_args import ENVIRONMENT
 from evaluator_host.sandbox.child import Child
@@ -49,6 +50,20 @@ class UnsandboxedBackend:
             raise SandboxUnavailable(f"the runner could not be started: {error}") from error
         name = f"{spec.language.runner}-{next(self._numbers)}"
         return PipeLink(name, child, enclosure=_ProcessGroup(child, scratch), wrapped=False)
+
+    async def prepare(self, environment: Environment) -> None:
+        """As `base.Backend.prepare`: nothing, since a sandbox has the folder itself."""
+
+    async def compare(self, environment: Environment) -> list[str]:  # noqa: ARG002 - part of the interface
+        """As `base.Backend.compare`."""
+        return []
+
+    async def drop_environment(self, digest: str) -> None:
+        """As `base.Backend.drop_environment`."""
+
+    async def prune_environments(self, live: Collection[str]) -> list[str]:  # noqa: ARG002 - part of the interface
+        """As `base.Backend.prune_environments`."""
+        return []
 
     async def findings(self) -> list[Finding]:
         """As `base.Backend.findings`."""

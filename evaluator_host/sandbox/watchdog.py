@@ -15,6 +15,8 @@ _PERIOD_S: Final = 0.05
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _KB: Final = 1024
 _INODE_BYTES: Final = 1024  # what the kernel keeps for an empty file on a tmpfs
+_SOCKET_BYTES: Final = 212_992  # net.core.wmem_default: what waits in one until somebody reads it
+_FREE_SOCKETS: Final = 64  # an event loop has two, the runner four
 _TMPFS: Final = ("tmp", "dev/shm")  # of the sandbox, below /proc/<pid>/root
 
 
@@ -27,6 +29,7 @@ class Watch:
       kill: Ends the sandbox.
       over_memory: It was killed at its memory limit.
       over_processes: It was killed at its process limit.
+      name: Of the first process when the watch began: bubblewrap's.
     """
 
     init_pid: int
@@ -35,12 +38,16 @@ class Watch:
     kill: Callable[[], None]
     over_memory: bool = False
     over_processes: bool = False
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        self.name = _name(self.init_pid)
 
     def look(self) -> None:
         """Measure once, and kill when over a limit."""
         pids = list(tree(self.init_pid))
-        if len(pids) == 1:  # bubblewrap still sets up: its root, and so its /tmp, may yet be the host's
-            return
+        if len(pids) == 1 and _name(self.init_pid) == self.name:
+            return  # bubblewrap still sets up: its root, and so its /tmp, may yet be the host's
         if sum(map(_threads, pids)) > self.processes:
             self.over_processes = True
             self.kill()
@@ -49,11 +56,11 @@ class Watch:
             self.kill()
 
     def _memory(self, pids: list[int]) -> int:
-        files = _tmpfs_bytes(self.init_pid)
-        most = sum(map(_resident_bytes, pids)) + files
+        held = _tmpfs_bytes(self.init_pid) + _socket_bytes(self.init_pid)
+        most = sum(map(_resident_bytes, pids)) + held
         if most <= self.memory_bytes:  # the cheap figure counts pages that several processes share once for each
             return most
-        return sum(map(_own_bytes, pids)) + files
+        return sum(map(_own_bytes, pids)) + held
 
 
 class Watchdog:
@@ -107,6 +114,10 @@ def children(pid: int) -> list[int]:
     return found
 
 
+def _name(pid: int) -> str:
+    return _read(f"/proc/{pid}/comm")
+
+
 def _threads(pid: int) -> int:
     with contextlib.suppress(OSError):
         return len(os.listdir(f"/proc/{pid}/task"))  # noqa: PTH208
@@ -135,6 +146,15 @@ def _tmpfs_bytes(pid: int) -> int:
             stat = os.statvfs(f"/proc/{pid}/root/{name}")
             total += (stat.f_blocks - stat.f_bfree) * stat.f_frsize + (stat.f_files - stat.f_ffree) * _INODE_BYTES
     return total
+
+
+def _socket_bytes(pid: int) -> int:
+    """Return what the sockets of a network namespace may hold, but for a few: the kernel does not say what they do."""
+    for line in _read(f"/proc/{pid}/net/sockstat").splitlines():
+        name, _, value = line.partition(": used ")
+        if name == "sockets":
+            return max(0, int(value) - _FREE_SOCKETS) * _SOCKET_BYTES
+    return 0
 
 
 def _read(path: str) -> str:

@@ -92,7 +92,7 @@ async def test_inherits_no_descriptor(backend):
 
 async def test_sees_no_process_but_its_own(probe):
     pids = (await probe.run("import os; print(*[p for p in os.listdir('/proc') if p.isdigit()])")).split()
-    assert sorted(map(int, pids)) == [1, 2]
+    assert sorted(map(int, pids)) in ([1], [1, 2])  # process 1 is the runner, or root's bubblewrap
 
 
 async def test_has_no_network(probe):

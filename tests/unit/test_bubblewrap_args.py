@@ -14,6 +14,7 @@ from evaluator_host.sandbox.bubblewrap_args import (
     etc_files,
     runner_command,
 )
+from evaluator_host.sandbox.hidden import hidden_on
 from evaluator_host.sandbox.host_files import Bind, HostLibraries, HostPython, find_libraries, find_python
 
 HOST = Host(
@@ -77,6 +78,12 @@ def test_an_ordinary_users_sandbox_has_a_user_namespace_that_admits_no_other():
     assert "--disable-userns" not in args(host=replace(HOST, disable_userns=False))
 
 
+def test_an_ordinary_users_python_runner_is_process_1_so_that_nothing_else_holds_its_channel():
+    assert "--as-pid-1" in args()
+    assert "--as-pid-1" not in args(identity=ROOT)  # there, process 1 is root's, and the guest somebody else
+    assert "--as-pid-1" not in args(spec(Language.JAVASCRIPT))
+
+
 def test_roots_runner_drops_to_its_own_user_with_just_the_rights_for_that():
     arguments = args(identity=ROOT)
     assert "--unshare-user" not in arguments
@@ -131,6 +138,19 @@ def test_the_hosts_packages_are_masked():
     arguments = args()
     assert has(arguments, "--tmpfs", "/opt/python/lib/python3.11/site-packages")
     assert has(arguments, "--remount-ro", "/opt/python/lib/python3.11/site-packages")
+
+
+def test_what_tells_of_the_machine_is_hidden_after_proc_is_mounted():
+    arguments = args(host=replace(HOST, hidden=(Path("/proc/cmdline"), Path("/proc/fs"))))
+    assert has(arguments, "--ro-bind", "/dev/null", "/proc/cmdline")
+    assert has(arguments, "--tmpfs", "/proc/fs", "--remount-ro", "/proc/fs")
+    assert arguments.index("--proc") < arguments.index("/proc/cmdline")
+
+
+def test_this_machines_own_are_found(tmp_path):
+    (tmp_path / "proc" / "fs").mkdir(parents=True)
+    (tmp_path / "proc" / "cmdline").touch()
+    assert hidden_on(tmp_path) == (Path("/proc/cmdline"), Path("/proc/fs"))
 
 
 def test_folders_above_a_bind_are_open_to_the_guests_user():

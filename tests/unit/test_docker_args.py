@@ -75,7 +75,11 @@ def test_the_root_is_read_only_and_nothing_of_the_host_is_in_it() -> None:
 
 def test_what_a_guest_can_write_is_small_and_cannot_be_executed() -> None:
     options = "rw,noexec,nosuid,nodev,mode=1777,size=16m,nr_inodes=4096"
-    assert host(disk_mb=16)["Tmpfs"] == {"/tmp": options, "/dev/shm": options}
+    assert host(disk_mb=16)["Tmpfs"] == {
+        "/tmp": options,
+        "/dev/shm": options,
+        "/dev/mqueue": "ro,noexec,nosuid,nodev,mode=0555,size=4k",
+    }
     assert host()["IpcMode"] == "private"
 
 
@@ -122,7 +126,15 @@ def test_without_a_process_cgroup_the_users_own_limit_holds() -> None:
 
 def test_cgroups_are_private_where_the_kernel_can() -> None:
     assert host()["CgroupnsMode"] == "private"
-    assert "CgroupnsMode" not in host(engine=replace(ENGINE, cgroup_version="1"))
+    assert host(engine=replace(ENGINE, cgroup_version="1"))["CgroupnsMode"] == "private"
+    assert "CgroupnsMode" not in host(engine=replace(ENGINE, cgroup_version="1", podman=True))
+
+
+def test_what_tells_of_the_machine_is_hidden() -> None:
+    hidden = set(host()["MaskedPaths"])
+    assert {"/sys", "/proc/cmdline", "/proc/keys", "/proc/sys/kernel/random/boot_id", "/proc/fs"} <= hidden
+    assert {"/proc/kcore", "/proc/timer_list", "/proc/acpi", "/proc/scsi"} <= hidden, "Docker's own are replaced by ours"
+    assert "MaskedPaths" not in host(engine=replace(ENGINE, podman=True))
 
 
 def test_the_only_channel_is_attached_and_closes_with_the_host() -> None:

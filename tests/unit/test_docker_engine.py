@@ -41,6 +41,7 @@ def wrapped(error: OSError) -> BaseException:
         (api_error("unknown or invalid runtime name: absent"), "unset EVALUATOR_HOST_DOCKER_RUNTIME"),
         (api_error('default OCI runtime "absent" not found: invalid argument'), "unset EVALUATOR_HOST_DOCKER_RUNTIME"),
         (api_error("OCI runtime create failed: something: unknown"), "the engine refused the container: OCI runtime"),
+        (api_error("cannot run with network enabled in root network namespace"), "--network=none"),
         (AttachFailed("no such container", status=404), "the engine refused the container"),
         (AttachFailed("the engine closed the connection"), "no Docker engine answers"),
         (wrapped(FileNotFoundError(errno.ENOENT, "No such file or directory")), "systemctl start docker"),

@@ -1,0 +1,62 @@
+"""How often a key may ask."""
+
+import pytest
+
+from evaluator_host.errors import RateLimited
+from evaluator_host.web.rates import Rates
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def taken(rates: Rates, key: str | None, times: int) -> int:
+    """How many of so many requests were let in."""
+    count = 0
+    for _ in range(times):
+        try:
+            rates.take(key)
+        except RateLimited:
+            continue
+        count += 1
+    return count
+
+
+def test_a_burst_is_let_in_and_then_a_steady_rate() -> None:
+    clock = Clock()
+    rates = Rates(10.0, burst=5, clock=clock)
+    assert taken(rates, "a", 20) == 5
+    clock.now += 1
+    assert taken(rates, "a", 20) == 5, "never more than a burst"
+    clock.now += 0.35
+    assert taken(rates, "a", 20) == 3
+    assert taken(rates, "b", 20) == 5, "each key has its own"
+
+
+def test_the_wait_is_told_and_is_enough() -> None:
+    clock = Clock()
+    rates = Rates(0.5, burst=1, clock=clock)
+    rates.take(None)
+    with pytest.raises(RateLimited) as limited:
+        rates.take(None)
+    assert limited.value.retry_after_s == 2
+    clock.now += limited.value.retry_after_s
+    rates.take(None)
+
+
+def test_no_rate_is_no_limit() -> None:
+    assert taken(Rates(None, burst=1), "a", 1000) == 1000
+
+
+def test_full_buckets_are_forgotten_and_a_limited_key_stays_limited() -> None:
+    clock = Clock()
+    rates = Rates(1.0, burst=2, clock=clock)
+    for number in range(12_000):
+        rates.take(f"key-{number}")
+    clock.now += 3
+    assert taken(rates, "greedy", 5) == 2
+    assert len(rates._buckets) < 10
+    assert taken(rates, "greedy", 5) == 0

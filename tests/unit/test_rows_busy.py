@@ -1,0 +1,56 @@
+"""Rows under way meet a full queue: those that have a place are finished, those that have none are refused at once."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.config import Settings
+from evaluator_host.errors import Busy
+from evaluator_host.model import Evaluator, Isolation, Limits, Row
+from evaluator_host.pool import Pool, shares
+from evaluator_host.service.prepared import prepare
+from evaluator_host.service.rows import RowStream
+from tests.unit.pools import leased, opened, order, until
+
+
+def stream(pool: Pool, *words: str, folder: Path, parallelism: int = 1) -> RowStream:
+    evaluator = Evaluator("ok", limits=Limits(timeout_s=0.3))
+    prepared = prepare(evaluator, settings=Settings(data_dir=folder), workspace="w")
+    rows = [Row(outputs=word) for word in words]
+    return RowStream(pool, prepared, rows, isolation=Isolation.ROW, parallelism=parallelism)
+
+
+async def test_a_row_that_breaks_its_sandbox_does_not_cost_the_rows_after_it_their_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shares, "_SOONEST_S", 0.01)
+    async with opened(max_sandboxes=1, queue_limit=1) as (pool, _):
+        results = aiter(stream(pool, "ok", "hang", "ok", folder=tmp_path))
+        first = await anext(results)
+        other = asyncio.create_task(leased(pool, order("another")))
+        await until(lambda: pool.waiting == 1)
+        rest = asyncio.create_task(_all(results))
+        pool.release(await other)
+        assert [result.status for _, result in [first, *await rest]] == ["scored", "failed", "scored"]
+
+
+async def test_a_second_sandbox_that_is_not_to_be_had_does_not_fail_the_rows(tmp_path: Path) -> None:
+    async with opened(max_sandboxes=2, max_per_evaluator=2, queue_limit=1) as (pool, _):
+        found = await _all(aiter(stream(pool, "ok", "ok", folder=tmp_path, parallelism=2)))
+        assert [result.status for _, result in found] == ["scored", "scored"]
+
+
+async def test_rows_for_which_there_is_no_place_are_refused(tmp_path: Path) -> None:
+    async with opened(max_sandboxes=1, queue_limit=1) as (pool, _):
+        held = await leased(pool, order())
+        waiting = asyncio.create_task(leased(pool, order("another")))
+        await until(lambda: pool.waiting == 1)
+        with pytest.raises(Busy):
+            await _all(aiter(stream(pool, "ok", folder=tmp_path, parallelism=2)))
+        pool.release(held)
+        pool.release(await waiting)
+
+
+async def _all(results):
+    return [item async for item in results]
