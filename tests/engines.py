@@ -13,6 +13,7 @@ import asyncio
 import atexit
 import contextlib
 import fcntl
+import json
 import os
 import shutil
 import signal
@@ -149,6 +150,7 @@ def start_dockerd(folder: Path = ENGINE_DIR, *arguments: str) -> None:
         *("--data-root", str(folder / "data"), "--exec-root", str(folder / "exec")),
         *("--pidfile", str(folder / "dockerd.pid"), "--host", f"unix://{folder}/docker.sock"),
         *("--storage-driver", "overlay2", "--exec-opt", "native.cgroupdriver=cgroupfs", "--group", "root"),
+        *("--config-file", str(_configured(folder))),
         *arguments,
     ]
     for _ in range(_START_TIMES):
@@ -165,6 +167,15 @@ def start_dockerd(folder: Path = ENGINE_DIR, *arguments: str) -> None:
         process.kill()
         process.wait()
     pytest.fail(f"dockerd did not start:\n{(folder / 'dockerd.log').read_text()[-3000:]}")
+
+
+def _configured(folder: Path) -> Path:
+    """Write the engine's configuration: gVisor as a runtime, where it is installed, as docs/security.md has it."""
+    runsc = shutil.which("runsc")
+    runtimes = {"runsc": {"path": runsc, "runtimeArgs": ["--network=none"]}} if runsc else {}
+    file = folder / "daemon.json"
+    file.write_text(json.dumps({"runtimes": runtimes}))
+    return file
 
 
 def stop_dockerd(folder: Path = ENGINE_DIR, *, how: signal.Signals = signal.SIGTERM) -> None:

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name, canonicalize_version
+from packaging.utils import InvalidName, canonicalize_name, canonicalize_version
 from packaging.version import InvalidVersion, Version
 
 from evaluator_host.packages.refusal import Refusal
@@ -119,8 +119,12 @@ def _exact(requirement: Requirement) -> tuple[str, str, tuple[str, ...]] | Refus
         version = Version(specifiers[0].version)
     except InvalidVersion:
         return Refusal(f"{specifiers[0].version} is not a version")
-    extras = tuple(sorted({canonicalize_name(extra) for extra in requirement.extras}))
-    return canonicalize_name(requirement.name), canonical_version(version), extras
+    try:
+        name = canonicalize_name(requirement.name, validate=True)
+        extras = tuple(sorted({canonicalize_name(extra, validate=True) for extra in requirement.extras}))
+    except InvalidName:
+        return Refusal("a name begins and ends with a letter or a digit")
+    return name, canonical_version(version), extras
 
 
 def _hint(requirement: Requirement) -> str | None:

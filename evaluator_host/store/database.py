@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, event
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.orm import DeclarativeBase
 
-from evaluator_host.errors import StoreUnavailable
+from evaluator_host.errors import InvalidRequest, StoreUnavailable
 from evaluator_host.store.address import Address, Engine
 
 _WAIT_S: Final = 15.0  # for another process's write, or for a free connection
@@ -68,10 +68,15 @@ def translated(address: Address) -> Iterator[None]:
     """Raise the driver's faults as the host's own.
 
     Raises:
+      InvalidRequest: a value is none that a database takes.
       StoreUnavailable: the database does not answer, or cannot write.
     """
     try:
         yield
+    except (DataError, OverflowError) as error:
+        raise InvalidRequest(
+            "a value can neither be kept nor looked for: it holds a NUL, or a number too large"
+        ) from error
     except (OperationalError, InterfaceError, PoolTimeout, OSError, sqlite3.OperationalError) as error:
         raise _unavailable(address, error) from error
     except DBAPIError as error:

@@ -88,7 +88,10 @@ export class Rows {
   /** @param {[number, string, any, number, number, import('./answers.mjs').TakenLogs, boolean]} result */
   #finish([seq, code, payload, runMs, peakKb, logs, spoiled]) {
     const call = this.#calls[0];
-    if (call?.seq !== seq) return; // of a row that was answered otherwise just now
+    if (call?.seq !== seq) {
+      if (spoiled) this.#replace(); // user code got at the port and answered before: its word is not the last one
+      return this.dispatch();
+    }
     if (code === '') {
       this.#calls.shift();
       this.#sent--;

@@ -46,6 +46,15 @@ async def test_a_name_is_taken_until_it_is_replaced_or_released(store: Store) ->
     assert await store.datasets.ids() == frozenset()
 
 
+async def test_a_name_that_no_database_takes_is_the_callers_mistake(store: Store) -> None:
+    with pytest.raises((NotFound, InvalidRequest)):
+        await store.datasets.get(WORKSPACE, "a\x00b")
+    with pytest.raises((NotFound, InvalidRequest)):
+        await store.evaluators.get(WORKSPACE, "a\x00b", 10**30)
+    with pytest.raises(InvalidRequest):
+        await store.jobs.newest(WORKSPACE, limit=10**30)
+
+
 async def test_rows_that_a_job_needs_are_not_forgotten(store: Store) -> None:
     job = await queued(store)
     await dataset(store, "named")

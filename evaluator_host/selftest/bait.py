@@ -1,0 +1,130 @@
+"""What the host lays out for attacks to reach: listeners, a file with a secret. Whatever gets there was not stopped."""
+
+import asyncio
+import hashlib
+import os
+import secrets
+import socket
+import tempfile
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from evaluator_host.model import Json
+
+ENGINE_SOCKETS: Final = (
+    "/var/run/docker.sock",
+    "/run/docker.sock",
+    "/run/podman/podman.sock",
+    "/run/containerd/containerd.sock",
+    "/var/run/crio/crio.sock",
+)
+_MARK_BYTES: Final = 6  # with its two letters it fits into the 15 characters of a process name
+
+
+@dataclass(slots=True)
+class Bait:
+    """What lies there.
+
+    Attributes:
+      inputs: What attacks are told of it.
+      secret: What the file holds; must never be in a result.
+      visits: Connections that were made to a listener, by its name.
+    """
+
+    inputs: dict[str, Json]
+    secret: str
+    visits: list[str] = field(default_factory=list)
+
+
+def new_mark() -> str:
+    """Return a name that occurs nowhere else on this machine."""
+    return f"eh{secrets.token_hex(_MARK_BYTES)}"
+
+
+@asynccontextmanager
+async def laid_out(data_dir: Path, *, engine: str | None) -> AsyncIterator[Bait]:
+    """Lay it out, and take it away again.
+
+    Args:
+      data_dir: Of the host; the file and the socket lie in a folder of it.
+      engine: Address of the container engine in use.
+    """
+    with _folder(data_dir) as folder:
+        abstract = new_mark()
+        bait = _bait(folder, abstract=abstract, engine=engine)
+        tcp = await asyncio.start_server(_counting(bait, "port"), "127.0.0.1", 0)
+        bait.inputs["port"] = tcp.sockets[0].getsockname()[1]
+        servers = [
+            tcp,
+            await asyncio.start_unix_server(_counting(bait, "abstract"), f"\0{abstract}"),
+            *(await _unix_server(bait, folder / "s")),
+        ]
+        try:
+            yield bait
+        finally:
+            for server in servers:
+                server.close()
+                await server.wait_closed()
+
+
+@contextmanager
+def _folder(data_dir: Path) -> Iterator[Path]:
+    """Make a folder that every user may look into: what keeps a guest out must be its sandbox."""
+    data_dir.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="selftest-", dir=data_dir) as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+def _bait(folder: Path, *, abstract: str, engine: str | None) -> Bait:
+    secret = secrets.token_hex(16)
+    (folder / "secret.txt").write_text(secret)
+    inputs: dict[str, Json] = {
+        "file": str(folder / "secret.txt"),
+        "socket": str(folder / "s"),
+        "abstract": abstract,
+        "addresses": _addresses(),
+        "passwd": hashlib.sha256(Path("/etc/passwd").read_bytes()).hexdigest(),
+        "pid": os.getpid(),
+        "engine": [*ENGINE_SOCKETS, *([engine.removeprefix("unix://")] if engine else [])],
+    }
+    return Bait(inputs, secret)
+
+
+def _open_to_all(path: Path) -> None:
+    path.chmod(0o777)
+
+
+def _counting(
+    bait: Bait, name: str
+) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]:
+    async def visit(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        bait.visits.append(name)
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+
+    return visit
+
+
+async def _unix_server(bait: Bait, path: Path) -> list[asyncio.Server]:
+    try:
+        server = await asyncio.start_unix_server(_counting(bait, "socket"), path)
+    except OSError:  # the data directory's path is longer than a socket's name may be
+        return []
+    _open_to_all(path)
+    return [server]
+
+
+def _addresses() -> list[str]:
+    """Return the addresses of this machine that others reach it by."""
+    found = []
+    for family, elsewhere in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
+        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((elsewhere, 9))  # of documentation; nothing is sent, the kernel only picks a route
+            found.append(probe.getsockname()[0])
+    return found

@@ -1,0 +1,63 @@
+"""Evaluates as a service that an ordinary user runs, over bubblewrap: the sandbox of a user without rights is another one."""
+
+import asyncio
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from evaluator_host.environments import toolchain
+from tests.conftest import DATA_DIR
+from tests.ordinary_user import run_as_ordinary_user
+
+SCRIPT = """
+import asyncio, json, shutil, sys
+from dataclasses import asdict
+from pathlib import Path
+from evaluator_host.config import Settings
+from evaluator_host.model import Evaluator, Language, Limits, Row
+from evaluator_host.protocol import encode_json
+from evaluator_host.wiring import open_service
+
+async def answers(asked, data):
+    async with open_service(Settings(sandbox="bubblewrap", data_dir=data)) as service:
+        for one in asked:
+            evaluator = Evaluator(one["code"], Language(one["language"]), limits=Limits(timeout_s=one["timeout_s"]))
+            yield await service.evaluate(evaluator, Row(inputs=one["inputs"]))
+
+async def main(asked, toolchain):
+    data = Path("data").resolve()
+    shutil.copytree(toolchain, data / "toolchain")
+    return [answer async for answer in answers(asked, data)]
+
+found = asyncio.run(main(json.loads(Path(sys.argv[1]).read_text()), Path(sys.argv[2])))
+sys.stdout.buffer.write(encode_json(found))
+"""
+
+
+async def evaluate_as_ordinary_user(asked: list[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
+    """Evaluate each `{code, language, inputs, timeout_s}` in turn, and return the results as the API spells them.
+
+    Args:
+      asked: The evaluators, each with its row.
+      folder: Where a file may be left for the other user to read.
+    """
+    return await asyncio.to_thread(_evaluate, asked, folder)
+
+
+def tools_folder() -> Path:
+    """The tools that a host prepares for itself, ready: a host of another data folder is given a copy."""
+    with ThreadPoolExecutor(1) as aside:  # the caller may be in an event loop
+        aside.submit(lambda: asyncio.run(toolchain.ensure_esbuild(DATA_DIR))).result()
+    toolchain.restricted_python_dir(DATA_DIR)
+    return DATA_DIR / "toolchain"
+
+
+def _evaluate(asked: list[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
+    folder.chmod(0o755)
+    question = folder / "asked.json"
+    question.write_text(json.dumps(asked))
+    tools = tools_folder()
+    answer = run_as_ordinary_user(SCRIPT, question, tools, also=(folder, tools), timeout_s=100)
+    results: list[dict[str, Any]] = json.loads(answer)
+    return results

@@ -1,0 +1,235 @@
+"""Bodies that are meant to cost the host its memory or its time: each is refused for what it is, and others notice nothing."""
+
+import gzip
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.keyed import BODY, is_problem
+from tests.server import Server
+
+MEGABYTE = b"x" * (1 << 20)
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    environment = {"EVALUATOR_HOST_BODY_TIMEOUT_S": "2"}
+    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=environment) as running:
+        assert running.client.post("/v1/evaluate", json=BODY).json()["score"] == 1.0
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def the_next_caller_is_served(server: Server) -> Iterator[None]:
+    yield
+    assert server.client.post("/v1/evaluate", json=BODY).json()["score"] == 1.0
+
+
+def resident_mb(server: Server) -> float:
+    """What the host has now; its peak is counted anew from here."""
+    Path(f"/proc/{server.process.pid}/clear_refs").write_text("5")
+    return peak_mb(server)
+
+
+def peak_mb(server: Server) -> float:
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+
+
+def connected(server: Server, timeout_s: float = 30) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.port), timeout=timeout_s)
+
+
+def answer_to(server: Server, head: bytes, piece: bytes, *, times: int) -> tuple[bytes, int]:
+    """Send a head, then a piece again and again for as long as it is taken; return the answer and how many went out."""
+    with connected(server) as raw:
+        raw.sendall(head)
+        sent = 0
+        try:
+            while sent < times:
+                raw.sendall(piece)
+                sent += 1
+        except OSError:
+            pass
+        try:
+            return raw.recv(65536), sent
+        except OSError:
+            return b"", sent
+
+
+@pytest.mark.parametrize("declared", [True, False], ids=["declared", "chunked"])
+def test_a_gigabyte_is_never_in_memory(server: Server, declared: bool) -> None:
+    before = resident_mb(server)
+    head = b"POST /v1/evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    if declared:
+        answer, sent = answer_to(server, head + b"Content-Length: %d\r\n\r\n" % (1 << 30), MEGABYTE, times=1024)
+    else:
+        chunk = b"%x\r\n%b\r\n" % (len(MEGABYTE), MEGABYTE)
+        answer, sent = answer_to(server, head + b"Transfer-Encoding: chunked\r\n\r\n", chunk, times=1024)
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 413 ")
+    assert sent < 200, "it stops taking them"
+    assert peak_mb(server) - before < 160, "32 MB is the ceiling of a body; it is never held many times"
+
+
+def test_a_body_without_a_reader_ends_the_connection(server: Server) -> None:
+    """An answer that came before the body ended leaves a connection that nobody would ever end."""
+    with connected(server) as raw:
+        raw.sendall(b"POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n")
+        assert raw.recv(65536).startswith(b"HTTP/1.1 404 ")
+        stopped = threading.Event()
+
+        def dribble() -> None:
+            while not stopped.wait(0.2):
+                try:
+                    raw.send(b"x")
+                except OSError:
+                    return
+
+        dribbling = threading.Thread(target=dribble)
+        dribbling.start()
+        try:
+            while raw.recv(65536):
+                pass
+        except ConnectionError:
+            pass
+        finally:
+            stopped.set()
+            dribbling.join()
+
+
+def test_a_body_that_dribbles_is_hung_up_on(server: Server) -> None:
+    slow = []
+    for _ in range(50):
+        raw = connected(server)
+        raw.sendall(b"POST /v1/evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{")
+        slow.append(raw)
+    assert server.client.post("/v1/evaluate", json=BODY).status_code == 200, "while they dribble"
+    until = time.monotonic() + 20
+    answers = [b""] * len(slow)
+    while not all(answers) and time.monotonic() < until:
+        for number, raw in enumerate(slow):
+            raw.settimeout(0.01)
+            try:
+                raw.send(b" ")
+                answers[number] = answers[number] or raw.recv(65536)
+            except (TimeoutError, ConnectionError):
+                continue
+    for raw, answer in zip(slow, answers, strict=True):
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        raw.close()
+
+
+def test_a_slow_line_is_no_attack(server: Server) -> None:
+    """Twice as long as a body may take in all, and always faster than the least rate."""
+    body = json.dumps({**BODY, "inputs": {"correct_answer": "Paris", "padding": "x" * 3_000_000}}).encode()
+
+    def pieces() -> Iterator[bytes]:
+        for at in range(0, len(body), 400_000):
+            time.sleep(0.5)
+            yield body[at : at + 400_000]
+
+    response = server.client.post("/v1/evaluate", content=pieces(), headers=JSON)
+    assert response.json()["score"] == 1.0
+
+
+BOMBS = {
+    "nesting of lists": b'{"evaluator": {"code": "x"}, "outputs": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "nesting of objects": b'{"evaluator": {"code": "x"}, "outputs": '
+    + b'{"a":' * 100_000
+    + b"1"
+    + b"}" * 100_000
+    + b"}",
+    "nesting left open": b"[" * 5_000_000,
+    "a number of a million digits": b'{"evaluator": {"code": "x"}, "outputs": ' + b"9" * 1_000_000 + b"}",
+    "an exponent beyond a float": b'{"evaluator": {"code": "x", "threshold": 1e400}}',
+    "a threshold that is no number": b'{"evaluator": {"code": "x", "threshold": NaN}}',
+    "a limit beyond 64 bits": b'{"evaluator": {"code": "x", "limits": {"memory_mb": 99999999999999999999999}}}',
+    "a limit beyond a float": b'{"evaluator": {"code": "x", "limits": {"memory_mb": ' + b"9" * 400 + b"}}}",
+    "a threshold beyond a float": b'{"evaluator": {"code": "x", "threshold": ' + b"9" * 400 + b"}}",
+    "rows by the million": b'{"evaluator": {"code": "x"}, "rows": [' + b"{}," * 2_000_000 + b"{}]}",
+    "wrong rows by the million": b'{"evaluator": {"code": "x"}, "rows": [' + b"0," * 4_000_000 + b"0]}",
+    "wrong pins by the million": b'{"evaluator": {"code": "x", "packages": [' + b"0," * 4_000_000 + b"0]}}",
+    "pins by the million": b'{"evaluator": {"code": "x", "packages": [' + b'"a",' * 1_000_000 + b'"a"]}}',
+    "objects by the million": b'{"evaluator": {"code": "x"}, "outputs": [' + b"{}," * 10_000_000 + b"{}]}",
+    "entries by the million": b'{"evaluator": {"code": "x"}, "inputs": {' + b'"":0,' * 6_000_000 + b'"a":0}}',
+    "UTF-16": '{"evaluator": {"code": "x"}}'.encode("utf-16"),
+    "a list of nothing": b"[" + b"null," * 1_000_000 + b"null]",
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS.keys())
+def test_json_that_explodes_is_refused(server: Server, bomb: bytes) -> None:
+    before = resident_mb(server)
+    path = "/v1/evaluate/batch" if b'"rows"' in bomb else "/v1/evaluate"
+    response = server.client.post(path, content=bomb, headers=JSON)
+    assert is_problem(response, 422, "invalid_request")
+    assert len(response.content) < 20_000, "a refusal does not repeat what it refuses"
+    assert peak_mb(server) - before < 500
+
+
+def test_hundreds_of_thousands_of_keys_are_a_row_like_any_other(server: Server) -> None:
+    keys = b",".join(b'"k%d":%d' % (n, n) for n in range(300_000))
+    code = json.dumps("def evaluate(inputs, outputs, trace):\n    return len(inputs)\n").encode()
+    body = b'{"evaluator": {"code": %b}, "inputs": {%b}}' % (code, keys)
+    result = server.client.post("/v1/evaluate", content=body, headers=JSON).json()
+    assert result["score"] == 300_000 or result["error"]["code"] in ("memory_limit", "timeout")
+
+
+def test_the_last_of_duplicate_keys_counts_everywhere(server: Server) -> None:
+    body = b'{"evaluator": {"code": "def evaluate(i, o, t): return 0.25", "code": %b}, "inputs": {"n": 1, "n": 2}}' % (
+        json.dumps("def evaluate(inputs, outputs, trace):\n    return inputs['n']\n").encode()
+    )
+    assert server.client.post("/v1/evaluate", content=body, headers=JSON).json()["score"] == 2
+
+
+def test_an_integer_beyond_64_bits_is_a_setting_like_any_other(server: Server) -> None:
+    body = {**BODY, "evaluator": {**BODY["evaluator"], "settings": {"config": {"n": 10**30}}}}
+    assert server.client.post("/v1/evaluate", content=json.dumps(body), headers=JSON).json()["score"] == 1.0
+
+
+def test_a_million_unknown_fields_are_named_in_a_short_answer(server: Server) -> None:
+    fields = b",".join(b'"f%d":0' % n for n in range(1_000_000))
+    response = server.client.post("/v1/evaluate", content=b'{"evaluator": {"code": "x"}, %b}' % fields, headers=JSON)
+    assert is_problem(response, 422, "invalid_request")
+    assert len(response.json()["errors"]) == 1, "a million messages were never made"
+    assert len(response.content) < 20_000
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "gzip, gzip", "x"])
+def test_a_compressed_bomb_is_not_unpacked(server: Server, encoding: str) -> None:
+    bomb = gzip.compress(b'{"evaluator": {"code": "' + b"x" * (64 << 20) + b'"}}') if encoding == "gzip" else b"x" * 100
+    before = resident_mb(server)
+    response = server.client.post("/v1/evaluate", content=bomb, headers={**JSON, "Content-Encoding": encoding})
+    assert is_problem(response, 422, "invalid_request")
+    assert "Content-Encoding" in response.json()["detail"]
+    assert peak_mb(server) - before < 20
+
+
+def test_a_client_that_never_reads_costs_no_one_else_anything(server: Server) -> None:
+    rows = [{"outputs": "x" * 1000}] * 5000
+    code = "def evaluate(inputs, outputs, trace):\n    print('y' * 1000)\n    return 1.0\n"
+    body = json.dumps({"evaluator": {"code": code}, "rows": rows, "isolation": "batch"}).encode()
+    head = b"POST /v1/evaluate/batch HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    with connected(server, 60) as raw:
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        raw.sendall(head + b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        assert raw.recv(10).startswith(b"HTTP/1.1")
+        for _ in range(20):
+            assert server.client.post("/v1/evaluate", json=BODY).json()["score"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "kind", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
+)
+def test_what_a_form_can_post_is_no_request(server: Server, kind: str | None) -> None:
+    """A form of any page can post these without a browser asking first."""
+    headers = {"Content-Type": kind} if kind else {}
+    response = httpx.post(f"{server.url}/v1/evaluate", content=json.dumps(BODY), headers=headers)
+    assert is_problem(response, 422, "invalid_request")

@@ -1,0 +1,101 @@
+"""`evaluator-host selftest`: what an operator sees of a sound deployment, of weakened ones, and of none."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.cli.main import main
+from evaluator_host.selftest.attack import Guard
+from evaluator_host.selftest.catalogue import ATTACKS
+from tests.attacks.deployments import COMMAND, environment
+from tests.attacks.weakened import weakened
+
+
+def selftest(backend: str, *options: str) -> subprocess.CompletedProcess[str]:
+    ran = subprocess.run(
+        [*COMMAND, *options], env=os.environ | environment(backend), capture_output=True, text=True, timeout=110
+    )
+    assert "Traceback" not in ran.stderr, ran.stderr
+    return ran
+
+
+def test_json_has_every_attack_with_its_verdict() -> None:
+    ran = selftest("bubblewrap", "--json", "--group", "neighbours", "--group", "source")
+    told = json.loads(ran.stdout)
+    assert (ran.returncode, told["passed"], told["host"], told["backend"]) == (0, True, [], "bubblewrap")
+    chosen = [attack for attack in ATTACKS if attack.group in ("neighbours", "source")]
+    assert [(one["name"], one["language"]) for one in told["attacks"]] == [(a.name, a.language) for a in chosen]
+    assert {one["verdict"] for one in told["attacks"]} == {"stopped"}
+    assert {one["advice"] for one in told["attacks"]} == {None}
+
+
+@pytest.mark.parametrize("backend", ["bubblewrap", "docker"])
+def test_the_table_says_why_each_was_stopped(backend: str) -> None:
+    ran = selftest(backend, "--group", "network", "--language", "python")
+    assert ran.returncode == 0, ran.stdout
+    lines = ran.stdout.splitlines()
+    assert lines[0] == "python network"
+    attacks = [attack for attack in ATTACKS if attack.group == "network" and attack.language == "python"]
+    for attack in attacks:
+        assert any(line.split(maxsplit=2) == ["ok", attack.name, attack.why] for line in lines), attack.name
+    assert lines[-1].startswith(f"{backend}: {len(attacks)} stopped, and the host is unharmed, in ")
+    assert ran.stderr == ""
+
+
+@pytest.mark.parametrize("backend", ["bubblewrap", "docker"])
+@pytest.mark.parametrize(
+    ("guard", "group", "caught", "advice"),
+    [
+        (Guard.NETWORK, "network", "host-loopback-port", "sandboxes have a network"),
+        (Guard.READ_ONLY, "files", "write-anywhere", "sandboxes can write to their root"),
+        (Guard.SECCOMP, "kernel", "io-uring", "the seccomp filter is not in force"),
+        (Guard.MEMORY, "memory", "one-allocation", "cgroups"),
+    ],
+)
+def test_a_weakened_deployment_is_caught_and_the_operator_told_what_to_do(
+    backend: str,
+    guard: Guard,
+    group: str,
+    caught: str,
+    advice: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    for name, value in environment(backend).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "argv", ["evaluator-host", "selftest", "--group", group, "--language", "python"])
+    with weakened({guard}, folder=tmp_path), pytest.raises(SystemExit) as ended:
+        main()
+    lines = capfd.readouterr().out.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.split()[1:2] == [caught])
+    assert lines[at].split()[0] == "NO"
+    assert lines[at + 1].split()[:3] == ["what", "to", "do:"]
+    assert advice in lines[at + 1]
+    assert ended.value.code == 1
+
+
+def test_without_a_sandbox_there_is_nothing_to_attack() -> None:
+    ran = selftest("none")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "sandbox=none has no sandbox to attack" in ran.stderr
+
+
+def test_a_deployment_that_starts_no_sandbox_could_not_be_attacked(tmp_path: Path) -> None:
+    absent = {"EVALUATOR_HOST_DOCKER_HOST": f"unix://{tmp_path}/no-engine"}
+    ran = subprocess.run(
+        [*COMMAND, "--backend", "docker", "--group", "cpu"],
+        env=os.environ | environment("auto") | absent, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stdout) == (3, "")
+    assert "no-engine" in ran.stderr
+
+
+def test_attacks_that_do_not_exist_are_the_callers_mistake() -> None:
+    ran = selftest("bubblewrap", "--language", "typescript")
+    assert ran.returncode == 2
+    assert "leave out --group or --language" in ran.stderr

@@ -1,0 +1,60 @@
+"""Every attack is seen to get through where the guards that stop it are gone: the suite can fail, attack by attack.
+
+Guards of the host and of the runner are the same over every backend, so that they are taken away over one; those that
+a backend itself puts up are taken away over each.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from evaluator_host.model import Language
+from evaluator_host.selftest.attack import Attack, Guard
+from evaluator_host.selftest.campaign import attack_deployment
+from evaluator_host.selftest.catalogue import ATTACKS
+from evaluator_host.selftest.trial import Verdict
+from tests.attacks.weakened import weakened
+from tests.conftest import settings
+
+AT_ONCE: Final = 6
+OF_A_BACKEND: Final = {
+    Guard.NETWORK, Guard.ROOT, Guard.READ_ONLY, Guard.PROC, Guard.IPC, Guard.SECCOMP, Guard.CAPABILITIES, Guard.MEMORY,
+    Guard.PROCESSES, Guard.DISK,
+}  # fmt: skip
+
+NEVER_SEEN: Final = {
+    ("bubblewrap", "devices"): "no right inside a user namespace allows mknod",
+    ("bubblewrap", "raise-limits"): "no right inside a user namespace raises a hard limit",
+    ("bubblewrap", "administration"): "no right inside a user namespace administers the machine",
+    ("docker", "name-resolution"): "the engine puts a resolv.conf of its own over the host's",
+    ("bubblewrap", "signal-the-host"): "the pid namespace cannot be left out: the sandbox is ended by it",
+}
+
+
+def cases() -> Iterator[object]:
+    """Each backend, guards to take away, and the attacks that they stop."""
+    for backend in ("bubblewrap", "docker"):
+        by_guards: dict[frozenset[Guard], list[Attack]] = {}
+        for attack in ATTACKS:
+            everywhere = backend == "bubblewrap" or attack.without <= OF_A_BACKEND
+            if attack.without and everywhere and attack.language is Language.PYTHON:
+                by_guards.setdefault(attack.without, []).append(attack)
+        for guards, attacks in sorted(by_guards.items(), key=lambda case: sorted(case[0])):
+            yield pytest.param(backend, guards, attacks, id=f"{backend}-{'+'.join(sorted(guards))}")
+
+
+@pytest.mark.parametrize(("backend", "guards", "attacks"), list(cases()))
+async def test_gets_through_without_its_guards(
+    backend: str, guards: frozenset[Guard], attacks: list[Attack], tmp_path: Path
+) -> None:
+    tried = [attack for attack in attacks if (backend, attack.name) not in NEVER_SEEN]
+    with weakened(guards, folder=tmp_path):
+        report = await attack_deployment(settings(backend), tried, at_once=AT_ONCE)
+    assert not report.passed
+    assert [one.attack.name for one in report.tried if one.verdict is not Verdict.GOT_THROUGH] == []
+
+
+def test_every_attack_has_a_guard_or_says_how_it_was_seen() -> None:
+    assert [attack.name for attack in ATTACKS if not (attack.without or attack.seen)] == []

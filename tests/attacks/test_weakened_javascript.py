@@ -1,0 +1,36 @@
+"""Every JavaScript attack that names guards is seen to get through where they are gone; over bubblewrap."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from evaluator_host.model import Language
+from evaluator_host.selftest.attack import Attack, Guard
+from evaluator_host.selftest.campaign import attack_deployment
+from evaluator_host.selftest.catalogue import ATTACKS
+from evaluator_host.selftest.trial import Verdict
+from tests.attacks.weakened_javascript import weakened_javascript
+from tests.conftest import settings
+
+AT_ONCE: Final = 4
+
+
+def cases() -> Iterator[object]:
+    """Guards to take away, and the attacks that they stop."""
+    by_guards: dict[frozenset[Guard], list[Attack]] = {}
+    for attack in ATTACKS:
+        if attack.without and attack.language is not Language.PYTHON:
+            by_guards.setdefault(attack.without, []).append(attack)
+    for guards, attacks in sorted(by_guards.items(), key=lambda case: sorted(case[0])):
+        yield pytest.param(guards, attacks, id="+".join(sorted(guards)))
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("guards", "attacks"), list(cases()))
+async def test_gets_through_without_its_guards(guards: frozenset[Guard], attacks: list[Attack], tmp_path: Path) -> None:
+    with weakened_javascript(guards, folder=tmp_path):
+        report = await attack_deployment(settings("bubblewrap"), attacks, at_once=AT_ONCE)
+    assert not report.passed
+    assert [one.attack.name for one in report.tried if one.verdict is not Verdict.GOT_THROUGH] == []

@@ -1,0 +1,272 @@
+"""Takes single guards away from both backends, so that an attack which each of them stops is seen to get through.
+
+    with weakened({Guard.SECCOMP}, folder=tmp_path):
+        ...  # every sandbox that starts here has no filter
+
+This is for tests alone: it replaces the pure builders of arguments by ones that leave something out, the limits that
+a sandbox is started and told with, or lines of a copy of the runner. No setting of a user can do any of it.
+"""
+
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from evaluator_host.model import ErrorCode, EvaluationError, EvaluationResult, SandboxSpec, Status
+from evaluator_host.sandbox import answers, bubblewrap, docker
+from evaluator_host.sandbox.bubblewrap_args import Identity
+from evaluator_host.sandbox.session import Sandbox
+from evaluator_host.selftest.attack import Guard
+from evaluator_host.service import prepared, rows, service
+from evaluator_host.source import CleanSource
+from tests.attacks.weakened_runner import EDITS, edit_runner
+
+_RIGHTS: Final = (
+    "SYS_ADMIN",
+    "SYS_PTRACE",
+    "SYS_CHROOT",
+    "NET_RAW",
+    "NET_ADMIN",
+    "SETUID",
+    "SETGID",
+    "MKNOD",
+    "SYS_NICE",
+)
+_HOST_FOLDERS: Final = ("/var", "/run", "/root", "/home", "/srv")
+_SECRET: Final = "EVALUATOR_HOST_SECRET_OF_TESTS=s3cret"
+
+
+@contextmanager
+def weakened(guards: AbstractSet[Guard], *, folder: Path) -> Iterator[None]:
+    """Start no sandbox with any of these guards.
+
+    Args:
+      guards: Those to take away.
+      folder: A new one, for a copy of the runner.
+    """
+    folder.chmod(0o755)
+    if guards & (EDITS.keys() | {Guard.READ_ONLY}):
+        edit_runner(guards, folder / "runner")
+    with pytest.MonkeyPatch.context() as patch:
+        _weaken_bubblewrap(patch, guards, folder)
+        _weaken_docker(patch, guards, folder)
+        _weaken_limits(patch, guards)
+        _weaken_host(patch, guards)
+        yield
+
+
+# bubblewrap
+
+
+def _weaken_bubblewrap(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard], folder: Path) -> None:
+    build = bubblewrap.bubblewrap_args
+
+    def arguments(*args: Any, **kwargs: Any) -> list[str]:
+        return _weaker_arguments(build(*args, **kwargs), guards, folder)
+
+    patch.setattr(bubblewrap, "bubblewrap_args", arguments)
+    if Guard.CAPABILITIES in guards:  # in a user namespace, where they are not those of the machine
+        patch.setattr(bubblewrap, "choose_identity", Identity)
+    if Guard.ENVIRONMENT in guards:
+        name, value = _SECRET.split("=")
+        child = bubblewrap.Child
+        patch.setattr(bubblewrap, "Child", lambda command, *, env, **more: child(command, env={name: value}, **more))
+
+
+def _weaker_arguments(arguments: list[str], guards: AbstractSet[Guard], folder: Path) -> list[str]:
+    without = [word for guard, word in _OPTIONS.items() if guard in guards]
+    made = [word for word in arguments if word not in without]
+    if Guard.SECCOMP in guards:
+        _cut(made, made.index("--seccomp"), 2)
+    if Guard.CAPABILITIES in guards:
+        _add_capabilities(made)
+    runner = _bind_of(made, "/opt/runner")
+    if (folder / "runner").exists() and made[runner + 1].endswith("/python"):
+        made[runner : runner + 2] = ["--bind" if Guard.READ_ONLY in guards else "--ro-bind", str(folder / "runner")]
+    if Guard.SCRATCH in guards:  # --perms 1777 --size BYTES --tmpfs /tmp
+        _cut(made, made.index("/tmp", made.index("--tmpfs")) - 5, 6, "--bind", str(_shared(folder)), "/tmp")
+    _cut(made, _last_mount(made), 0, *_added_mounts(guards))
+    if Guard.ROOT in guards:
+        while "--file" in made:  # --perms 0444 --file DESCRIPTOR /etc/NAME
+            _cut(made, made.index("--file") - 2, 5)
+    if Guard.READ_ONLY in guards:
+        _cut(made, _last_mount(made), 2, "--perms", "0777", "--dir", "/opt/open")
+    return made
+
+
+_OPTIONS: Final = {
+    Guard.NETWORK: "--unshare-net",
+    Guard.IPC: "--unshare-ipc",
+    Guard.ENVIRONMENT: "--clearenv",
+}
+
+
+def _added_mounts(guards: AbstractSet[Guard]) -> Iterator[str]:
+    if Guard.ROOT in guards:
+        for path in (*_HOST_FOLDERS, "/etc"):
+            yield from ("--ro-bind-try", path, path)
+    if Guard.PROC in guards:
+        yield from ("--ro-bind", "/proc", "/opt/proc")
+
+
+def _add_capabilities(arguments: list[str]) -> None:
+    for option in ("--uid", "--gid"):
+        arguments[arguments.index(option) + 1] = "0"
+    _cut(arguments, arguments.index("--cap-drop"), 2, "--cap-add", "ALL")
+    if "--disable-userns" in arguments:
+        arguments.remove("--disable-userns")
+
+
+def _bind_of(arguments: list[str], target: str) -> int:
+    """Return where the bind to a target stands."""
+    return next(at for at, word in enumerate(arguments) if word == "--ro-bind" and arguments[at + 2] == target)
+
+
+def _last_mount(arguments: list[str]) -> int:
+    """Return where the root becomes read-only."""
+    return next(at for at, word in enumerate(arguments) if word == "--remount-ro" and arguments[at + 1] == "/")
+
+
+def _cut(arguments: list[str], at: int, count: int, *instead: str) -> None:
+    arguments[at : at + count] = instead
+
+
+def _shared(folder: Path) -> Path:
+    """Return a folder that all sandboxes share."""
+    shared = folder / "shared"
+    shared.mkdir(exist_ok=True)
+    shared.chmod(0o777)
+    return shared
+
+
+# Docker
+
+
+def _weaken_docker(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard], folder: Path) -> None:
+    build = docker.create_body
+
+    def body(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        made = build(*args, **kwargs)
+        for guard, weaken in _DOCKER.items():
+            if guard in guards:
+                weaken(made, made["HostConfig"])
+        mounts = made["HostConfig"].setdefault("Binds", [])
+        if (folder / "runner").exists() and "/usr/bin/python3" in made["Cmd"]:
+            mounts.append(f"{folder / 'runner'}:/opt/runner/python:{'rw' if Guard.READ_ONLY in guards else 'ro'}")
+        if Guard.SCRATCH in guards:
+            del made["HostConfig"]["Tmpfs"]["/tmp"]
+            mounts.append(f"{_shared(folder)}:/tmp")
+        return made
+
+    patch.setattr(docker, "create_body", body)
+
+
+def _network(made: dict[str, Any], host: dict[str, Any]) -> None:
+    made["NetworkDisabled"] = False
+    host["NetworkMode"] = "host"
+    del made["Hostname"]
+
+
+def _root(_made: dict[str, Any], host: dict[str, Any]) -> None:
+    folders = [path for path in (*_HOST_FOLDERS, "/etc") if Path(path).exists()]
+    host.setdefault("Binds", []).extend(f"{path}:{path}:ro" for path in folders)
+
+
+def _capabilities(made: dict[str, Any], host: dict[str, Any]) -> None:
+    made["User"] = "0:0"
+    host["CapDrop"] = []
+    host["CapAdd"] = list(_RIGHTS)
+    host["SecurityOpt"] = [option for option in host["SecurityOpt"] if option != "no-new-privileges"]
+
+
+def _seccomp(_made: dict[str, Any], host: dict[str, Any]) -> None:
+    others = [option for option in host["SecurityOpt"] if not option.startswith("seccomp=")]
+    host["SecurityOpt"] = [*others, "seccomp=unconfined"]
+
+
+def _environment(made: dict[str, Any], _host: dict[str, Any]) -> None:
+    made["Env"].append(_SECRET)
+
+
+_DOCKER: Final[dict[Guard, Callable[[dict[str, Any], dict[str, Any]], None]]] = {
+    Guard.NETWORK: _network,
+    Guard.ROOT: _root,
+    Guard.READ_ONLY: lambda _made, host: host.update(ReadonlyRootfs=False),
+    Guard.PROC: lambda _made, host: host.update(PidMode="host"),
+    Guard.SECCOMP: _seccomp,
+    Guard.CAPABILITIES: _capabilities,
+    Guard.IPC: lambda _made, host: host.update(IpcMode="host"),
+    Guard.ENVIRONMENT: _environment,
+}
+
+
+# Limits, of either backend and of the runner
+
+
+_OF_THE_SANDBOX: Final = {
+    Guard.MEMORY: ("memory_mb", 1024),
+    Guard.PROCESSES: ("processes", 1000),
+    Guard.DISK: ("disk_mb", 256),
+}
+_OF_THE_RUNNER: Final = {**_OF_THE_SANDBOX, Guard.LOGS: ("log_kb", 1000), Guard.RESULT: ("result_kb", 4 * 1024)}
+_LONG_S: Final = 1.0  # more than is allowed: enough for the error to name another limit
+
+
+def _weaken_limits(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard]) -> None:
+    told = dict(_OF_THE_RUNNER[guard] for guard in guards & _OF_THE_RUNNER.keys())
+    load, send, receive = Sandbox.load, Sandbox.send, Sandbox.receive
+    late = Guard.TIMEOUT in guards
+
+    async def weaker_load(self: Sandbox, order: Any) -> Any:
+        timeout_s = order.timeout_s + _LONG_S if late else order.timeout_s
+        return await load(self, replace(order, limits=replace(order.limits, **told), timeout_s=timeout_s))
+
+    def weaker_send(self: Sandbox, body: bytes, *, timeout_s: float, share: str | None = None) -> None:
+        share = "all" if Guard.ROWS in guards else share
+        send(self, body, timeout_s=timeout_s + _LONG_S if late else timeout_s, share=share)
+
+    async def weaker_receive(self: Sandbox, *, timeout_s: float) -> Any:
+        return await receive(self, timeout_s=timeout_s + _LONG_S if late else timeout_s)
+
+    patch.setattr(Sandbox, "load", weaker_load)
+    patch.setattr(Sandbox, "send", weaker_send)
+    patch.setattr(Sandbox, "receive", weaker_receive)
+    more = dict(_OF_THE_SANDBOX[guard] for guard in guards & _OF_THE_SANDBOX.keys())
+    for backend in (bubblewrap.BubblewrapBackend, docker.DockerBackend):
+        _start_larger(patch, backend, more)
+
+
+def _start_larger(patch: pytest.MonkeyPatch, backend: Any, more: dict[str, Any]) -> None:
+    start = backend.start
+
+    async def weaker_start(self: Any, spec: SandboxSpec) -> Any:
+        return await start(self, replace(spec, **more))
+
+    patch.setattr(backend, "start", weaker_start)
+
+
+# The host
+
+
+def _weaken_host(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard]) -> None:
+    if Guard.VERDICT in guards:
+        for module in (service, rows):
+            patch.setattr(module, "result", _scored_whatever(module.result))
+    if Guard.SOURCE in guards:
+        patch.setattr(prepared, "_clean", lambda code, _language: CleanSource(code))
+    if Guard.HOST in guards:
+        patch.setattr(answers, "_error", lambda raw: EvaluationError(ErrorCode(raw["code"]), raw["message"]))
+
+
+def _scored_whatever(result: Callable[..., EvaluationResult]) -> Callable[..., EvaluationResult]:
+    """A host to which whoever ends, hangs or raises has done well."""
+
+    def weaker(*args: Any, **kwargs: Any) -> EvaluationResult:
+        made = result(*args, **kwargs)
+        return replace(made, status=Status.SCORED, score=1.0, error=None) if made.error is not None else made
+
+    return weaker

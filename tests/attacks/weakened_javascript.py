@@ -1,0 +1,84 @@
+"""Takes guards of the JavaScript runner away, beside those that `weakened` takes from the host and the backend.
+
+    with weakened_javascript({Guard.CLEANING}, folder=tmp_path):
+        ...  # what a row leaves behind stays
+
+Over bubblewrap: the sandbox is given a copy of the runner with lines of it replaced.
+"""
+
+import shutil
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from evaluator_host import config
+from evaluator_host.sandbox import bubblewrap
+from evaluator_host.selftest.attack import Guard
+from tests.attacks.weakened import weakened
+
+_NO_EVAL: Final = "--disallow-code-generation-from-strings"
+_BELIEVES: Final = """  function encodeResult(value, limit) {
+    const text = JSON.stringify(value);
+    const kind = { __proto__: null, '{': 'object', '[': 'array', '"': 'string', t: 'bool', f: 'bool', n: 'null' }[text[0]] ?? 'number';
+    if (kind) return '{"kind":"' + kind + '","value":' + text + ',"nonfinite":[],"unsupported":null,"notes":[]}';
+"""
+
+# (file, text, what takes its place). A text that is not there any more fails the test.
+EDITS: Final[dict[Guard, tuple[tuple[str, str, str], ...]]] = {
+    Guard.CLEANING: (
+        ("worker/residue.cjs", "round < 10", "round < 0"),
+        ("worker/residue.cjs", "for (const folder of folders) {", "for (const folder of []) {"),
+    ),
+    Guard.ENCODING: (("guest/values.js", "  function encodeResult(value, limit) {\n", _BELIEVES),),
+    Guard.STREAMS: (("worker/main.cjs", "if (slot.leavesFiles) output.collectFiles();", ""),),
+}
+
+
+@contextmanager
+def weakened_javascript(guards: AbstractSet[Guard], *, folder: Path) -> Iterator[None]:
+    """Start no sandbox with any of these guards.
+
+    Args:
+      guards: Those to take away.
+      folder: A new one, for a copy of the runner.
+    """
+    copy = folder / "javascript"
+    _edit_runner(guards, copy)
+    general = folder / "general"
+    general.mkdir()
+    with weakened(guards - EDITS.keys() - {Guard.CHANNEL}, folder=general), pytest.MonkeyPatch.context() as patch:
+        build, command = bubblewrap.bubblewrap_args, bubblewrap.runner_command
+
+        def arguments(*args: Any, **kwargs: Any) -> list[str]:
+            made = build(*args, **kwargs)
+            for at, word in enumerate(made):
+                if word == "--ro-bind" and made[at + 2] == "/opt/runner" and made[at + 1].endswith("/javascript"):
+                    made[at : at + 2] = ["--bind" if Guard.READ_ONLY in guards else "--ro-bind", str(copy)]
+            return made
+
+        def without_flags(*args: Any, **kwargs: Any) -> list[str]:
+            made = command(*args, **kwargs)
+            assert _NO_EVAL in made or "python" in made[0]
+            return [word for word in made if Guard.CHANNEL not in guards or word != _NO_EVAL]
+
+        patch.setattr(bubblewrap, "bubblewrap_args", arguments)
+        patch.setattr(bubblewrap, "runner_command", without_flags)
+        yield
+
+
+def _edit_runner(guards: AbstractSet[Guard], copy: Path) -> None:
+    shutil.copytree(config.RUNTIMES_DIR / "javascript", copy, ignore=shutil.ignore_patterns("node_modules"))
+    for guard in guards & EDITS.keys():
+        for name, text, instead in EDITS[guard]:
+            file = copy / name
+            source = file.read_text()
+            assert text in source, (
+                f"{name} has changed: {text!r} is not in it; adapt tests/attacks/weakened_javascript.py"
+            )
+            file.write_text(source.replace(text, instead))
+    for path in (copy.parent, copy, *copy.rglob("*")):
+        path.chmod(0o777 if Guard.READ_ONLY in guards else 0o755)

@@ -1,0 +1,109 @@
+"""A host process with callers at it, and the faults that can be done to it from outside."""
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from evaluator_host.sandbox.watchdog import tree
+from tests.left_behind import until_nothing_is_left
+from tests.server import Server
+
+FAST = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
+SLOW = "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(inputs['seconds'])\n    return 1.0\n"
+HONEST = {429, 503}
+_RECOVERS_S = 60
+
+
+class Scene:
+    """One host and its callers. Every call is counted; at the end each has had one answer, and nothing is left."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self._threads = ThreadPoolExecutor(32)
+        self._rows_before = 0.0
+
+    @property
+    def pid(self) -> int:
+        return self.server.process.pid
+
+    def evaluate(self, code: str = FAST, *, seconds: float = 0.0, timeout_s: float = 20.0) -> httpx.Response:
+        body: dict[str, Any] = {"evaluator": {"code": code, "limits": {"timeout_s": timeout_s}}}
+        return self.server.client.post("/v1/evaluate", json={**body, "inputs": {"seconds": seconds}})
+
+    def evaluating(self, code: str = SLOW, *, seconds: float = 3.0, timeout_s: float = 20.0) -> Future[httpx.Response]:
+        """Start a call and return once its row runs."""
+        before = len(self.processes("runner.py"))
+        future = self._threads.submit(self.evaluate, code, seconds=seconds, timeout_s=timeout_s)
+        self.until(lambda: future.done() or len(self.processes("runner.py")) >= before + 2)  # the runner and its row
+        time.sleep(0.3)
+        return future
+
+    def processes(self, word: str) -> list[int]:
+        """Return the processes below the host with that word in their command line."""
+        return [pid for pid in tree(self.pid) if pid != self.pid and word.encode() in _command(pid)]
+
+    def rows(self) -> float:
+        """Return how many rows the host has counted."""
+        lines = self.server.client.get("/metrics").text.splitlines()
+        counts = (float(line.rpartition(" ")[2]) for line in lines if line.startswith("evaluator_host_rows_total{"))
+        return sum(counts) - self._rows_before
+
+    def forget_rows(self) -> None:
+        """Count them from here."""
+        self._rows_before += self.rows()
+
+    def gauge(self, name: str) -> float:
+        lines = self.server.client.get("/metrics").text.splitlines()
+        return next(float(line.split()[1]) for line in lines if line.startswith(f"evaluator_host_{name} "))
+
+    def descriptors(self) -> int:
+        return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
+
+    def recovered(self) -> float:
+        """Call until the host answers as it should, every refusal on the way being an honest one; return the seconds."""
+        started = time.monotonic()
+        while (answer := self.evaluate()).status_code != 200:
+            assert answer.status_code in HONEST, answer.text
+            assert answer.headers["content-type"] == "application/problem+json"
+            assert time.monotonic() < started + _RECOVERS_S, answer.text
+            time.sleep(0.02)
+        assert answer.json()["score"] == 1.0, answer.text
+        return time.monotonic() - started
+
+    def until(self, reached: Callable[[], bool], *, seconds: float = 20) -> None:
+        end = time.monotonic() + seconds
+        while not reached():
+            assert time.monotonic() < end, self.server.log
+            time.sleep(0.02)
+
+
+@contextmanager
+def scene(
+    folder: Path, *, backend: str = "bubblewrap", docker: list[str] | None = None, **options: Any
+) -> Iterator[Scene]:
+    """Run a host and end it as an operator would; fail when it does not end well or leaves anything.
+
+    Args:
+      folder: For its log.
+      backend: Its sandbox.
+      docker: Command line of the engine that is asked for what is left; none is asked by default.
+      options: Of `Server`.
+    """
+    environment = {"EVALUATOR_HOST_IDLE_SANDBOXES": "0", **options.pop("environment", {})}
+    with Server(backend, log=folder / "host.log", environment=environment, **options) as server:
+        yield Scene(server)
+        assert server.stop() == 0, server.log
+    until_nothing_is_left(server.process.pid, docker=docker or [])
+    assert "Traceback" not in server.log, server.log
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""

@@ -1,0 +1,34 @@
+"""A workspace floods a host with slow calls; another one is served meanwhile, on real sandboxes."""
+
+import asyncio
+
+from evaluator_host.errors import Busy
+from evaluator_host.model import EvaluationResult, Evaluator, Limits, Row
+from evaluator_host.service import Service
+from evaluator_host.wiring import open_service
+from tests.conftest import settings
+
+SLOW = "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(30)\n    return 1.0\n# {number}\n"
+FAST = "def evaluate(inputs, outputs, trace):\n    return 1.0\n# {number}\n"
+
+
+async def call(service: Service, code: str, workspace: str) -> EvaluationResult:
+    return await service.evaluate(Evaluator(code, limits=Limits(timeout_s=60)), Row(), workspace=workspace)
+
+
+async def test_a_flood_of_slow_calls_leaves_sandboxes_and_places_for_others() -> None:
+    async with open_service(settings("bubblewrap", max_sandboxes=4, queue_limit=20, idle_sandboxes=0)) as service:
+        assert (await call(service, FAST.format(number=0), "quiet")).score == 1.0
+        flood = [asyncio.create_task(call(service, SLOW.format(number=n), "loud")) for n in range(100)]
+        async with asyncio.timeout(60):
+            while sum(task.done() for task in flood) < 75 or service.pool.capacity.sandboxes < 3:
+                await asyncio.sleep(0.05)  # what found no place has been told so
+        refused = [task for task in flood if task.done()]
+        assert {type(task.exception()) for task in refused} == {Busy}
+        for number in range(5):
+            assert (await call(service, FAST.format(number=number), "quiet")).score == 1.0
+        assert [task for task in flood if task.done()] == refused, "nobody of the flood was served in that time"
+        assert service.pool.waiting > 0
+        for task in flood:
+            task.cancel()
+        await asyncio.wait(flood)

@@ -1,0 +1,145 @@
+"""The host runs out of something: descriptors, processes, disk, its cgroup. It says so, loses nothing, and recovers."""
+
+import contextlib
+import itertools
+import resource
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import DATA_DIR
+from tests.faults.scene import FAST, HONEST, Scene, scene
+from tests.package_index import serving
+
+Note = Callable[[float], None]
+NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    with scene(tmp_path_factory.mktemp("means"), environment={"EVALUATOR_HOST_IDLE_TTL_S": "0.5"}) as running:
+        yield running
+
+
+def codes(host: Scene, count: int) -> list[int]:
+    """Make calls of new evaluators at once and return what they were answered."""
+    calls = [host._threads.submit(host.evaluate, f"{FAST}# {next(NUMBERS)}\n") for _ in range(count)]
+    answers = [call.result() for call in calls]
+    assert all(answer.json()["score"] == 1.0 for answer in answers if answer.status_code == 200)
+    return [answer.status_code for answer in answers]
+
+
+def test_out_of_descriptors(host: Scene, recovery: Note) -> None:
+    assert set(codes(host, 8)) == {200}
+    host.until(lambda: host.gauge("sandboxes") == 0)
+    before = host.descriptors()
+    _, hard = resource.prlimit(host.pid, resource.RLIMIT_NOFILE)
+    for more in range(2, 34, 2):  # each makes another step of a start fail
+        resource.prlimit(host.pid, resource.RLIMIT_NOFILE, (before + more, hard))
+        assert set(codes(host, 1)) <= {200, *HONEST}
+    resource.prlimit(host.pid, resource.RLIMIT_NOFILE, (hard, hard))
+    recovery(host.recovered())
+    assert set(codes(host, 8)) == {200}
+    host.until(lambda: host.gauge("sandboxes") == 0)
+    assert host.descriptors() <= before + 2
+
+
+def test_out_of_processes(host: Scene, recovery: Note) -> None:
+    with process_limit(host) as limit:
+        assert set(codes(host, 4)) == {200}
+        limit(0)
+        answers = codes(host, 4)
+        assert set(answers) <= {200, *HONEST}
+        assert set(answers) & HONEST, "there was no process for a new sandbox"
+        limit(None)
+        recovery(host.recovered())
+        assert set(codes(host, 4)) == {200}
+
+
+@contextmanager
+def process_limit(host: Scene) -> Iterator[Callable[[int | None], None]]:
+    """Put the host into a cgroup and yield what limits how many more processes may be in it."""
+    mount = next(path for path in (Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup")) if path.is_dir())
+    group = mount / f"faults-{host.pid}"
+    group.mkdir()
+    (group / "cgroup.procs").write_text(str(host.pid))
+
+    def limit(more: int | None) -> None:
+        current = int((group / "pids.current").read_text())
+        (group / "pids.max").write_text("max" if more is None else str(current + more))
+
+    try:
+        yield limit
+    finally:
+        home = mount / "cgroup.procs"
+        home.write_text(str(host.pid))
+        for _ in range(100):
+            try:
+                group.rmdir()
+            except OSError:
+                time.sleep(0.05)
+            else:
+                break
+
+
+def test_the_hosts_own_cgroup_is_removed_beneath_it(host: Scene, recovery: Note) -> None:
+    host.until(lambda: host.gauge("sandboxes") == 0)
+    homes = [path for path in Path("/sys/fs/cgroup").glob("**/evaluator-host/*") if f"-{host.pid}-" in path.name]
+    assert homes, "this machine grants cgroups"
+    for home in homes:
+        home.rmdir()
+    recovery(host.recovered())
+    assert set(codes(host, 4)) == {200}
+
+
+@contextmanager
+def small_disk(folder: Path, *, megabytes: int) -> Iterator[Path]:
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "none", folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def fill(folder: Path) -> Path:
+    stuffing = folder / "stuffing"
+    with stuffing.open("wb", buffering=0) as file:
+        for piece in (1 << 20, 4096):
+            with contextlib.suppress(OSError):
+                while file.write(bytes(piece)):
+                    pass
+    return stuffing
+
+
+def test_a_full_data_directory(tmp_path: Path, recovery: Note) -> None:
+    with small_disk(tmp_path / "disk", megabytes=640) as disk, serving() as index:
+        data = disk / "data"
+        shutil.copytree(DATA_DIR / "toolchain", data / "toolchain")
+        pin = index.add("plenty", "value = 1.0\n", size=4 << 20)
+        code = "import plenty\ndef evaluate(inputs, outputs, trace):\n    return plenty.value\n"
+        body = {"evaluator": {"code": code, "packages": [pin]}}
+        environment = {"EVALUATOR_HOST_PIP_INDEX_URL": index.simple, "EVALUATOR_HOST_PROXY": ""}
+        with scene(tmp_path, data_dir=data, environment=environment) as host:
+            stuffing = fill(disk)
+            assert host.evaluate().json()["score"] == 1.0, "what needs no disk goes on"
+            refused = host.server.client.post("/v1/evaluate", json=body)
+            assert refused.status_code in {422, 503}, refused.text
+            assert "space" in refused.json()["detail"] or "disk" in refused.json()["detail"], refused.text
+            stuffing.unlink()
+            started = time.monotonic()
+            answer = host.server.client.post("/v1/evaluate", json=body)
+            assert answer.json().get("score") == 1.0, answer.text
+            recovery(time.monotonic() - started)
+
+
+def test_a_full_directory_for_temporary_files(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", megabytes=1) as disk:
+        fill(disk)
+        with scene(tmp_path, environment={"TMPDIR": str(disk)}) as host:
+            assert set(codes(host, 4)) == {200}

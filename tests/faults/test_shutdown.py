@@ -1,0 +1,64 @@
+"""The end of a host: what runs is finished, what comes is refused, a second signal ends it at once, nothing is left."""
+
+import signal
+import time
+from pathlib import Path
+
+from tests.faults.scene import FAST, scene
+from tests.left_behind import until_nothing_is_left
+from tests.server import Server
+
+
+def test_a_signal_lets_what_runs_finish_and_refuses_the_rest(tmp_path: Path) -> None:
+    with scene(tmp_path) as host:
+        running = host.evaluating(seconds=3.0)
+        host.server.process.send_signal(signal.SIGTERM)
+        host.until(lambda: host.evaluate().status_code == 503)
+        refused = host.evaluate()
+        assert refused.json()["code"] == "sandbox_unavailable"
+        assert refused.headers["retry-after"] == "1"
+        assert host.server.client.get("/readyz").status_code == 503
+        assert host.server.client.get("/healthz").status_code == 200
+        assert not running.done()
+        assert running.result().json()["score"] == 1.0
+        assert host.server.process.wait(20) == 0
+
+
+def test_what_outlasts_the_grace_is_told_so(tmp_path: Path) -> None:
+    with scene(tmp_path, environment={"EVALUATOR_HOST_STOP_GRACE_S": "0.5"}) as host:
+        running = host.evaluating(seconds=60.0, timeout_s=100.0)
+        host.server.process.send_signal(signal.SIGTERM)
+        answer = running.result(20)
+        assert answer.status_code == 503
+        assert "shutting down" in answer.json()["detail"]
+        assert host.server.process.wait(20) == 0
+
+
+def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    with scene(tmp_path, environment={"EVALUATOR_HOST_STOP_GRACE_S": "600"}) as host:
+        running = host.evaluating(seconds=60.0, timeout_s=100.0)
+        host.server.process.send_signal(signal.SIGTERM)
+        host.until(lambda: host.evaluate().status_code == 503)
+        host.server.process.send_signal(signal.SIGTERM)
+        assert running.result(20).status_code == 503
+        assert host.server.process.wait(20) == 0
+
+
+def test_calls_that_wait_are_served_before_the_end(tmp_path: Path) -> None:
+    with scene(tmp_path, environment={"EVALUATOR_HOST_MAX_SANDBOXES": "1"}) as host:
+        first = host.evaluating(seconds=1.0)
+        waiting = host._threads.submit(host.evaluate, FAST)
+        host.until(lambda: "evaluator_host_queue 1.0" in host.server.client.get("/metrics").text)
+        host.server.process.send_signal(signal.SIGTERM)
+        assert [call.result().json()["score"] for call in (first, waiting)] == [1.0, 1.0]
+        assert host.server.process.wait(20) == 0
+
+
+def test_a_signal_while_it_starts_leaves_nothing(tmp_path: Path) -> None:
+    server = Server(log=tmp_path / "log")
+    time.sleep(0.7)
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(30) in {0, 128 + signal.SIGTERM, -signal.SIGTERM}
+    server.client.close()
+    until_nothing_is_left(server.process.pid, docker=[])
+    assert "Traceback" not in server.log

@@ -1,0 +1,59 @@
+"""How much is tried, and with what: the same cases every run, so that a failure of one run is one of every run."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+_CHECKS = [
+    HealthCheck.too_slow,
+    HealthCheck.data_too_large,
+    HealthCheck.function_scoped_fixture,
+    HealthCheck.large_base_example,
+]
+
+
+def bounded(examples: int) -> Callable[[Any], Any]:
+    """Try so many examples, always the same ones, however long each takes."""
+    return settings(
+        max_examples=examples, derandomize=True, deadline=None, database=None, suppress_health_check=_CHECKS
+    )
+
+
+TEXT = st.text(st.characters(codec=None, exclude_categories=()), max_size=40)
+"""Any text, half surrogate pairs included."""
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | TEXT
+LONG = st.integers(min_value=-(10**40), max_value=10**40)
+JSON = st.recursive(
+    st.none() | st.booleans() | LONG | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=6) | st.dictionaries(TEXT, inner, max_size=6),
+    max_leaves=30,
+)
+
+SMALL = (
+    st.none()
+    | st.booleans()
+    | LONG
+    | TEXT
+    | st.lists(LONG | TEXT, max_size=2)
+    | st.dictionaries(TEXT, TEXT, max_size=2)
+)
+"""A little of each kind, where many are put together."""
+
+
+def nested(depth: int, leaf: Any, *, key: str | None = None) -> Any:
+    """A value within so many lists, or objects."""
+    for _ in range(depth):
+        leaf = [leaf] if key is None else {key: leaf}
+    return leaf
+
+
+def chunked(data: bytes, sizes: list[int]) -> list[bytes]:
+    """The same bytes in pieces of these sizes, again and again; all at once when there are none."""
+    pieces, at = [], 0
+    while at < len(data):
+        size = sizes[len(pieces) % len(sizes)] if sizes else len(data)
+        pieces.append(data[at : at + size])
+        at += size
+    return pieces

@@ -1,0 +1,44 @@
+"""What of a host process is still there: its processes, cgroups, containers, files; all are named after it."""
+
+import contextlib
+import os
+import subprocess
+import time
+from pathlib import Path
+
+from tests.engines import docker_command
+
+
+def left_behind(host_pid: int, *, docker: list[str] | None = None) -> list[str]:
+    """Return what is left of a host, by the name it gives to all it makes (`sandbox.instance`).
+
+    Args:
+      host_pid: Its process id; that process itself is not counted.
+      docker: Command line of the engine to ask; the tests' own when None, none when empty.
+    """
+    mine = f"-{host_pid}-"
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if mine in (process / "cgroup").read_text():
+                found.append(f"process {process.name}: {(process / 'cmdline').read_bytes()!r}")
+    for parent, names, _ in os.walk("/sys/fs/cgroup"):  # others come and go meanwhile
+        if parent.endswith("/evaluator-host"):
+            found += [f"cgroup {parent}/{name}" for name in names if mine in name]
+            names.clear()
+    command = docker_command() if docker is None else docker
+    if not command:
+        return found
+    listed = subprocess.run(
+        [*command, "ps", "-a", "--format", "{{.ID}} {{.Label \"evaluator-host.instance\"}}"],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    return found + [f"container {line}" for line in listed.stdout.splitlines() if mine in line]
+
+
+def until_nothing_is_left(host_pid: int, *, seconds: float = 15, docker: list[str] | None = None) -> None:
+    """Wait for the rest to go, and fail when it does not."""
+    until = time.monotonic() + seconds
+    while (left := left_behind(host_pid, docker=docker)) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert not left

@@ -1,0 +1,1 @@
+"""Many callers at a real host, a third of them hostile."""

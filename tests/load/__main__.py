@@ -1,0 +1,61 @@
+"""`python -m tests.load --minutes 5`: the full load test, with a table of what came of it."""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.conftest import BACKENDS
+from tests.engines import engine_address
+from tests.load.scenario import Outcome, run_load
+
+
+def main() -> int:
+    """Run it; exit 1 when an answer was wrong or something was left."""
+    parser = argparse.ArgumentParser(prog="python -m tests.load", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--callers", type=int, default=1000)
+    parser.add_argument("--backend", choices=BACKENDS, default="bubblewrap")
+    asked = parser.parse_args()
+    environment = load_environment(asked.backend)
+    with tempfile.TemporaryDirectory(prefix="evaluator-host-load-") as folder:
+        found = run_load(
+            Path(folder), backend=asked.backend, callers=asked.callers, seconds=asked.minutes * 60,
+            environment=environment,
+        )  # fmt: skip
+    show(found)
+    return 1 if found.faults else 0
+
+
+def load_environment(backend: str) -> dict[str, str]:
+    """Return the settings of the host.
+
+    Sandboxes that idle end soon, so that what is left afterwards shows; the queue is short, so that most of the callers
+    are refused at any time and the rest is answered within the run.
+    """
+    environment = {
+        "EVALUATOR_HOST_IDLE_TTL_S": "3",
+        "EVALUATOR_HOST_IDLE_SANDBOXES": "0",
+        "EVALUATOR_HOST_QUEUE_LIMIT": "100",
+    }
+    return {**environment, "EVALUATOR_HOST_DOCKER_HOST": engine_address()} if backend == "docker" else environment
+
+
+def show(found: Outcome) -> None:
+    """Print the table."""
+    print(f"{'workspace':<10} {'answered':>8} {'refused':>8} {'p50 ms':>8} {'p95 ms':>8}")
+    for name, tally in found.tallies.items():
+        figures = f"{tally.percentile(50):>8.0f} {tally.percentile(95):>8.0f}"
+        print(f"{name:<10} {tally.answered:>8} {tally.refused:>8} {figures}")
+    answered = sum(tally.answered for tally in found.tallies.values())
+    print(f"{answered / found.seconds:.0f} answers a second over {found.seconds:.0f} s")
+    memory = found.watch.memory_mb
+    print(f"host memory: {memory[0]:.0f} MB before, {max(memory):.0f} MB at most, {found.watch.grown_mb:+.1f} MB drift")
+    print(f"descriptors: {found.descriptors_before} before, {found.descriptors_after} after")
+    print(f"files left in the data directory: {sorted(found.left_in_data) or 'none'}")
+    print(f"wrong answers: {len(found.faults)}")
+    for fault in found.faults[:20]:
+        print(f"  {fault}")
+
+
+sys.exit(main()) if __name__ == "__main__" else None
