@@ -6,6 +6,7 @@ from typing import Final
 
 from evaluator_host.environments.build import Build, Workshop
 from evaluator_host.environments.record import BuildEvent, Record, Step
+from evaluator_host.environments.turns import Turns
 from evaluator_host.errors import HostError
 from evaluator_host.model import Language
 from evaluator_host.packages.locked import Target
@@ -39,7 +40,7 @@ class Builds:
         self._on_done = on_done
         self._running: dict[str, tuple[Build, asyncio.Task[Record]]] = {}
         self._failed: dict[str, Build] = {}
-        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._turns = Turns(_AT_ONCE)
 
     @property
     def running(self) -> Iterator[Build]:
@@ -93,7 +94,7 @@ class Builds:
 
     async def _run(self, build: Build) -> Record:
         try:
-            async with self._turns:
+            async with self._turns.turn():
                 record = await build.run(self._shop)
             self._on_ready(record)
         except HostError:

@@ -147,8 +147,8 @@ def _namespaces(spec: SandboxSpec, host: Host, identity: Identity) -> Iterator[s
     if host.disable_userns:
         yield "--disable-userns"
     if spec.language is Language.PYTHON:
-        # Else bubblewrap stays as process 1, with the channel's descriptors, and as the guest's own user: a row could
-        # open them in /proc/1/fd. The Python runner as process 1 lets nobody look into it; Node's cannot do that anyway.
+        # Else bubblewrap stays as process 1, with the channel's descriptors and as the guest's own user: a row could
+        # open them in /proc/1/fd. The Python runner as process 1 lets nobody look into it; Node cannot do that anyway.
         yield "--as-pid-1"
 
 

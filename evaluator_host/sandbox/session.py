@@ -18,6 +18,7 @@ from evaluator_host.model import (
     ErrorCode,
     EvaluationError,
     Failed,
+    Language,
     Loaded,
     Outcome,
     SandboxSpec,
@@ -195,9 +196,18 @@ class Sandbox:
         try:
             frame = await self._answer(timeout_s + self._grace_s)
             self._window.answered()
-            return self._named(answers.outcome(frame))
+            outcome = self._named(answers.outcome(frame))
         except (_Over, ProtocolError) as over:
             return await self._over(over, timeout_s)
+        if self._took_too_much(outcome):
+            self.broken = True
+        return outcome
+
+    def _took_too_much(self, outcome: Outcome) -> bool:
+        """Whether the memory of a row may still grow after its answer: native code in a thread cannot be stopped."""
+        threads = self.spec.language is not Language.PYTHON  # whose rows are processes
+        stopped = isinstance(outcome, Failed) and outcome.error.code is ErrorCode.MEMORY_LIMIT
+        return threads and stopped and not self._unanswered
 
     async def settle(self) -> None:
         """After a caller hung up in the middle of a call: cancel what is unanswered, or break the sandbox."""

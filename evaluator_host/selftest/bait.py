@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 import secrets
+import shutil
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaluator_host.model import Json
+from evaluator_host.sandbox.instance import is_dead, this_instance
 
 ENGINE_SOCKETS: Final = (
     "/var/run/docker.sock",
@@ -21,6 +23,7 @@ ENGINE_SOCKETS: Final = (
     "/run/containerd/containerd.sock",
     "/var/run/crio/crio.sock",
 )
+_PREFIX: Final = "selftest-"
 _MARK_BYTES: Final = 6  # with its two letters it fits into the 15 characters of a process name
 
 
@@ -74,7 +77,10 @@ async def laid_out(data_dir: Path, *, engine: str | None) -> AsyncIterator[Bait]
 def _folder(data_dir: Path) -> Iterator[Path]:
     """Make a folder that every user may look into: what keeps a guest out must be its sandbox."""
     data_dir.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="selftest-", dir=data_dir) as name:
+    for left in data_dir.glob(f"{_PREFIX}*"):  # of a selftest that was killed
+        if is_dead(left.name.removeprefix(_PREFIX).rpartition("_")[0]):
+            shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{this_instance()}_", dir=data_dir) as name:
         folder = Path(name)
         folder.chmod(0o755)
         yield folder

@@ -12,6 +12,7 @@ from evaluator_host.config import Settings
 from evaluator_host.environments.empty import empty_environment
 from evaluator_host.environments.record import EnvironmentReport
 from evaluator_host.environments.store import Environments
+from evaluator_host.environments.turns import asked_by
 from evaluator_host.errors import HostError, InvalidPin, SandboxLost
 from evaluator_host.metrics import Metrics
 from evaluator_host.model import (
@@ -188,10 +189,11 @@ class Service:
         require_fit(evaluator, self.settings)  # before minutes are spent on its packages
         started = time.perf_counter()
         try:
-            if lock is not None:
-                known = await self.environments.require_locked(lock)
-            else:
-                known = await self.environments.require(evaluator.packages, evaluator.language)
+            with asked_by(workspace):
+                if lock is not None:
+                    known = await self.environments.require_locked(lock)
+                else:
+                    known = await self.environments.require(evaluator.packages, evaluator.language)
         except InvalidPin as error:
             problems = tuple(replace(problem, field=f"evaluator.{problem.field}") for problem in error.problems)
             raise InvalidPin(error.detail, problems=problems) from error

@@ -8,7 +8,7 @@ import asyncio
 import json
 from typing import Any, Final, cast
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from evaluator_host.web.headers import SECURITY_HEADERS
 
@@ -18,6 +18,7 @@ READ_TIMEOUT_S: Final = 60.0  # for a client to take what it was sent
 LINGER_S: Final = 2.0  # for a client to read why its body is not wanted, while some of it is thrown away
 LINGER_BYTES: Final = 16 << 20
 CONNECTIONS: Final = 800  # leaves room for sandboxes among the 1,024 descriptors that a process usually has
+_CONTINUE: Final = b"HTTP/1.1 100 "
 
 
 def _refusal(status: int, title: str, *, code: str, detail: str) -> bytes:
@@ -103,6 +104,7 @@ class Door(HttpToolsProtocol):
         self._progress()
         self._answering = True
         super().on_headers_complete()
+        self.cycle.transport = cast("asyncio.Transport", _Answer(self, self.cycle))
 
     def on_body(self, body: bytes) -> None:
         """Take a part of the body; its size is the guard's affair."""
@@ -116,16 +118,14 @@ class Door(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """Take the end of a request."""
         self._idle_bytes = 0
-        if self._linger_timer is not None:
-            self._linger_timer.cancel()
-            self._linger_timer = None
         super().on_message_complete()
+        if self._linger_timer is not None:
+            self.transport.close()
 
-    def on_response_complete(self) -> None:
-        """End the connection soon when a body still arrives that nobody wants."""
-        if not self.pipeline and self.cycle.more_body and self._linger_timer is None:
+    def linger(self) -> None:
+        """Close soon: what was answered said so, and the client may still be sending."""
+        if self._linger_timer is None:
             self._linger_timer = self.loop.call_later(LINGER_S, self.transport.close)
-        super().on_response_complete()
 
     def pause_writing(self) -> None:
         """Give the client a time to read in."""
@@ -168,3 +168,37 @@ class Door(HttpToolsProtocol):
         if self._head_timer is not None:
             return self._head_timer.when()
         return self.timeout_keep_alive_task.when() if self.timeout_keep_alive_task is not None else None
+
+
+class _Answer:
+    """The transport as one answer sees it. An answer that comes before its request has ended ends the connection.
+
+    At once, the client would lose the answer: closing throws away what it is still sending, and that resets it.
+    """
+
+    __slots__ = ("_begun", "_cycle", "_door")
+
+    def __init__(self, door: Door, cycle: RequestResponseCycle) -> None:
+        self._door = door
+        self._cycle = cycle
+        self._begun = False
+
+    def write(self, data: bytes) -> None:
+        """Write a part; the first one is the head."""
+        if not self._begun and not data.startswith(_CONTINUE):
+            self._begun = True
+            if self._cycle.more_body and self._cycle.keep_alive:
+                self._cycle.keep_alive = False
+                data = data.replace(b"\r\n", b"\r\nconnection: close\r\n", 1)
+        self._door.transport.write(data)
+
+    def close(self) -> None:
+        """Close the connection, in good time."""
+        if self._cycle.more_body and not self._cycle.disconnected:
+            self._door.linger()
+        else:
+            self._door.transport.close()
+
+    def is_closing(self) -> bool:
+        """Whether the connection is on its end."""
+        return self._door.transport.is_closing()

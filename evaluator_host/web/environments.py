@@ -9,6 +9,7 @@ from fastapi.responses import StreamingResponse
 from fastapi.routing import APIRoute
 
 from evaluator_host.environments.record import BuildEvent, BuildStatus, EnvironmentReport
+from evaluator_host.environments.turns import asked_by
 from evaluator_host.errors import NotFound
 from evaluator_host.protocol import encode_json
 from evaluator_host.service import Service
@@ -35,7 +36,7 @@ def environments_api(service: Service, access: Access, *, route_class: type[APIR
     async def build(body: EnvironmentIn, request: Request) -> Response:
         """Install a package set, unless it is there: 200 when it is ready, 202 while it is being built."""
         caller = caller_of(request.scope)
-        with _audited(Audited(access, caller, "environments.build")):
+        with _audited(Audited(access, caller, "environments.build")), asked_by(caller.workspace):
             report = await service.environments.request(pin_texts(body.packages, body.language), body.language)
             access.visible_sets.note(caller, report.key, report.digest)
         return _json(report, 200 if report.status is BuildStatus.READY else 202)

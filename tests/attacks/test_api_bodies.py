@@ -82,7 +82,9 @@ def test_a_body_without_a_reader_ends_the_connection(server: Server) -> None:
     """An answer that came before the body ended leaves a connection that nobody would ever end."""
     with connected(server) as raw:
         raw.sendall(b"POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n")
-        assert raw.recv(65536).startswith(b"HTTP/1.1 404 ")
+        answer = raw.recv(65536)
+        assert answer.startswith(b"HTTP/1.1 404 ")
+        assert b"\r\nconnection: close\r\n" in answer
         stopped = threading.Event()
 
         def dribble() -> None:

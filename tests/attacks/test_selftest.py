@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.cli.main import main
+from evaluator_host.sandbox.instance import this_instance
 from evaluator_host.selftest.attack import Guard
+from evaluator_host.selftest.bait import laid_out
 from evaluator_host.selftest.catalogue import ATTACKS
 from tests.attacks.deployments import COMMAND, environment
 from tests.attacks.weakened import weakened
@@ -99,3 +101,14 @@ def test_attacks_that_do_not_exist_are_the_callers_mistake() -> None:
     ran = selftest("bubblewrap", "--language", "typescript")
     assert ran.returncode == 2
     assert "leave out --group or --language" in ran.stderr
+
+
+async def test_bait_of_a_killed_selftest_is_taken_away_by_the_next(tmp_path: Path) -> None:
+    namespace = this_instance().split("-")[1]
+    dead, alive = f"selftest-host-{namespace}-1-1_a1b2", f"selftest-{this_instance()}_c3d4"
+    for name in (dead, alive):
+        (tmp_path / name).mkdir()
+    async with laid_out(tmp_path, engine=None) as bait:
+        assert (tmp_path / dead).exists() is False
+        assert Path(bait.inputs["file"]).read_text() == bait.secret
+    assert [path.name for path in tmp_path.iterdir()] == [alive]

@@ -24,7 +24,7 @@ class Scene:
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self._threads = ThreadPoolExecutor(32)
+        self.threads = ThreadPoolExecutor(32)
         self._rows_before = 0.0
 
     @property
@@ -38,7 +38,7 @@ class Scene:
     def evaluating(self, code: str = SLOW, *, seconds: float = 3.0, timeout_s: float = 20.0) -> Future[httpx.Response]:
         """Start a call and return once its row runs."""
         before = len(self.processes("runner.py"))
-        future = self._threads.submit(self.evaluate, code, seconds=seconds, timeout_s=timeout_s)
+        future = self.threads.submit(self.evaluate, code, seconds=seconds, timeout_s=timeout_s)
         self.until(lambda: future.done() or len(self.processes("runner.py")) >= before + 2)  # the runner and its row
         time.sleep(0.3)
         return future

@@ -28,7 +28,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 
 def codes(host: Scene, count: int) -> list[int]:
     """Make calls of new evaluators at once and return what they were answered."""
-    calls = [host._threads.submit(host.evaluate, f"{FAST}# {next(NUMBERS)}\n") for _ in range(count)]
+    calls = [host.threads.submit(host.evaluate, f"{FAST}# {next(NUMBERS)}\n") for _ in range(count)]
     answers = [call.result() for call in calls]
     assert all(answer.json()["score"] == 1.0 for answer in answers if answer.status_code == 200)
     return [answer.status_code for answer in answers]

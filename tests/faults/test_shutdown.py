@@ -47,7 +47,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
 def test_calls_that_wait_are_served_before_the_end(tmp_path: Path) -> None:
     with scene(tmp_path, environment={"EVALUATOR_HOST_MAX_SANDBOXES": "1"}) as host:
         first = host.evaluating(seconds=1.0)
-        waiting = host._threads.submit(host.evaluate, FAST)
+        waiting = host.threads.submit(host.evaluate, FAST)
         host.until(lambda: "evaluator_host_queue 1.0" in host.server.client.get("/metrics").text)
         host.server.process.send_signal(signal.SIGTERM)
         assert [call.result().json()["score"] for call in (first, waiting)] == [1.0, 1.0]

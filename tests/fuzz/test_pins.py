@@ -28,10 +28,11 @@ NPM = re.compile(r"(@[a-z0-9~*'!()._-]+/)?[A-Za-z0-9~*'!()._-]+@[0-9]+\.[0-9]+\.
 def read(items: list[Any], language: Language) -> tuple[pins.Pin, ...] | None:
     try:
         return pins.parse(items, language)
-    except InvalidPin as refused:
-        assert refused.problems
-        assert all(re.fullmatch(r"packages(\[\d+\])?", problem.field) for problem in refused.problems)
-        return None
+    except InvalidPin as error:
+        refused = error
+    assert refused.problems
+    assert all(re.fullmatch(r"packages(\[\d+\])?", problem.field) for problem in refused.problems)
+    return None
 
 
 @bounded(500)

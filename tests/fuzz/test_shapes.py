@@ -35,7 +35,7 @@ TRACES = st.one_of(
 )  # fmt: skip
 
 
-@bounded(500)
+@bounded(200)
 @given(given_trace=TRACES)
 @example(given_trace={"spans": nested(300, {}, key="children")})
 @example(given_trace={"spans": {"a": nested(400, {}, key="spans")}})
@@ -98,7 +98,7 @@ CODE = st.lists(
 )  # fmt: skip
 
 
-@bounded(800)
+@bounded(500)
 @given(lines=CODE, end=st.sampled_from(["\n", "\r\n", "\r"]), language=st.sampled_from(list(Language)))
 def test_any_pasted_text_keeps_its_lines_and_is_clean_when_cleaned(
     lines: list[str], end: str, language: Language

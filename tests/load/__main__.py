@@ -58,4 +58,5 @@ def show(found: Outcome) -> None:
         print(f"  {fault}")
 
 
-sys.exit(main()) if __name__ == "__main__" else None
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""The builder is killed while its host lives: whoever waits is told so, nothing half-done is kept, the next try builds."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.builds import lend_toolchain
+from tests.faults.scene import HONEST, scene
+from tests.indexes import Index, hang
+from tests.packages import wheel
+
+CODE = "import held\ndef evaluate(inputs, outputs, trace):\n    return held.value\n"
+PACKAGES_FAILED = 422
+
+
+@pytest.mark.parametrize("step", ["/simple/held/", "/files/held-1.0.0-py3-none-any.whl"])
+def test_the_builder_is_killed(step: str, tmp_path: Path, recovery: Callable[[float], None]) -> None:
+    data = tmp_path / "data"
+    asyncio.run(lend_toolchain(data))
+    with Index() as index:
+        index.add_python(wheel("held", {"held.py": "value = 1.0\n"}))
+        environment = {"EVALUATOR_HOST_PIP_INDEX_URL": index.pip_url, "EVALUATOR_HOST_NO_PROXY": "127.0.0.1"}
+        with scene(tmp_path, data_dir=data, environment=environment) as host:
+            body = {"evaluator": {"code": CODE, "packages": ["held==1.0.0"]}}
+            index.odd[step] = hang
+            calls = [host.threads.submit(host.server.client.post, "/v1/evaluate", json=body) for _ in range(3)]
+            host.until(lambda: step in index.paths())
+            del index.odd[step]
+            for pid in host.processes("uv"):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            answers = [call.result() for call in calls]
+            assert {answer.status_code for answer in answers} <= {PACKAGES_FAILED, *HONEST}, answers[0].text
+            assert list((data / "environments" / "build" / "staging").iterdir()) == []
+            started = time.monotonic()
+            again = host.server.client.post("/v1/evaluate", json=body)
+            assert again.json().get("score") == 1.0, again.text
+            recovery(time.monotonic() - started)

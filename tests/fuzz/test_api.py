@@ -1,0 +1,77 @@
+"""The HTTP API, asked by its own description: whatever is sent, the answer is one that is described, and none is a 500."""
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import given
+from schemathesis.specs.openapi import checks
+
+from tests.attacks.ordinary_host import tools_folder
+from tests.fuzz.bounds import bounded
+from tests.server import Server
+
+EXAMPLES = 12  # of each route
+ANSWERED_S = 30.0
+NOWHERE = "http://127.0.0.1:9"  # pins that happen to be valid must not be looked for on the network
+AS_DESCRIBED = (
+    schemathesis.checks.not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_schema_conformance,
+)
+LIMITS = {
+    "EVALUATOR_HOST_PIP_INDEX_URL": NOWHERE, "EVALUATOR_HOST_NPM_REGISTRY": NOWHERE, "EVALUATOR_HOST_INDEX_TIMEOUT_S": "5",
+    "EVALUATOR_HOST_MAX_TIMEOUT_S": "10", "EVALUATOR_HOST_LOAD_TIMEOUT_S": "5",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("host")
+    shutil.copytree(tools_folder(), folder / "data" / "toolchain")
+    with Server(log=folder / "log", environment=LIMITS, data_dir=folder / "data") as running:
+        yield running
+
+
+@pytest.mark.timeout(300)
+def test_every_answer_is_one_that_is_described(server: Server) -> None:
+    schema = schemathesis.openapi.from_url(f"{server.url}/openapi.json")
+    faults = {}
+    for found in schema.get_all_operations():
+        operation = found.ok()
+        try:
+            ask(operation)
+        except (Exception, BaseExceptionGroup) as fault:  # noqa: BLE001 - the other routes are asked as well
+            told = fault.exceptions[0] if isinstance(fault, BaseExceptionGroup) else fault
+            faults[operation.label] = str(told)[:600]
+    assert faults == {}
+
+
+def ask(operation: Any) -> None:
+    """Send some requests to one route."""
+
+    @bounded(EXAMPLES)
+    @given(case=operation.as_strategy())
+    def one(case: Any) -> None:
+        answer = case.call(timeout=ANSWERED_S)
+        case.validate_response(answer, checks=AS_DESCRIBED)
+        if answer.status_code >= 400:
+            problem = answer.json()
+            assert answer.headers["Content-Type"] == ["application/problem+json"]
+            assert problem["status"] == answer.status_code
+            assert problem["code"]
+            assert problem["detail"]
+            assert "Traceback" not in answer.text
+
+    one()
+
+
+def test_the_host_is_well_afterwards(server: Server) -> None:
+    assert server.client.get("/readyz").status_code == 200
+    code = "def evaluate(inputs, outputs, trace):\n    return 0.5\n"
+    answer = server.client.post("/v1/evaluate", json={"evaluator": {"code": code}})
+    assert answer.json().get("score") == 0.5, answer.text
+    assert "Traceback" not in server.log
