@@ -14,7 +14,7 @@ from evaluator_host.sandbox.instance import is_dead, this_instance
 from evaluator_host.store.job import Job, Wanted
 from evaluator_host.store.jobs import Jobs
 
-LOOK_EVERY_S: Final = 1.0  # another host may have queued one
+LOOK_EVERY_S: Final = 2.0  # another host may have queued one; this one says so
 SILENT_S: Final = 15.0  # an owner that has not written for so long is taken for dead
 
 _log = logging.getLogger(__name__)

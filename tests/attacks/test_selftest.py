@@ -109,6 +109,14 @@ async def test_bait_of_a_killed_selftest_is_taken_away_by_the_next(tmp_path: Pat
     for name in (dead, alive):
         (tmp_path / name).mkdir()
     async with laid_out(tmp_path, engine=None) as bait:
-        assert (tmp_path / dead).exists() is False
-        assert Path(bait.inputs["file"]).read_text() == bait.secret
-    assert [path.name for path in tmp_path.iterdir()] == [alive]
+        assert dead not in names(tmp_path)
+        assert read(bait.inputs["file"]) == bait.secret
+    assert names(tmp_path) == [alive]
+
+
+def names(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
+def read(path: str) -> str:
+    return Path(path).read_text()

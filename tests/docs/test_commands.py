@@ -30,6 +30,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
+@pytest.mark.timeout(400)  # a document may have dozens of commands, each a process
 @pytest.mark.parametrize("document", [path for path in DOCUMENTS if blocks(path)], ids=name)
 def test_every_block_runs_and_prints_what_the_document_says(document: Path, server: Server, tmp_path: Path) -> None:
     found = blocks(document)
