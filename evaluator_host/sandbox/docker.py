@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import secrets
+import signal
 from collections.abc import Awaitable, Collection, Coroutine
 from typing import Any, Final, TypeVar
 
@@ -22,6 +23,7 @@ from evaluator_host.sandbox.docker_layers import Layers
 from evaluator_host.sandbox.docker_policy import Policies
 from evaluator_host.sandbox.docker_remains import LABEL_BOOT, LABEL_INSTANCE, Remains, abandoned, boot_id, bury, remove
 from evaluator_host.sandbox.docker_ssh import SshChannel, open_channel
+from evaluator_host.sandbox.overhead import is_gvisor
 
 T = TypeVar("T")
 
@@ -83,7 +85,7 @@ class DockerLink:
         autopsy = Autopsy(
             exit_code=remains.exit_code if remains else None,
             signal=remains.signal if remains else None,
-            oom_killed=self.memory_events() > 0 or bool(remains and remains.oom_killed),
+            oom_killed=self.memory_events() > 0 or bool(remains and self._backend.ran_out_of_memory(remains)),
             pids_hit=refused,
             lost=remains is None or not remains.found or self._backend.events.epoch != self._epoch,
             stderr_tail=inbox.stderr_tail,
@@ -198,6 +200,15 @@ class DockerBackend:
             _LOG.warning("container %s is left to the next sweep: the engine does not remove it", container)
             self._owed.add(container)
         return remains
+
+    def ran_out_of_memory(self, remains: Remains) -> bool:
+        """Whether a container that ended did so at its memory limit, as far as the engine tells.
+
+        A guest cannot kill gVisor's own kernel. The host's does at the limit, and often takes the cgroup with its count
+        away before anybody has read it.
+        """
+        killed = remains.ended and remains.signal == signal.SIGKILL
+        return remains.oom_killed or (killed and is_gvisor(self._runtime))
 
     def keep(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run work that must end even when its caller is cancelled; `close` waits for it."""

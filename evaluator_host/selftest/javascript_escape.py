@@ -210,10 +210,10 @@ const attack = () => {
     _escape(
         "wasm-with-a-system-interface",
         """
-const attack = () => {
+const attack = (inputs) => {
   const { WASI } = require('wasi');
   const wasi = new WASI({ version: 'preview1', preopens: { '/': '/' }, returnOnExit: true });
-  return typeof wasi.wasiImport.path_open === 'function' && require('fs').existsSync('/home') && 'the host is below /';
+  return typeof wasi.wasiImport.path_open === 'function' && require('fs').existsSync(inputs.file) && 'the host is below /';
 };
 """,
         without=Guard.ROOT,

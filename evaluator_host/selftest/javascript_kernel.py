@@ -48,9 +48,9 @@ const attack = () => {
         "settings-of-the-kernel",
         """
 const FILES = ['/proc/sys/kernel/hostname', '/proc/sys/kernel/core_pattern', '/proc/sys/vm/overcommit_memory', '/proc/sys/kernel/randomize_va_space',
-  '/proc/sysrq-trigger', '/proc/self/uid_map', '/proc/self/gid_map', '/proc/self/setgroups', '/proc/1/oom_score_adj', '/sys/kernel/profiling'];
+  '/proc/sysrq-trigger', '/proc/self/uid_map', '/proc/self/gid_map', '/proc/self/setgroups', '/sys/kernel/profiling'];
 const attack = () => FILES.filter((file) => {
-  try { fs.writeFileSync(file, '1'); return true; } catch { return false; }
+  try { fs.writeFileSync(file, '1'); return fs.readFileSync(file, 'utf8') !== ''; } catch { return false; }
 }).join();
 """,
         seen="never on its own: besides a capability it takes the machine's own namespaces",
@@ -59,9 +59,8 @@ const attack = () => FILES.filter((file) => {
         "out-of-memory-killer",
         """
 const attack = () => {
-  const before = Number(fs.readFileSync('/proc/self/oom_score_adj', 'utf8'));
-  try { fs.writeFileSync('/proc/self/oom_score_adj', String(before - 1)); } catch {}
-  return Number(fs.readFileSync('/proc/self/oom_score_adj', 'utf8')) < before;
+  for (const wanted of [0, -1, -1000]) try { fs.writeFileSync('/proc/self/oom_score_adj', String(wanted)); } catch {}
+  return Number(fs.readFileSync('/proc/self/oom_score_adj', 'utf8')) < 0 && 'the host dies before its guests';
 };
 """,
         seen="with CAP_SYS_RESOURCE of the machine",

@@ -259,6 +259,6 @@ def attack(inputs):
     return found
 """,
         why="the guest is no superuser, and these are masked, read-only or not there",
-        seen="run as root outside any sandbox it names most of them",
+        seen="run as root outside any sandbox it names those that exist there, core_pattern and drop_caches among them",
     ),
 )

@@ -93,7 +93,11 @@ def evaluators_api(library: Library, access: Access, *, route_class: type[APIRou
         """List every version, the newest first."""
         return json_answer([shown(one) for one in await library.versions(caller_of(request.scope).workspace, name)])
 
-    @router.get("/{name}/versions/{version}", response_model=EvaluatorReport, responses=_MISSING)
+    @router.get(
+        "/{name}/versions/{version}",
+        response_model=EvaluatorReport,
+        responses={**_MISSING, **problem(422, "The version is no number.")},
+    )
     async def version(name: str, version: int, request: Request) -> Response:
         """Show one version."""
         return json_answer(shown(await library.get(caller_of(request.scope).workspace, name, version)))

@@ -31,6 +31,7 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
     for status, text in (
         (401, "A key is needed, and there is none that works."),
         (403, "A foreign Origin or Host."),
+        (404, "No such evaluator or version: the request names one of the library."),
         (408, "The body did not arrive in time."),
         (413, "The body is too large."),
         (422, "The request cannot be taken; every fault is named."),

@@ -1,9 +1,8 @@
 """How much is tried, and with what: the same cases every run, so that a failure of one run is one of every run."""
 
-from collections.abc import Callable
 from typing import Any
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 _CHECKS = [
@@ -14,10 +13,16 @@ _CHECKS = [
 ]
 
 
-def bounded(examples: int) -> Callable[[Any], Any]:
+def bounded(examples: int, *, shrink: bool = True) -> settings:
     """Try so many examples, always the same ones, however long each takes."""
+    phases = (Phase.explicit, Phase.generate, *([Phase.shrink] if shrink else []))
     return settings(
-        max_examples=examples, derandomize=True, deadline=None, database=None, suppress_health_check=_CHECKS
+        max_examples=examples,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        phases=phases,
+        suppress_health_check=_CHECKS,
     )
 
 

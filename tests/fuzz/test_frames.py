@@ -20,7 +20,7 @@ from evaluator_host.sandbox import answers
 from tests.fuzz.bounds import JSON, SMALL, TEXT, bounded, chunked
 
 sys.path.insert(0, str(RUNTIMES_DIR / "python"))
-from evaluator_runner.channel import BrokenChannel, Channel  # noqa: E402
+from evaluator_runner.channel import BrokenChannel, Channel
 
 SIZES = st.lists(st.integers(1, 40), max_size=5)
 PLAIN = st.dictionaries(

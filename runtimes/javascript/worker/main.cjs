@@ -85,12 +85,21 @@ function inspect() {
     conclude();
   });
   const conclude = once(() => setImmediate(() => {
-    answer ??= { type: 'offers', offers: slot.guest.inspect() };
+    answer ??= offersOf(slot);
     const { logs } = end(slot);
     close(slot);
     port.postMessage({ ...answer, logs, spoiled });
   }));
   slot.guest.start(contexts.moduleFunction(slot), conclude, done);
+}
+
+/** @param {Slot} slot @returns {any} what the module offers, or what its exports threw when they were looked at */
+function offersOf(slot) {
+  try {
+    return { type: 'offers', offers: slot.guest.inspect() };
+  } catch (thrown) {
+    return { type: 'load_failed', code: 'user_exception', thrown: slot.guest.describe(thrown) };
+  }
 }
 
 // Rows --------------------------------------------------------------------------------------------------------------
