@@ -2,7 +2,7 @@
 # ruff: noqa: E501 - programs, of which some are one line
 
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from evaluator_host.model import ErrorCode
 from evaluator_host.selftest.attack import NOTHING, SMALL, Attack, Expected, Group, Guard, fails, javascript
@@ -17,8 +17,8 @@ _GONE: Final = "whatever a row started is killed when it ends, and the sandbox's
 _CRASHED: Final = fails(ErrorCode.CRASHED)
 
 
-def _processes(name: str, program: str, *expected: Expected, **details: object) -> Attack:
-    return javascript(f"javascript-{name}", Group.PROCESSES, _CHILD + program, *expected, **details)
+def _processes(name: str, program: str, *expected: Expected, why: str, **details: Any) -> Attack:
+    return javascript(f"javascript-{name}", Group.PROCESSES, _CHILD + program, *expected, why=why, **details)
 
 
 _LEFT: Final = """

@@ -1,7 +1,6 @@
 """JavaScript attacks by what they return: values that lie, loop, are huge or have no JSON form."""
 # ruff: noqa: E501 - programs, of which some are one line
 
-from dataclasses import replace
 from typing import Any, Final
 
 from evaluator_host.model import ErrorCode, Language, Status

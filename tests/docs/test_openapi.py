@@ -12,7 +12,13 @@ from tests.server import Server
 JSON = "application/json"
 POSTS = ("/v1/evaluate", "/v1/evaluate/batch", "/v1/check", "/v1/environments")
 MAKES = ("/v1/evaluators", "/v1/jobs")  # what they make is told by 201 or 202
-BODILESS = ("/v1/datasets", "/v1/evaluators/{name}/traces", "/v1/jobs/{job_id}/pause", "/v1/jobs/{job_id}/resume", "/v1/jobs/{job_id}/cancel")
+BODILESS = (
+    "/v1/datasets",
+    "/v1/evaluators/{name}/traces",
+    "/v1/jobs/{job_id}/pause",
+    "/v1/jobs/{job_id}/resume",
+    "/v1/jobs/{job_id}/cancel",
+)
 
 
 @pytest.fixture(scope="module")

@@ -76,15 +76,16 @@ def process_limit(host: Scene) -> Iterator[Callable[[int | None], None]]:
     try:
         yield limit
     finally:
-        home = mount / "cgroup.procs"
-        home.write_text(str(host.pid))
-        for _ in range(100):
-            try:
-                group.rmdir()
-            except OSError:
-                time.sleep(0.05)
-            else:
-                break
+        limit(None)
+        (mount / "cgroup.procs").write_text(str(host.pid))
+        host.until(lambda: host.gauge("sandboxes") == 0)  # what the host started meanwhile is in the group too
+        host.until(lambda: removed(group))
+
+
+def removed(group: Path) -> bool:
+    with contextlib.suppress(OSError):
+        group.rmdir()
+    return not group.exists()
 
 
 def test_the_hosts_own_cgroup_is_removed_beneath_it(host: Scene, recovery: Note) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from evaluator_host.errors import InvalidRequest, NameTaken, NotFound
 
 from evaluator_host.client import Client
+from evaluator_host.errors import InvalidRequest, NameTaken, NotFound
 from evaluator_host.model import Evaluator, Language
 from evaluator_host.reports.jobs import JobStatus
 from tests.server import COMMAND, Server

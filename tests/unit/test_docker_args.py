@@ -133,7 +133,9 @@ def test_cgroups_are_private_where_the_kernel_can() -> None:
 def test_what_tells_of_the_machine_is_hidden() -> None:
     hidden = set(host()["MaskedPaths"])
     assert {"/sys", "/proc/cmdline", "/proc/keys", "/proc/sys/kernel/random/boot_id", "/proc/fs"} <= hidden
-    assert {"/proc/kcore", "/proc/timer_list", "/proc/acpi", "/proc/scsi"} <= hidden, "Docker's own are replaced by ours"
+    assert {"/proc/kcore", "/proc/timer_list", "/proc/acpi", "/proc/scsi"} <= hidden, (
+        "Docker's own are replaced by ours"
+    )
     assert "MaskedPaths" not in host(engine=replace(ENGINE, podman=True))
 
 
