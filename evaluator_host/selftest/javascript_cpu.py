@@ -7,13 +7,22 @@ from evaluator_host.model import ErrorCode
 from evaluator_host.selftest.attack import Attack, Expected, Group, Guard, fails, javascript
 from evaluator_host.selftest.javascript import SHORT, STILL_HANGS
 
+_FULL: Final = "never: its memory ends it first"
 _ENDED: Final = "the runner ends the worker at its row's limit, whatever it is doing"
 
 
-def _hanging(name: str, program: str, *others: Expected) -> Attack:
+def _hanging(name: str, program: str, *others: Expected, seen: str = "") -> Attack:
     code = f"const attack = () => {{ {program} }};\n"
     return javascript(
-        f"javascript-{name}", Group.CPU, code, STILL_HANGS, *others, why=_ENDED, limits=SHORT, without=Guard.TIMEOUT
+        f"javascript-{name}",
+        Group.CPU,
+        code,
+        STILL_HANGS,
+        *others,
+        why=_ENDED,
+        limits=SHORT,
+        seen=seen,
+        without=() if seen else Guard.TIMEOUT,
     )
 
 
@@ -25,6 +34,7 @@ ATTACKS: Final[tuple[Attack, ...]] = (
         "microtasks-for-ever",
         "const again = () => Promise.resolve().then(again); return again();",
         fails(ErrorCode.MEMORY_LIMIT),
+        seen=_FULL,
     ),
     _hanging("ticks-for-ever", "const again = () => process.nextTick(again); again();"),
     _hanging("turns-for-ever", "const again = () => setImmediate(again); again(); return new Promise(() => {});"),
@@ -34,6 +44,7 @@ ATTACKS: Final[tuple[Attack, ...]] = (
         "one-long-join",
         "return Array.from({ length: 5e7 }, () => 1).sort(() => Math.random() - 0.5).join().length;",
         fails(ErrorCode.MEMORY_LIMIT),
+        seen=_FULL,
     ),
     _hanging("generator-without-end", "for (const x of (function* () { for (;;) yield 1; })()) x;"),
     _hanging("exceptions-caught-for-ever", "for (;;) try { throw 1; } catch {} finally { continue; }"),
@@ -45,6 +56,7 @@ ATTACKS: Final[tuple[Attack, ...]] = (
         "endless-file-read",
         "require('fs').readFileSync('/dev/zero');",
         fails(ErrorCode.MEMORY_LIMIT, ErrorCode.USER_EXCEPTION),
+        seen=_FULL,
     ),
     _hanging("wait-for-a-child", "require('child_process').spawnSync(process.execPath, ['-e', 'for (;;);']);"),
     _hanging(
@@ -59,7 +71,7 @@ ATTACKS: Final[tuple[Attack, ...]] = (
         fails(ErrorCode.TIMEOUT),
         why="the worker notices that nothing is left which could settle it",
         limits=SHORT,
-        without=Guard.TIMEOUT,
+        seen="with a worker that waits for whatever may come",
     ),
     javascript(
         "javascript-deep-recursion",

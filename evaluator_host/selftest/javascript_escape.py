@@ -27,7 +27,7 @@ _NO_EVAL: Final = (
 
 
 def _escape(name: str, program: str, *expected: Expected, **details: Any) -> Attack:
-    told: dict[str, Any] = {"why": _REPLACED, "without": Guard.ROWS} | details
+    told: dict[str, Any] = {"why": _REPLACED} | ({} if "seen" in details else {"without": Guard.ROWS}) | details
     return javascript(f"javascript-{name}", Group.ESCAPE, program, *expected, **told)
 
 
@@ -147,6 +147,7 @@ const attack = () => {
 """,
         NOTHING,
         fails(ErrorCode.CRASHED, ErrorCode.USER_EXCEPTION, ErrorCode.TIMEOUT),
+        seen="never: it can only fail its own row",
     ),
     _escape(
         "exit-listeners",
@@ -170,6 +171,7 @@ const attack = async () => {
 const left = () => ({}).score;
 """,
         NOTHING,
+        seen="never: it can only fail its own row",
     ),
     _escape(
         "work-after-the-answer",
@@ -183,12 +185,14 @@ const attack = () => {
 };
 """,
         NOTHING,
+        seen="never: it can only fail its own row",
     ),
     _escape(
         "throws-after-the-answer",
         "const attack = () => { setTimeout(() => { throw new Error('late'); }, 0); Promise.reject(new Error('late')); };\n",
         NOTHING,
         fails(ErrorCode.USER_EXCEPTION),
+        seen="never: it can only fail its own row",
     ),
     _escape(
         "addon-of-its-own",

@@ -20,7 +20,7 @@ const reach = (address) => new Promise((done) => {
 """
 
 
-def _network(name: str, program: str, guard: Guard = Guard.NETWORK, why: str = _ALONE) -> Attack:
+def _network(name: str, program: str, guard: Guard | tuple[Guard, ...] = Guard.NETWORK, why: str = _ALONE) -> Attack:
     return javascript(f"javascript-{name}", Group.NETWORK, program, why=why, without=guard)
 
 
@@ -97,6 +97,7 @@ const attack = () => {
   }
 };
 """,
+        (Guard.NETWORK, Guard.SECCOMP),
     ),
     _network("abstract-socket", _REACH + "const attack = (inputs) => reach({ path: `\\0${inputs.abstract}` });\n"),
     _network(

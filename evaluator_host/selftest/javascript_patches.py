@@ -12,7 +12,7 @@ _OWN: Final = (
 
 
 def _patches(name: str, program: str, *expected: Expected, **details: Any) -> Attack:
-    guards = {"without": Guard.ROWS} | details
+    guards = ({} if "seen" in details else {"without": Guard.ROWS}) | details
     return javascript(f"javascript-{name}", Group.CHANNEL, program, *expected, why=_OWN, **guards)
 
 
@@ -46,7 +46,7 @@ const left = () => !String(Promise).includes('native');
         """
 const attack = () => {
   for (const name of ['kind', 'value', 'score', 'code', 'payload', 'nonfinite', 'unsupported', 'notes', 'get', 'then2', 'type', 'id']) {
-    Object.defineProperty(Object.prototype, name, { configurable: true, get: () => 0.75, set() {} });
+    Object.defineProperty(Object.prototype, name, { __proto__: null, configurable: true, get: () => 0.75, set() {} });
   }
 };
 const left = () => ({}).score !== undefined;
@@ -60,6 +60,7 @@ const left = () => ({}).score !== undefined;
 const attack = () => { Object.prototype.then = function (done) { delete Object.prototype.then; done({ score: 0 }); }; };
 const left = () => ({}).then !== undefined;
 """,
+        seen="never: it can only fail its own row",
     ),
     _patches(
         "to-json-on-everything",
@@ -104,6 +105,7 @@ const attack = () => {
 };
 const left = () => (() => 1).call() !== 1;
 """,
+        seen="never: it can only fail its own row",
     ),
     _patches(
         "patched-numbers-and-strings",
@@ -138,6 +140,7 @@ const left = () => Math.max(1, 2) !== 2;
 """,
         NOTHING,
         fails(ErrorCode.USER_EXCEPTION, ErrorCode.TIMEOUT),
+        seen="never: it can only fail its own row",
     ),
     _patches(
         "stack-traces-prepared",
@@ -189,5 +192,6 @@ const left = () => require('fs').readdirSync('/').length < 3 || require('path').
 """,
         NOTHING,
         fails(ErrorCode.TIMEOUT, ErrorCode.CRASHED),  # the runner's own look at files fails with it
+        seen="never: it can only fail its own row",
     ),
 )

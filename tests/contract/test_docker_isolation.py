@@ -198,7 +198,7 @@ async def test_the_tmpfs_is_small_and_nothing_on_it_runs(backend: DockerBackend,
 async def test_a_guest_has_no_network_and_no_trace_of_the_hosts(guest: Guest) -> None:
     found = await guest.run("""
         import os, socket
-        answer = {"interfaces": os.listdir('/sys/class/net')}
+        answer = {"interfaces": os.listdir('/sys/class/net') if os.path.isdir('/sys/class/net') else []}
         for name, target in {"metadata": ("169.254.169.254", 80), "gateway": ("172.17.0.1", 22)}.items():
             try:
                 socket.create_connection(target, timeout=2); answer[name] = 'connected'
