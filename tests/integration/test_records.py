@@ -43,27 +43,27 @@ def test_a_newcomer_s_path_by_command(url: str, tmp_path: Path) -> None:
     (tmp_path / "exact.py").write_text(EXACT)
     (tmp_path / "kind.py").write_text(KIND)
     (tmp_path / "capitals.csv").write_text(ROWS)
-    made = command(url, "evaluators", "create", "exact-match", str(tmp_path / "exact.py"))
-    assert made.stdout.startswith("exact-match@1  evaluate  sha256:")
+    made = command(url, "evaluators", "create", "capital-check", str(tmp_path / "exact.py"))
+    assert made.stdout.startswith("capital-check@1  evaluate  sha256:")
     uploaded = command(url, "datasets", "upload", str(tmp_path / "capitals.csv"))
     assert uploaded.stdout == "capitals: 3 rows, columns question, gold, answer\n"
     assert ":4: 2 cells under a header of 3; left out" in uploaded.stderr
     mapped = ("--map", "outputs=answer", "--map", "correct_answer=gold")
-    first = command(url, "jobs", "create", "-e", "exact-match@1", "-d", "capitals", *mapped, "--wait")
+    first = command(url, "jobs", "create", "-e", "capital-check@1", "-d", "capitals", *mapped, "--wait")
     assert "completed" in first.stdout
-    assert "exact-match@1: 3 rows, 3 scored, 0 failed, 33.3% passed" in first.stdout
-    assert command(url, "evaluators", "update", "exact-match", str(tmp_path / "kind.py")).stdout.startswith(
-        "exact-match@2"
+    assert "capital-check@1: 3 rows, 3 scored, 0 failed, 33.3% passed" in first.stdout
+    assert command(url, "evaluators", "update", "capital-check", str(tmp_path / "kind.py")).stdout.startswith(
+        "capital-check@2"
     )
-    second = command(url, "jobs", "create", "-e", "exact-match", "-d", "capitals", *mapped, "--wait", "--json")
+    second = command(url, "jobs", "create", "-e", "capital-check", "-d", "capitals", *mapped, "--wait", "--json")
     job = json.loads(second.stdout)
-    assert (job["status"], job["evaluators"]) == ("completed", ["exact-match@2"])
+    assert (job["status"], job["evaluators"]) == ("completed", ["capital-check@2"])
     earlier = json.loads(command(url, "jobs", "list", "--json").stdout)[1]["id"]
     compared = command(url, "jobs", "compare", earlier, "last")
-    assert "exact-match@1 -> exact-match@2: 1 rows better, 0 worse" in compared.stdout
+    assert "capital-check@1 -> capital-check@2: 1 rows better, 0 worse" in compared.stdout
     assert "better: row 1, 0 -> 1" in compared.stdout
     rows = command(url, "jobs", "rows", job["id"], "--sort", "-score", "--not-passed")
-    assert rows.stdout.splitlines()[1].split() == ["2", "exact-match@2", "scored", "0", "False", "-"]
+    assert rows.stdout.splitlines()[1].split() == ["2", "capital-check@2", "scored", "0", "False", "-"]
     command(url, "jobs", "download", "last", str(tmp_path / "rows.csv"))
     with (tmp_path / "rows.csv").open(newline="") as file:
         found = list(csv.DictReader(file))
