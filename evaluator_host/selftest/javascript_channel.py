@@ -135,19 +135,6 @@ const attack = () => {
         limits=replace(SMALL, timeout_s=2.0),
     ),
     _channel(
-        "port-of-the-worker",
-        """
-const { workerData, parentPort } = require('worker_threads');
-const attack = () => {
-  for (let seq = 0; seq < 8; seq++) {
-    for (const port of [workerData?.port, parentPort]) port?.postMessage([seq, '', String(BODY), 0, 1, null, false]);
-  }
-};
-""",
-        NOTHING,
-        scores(_FORGED),
-    ),
-    _channel(
         "nonsense-to-the-supervisor",
         """
 const { workerData } = require('worker_threads');
