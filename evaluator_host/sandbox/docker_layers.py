@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import json
 import logging
 import tarfile
 import threading
+import time
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +31,8 @@ CONTEXT_PACKAGES: Final = "packages"
 _LOG: Final = logging.getLogger(__name__)
 _DIGEST_CHARS: Final = 32  # 128 bits: enough that nobody finds two, short enough to read in a list of images
 _BUILD_TIMEOUT_S: Final = 600  # an engine copies a large set without a word
+_BUILD_TIMES: Final = 3  # another process of this host may prune meanwhile
+_NAMING_S: Final = 1.0  # an image has no name for milliseconds after it was made; later it has lost it
 
 
 def layer_tag(digest: str) -> str:
@@ -121,10 +125,13 @@ class Layers:
             _LOG.warning("building %s failed: %s", tag, task.exception())
 
     async def _build(self, tag: str, digest: str, packages: Path) -> str:
-        try:
-            await self._builder.run(self._build_now, tag, digest=digest, packages=packages)
-        except docker.errors.BuildError as error:
-            raise SandboxUnavailable(f"building {tag} failed: {error.msg}") from error
+        for left in reversed(range(_BUILD_TIMES)):
+            try:
+                await self._builder.run(self._build_now, tag, digest=digest, packages=packages)
+                break
+            except docker.errors.BuildError as error:
+                if not left or self._stopping.is_set():
+                    raise SandboxUnavailable(f"building {tag} failed: {error.msg}") from error
         return tag
 
     def _build_now(self, client: docker.APIClient, tag: str, *, digest: str, packages: Path) -> None:
@@ -132,11 +139,13 @@ class Layers:
             raise SandboxUnavailable(f"the environment {digest} is not at {packages} any more; build it again")
         runtime = _runtime_id(client, self._image)
         before = find_image(client, tag)
-        # By id: a tag could come to mean another image before the engine reads this.
-        recipe = f"FROM {runtime}\nCOPY {CONTEXT_PACKAGES} {IMAGE_PACKAGES}\n"
-        context = tar_stream({"Dockerfile": recipe.encode()}, trees={CONTEXT_PACKAGES: packages})
         labels = {LABEL_ENVIRONMENT: digest, LABEL_RUNTIME_IMAGE: runtime, LABEL_OWNER: self._owner}
-        run_build(client, self._until_stopped(context), tag=tag, labels=labels, network_mode="none")
+        # By id: a tag could come to mean another image before the engine reads this. All labels at once, at the end:
+        # what has ours and no name is pruned, and each of the builder's `labels` would make such an image of its own.
+        words = " ".join(f"{name}={json.dumps(value)}" for name, value in labels.items())
+        recipe = f"FROM {runtime}\nCOPY {CONTEXT_PACKAGES} {IMAGE_PACKAGES}\nLABEL {words}\n"
+        context = tar_stream({"Dockerfile": recipe.encode()}, trees={CONTEXT_PACKAGES: packages})
+        run_build(client, self._until_stopped(context), tag=tag, network_mode="none")
         after = find_image(client, tag)
         if before and after and before["Id"] != after["Id"]:
             with contextlib.suppress(docker.errors.APIError):  # a sandbox still runs on it: `prune` finds it
@@ -182,27 +191,39 @@ def _layers(found: dict[str, Any] | None) -> list[str]:
 
 
 def _prune(client: docker.APIClient, *, owner: str, live: frozenset[str], busy: frozenset[str]) -> list[str]:
+    unwanted = _unwanted(client, owner=owner, live=live, busy=busy)
+    if any(_is_id(name) for name in unwanted):
+        time.sleep(_NAMING_S)
+        unwanted &= _unwanted(client, owner=owner, live=live, busy=busy)
     removed = []
+    for name in sorted(unwanted):
+        with contextlib.suppress(docker.errors.APIError):  # a container runs from it, or it has gone
+            client.remove_image(name)
+            removed.append(name)
+    return removed
+
+
+def _unwanted(client: docker.APIClient, *, owner: str, live: frozenset[str], busy: frozenset[str]) -> set[str]:
+    """Return names of the owner's images that nobody wants, and ids of those without one."""
+    found: set[str] = set()
     for image in client.images(filters={"label": [LABEL_ENVIRONMENT]}):
         labels = image.get("Labels") or {}
-        names = [name.removeprefix("localhost/") for name in image.get("RepoTags") or () if _is_layer(name)]
-        if labels.get(LABEL_OWNER) != owner:
+        names = {name.removeprefix("localhost/") for name in image.get("RepoTags") or () if _is_layer(name)}
+        if labels.get(LABEL_OWNER) != owner or (labels.get(LABEL_ENVIRONMENT) in live and names) or busy & names:
             continue
-        if names and (labels.get(LABEL_ENVIRONMENT) in live or busy.intersection(names)):
-            continue
-        if not names and _is_named(image):
-            continue  # somebody gave it a name of their own
-        for name in names or [image["Id"]]:
-            with contextlib.suppress(docker.errors.APIError):  # a container runs from it, or it has gone
-                client.remove_image(name)
-                removed.append(name)
-    return removed
+        if names or not _is_named(image):  # else somebody gave it a name of their own
+            found |= names or {image["Id"]}
+    return found
 
 
 def _untag(client: docker.APIClient, tag: str) -> None:
     """Take the name away even while a container runs from the image: `prune` finds it without one."""
     with contextlib.suppress(docker.errors.ImageNotFound):
         client.remove_image(tag, force=True)
+
+
+def _is_id(name: str) -> bool:
+    return name.startswith("sha256:")
 
 
 def _is_layer(name: str) -> bool:

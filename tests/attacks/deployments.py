@@ -54,5 +54,5 @@ async def report_of(deployment: str, language: Language) -> Any:
 def _report(command: list[str], variables: dict[str, str]) -> Any:
     ran = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=_TIMEOUT_S)
     assert ran.returncode in (0, 1), f"exit {ran.returncode}\n{ran.stdout[-3000:]}\n{ran.stderr[-3000:]}"
-    assert ran.stderr == ""
+    assert ran.stderr == "", ran.stderr
     return json.loads(ran.stdout)
