@@ -58,7 +58,7 @@ const attack = () => {
     ),
     _memory(
         "one-allocation",
-        "const attack = () => Buffer.alloc(2 ** 32, 1).length;\n",
+        "const attack = () => Buffer.alloc(2 ** 29, 1).length;\n",
         _REFUSED,
     ),
     _memory(

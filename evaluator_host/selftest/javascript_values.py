@@ -24,7 +24,7 @@ def _values(name: str, body: str, *expected: Expected, **details: Any) -> Attack
     return whole(f"javascript-{name}", Group.VALUES, _CALM % body, *expected, **told)
 
 
-_OWN: Final = "never: it can do no more than fail"
+_OWN: Final = "never: whatever encodes it, it can do no more than fail, or score what it is"
 
 ATTACKS: Final[tuple[Attack, ...]] = (
     _values("cyclic-object", "const value = { score: 1 }; value.more = [{ value }]; return value;", _INVALID),
@@ -68,11 +68,14 @@ ATTACKS: Final[tuple[Attack, ...]] = (
         fails(ErrorCode.RESULT_TOO_LARGE, ErrorCode.NON_FINITE, ErrorCode.INVALID_RESULT, ErrorCode.TIMEOUT),
         limits=SHORT,
     ),
-    _values("lone-surrogates", "return { score: 0, reason: '\\ud800 x \\udfff', ['\\udc00']: 1 };", scores(0.0)),
+    _values(
+        "lone-surrogates", "return { score: 0, reason: '\\ud800 x \\udfff', ['\\udc00']: 1 };", scores(0.0), seen=_OWN
+    ),
     _values(
         "prototype-keys",
         'return JSON.parse(\'{"score": 0, "__proto__": {"score": 1}, "constructor": {"prototype": {"score": 1}}}\');',
         scores(0.0),
+        seen=_OWN,
     ),
     _values("prototype-of-a-score", "return Object.create({ score: 1 });", Expected(Status.SCORED, None), seen=_OWN),
     _values("typed-array", "return new Float64Array([1, 2]);", _INVALID),
@@ -82,6 +85,7 @@ ATTACKS: Final[tuple[Attack, ...]] = (
         scores(0.0),
         _INVALID,
         fails(ErrorCode.USER_EXCEPTION),
+        seen=_OWN,
     ),
     _values("symbol", "return Symbol('score');", _INVALID),
     _values("function", "return () => 1;", _INVALID),
@@ -91,12 +95,10 @@ ATTACKS: Final[tuple[Attack, ...]] = (
         scores(0.0),
         scores(1),
         _INVALID,
+        seen=_OWN,
     ),
     _values(
-        "getter-that-throws",
-        "return { get score() { throw new RangeError('mine'); } };",
-        _RAISED,
-        _INVALID,
+        "getter-that-throws", "return { get score() { throw new RangeError('mine'); } };", _RAISED, _INVALID, seen=_OWN
     ),
     _values(
         "getter-that-loops", "return { get score() { for (;;); } };", STILL_HANGS, limits=SHORT, without=Guard.TIMEOUT
@@ -106,12 +108,14 @@ ATTACKS: Final[tuple[Attack, ...]] = (
         "let n = 0; return { get score() { return n++ ? {} : 0; } };",
         scores(0.0),
         _INVALID,
+        seen=_OWN,
     ),
     _values(
         "proxy-that-throws",
         "return new Proxy({}, { ownKeys() { throw new TypeError('mine'); }, get() { throw new TypeError('mine'); } });",
         _RAISED,
         _INVALID,
+        seen=_OWN,
     ),
     _values(
         "proxy-without-end",
@@ -120,9 +124,14 @@ ATTACKS: Final[tuple[Attack, ...]] = (
         STILL_HANGS,
         _RAISED,
         limits=SHORT,
+        seen=_OWN,
     ),
     _values(
-        "revoked-proxy", "const { proxy, revoke } = Proxy.revocable({}, {}); revoke(); return proxy;", _RAISED, _INVALID
+        "revoked-proxy",
+        "const { proxy, revoke } = Proxy.revocable({}, {}); revoke(); return proxy;",
+        _RAISED,
+        _INVALID,
+        seen=_OWN,
     ),
     _values(
         "proxy-that-calls-itself-an-array",
@@ -131,6 +140,7 @@ ATTACKS: Final[tuple[Attack, ...]] = (
         _RAISED,
         scores(0.0),
         limits=SHORT,
+        seen=_OWN,
     ),
     _values(
         "to-json-that-loops",
@@ -154,7 +164,7 @@ ATTACKS: Final[tuple[Attack, ...]] = (
         STILL_HANGS,
         limits=SHORT,
     ),
-    _values("to-json-that-throws", "return { toJSON() { throw 1; } };", _RAISED, _INVALID),
+    _values("to-json-that-throws", "return { toJSON() { throw 1; } };", _RAISED, _INVALID, seen=_OWN),
     _values(
         "thenable-that-resolves-to-itself",
         "const value = { then(done) { done(value); } }; return value;",
@@ -172,12 +182,18 @@ ATTACKS: Final[tuple[Attack, ...]] = (
         limits=SHORT,
         without=Guard.TIMEOUT,
     ),
-    _values("thrown-proxy", "throw new Proxy({}, { get() { throw 1; }, getPrototypeOf() { throw 1; } });", _RAISED),
-    _values("thrown-nothing", "throw undefined;", _RAISED),
+    _values(
+        "thrown-proxy",
+        "throw new Proxy({}, { get() { throw 1; }, getPrototypeOf() { throw 1; } });",
+        _RAISED,
+        seen=_OWN,
+    ),
+    _values("thrown-nothing", "throw undefined;", _RAISED, seen=_OWN),
     _values(
         "error-that-lies",
         "throw Object.assign(new Error('x'), { get message() { for (let n = 0; n < 3; n++); throw 1; }, stack: { toString() { throw 1; } }, name: null, toString: null });",
         _RAISED,
+        seen=_OWN,
     ),
     _values(
         "error-of-sixteen-megabytes",

@@ -24,6 +24,8 @@ const OVERHEAD_MB = 48;
 const LEAST_HEAP_MB = 32;
 /** Small: contexts die young but survive a scavenge, and what is promoted at once must fit where V8 notices a full heap. */
 const YOUNG_MB = 4;
+/** Of machine code. V8 reserves 512 MB for each thread otherwise, and where no cgroup counts memory what is reserved counts. */
+const CODE_MB = 64;
 
 /** One worker thread and the port to it. */
 export class Member {
@@ -50,7 +52,11 @@ export class Member {
         port: port2, pulse: shared, descriptors: surroundings.descriptors, ownSandbox: surroundings.ownSandbox, tools: surroundings.tools,
       },
       transferList: [port2],
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB, maxOldGenerationSizeMb: Math.max(LEAST_HEAP_MB, surroundings.memoryMb - OVERHEAD_MB) },
+      resourceLimits: {
+        maxYoungGenerationSizeMb: YOUNG_MB,
+        maxOldGenerationSizeMb: Math.max(LEAST_HEAP_MB, surroundings.memoryMb - OVERHEAD_MB),
+        codeRangeSizeMb: CODE_MB,
+      },
       execArgv: [],
       stdin: false,
       stdout: true,

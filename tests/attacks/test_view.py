@@ -35,8 +35,9 @@ PROCESS = re.compile(
     r"/proc/(own|1)/(arch_status|auxv|autogroup|cgroup|environ|fd/.*|fdinfo/.*|io|ksm_.*|maps|map_files/.*|mounts|mountstats"
     r"|net/.*|ns/.*|numa_maps|oom_score|sched|schedstat|smaps.*|stack|stat|statm|status|syscall|timers|wchan|latency)"
 )
+# What one process happens to hold; a sandbox that waited for its evaluator has other code of the runner behind it.
 ANSWERS = re.compile(
-    r"descriptors|session|(main )?process (pid|ppid|title)|(main )?report|names|stack|call sites|cache"
+    r"code|descriptors|session|(main )?process (pid|ppid|title)|(main )?report|names|stack|call sites|cache"
 )
 
 

@@ -20,10 +20,13 @@ from evaluator_host.model import ErrorCode, EvaluationError, EvaluationResult, S
 from evaluator_host.sandbox import answers, bubblewrap, docker
 from evaluator_host.sandbox.bubblewrap_args import Identity
 from evaluator_host.sandbox.session import Sandbox
-from evaluator_host.selftest.attack import Guard
+from evaluator_host.selftest.attack import Attack, Guard
+from evaluator_host.selftest.campaign import attack_deployment
+from evaluator_host.selftest.trial import Verdict
 from evaluator_host.service import prepared, rows, service
 from evaluator_host.source import CleanSource
 from tests.attacks.weakened_runner import EDITS, edit_runner
+from tests.conftest import settings
 
 _RIGHTS: Final = (
     "SYS_ADMIN",
@@ -38,6 +41,16 @@ _RIGHTS: Final = (
 )
 _HOST_FOLDERS: Final = ("/var", "/run", "/root", "/home", "/srv")
 _SECRET: Final = "EVALUATOR_HOST_SECRET_OF_TESTS=s3cret"
+
+
+async def never_through(backend: str, attacks: list[Attack], *, at_once: int) -> list[str]:
+    """Return the names of attacks that do not get through; one that has to win a race is tried a few times, alone."""
+    for together in (at_once, 1, 1, 1):
+        report = await attack_deployment(settings(backend), attacks, at_once=together)
+        attacks = [one.attack for one in report.tried if one.verdict is not Verdict.GOT_THROUGH]
+        if not attacks:
+            break
+    return [attack.name for attack in attacks]
 
 
 @contextmanager

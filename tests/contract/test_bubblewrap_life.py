@@ -313,7 +313,7 @@ async def test_a_flood_waits_in_the_pipe_until_it_is_read(backend):
 
 async def test_findings_say_what_is_in_force(backend):
     findings = {finding.name: finding for finding in await backend.findings()}
-    assert set(findings) == {"bubblewrap", "sandbox", "seccomp", "limits"}
+    assert set(findings) == {"bubblewrap", "boundary", "sandbox", "seccomp", "limits"}
     assert all(finding.ok for finding in findings.values()), findings
     async with await Probe.start(backend):
         assert ("watchdog" in findings["limits"].detail) == (not sandbox_cgroups(this_instance()))
