@@ -4,6 +4,7 @@ import contextlib
 import os
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.engines import docker_command
@@ -36,9 +37,18 @@ def left_behind(host_pid: int, *, docker: list[str] | None = None) -> list[str]:
     return found + [f"container {line}" for line in listed.stdout.splitlines() if mine in line]
 
 
+def until_nothing_runs(host_pid: int) -> None:
+    """Wait for the processes of a host to go, and fail when they do not; cgroups of a killed one go with the next."""
+    _wait(lambda: [line for line in left_behind(host_pid, docker=[]) if line.startswith("process ")], seconds=15)
+
+
 def until_nothing_is_left(host_pid: int, *, seconds: float = 15, docker: list[str] | None = None) -> None:
     """Wait for the rest to go, and fail when it does not."""
+    _wait(lambda: left_behind(host_pid, docker=docker), seconds=seconds)
+
+
+def _wait(look: Callable[[], list[str]], *, seconds: float) -> None:
     until = time.monotonic() + seconds
-    while (left := left_behind(host_pid, docker=docker)) and time.monotonic() < until:
+    while (left := look()) and time.monotonic() < until:
         time.sleep(0.2)
-    assert not left
+    assert left == [], left

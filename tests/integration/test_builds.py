@@ -14,7 +14,7 @@ from evaluator_host.model import Evaluator, Row
 from evaluator_host.wiring import open_service
 from tests.conftest import BACKENDS, DATA_DIR, settings
 from tests.counting import counted_builds
-from tests.left_behind import until_nothing_is_left
+from tests.left_behind import until_nothing_is_left, until_nothing_runs
 from tests.server import Server
 
 CALLERS = 20
@@ -52,9 +52,10 @@ def test_a_host_killed_in_the_middle_of_a_build_leaves_nothing_and_builds_it_onc
     key = first.client.post("/v1/environments", json={"packages": [LARGE]}).json()["key"]
     wait_for_an_installation(build_home)
     first.kill()
-    until_nothing_is_left(first.process.pid, docker=[])
+    until_nothing_runs(first.process.pid)
     assert mounts_below(home) == []
     with Server(log=tmp_path / "second", data_dir=home) as second:
+        until_nothing_is_left(first.process.pid, docker=[])
         assert list((build_home / "staging").iterdir()) == []
         assert second.client.get(f"/v1/environments/{key}").status_code == 404
         with counted_builds(home) as builds:

@@ -27,8 +27,8 @@ STATE = {
     "inner module": "const { posix } = require('path'); const n = posix.left ? 2 : 1; posix.left = 1; return n",
     "host prototype": "const p = Object.getPrototypeOf(Object.getPrototypeOf(new TextEncoder())); const n = p.left ? 2 : 1; p.left = 1; return n",
     "hidden state": "const h = require('http'); const n = h.globalAgent.left ? 2 : 1; h.globalAgent.left = 1; return n",
-    "escaped": "const host = new TextEncoder().constructor.constructor('return globalThis')(); const n = host.Array.left ? 2 : 1; "
-    "host.Array.left = 1; return n",
+    "escaped": "const { constructor: Host } = Object.getPrototypeOf(Object.getPrototypeOf(new TextEncoder())); "
+    "const { constructor: Its } = Host.keys({}); const n = Its === Array || Its.left ? 2 : 1; Its.left = 1; return n",
     "timer": "globalThis.count = 0; setInterval(() => console.log('late'), 1); setTimeout(() => console.log('late'), 5); return 1",
 }
 
