@@ -91,8 +91,8 @@ def encode_json(value: Any) -> bytes:
 class FrameDecoder:
     """Cuts a byte stream into frames.
 
-    `feed` keeps an incomplete frame for the next call. Memory is bounded: a length over its limit is refused when its
-    eight bytes have arrived, before anything is kept for it.
+    `feed` keeps an incomplete frame for the next call. Memory is bounded: a length that cannot be is refused when its eight
+    bytes have arrived, before anything is kept for it.
     """
 
     def __init__(self, *, header_bytes: int = HEADER_BYTES, body_bytes: int = BODY_BYTES) -> None:
@@ -122,6 +122,8 @@ class FrameDecoder:
         body = int.from_bytes(self._buffer[start + 4 : start + 8], "big")
         if head > self._header_bytes or body > self._body_bytes:
             raise ProtocolError(f"frame too large: header {head} bytes, body {body} bytes")
+        if head == 0:
+            raise ProtocolError("frame without a header")
         end = start + _PREFIX + head + body
         return end if len(self._buffer) >= end else None
 

@@ -111,6 +111,8 @@ class Channel:
             body = int.from_bytes(buffer[start + 4 : start + 8], "big")
             if head > HEADER_BYTES or body > BODY_BYTES:
                 raise BrokenChannel(f"frame too large: header {head} bytes, body {body} bytes")
+            if head == 0:
+                raise BrokenChannel("frame without a header")
             self._wanted = 8 + head + body
             if len(buffer) - start < self._wanted:
                 break
