@@ -172,6 +172,8 @@ def test_the_openapi_examples_are_true(server: Server) -> None:
         body = operations.get("post", {}).get("requestBody", {}).get("content", {}).get("application/json", {})
         name = body.get("schema", {}).get("$ref", "").rpartition("/")[2]
         for example in schema["components"]["schemas"].get(name, {}).get("examples", []):
+            if isinstance(example.get("name"), str):  # hosts of a session share their records, and others use it too
+                server.client.delete(f"{path}/{example['name']}")
             response = server.client.post(path, json=example)
             if response.status_code == 202 and "key" in response.json():  # a set that this machine has not had before
                 server.client.get(f"{path}/{response.json()['key']}/events")
