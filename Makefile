@@ -2,6 +2,7 @@
 
 PORT ?= 8710
 PYTHON ?=
+WORKERS ?= 3
 ARGS ?=
 
 VENV := .venv
@@ -25,7 +26,7 @@ run: $(VENV)/.tools ## Set everything up, then serve on 127.0.0.1:8710 (PORT=)
 
 test: $(VENV)/.dev $(VENV)/.tools ## Run every test, on both backends
 	@sh .ci/packages
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 check: $(VENV)/.dev ## Lint, format, types, import layers, runner syntax
 	$(BIN)/ruff check .

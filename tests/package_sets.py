@@ -87,7 +87,8 @@ def client_at(address: str) -> Iterator[docker.APIClient]:
         yield opened
         for image in layers_of(opened):
             opened.remove_image(image, force=True)
-        assert not [name for image in opened.images() for name in image["RepoTags"] or () if name.startswith("127.")]
+        ours = opened.images(filters={"label": [f"{LABEL_OWNER}={OWNER}"]})
+        assert not [name for image in ours for name in image["RepoTags"] or () if name.startswith("127.")]
 
 
 def layers_of(client: docker.APIClient, owner: str = OWNER) -> set[str]:
