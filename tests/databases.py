@@ -29,8 +29,8 @@ ENGINES = ("sqlite", "postgresql")
 _USER = "postgres"
 _START_S = 30
 _NUMBERS = itertools.count(1)
-# Nothing survives the session, so that nothing need reach a disk.
-_FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=200", "shared_buffers=32MB")
+# Nothing survives the session, so that nothing need reach a disk; what was committed survives a kill all the same.
+_FAST = ("fsync=off", "full_page_writes=off", "max_connections=200", "shared_buffers=32MB")
 
 
 class PostgreSQL:
@@ -46,7 +46,7 @@ class PostgreSQL:
                 owner = pwd.getpwnam(_USER)
                 os.chown(self._folder, owner.pw_uid, owner.pw_gid)
             self._run("initdb", "-D", str(data), "-U", "host", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-            self._process = self._start(data)
+            self.start()
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
@@ -76,6 +76,18 @@ class PostgreSQL:
 
     def thaw(self) -> None:
         self._signal_all(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """End it and all its connections, as a machine that loses power does."""
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
+        self._signal_all(signal.SIGKILL)
+        self._process.wait()
+        while any(Path(f"/proc/{pid}").exists() for pid in children):  # they hold its shared memory
+            time.sleep(0.01)
+
+    def start(self) -> None:
+        """Start it, over what an earlier one left."""
+        self._process = self._start(self._folder / "data")
 
     def stop(self) -> None:
         if self._process.poll() is None:

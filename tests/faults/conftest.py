@@ -4,24 +4,24 @@ from collections.abc import Callable
 
 import pytest
 
-_MEASURED = pytest.StashKey[dict[str, float]]()
+_NAME = "recovery"
 
 
 @pytest.fixture
-def recovery(request: pytest.FixtureRequest) -> Callable[[float], None]:
+def recovery(record_property: Callable[[str, object], None]) -> Callable[[float], None]:
     """Note how many seconds passed between the fault of this test and the next good answer."""
-    noted = request.config.stash.setdefault(_MEASURED, {})
-
-    def note(seconds: float) -> None:
-        noted[request.node.name] = seconds
-
-    return note
+    return lambda seconds: record_property(_NAME, seconds)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print what was noted."""
-    measured = config.stash.get(_MEASURED, {})
-    if measured:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what was noted, in whichever process."""
+    noted = {
+        report.nodeid: value
+        for report in terminalreporter.getreports("passed")
+        for name, value in report.user_properties
+        if name == _NAME
+    }
+    if noted:
         terminalreporter.section("recovery")
-        for name, seconds in measured.items():
-            terminalreporter.write_line(f"{seconds * 1000:8.0f} ms  {name}")
+        for name, seconds in noted.items():
+            terminalreporter.write_line(f"{float(str(seconds)) * 1000:8.0f} ms  {name}")

@@ -1,0 +1,108 @@
+"""Faults of the database under a job and under calls: connections end, the server is killed, another holds the lock."""
+
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.client import Client
+from evaluator_host.model import Evaluator
+from evaluator_host.reports.jobs import JobReport, JobStatus
+from tests.databases import PostgreSQL
+from tests.faults.scene import HONEST, Scene, scene
+
+ROWS = 800
+SLOWLY = Evaluator(
+    "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(0.01)\n    return inputs['n'] / 1000\n"
+)
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[PostgreSQL]:
+    """A server of this module's own, which may be killed."""
+    with PostgreSQL() as server:
+        yield server
+
+
+def test_connections_are_ended_again_and_again(
+    postgresql: PostgreSQL, tmp_path: Path, recovery: Callable[[float], None]
+) -> None:
+    url = postgresql.make_database()
+    with scene(tmp_path, environment={"EVALUATOR_HOST_DATABASE_URL": url}) as host:
+        job = began(host)
+        for _ in range(10):
+            postgresql.end_connections(url)
+            assert_answered(host)
+        recovery(until_listed(host))
+        assert_whole(host, job)
+
+
+def test_the_server_is_killed_and_started_again(
+    postgresql: PostgreSQL, tmp_path: Path, recovery: Callable[[float], None]
+) -> None:
+    with scene(tmp_path, environment={"EVALUATOR_HOST_DATABASE_URL": postgresql.make_database()}) as host:
+        job = began(host)
+        postgresql.kill()
+        for _ in range(5):
+            assert_answered(host)
+        refused = host.server.client.get(f"/v1/jobs/{job.id}")
+        assert (refused.status_code, refused.json()["code"]) == (503, "store_unavailable")
+        postgresql.start()
+        recovery(until_listed(host))
+        assert_whole(host, job)
+
+
+def test_another_process_holds_the_file(tmp_path: Path, recovery: Callable[[float], None]) -> None:
+    file = tmp_path / "host.db"
+    with scene(tmp_path, environment={"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{file}"}) as host:
+        job = began(host)
+        for _ in range(2):
+            with closing(sqlite3.connect(file, isolation_level=None, timeout=30)) as other:
+                other.execute("BEGIN EXCLUSIVE")
+                until = time.monotonic() + 3
+                while time.monotonic() < until:
+                    assert_answered(host)
+                other.execute("ROLLBACK")
+        recovery(until_listed(host))
+        assert_whole(host, job)
+
+
+def began(host: Scene) -> JobReport:
+    """Start a job and return once it has results."""
+    with Client(host.server.url) as client:
+        job = client.jobs.create([SLOWLY], [{"n": number} for number in range(ROWS)], parallelism=4)
+        host.until(lambda: client.jobs.get(job.id).progress.done > ROWS // 20)
+        assert client.jobs.get(job.id).progress.done < ROWS // 2, "in the middle"
+    return job
+
+
+def assert_answered(host: Scene) -> None:
+    """A call needs no database; one that is refused all the same is told so."""
+    answer = host.evaluate()
+    assert answer.status_code == 200 or answer.status_code in HONEST, answer.text
+    assert answer.status_code != 200 or answer.json()["score"] == 1.0
+
+
+def until_listed(host: Scene) -> float:
+    """Wait until what needs the database works again; return the seconds."""
+    started = time.monotonic()
+    while (answer := host.server.client.get("/v1/jobs")).status_code != 200:
+        assert answer.status_code == 503, answer.text
+        assert time.monotonic() < started + 60, answer.text
+        time.sleep(0.02)
+    return time.monotonic() - started
+
+
+def assert_whole(host: Scene, job: JobReport) -> None:
+    """The job ends, and each of its rows has one result, its own."""
+    with Client(host.server.url) as client:
+        host.until(lambda: client.jobs.get(job.id).status is not JobStatus.RUNNING, seconds=120)
+        ended = client.jobs.get(job.id)
+        assert (ended.status, ended.progress.done, ended.progress.failed) == (JobStatus.COMPLETED, ROWS, 0)
+        found = list(client.jobs.rows(job.id))
+    assert Counter(row.index for row in found) == dict.fromkeys(range(ROWS), 1)
+    assert all(row.result["score"] == row.index / 1000 for row in found)
