@@ -1,0 +1,145 @@
+"""Locks of pins, and package indexes of our own whose every answer a test decides."""
+
+import base64
+import hashlib
+import io
+import json
+import tarfile
+import threading
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from evaluator_host.model import Language
+from evaluator_host.packages.index import IndexSettings
+from evaluator_host.packages.lock import Lock, Target, resolve
+from evaluator_host.packages.pins import parse
+
+PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.TYPESCRIPT
+TARGETS = {PYTHON: Target("3.13"), JAVASCRIPT: Target("24"), TYPESCRIPT: Target("24")}
+
+
+async def lock_of(raw: Sequence[Any], language: Language, index: IndexSettings, **options: Any) -> Lock:
+    return await resolve(parse(raw, language), language, target=TARGETS[language], index=index, **options)
+
+
+@dataclass
+class Site:
+    """What an index serves by path; `user` asks for credentials, `hang` never answers, `status` answers nothing else."""
+
+    files: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+    user: str | None = None
+    hang: threading.Event | None = None
+    status: int | None = None
+    asked: list[str] = field(default_factory=list)
+    url: str = ""
+
+    def answer(self, path: str, authorization: str | None) -> tuple[int, str, bytes]:
+        self.asked.append(path)
+        if self.hang:
+            self.hang.wait(60)
+        if self.status:
+            return self.status, "text/plain", b""
+        if self.user and authorization != "Basic " + base64.b64encode(self.user.encode()).decode():
+            return 401, "text/plain", b""
+        return (200, *self.files[path]) if path in self.files else (404, "text/plain", b"")
+
+
+@contextmanager
+def serving(site: Site) -> Iterator[Site]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self.do_GET()
+
+        def do_GET(self) -> None:
+            status, kind, body = site.answer(self.path.partition("?")[0], self.headers.get("Authorization"))
+            self.send_response(status)
+            if status == 401:
+                self.send_header("WWW-Authenticate", "Basic")
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            try:
+                self.wfile.write(b"" if self.command == "HEAD" else body)
+            except BrokenPipeError:
+                self.close_connection = True
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 its name in the base class
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    site.url = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield site
+    finally:
+        if site.hang:
+            site.hang.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def python_project(site: Site, name: str, **files: bytes) -> None:
+    links = []
+    for file_name, content in files.items():
+        digest = hashlib.sha256(content).hexdigest()
+        site.files[f"/files/{file_name}"] = ("application/octet-stream", content)
+        links.append(f'<a href="/files/{file_name}#sha256={digest}">{file_name}</a>')
+    site.files[f"/simple/{name}/"] = ("text/html", ("<!DOCTYPE html>" + "\n".join(links)).encode())
+
+
+def wheel(name: str, requires: str = "") -> bytes:
+    content = io.BytesIO()
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0.0\n" + (
+        f"Requires-Dist: {requires}\n" if requires else ""
+    )
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr(f"{name}.py", "")
+        archive.writestr(f"{name}-1.0.0.dist-info/METADATA", metadata)
+        archive.writestr(
+            f"{name}-1.0.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr(f"{name}-1.0.0.dist-info/RECORD", "")
+    return content.getvalue()
+
+
+def source_archive(name: str, marker: Path) -> bytes:
+    """A package whose build leaves a marker: whoever resolves it must not run it."""
+    backend = (
+        f"import os, pathlib\npathlib.Path({str(marker)!r}).write_text(repr(dict(os.environ)))\n"
+        "def prepare_metadata_for_build_wheel(directory, config=None):\n"
+        f"    info = pathlib.Path(directory) / '{name}-1.0.0.dist-info'\n    info.mkdir()\n"
+        f"    (info / 'METADATA').write_text('Metadata-Version: 2.1\\nName: {name}\\nVersion: 1.0.0\\n')\n"
+        "    return info.name\n"
+        "def build_wheel(directory, config=None, metadata=None):\n    raise SystemExit('not needed')\n"
+    )
+    files = {
+        "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n',
+        "backend.py": backend,
+        "PKG-INFO": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0.0\n",
+    }
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as archive:
+        for file_name, text in files.items():
+            member = tarfile.TarInfo(f"{name}-1.0.0/{file_name}")
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return content.getvalue()
+
+
+def npm_project(site: Site, name: str, **more: Any) -> None:
+    integrity = "sha512-" + base64.b64encode(hashlib.sha512(name.encode()).digest()).decode()
+    dist = {"tarball": f"{site.url}/{name}/-/{name}-1.0.0.tgz", "integrity": integrity}
+    version = {"name": name, "version": "1.0.0", "dist": dist, **more}
+    document = {"name": name, "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}}
+    site.files[f"/{name}"] = ("application/json", json.dumps(document).encode())
+
+
+def with_user(url: str, user: str) -> str:
+    return url.replace("://", f"://{user}@")
