@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from evaluator_host.errors import HostError, InvalidRequest
-from evaluator_host.model import EvaluationResult, Evaluator, Isolation, Language, Limits, Row, Status
+from evaluator_host.model import ErrorCode, EvaluationResult, Evaluator, Isolation, Language, Limits, Row, Status
 from evaluator_host.selftest import remains
 from evaluator_host.selftest.attack import CALM_SCORE, NOTHING, REFUSED, Attack, Expected, scores
 from evaluator_host.selftest.bait import Bait, new_mark
@@ -37,6 +37,12 @@ class Verdict(StrEnum):
     NOT_RUN = "not run"
 
 
+class Late(str):
+    """A problem that is a time-out where none was due: a machine that is too busy looks the same."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Tried:
     """One attack's verdict.
@@ -51,6 +57,11 @@ class Tried:
     problems: tuple[str, ...]
     outcome: str
     seconds: float
+
+    @property
+    def late(self) -> bool:
+        """Whether time ran out and nothing else was wrong: worth another try, alone."""
+        return bool(self.problems) and all(isinstance(problem, Late) for problem in self.problems)
 
 
 async def try_attack(attack: Attack, service: Service, bait: Bait) -> Tried:
@@ -70,7 +81,8 @@ def differences(result: EvaluationResult, allowed: tuple[Expected, ...]) -> list
     if any(not list(_against(result, expected)) for expected in allowed):
         return []
     found = "; ".join(next(_against(result, expected)) for expected in allowed)
-    return [f"{found} ({described(result)})"]
+    kind = Late if result.error is not None and result.error.code is ErrorCode.TIMEOUT else str
+    return [kind(f"{found} ({described(result)})")]
 
 
 def described(result: EvaluationResult) -> str:
@@ -123,7 +135,7 @@ class _Trial:
         for number, result in enumerate(results):
             self.outcome = self.outcome or described(result)
             for problem in differences(result, calm if number else expected):
-                yield f"the same evaluator afterwards: {problem}" if number else problem
+                yield _of("the same evaluator afterwards", problem) if number else problem
         for problem in self._excesses(results):
             yield problem
         if self._attack.witness is not None:
@@ -131,7 +143,7 @@ class _Trial:
                 self._evaluator(self._attack.witness), self._row(calm=False), workspace=NEIGHBOUR
             )
             for problem in differences(seen, (NOTHING,)):
-                yield f"another workspace saw it: {problem}"
+                yield _of("another workspace saw it", problem)
         async for problem in self._afterwards():
             yield problem
 
@@ -189,7 +201,11 @@ async def neighbour_problems(service: Service, language: Language) -> list[str]:
     x = time.monotonic_ns() % 1000
     evaluator = Evaluator(_NEIGHBOURLY[language], language=language)
     result = await service.evaluate(evaluator, Row(inputs={"x": x}), workspace=NEIGHBOUR)
-    return [f"another workspace afterwards: {problem}" for problem in differences(result, (scores(x / 1000),))]
+    return [_of("another workspace afterwards", problem) for problem in differences(result, (scores(x / 1000),))]
+
+
+def _of(where: str, problem: str) -> str:
+    return type(problem)(f"{where}: {problem}")
 
 
 def _within(limits: Limits, service: Service) -> Limits:

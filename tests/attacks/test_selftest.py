@@ -10,11 +10,14 @@ import pytest
 
 from evaluator_host.cli.main import main
 from evaluator_host.sandbox.instance import this_instance
-from evaluator_host.selftest.attack import Guard
+from evaluator_host.selftest.attack import BRIEF, Group, Guard, python
 from evaluator_host.selftest.bait import laid_out
+from evaluator_host.selftest.campaign import attack_deployment
 from evaluator_host.selftest.catalogue import ATTACKS
+from evaluator_host.selftest.trial import Tried, Verdict
 from tests.attacks.deployments import COMMAND, environment
 from tests.attacks.weakened import weakened
+from tests.conftest import settings
 
 
 def selftest(backend: str, *options: str) -> subprocess.CompletedProcess[str]:
@@ -101,6 +104,19 @@ def test_attacks_that_do_not_exist_are_the_callers_mistake() -> None:
     ran = selftest("bubblewrap", "--language", "typescript")
     assert ran.returncode == 2
     assert "leave out --group or --language" in ran.stderr
+
+
+async def test_an_attack_after_which_time_runs_out_is_tried_again_alone_before_it_counts() -> None:
+    told: list[Tried] = []
+    sleeps = "import time\ndef attack(inputs):\n    time.sleep(60)\n"
+    hangs = python("hangs", Group.CPU, sleeps, why="", limits=BRIEF)
+    reads = python("reads", Group.FILES, "def attack(inputs):\n    return 'it'\n", why="", limits=BRIEF)
+    report = await attack_deployment(settings("bubblewrap"), [hangs, reads], at_once=2, progress=told.append)
+    assert [(one.attack.name, one.late, one.verdict) for one in report.tried] == [
+        ("hangs", True, Verdict.GOT_THROUGH),
+        ("reads", False, Verdict.GOT_THROUGH),
+    ]
+    assert [one.attack.name for one in told] == ["reads", "hangs"], "each once, what had to wait last"
 
 
 async def test_bait_of_a_killed_selftest_is_taken_away_by_the_next(tmp_path: Path) -> None:
