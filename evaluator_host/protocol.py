@@ -91,8 +91,8 @@ def encode_json(value: Any) -> bytes:
 class FrameDecoder:
     """Cuts a byte stream into frames.
 
-    `feed` keeps an incomplete frame for the next call. Memory is bounded: a length that cannot be is refused when its eight
-    bytes have arrived, before anything is kept for it.
+    `feed` keeps an incomplete frame for the next call. Memory is bounded: a length that cannot be is refused when its
+    eight bytes have arrived, before anything is kept for it.
     """
 
     def __init__(self, *, header_bytes: int = HEADER_BYTES, body_bytes: int = BODY_BYTES) -> None:
