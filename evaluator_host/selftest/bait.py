@@ -96,6 +96,7 @@ def _bait(folder: Path, *, abstract: str, engine: str | None) -> Bait:
         "addresses": _addresses(),
         "passwd": hashlib.sha256(Path("/etc/passwd").read_bytes()).hexdigest(),
         "pid": os.getpid(),
+        "command": hashlib.sha256(Path("/proc/self/cmdline").read_bytes()).hexdigest(),
         "engine": [*ENGINE_SOCKETS, *([engine.removeprefix("unix://")] if engine else [])],
     }
     return Bait(inputs, secret)

@@ -46,8 +46,9 @@ const attack = (inputs) => {
     _files(
         "hosts-process",
         """
+const { createHash } = require('crypto');
 const attack = (inputs) => [`/proc/${inputs.pid}`, `/opt/proc/${inputs.pid}`]
-  .map((path) => tried(() => fs.readFileSync(`${path}/cmdline`, 'utf8')) ?? '').find((text) => /evaluator.host|selftest|pytest/.test(text));
+  .map((path) => tried(() => createHash('sha256').update(fs.readFileSync(`${path}/cmdline`)).digest('hex'))).includes(inputs.command);
 """,
         why="the sandbox has a process namespace and a /proc of its own",
         without=Guard.PROC,
