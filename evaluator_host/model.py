@@ -29,6 +29,18 @@ class Contract(StrEnum):
     EVALUATE = "evaluate"
     EVALUATE_V1 = "evaluate-v1"
     MAIN = "main"
+    NEMO = "nemo"
+
+
+class Sdk(StrEnum):
+    """Light modules in place of a package that evaluators are written for; the folder of that name is the runner's."""
+
+    NEMO = "nemo"
+
+    @property
+    def module(self) -> str:
+        """What evaluators import."""
+        return "nemo_evaluator_sdk"
 
 
 class Policy(StrEnum):
@@ -103,11 +115,19 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorSettings:
-    """Settings of a contract: `correct_answer_key` (evaluate-v1), `entry` (which function, when there are several)."""
+    """Settings of a contract.
+
+    Attributes:
+      correct_answer_key: Of evaluate-v1.
+      entry: Which function or class, when there are several.
+      config: Arguments of a class.
+      score_output: Which output of several is the score.
+    """
 
     correct_answer_key: str = "correct_answer"
     entry: str | None = None
     config: dict[str, Json] = field(default_factory=dict)
+    score_output: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +148,18 @@ class Evaluator:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The arguments of one call, before a contract shapes them. `variables` is None when the caller gave none."""
+    """The arguments of one call, before a contract shapes them. `variables` is None when the caller gave none.
+
+    Attributes:
+      index: Position in a data set; None for that among the rows of one call.
+    """
 
     inputs: dict[str, Json] = field(default_factory=dict)
     outputs: Json = None
     trace: dict[str, Json] | None = None
     variables: dict[str, Json] | None = None
     criteria: Json = None
+    index: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +189,18 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class SandboxSpec:
-    """Everything that is fixed when a sandbox starts; equal specs are interchangeable until one has loaded code."""
+    """Everything that is fixed when a sandbox starts; equal specs are interchangeable until one has loaded code.
+
+    Attributes:
+      sdk: Light modules that evaluators in it may import, after those of the environment.
+    """
 
     language: Language
     environment: Environment
     memory_mb: int = 256
     processes: int = 32
     disk_mb: int = 64
+    sdk: Sdk | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +235,11 @@ class EvaluationError:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a runner found in an evaluator: the contract that applies, why, and the entry's parameter names."""
+    """What a runner found in an evaluator: the contract that applies, why, the entry's parameters, what was printed.
+
+    Attributes:
+      together: It also scores all rows together.
+    """
 
     contract: Contract
     contract_source: str
@@ -216,6 +250,8 @@ class Loaded:
     load_ms: float = 0.0
     imports: tuple["MissingImport", ...] = ()
     bundle: Json = None
+    logs: Logs = Logs()
+    together: bool = False
 
 
 @dataclass(frozen=True, slots=True)

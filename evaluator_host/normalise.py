@@ -59,7 +59,7 @@ def normalise(
         return _failed(outcome, error, None, info=info, notes=notes)
     contract = info.evaluator.contract
     rules = CONTRACTS[Contract.EVALUATE if contract is None or contract is Contract.AUTO else contract]
-    scored = rules.interpret(outcome, evaluator.language)
+    scored = rules.interpret(outcome, evaluator.language, settings=evaluator.settings)
     if isinstance(scored, EvaluationError):
         return _failed(outcome, scored, _value(outcome), info=info, notes=(*notes, *outcome.notes))
     score, passed = scored.score, scored.passed

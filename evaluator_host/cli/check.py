@@ -65,6 +65,8 @@ def _table(report: CheckReport) -> Text:
             ("missing imports", "\n".join(_missing(missing) for missing in report.missing_imports)),
             ("notes", "\n".join(f"{note.code}: {note.message}" for note in report.notes)),
             ("runtime", report.environment.runtime),
+            ("stdout", report.logs.stdout),
+            ("stderr", report.logs.stderr),
         ),
     )
 

@@ -33,7 +33,8 @@ FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The evaluato
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 LanguageOption = Annotated[Language | None, typer.Option(help="Default: by the file's suffix.", show_default=False)]
 ContractOption = Annotated[Contract, typer.Option(help="How the code is called; auto infers it from the code.")]
-EntryOption = Annotated[str | None, typer.Option(help="Name of the function, when the code has several.")]
+EntryOption = Annotated[str | None, typer.Option(help="Name of the function or class, when the code has several.")]
+ScoreOutputOption = Annotated[str | None, typer.Option(help="nemo: which of several outputs is the score.")]
 PackageOption = Annotated[
     list[str] | None, typer.Option("--package", help="An exact pin, several times: numpy==2.1.0, lodash@4.17.21")
 ]

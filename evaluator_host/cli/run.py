@@ -55,6 +55,7 @@ def run(
     language: options.LanguageOption = None,
     contract: options.ContractOption = Contract.AUTO,
     entry: options.EntryOption = None,
+    score_output: options.ScoreOutputOption = None,
     correct_answer_key: Annotated[str | None, typer.Option(help="evaluate-v1: the input that is the answer.")] = None,
     threshold: Annotated[float | None, typer.Option(help="passed = score >= threshold")] = None,
     package: options.PackageOption = None,
@@ -90,7 +91,7 @@ def run(
         threshold=threshold,
         packages=package,
         policy=policy,
-        settings={"entry": entry, "correct_answer_key": correct_answer_key},
+        settings={"entry": entry, "correct_answer_key": correct_answer_key, "score_output": score_output},
         limits={
             "timeout_s": timeout_s,
             "memory_mb": memory_mb,

@@ -2,8 +2,8 @@
 
 from typing import Final, Protocol
 
-from evaluator_host.contracts import evaluate, evaluate_v1, main
-from evaluator_host.contracts.binding import Binding, encode
+from evaluator_host.contracts import evaluate, evaluate_v1, main, nemo
+from evaluator_host.contracts.binding import DEFAULTS, Binding, encode
 from evaluator_host.contracts.reading import Scored
 from evaluator_host.model import Contract, EvaluationError, EvaluatorSettings, Language, Returned, Row
 
@@ -17,7 +17,9 @@ class ContractModule(Protocol):
         """Return the body of the `call`, or why no code needs to run."""
         ...
 
-    def interpret(self, returned: Returned, language: Language) -> Scored | EvaluationError:
+    def interpret(
+        self, returned: Returned, language: Language, *, settings: EvaluatorSettings = DEFAULTS
+    ) -> Scored | EvaluationError:
         """Return what the value means, before threshold and range are looked at, or why it means nothing."""
         ...
 
@@ -26,4 +28,5 @@ CONTRACTS: Final[dict[Contract, ContractModule]] = {
     Contract.EVALUATE: evaluate,
     Contract.EVALUATE_V1: evaluate_v1,
     Contract.MAIN: main,
+    Contract.NEMO: nemo,
 }

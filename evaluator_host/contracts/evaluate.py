@@ -1,7 +1,7 @@
 """Contract `evaluate`: `evaluate(inputs, outputs, trace)`, positional; a number, a bool, or an object with a score."""
 
 from evaluator_host.contracts import reading
-from evaluator_host.contracts.binding import Binding
+from evaluator_host.contracts.binding import DEFAULTS, Binding
 from evaluator_host.contracts.reading import Scored
 from evaluator_host.model import EvaluationError, EvaluatorSettings, Kind, Language, Returned, Row
 from evaluator_host.trace import convert
@@ -13,7 +13,12 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:  #
     return Binding({"args": [row.inputs, row.outputs, trace]}, notes)
 
 
-def interpret(returned: Returned, language: Language) -> Scored | EvaluationError:
+def interpret(
+    returned: Returned,
+    language: Language,
+    *,
+    settings: EvaluatorSettings = DEFAULTS,  # noqa: ARG001 - one signature for all
+) -> Scored | EvaluationError:
     """Read the value; text is a label, unless it is a number that the author forgot to convert."""
     if returned.kind is Kind.STRING and isinstance(returned.value, str):
         if reading.parsed(returned.value) is None:

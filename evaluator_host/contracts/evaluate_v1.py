@@ -4,7 +4,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from evaluator_host.contracts import reading
-from evaluator_host.contracts.binding import Binding
+from evaluator_host.contracts.binding import DEFAULTS, Binding
 from evaluator_host.contracts.reading import Scored
 from evaluator_host.model import ErrorCode, EvaluationError, EvaluatorSettings, Kind, Language, Returned, Row
 
@@ -31,7 +31,12 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     return Binding({"args": [{}, row.inputs, row.outputs, row.inputs[key]]})
 
 
-def interpret(returned: Returned, language: Language) -> Scored | EvaluationError:
+def interpret(
+    returned: Returned,
+    language: Language,
+    *,
+    settings: EvaluatorSettings = DEFAULTS,  # noqa: ARG001 - one signature for all
+) -> Scored | EvaluationError:
     """Read the value; text counts as a number when it is one."""
     if returned.kind is Kind.STRING and isinstance(returned.value, str):
         return reading.text_as_number(returned.value, "$", language) or reading.invalid_text(returned.value, language)

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 from evaluator_host.contracts import reading
-from evaluator_host.contracts.binding import Binding
+from evaluator_host.contracts.binding import DEFAULTS, Binding
 from evaluator_host.contracts.reading import Scored
 from evaluator_host.model import Contract, EvaluationError, EvaluatorSettings, Kind, Language, Note, Returned, Row
 
@@ -18,7 +18,12 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:  #
     return Binding({"named": {**dict.fromkeys(_OUTPUT_NAMES, row.outputs), **row.inputs}, "exact": False})
 
 
-def interpret(returned: Returned, language: Language) -> Scored | EvaluationError:
+def interpret(
+    returned: Returned,
+    language: Language,
+    *,
+    settings: EvaluatorSettings = DEFAULTS,  # noqa: ARG001 - one signature for all
+) -> Scored | EvaluationError:
     """Read the value; a score key is required, but a bare number or bool says as much."""
     if returned.kind is Kind.STRING and isinstance(returned.value, str):
         return _from_json(returned.value, language)

@@ -93,14 +93,13 @@ class Environments:
         self._remember((language.runner, packages), known)
         return known
 
-    async def require_locked(self, lock_json: str) -> Known:
+    async def require_locked(self, lock: Lock) -> Known:
         """Return the very set that a lock describes, installing it when it is not here.
 
         Raises:
           PackagesFailed: it was locked for another runtime or platform, or cannot be installed.
           IndexUnavailable: the index does not answer.
         """
-        lock = Lock.from_json(lock_json)
         packages = tuple(pin.text for pin in lock.pins)
         known = self._known.get((lock.digest, packages))
         if known is not None:

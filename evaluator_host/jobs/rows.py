@@ -1,7 +1,7 @@
 """The rows of a job, in portions: read from its data set, mapped, and without those that have a result already."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evaluator_host.datasets.files import RowsFolder
@@ -41,7 +41,7 @@ class JobRows:
             if number < len(done) and done[number]:
                 continue
             portion.numbers.append(number)
-            portion.rows.append(self._row(decode_json(line)))
+            portion.rows.append(self._row(number, decode_json(line)))
             size += len(line)
             if len(portion.rows) >= PORTION_ROWS or size >= PORTION_BYTES:
                 yield portion
@@ -49,9 +49,9 @@ class JobRows:
         if portion.rows:
             yield portion
 
-    def _row(self, record: dict[str, Any]) -> Row | EvaluationError:
+    def _row(self, number: int, record: dict[str, Any]) -> Row | EvaluationError:
         try:
-            return to_row(record, self._mapping)
+            return replace(to_row(record, self._mapping), index=number)
         except BadRow as error:
             return EvaluationError(
                 ErrorCode.BINDING_ERROR, f"the row cannot be made: {error}", hint="see the job's mapping"

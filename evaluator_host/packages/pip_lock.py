@@ -50,8 +50,8 @@ async def resolve_pip(
     requirements = [pin.text for pin in pins]
     finished = await _compile(requirements, target=target, index=index, tools=tools, run=run, sources=sources)
     if finished.code == 0:
-        packages = _packages(finished.stdout, {pin.name for pin in pins})
-        return packages, _text(packages), tuple(_notes(finished.stderr, index))
+        packages = read_requirements(finished.stdout, {pin.name for pin in pins})
+        return packages, requirements_text(packages), tuple(_notes(finished.stderr, index))
     raise await _failure(finished, pins, target=target, index=index, tools=tools, run=run)
 
 
@@ -103,8 +103,12 @@ def platform_tag(target: Target) -> str:
     return f"{target.machine}-manylinux_2_{minor}"
 
 
-def _packages(text: str, requested: set[str]) -> tuple[LockedPackage, ...]:
-    """Read uv's requirements: only pinned names, hashes and comments may appear, never an address or an option."""
+def read_requirements(text: str, requested: set[str]) -> tuple[LockedPackage, ...]:
+    """Read uv's requirements: only pinned names, hashes and comments may appear, never an address or an option.
+
+    Raises:
+      PackagesFailed: something else does.
+    """
     versions: dict[str, str] = {}
     hashes: dict[str, list[str]] = {}
     needed: dict[str, set[str]] = {}
@@ -132,7 +136,8 @@ def _sorted(needed: Mapping[str, set[str]], name: str) -> tuple[str, ...]:
     return tuple(sorted(needed.get(name, ())))
 
 
-def _text(packages: Sequence[LockedPackage]) -> str:
+def requirements_text(packages: Sequence[LockedPackage]) -> str:
+    """Return requirements with hashes, as uv installs them."""
     lines = (" \\\n    --hash=".join([f"{package.name}=={package.version}", *package.hashes]) for package in packages)
     return "".join(f"{line}\n" for line in lines)
 

@@ -31,9 +31,10 @@ class Ahead:
         """Return what to import, perhaps nothing; None when nothing at all should be done ahead."""
         if spec.language is not Language.PYTHON or self._is_left_alone(spec):
             return None
+        own = () if spec.sdk is None else (spec.sdk.module,)
         if _total_ms(spec) < WORTH_MS:
-            return ()
-        return tuple(name for name, _ in spec.environment.import_ms)
+            return own
+        return (*(name for name, _ in spec.environment.import_ms), *own)
 
     async def prepare(self, sandbox: Sandbox) -> str | None:
         """Get a sandbox ready; returns why no load should go on from that, or None when one may."""

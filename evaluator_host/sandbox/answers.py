@@ -44,6 +44,8 @@ def loaded(frame: Frame) -> Loaded | Failed:
             load_ms=_number(header.get("load_ms")),
             imports=imports,
             bundle=body.get("bundle"),
+            logs=_logs(header.get("logs")),
+            together=header.get("together") is True,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ProtocolError(f"malformed {frame.type!r} frame: {error!r}") from error

@@ -1,14 +1,19 @@
 """What a sandbox is asked before any row: to import packages ahead, to load an evaluator; as headers of frames."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evaluator_host.model import Contract, Json, Language, Limits, Policy, SandboxSpec
 
 
 @dataclass(frozen=True, slots=True)
 class LoadOrder:
-    """What to load: the evaluator's code and how its contract is found. `bundle` is an earlier `Loaded.bundle`."""
+    """What to load: the evaluator's code and how its contract is found.
+
+    Attributes:
+      bundle: An earlier `Loaded.bundle`.
+      config: Arguments of a class.
+    """
 
     code: str
     language: Language
@@ -19,6 +24,7 @@ class LoadOrder:
     timeout_s: float
     check: bool = False
     bundle: Json = None
+    config: dict[str, Json] = field(default_factory=dict)
 
     def header(self, load_id: str) -> dict[str, Json]:
         """Return the header of its frame."""
@@ -39,6 +45,11 @@ class LoadOrder:
             },
             "check": self.check,
         }
+
+    def body(self) -> dict[str, Json]:
+        """Return the body of its frame."""
+        body: dict[str, Json] = {"code": self.code, "bundle": self.bundle}
+        return {**body, "config": self.config} if self.config else body
 
 
 def prepare_header(prepare_id: str, modules: Sequence[str], *, timeout_s: float, spec: SandboxSpec) -> dict[str, Json]:

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
-import orjson
-
 from evaluator_host.errors import SandboxLost, SandboxUnavailable
 from evaluator_host.model import (
     ErrorCode,
@@ -29,6 +27,7 @@ from evaluator_host.protocol import (
     FrameDecoder,
     ProtocolError,
     encode,
+    encode_json,
 )
 from evaluator_host.sandbox import answers
 from evaluator_host.sandbox.base import Autopsy, Link
@@ -146,9 +145,7 @@ class Sandbox:
           SandboxLost: the sandbox died for a reason that is not the guest's.
         """
         try:
-            self.link.write(
-                encode(order.header(self._new_id()), orjson.dumps({"code": order.code, "bundle": order.bundle}))
-            )
+            self.link.write(encode(order.header(self._new_id()), encode_json(order.body())))
             frame = await self._answer(order.timeout_s + self._grace_s)
             answer = answers.loaded(frame)
         except (_Over, ProtocolError) as over:

@@ -90,7 +90,7 @@ def attack(inputs):
 import os
 
 OWN = {"HOME", "TMPDIR", "PATH", "LANG", "USER", "HOSTNAME", "LD_LIBRARY_PATH", "PYTHONDONTWRITEBYTECODE", "LC_CTYPE",
-       "container", "PWD", "TERM"}
+       "container", "PWD", "TERM", "JE_ARROW_MALLOC_CONF"}
 
 def attack(inputs):
     names = set(os.environ)

@@ -12,7 +12,7 @@ from evaluator_host.config import Settings
 from evaluator_host.environments.empty import empty_environment
 from evaluator_host.environments.store import Known
 from evaluator_host.errors import InvalidRequest, Problem
-from evaluator_host.model import Environment, Evaluator, Language, Policy, SandboxSpec
+from evaluator_host.model import Contract, Environment, Evaluator, Language, Policy, SandboxSpec, Sdk
 from evaluator_host.pool import Order
 from evaluator_host.sandbox.session import LoadOrder
 from evaluator_host.source import CleanSource, clean
@@ -30,6 +30,11 @@ class Prepared:
     environment: Environment
     environment_ms: float
     order: Order
+
+    def for_rows_together(self) -> "Prepared":
+        """Return the same without the output that is the score of a row: rows together have outputs of their own."""
+        settings = dataclasses.replace(self.evaluator.settings, score_output=None)
+        return dataclasses.replace(self, evaluator=dataclasses.replace(self.evaluator, settings=settings))
 
 
 def require_fit(evaluator: Evaluator, settings: Settings) -> None:
@@ -51,6 +56,7 @@ def prepare(
     check: bool = False,
     known: Known | None = None,
     environment_ms: float = 0.0,
+    sdk: Sdk | None = None,
 ) -> Prepared:
     """Check an evaluator and work out what to ask the pool for.
 
@@ -61,6 +67,7 @@ def prepare(
       check: It is to be loaded only, and its imports looked at.
       known: The installed set it pins; None when it pins nothing.
       environment_ms: How long installing that took.
+      sdk: Light modules that it imports.
 
     Raises:
       InvalidRequest: see `require_fit`.
@@ -89,6 +96,7 @@ def prepare(
                 memory_mb=limits.memory_mb,
                 processes=limits.processes,
                 disk_mb=limits.disk_mb,
+                sdk=sdk,
             ),
             load=LoadOrder(
                 code=source.code,
@@ -99,6 +107,7 @@ def prepare(
                 limits=limits,
                 timeout_s=settings.load_timeout_s,
                 check=check,
+                config=evaluator.settings.config,
             ),
         ),
     )
@@ -108,6 +117,8 @@ def evaluator_digest(evaluator: Evaluator) -> str:
     """Return `sha256:…` over everything that can change what an evaluator returns, its threshold included."""
     content = dataclasses.asdict(evaluator)
     del content["name"], content["version"]
+    if content["settings"]["score_output"] is None:  # a setting that digests of before did not know
+        del content["settings"]["score_output"]
     try:
         encoded = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
     except TypeError:  # an integer beyond 64 bits
@@ -147,6 +158,8 @@ def _other_problems(evaluator: Evaluator, settings: Settings) -> list[Problem]:
         found.append(
             Problem("evaluator.policy", f"restricted is for Python only, not {evaluator.language}", 'use "none"')
         )
+    if evaluator.contract is Contract.NEMO and evaluator.language is not Language.PYTHON:
+        found.append(Problem("evaluator.contract", f"nemo is for Python only, not {evaluator.language}", 'use "auto"'))
     return found
 
 

@@ -10,6 +10,7 @@ from evaluator_host.model import (
     EvaluationResult,
     Failed,
     Limits,
+    Logs,
     MissingImport,
     Note,
     Status,
@@ -21,7 +22,11 @@ from evaluator_host.service.scoring import environment_info
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What a sandbox found in an evaluator without running a row; the answer of `POST /v1/check`."""
+    """What a sandbox found in an evaluator without running a row; the answer of `POST /v1/check`.
+
+    Attributes:
+      logs: What the code printed at module level.
+    """
 
     ok: bool
     contract: str | None
@@ -32,6 +37,7 @@ class CheckReport:
     problems: tuple[EvaluationError, ...]
     notes: tuple[Note, ...]
     environment: EnvironmentInfo
+    logs: Logs = field(default_factory=Logs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +76,15 @@ class BatchSummary:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Results in the order of the rows, and their summary."""
+    """Results in the order of the rows, and their summary.
+
+    Attributes:
+      together: What the rows that scored came to together, where the evaluator says that.
+    """
 
     results: tuple[EvaluationResult, ...]
     summary: BatchSummary
+    together: EvaluationResult | None = None
 
 
 def summarise(results: Sequence[EvaluationResult], *, seconds: float) -> BatchSummary:
@@ -106,6 +117,7 @@ def check_report(prepared: Prepared, answer: Lease | Failed) -> CheckReport:
             problems=(prepared.source.locate(answer.error),),
             notes=prepared.source.notes,
             environment=environment_info(prepared, None),
+            logs=answer.logs,
         )
     loaded = answer.loaded
     return CheckReport(
@@ -118,4 +130,5 @@ def check_report(prepared: Prepared, answer: Lease | Failed) -> CheckReport:
         problems=(),
         notes=(*prepared.source.notes, *loaded.notes),
         environment=environment_info(prepared, answer.sandbox),
+        logs=loaded.logs,
     )

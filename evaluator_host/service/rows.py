@@ -8,12 +8,21 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
 
 from evaluator_host.errors import Busy, SandboxLost
-from evaluator_host.model import ErrorCode, EvaluationError, EvaluationResult, Failed, Isolation, Outcome, Row
+from evaluator_host.model import (
+    Contract,
+    ErrorCode,
+    EvaluationError,
+    EvaluationResult,
+    Failed,
+    Isolation,
+    Outcome,
+    Row,
+)
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.sandbox.session import RunnerGaveUp
 from evaluator_host.service.prepared import Prepared
@@ -160,7 +169,7 @@ class RowStream:
         try:
             while not sandbox.broken:
                 while sandbox.room and (item := self._draw()) is not None:
-                    bound = self._bound(lease, item[1])
+                    bound = self._bound(lease, *item)
                     if isinstance(bound.body, EvaluationError):
                         await self._answer(item[0], lease, Failed(bound.body), bound)
                     else:
@@ -177,8 +186,12 @@ class RowStream:
             self._returned.extendleft((item.index, item.row) for item in reversed(sent))
             self._open -= len(sent)
 
-    def _bound(self, lease: Lease, row: Row | EvaluationError) -> Bound:
-        return Bound(row) if isinstance(row, EvaluationError) else bind(self._prepared, lease.loaded, row)
+    def _bound(self, lease: Lease, index: int, row: Row | EvaluationError) -> Bound:
+        if isinstance(row, EvaluationError):
+            return Bound(row)
+        if lease.loaded.contract is Contract.NEMO and row.index is None:  # the only one that tells rows their position
+            row = replace(row, index=index)
+        return bind(self._prepared, lease.loaded, row)
 
     async def _receive(self, lease: Lease, index: int) -> Outcome | None:
         """Return the outcome of a row, or None when its sandbox was lost and it should be tried once more."""

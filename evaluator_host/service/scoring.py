@@ -1,16 +1,19 @@
 """Between a row and a sandbox: the call body before, the normalised result after."""
 
 import time
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
-from evaluator_host.contracts import CONTRACTS, Binding, encode
+from evaluator_host.contracts import CONTRACTS, Binding, encode, nemo
 from evaluator_host.model import (
     EnvironmentInfo,
     ErrorCode,
     EvaluationError,
     EvaluationResult,
     EvaluatorInfo,
+    Language,
     Loaded,
+    Logs,
     Note,
     Outcome,
     Row,
@@ -34,7 +37,15 @@ class Bound:
 
 def bind(prepared: Prepared, loaded: Loaded, row: Row) -> Bound:
     """Shape a row for the contract that the runner found."""
-    binding = CONTRACTS[loaded.contract].bind(row, prepared.evaluator.settings)
+    return _bound(CONTRACTS[loaded.contract].bind(row, prepared.evaluator.settings), "row has")
+
+
+def bind_together(rows: Iterable[Row]) -> Bound:
+    """Shape rows for the scores that they have together."""
+    return _bound(nemo.bind_together(rows), "rows together have")
+
+
+def _bound(binding: Binding | EvaluationError, what: str) -> Bound:
     if not isinstance(binding, Binding):
         return Bound(binding)
     body = encode(binding)
@@ -42,8 +53,8 @@ def bind(prepared: Prepared, loaded: Loaded, row: Row) -> Bound:
         size_mb = len(body) >> 20
         body = EvaluationError(
             ErrorCode.BINDING_ERROR,
-            f"the row has {size_mb} MB as JSON; a sandbox takes at most {BODY_BYTES >> 20} MB",
-            hint="send less in one row",
+            f"the {what} {size_mb} MB as JSON; a sandbox takes at most {BODY_BYTES >> 20} MB",
+            hint="send less in one row, or fewer rows",
         )
     return Bound(body, binding.notes)
 
@@ -70,6 +81,8 @@ def result(
       backend: Its name, when there was no lease.
     """
     own_wait = lease is not None and first
+    if lease is not None and first and not lease.warm and prepared.evaluator.language is Language.PYTHON:
+        outcome = _with_logs_of_load(outcome, lease.loaded.logs)  # a row of JavaScript has printed it itself
     facts = lease.facts if lease is not None else None
     if not isinstance(facts, _Facts):
         facts = _facts(prepared, lease, backend)
@@ -93,6 +106,15 @@ def result(
     )
     all_notes = (*facts.notes, *notes) if notes else facts.notes
     return normalise(outcome, prepared.evaluator, info=info, notes=all_notes, source=prepared.source)
+
+
+def _with_logs_of_load(outcome: Outcome, loading: Logs) -> Outcome:
+    """Put what the code printed while it was loaded before what the row printed that it was loaded for."""
+    if not loading.stdout and not loading.stderr:
+        return outcome
+    own = outcome.logs
+    logs = Logs(loading.stdout + own.stdout, loading.stderr + own.stderr, loading.truncated or own.truncated)
+    return replace(outcome, logs=logs)
 
 
 @dataclass(frozen=True, slots=True)

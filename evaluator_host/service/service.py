@@ -29,13 +29,16 @@ from evaluator_host.model import (
     Outcome,
     Row,
     SandboxSpec,
+    Status,
 )
+from evaluator_host.packages.locked import Lock
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.sandbox.session import RunnerGaveUp
 from evaluator_host.service.prepared import Prepared, prepare, require_fit
 from evaluator_host.service.reports import CheckReport, HostInfo, check_report
 from evaluator_host.service.rows import RowStream, lost
-from evaluator_host.service.scoring import bind, result
+from evaluator_host.service.scoring import Bound, bind, bind_together, result
+from evaluator_host.service.sdks import sdk_needs
 
 DEFAULT_WORKSPACE: Final = "default"
 _PINS_ASKED: Final = 20
@@ -131,6 +134,32 @@ class Service:
         results = {index: scored async for index, scored in stream}
         return [results[index] for index in range(len(rows))]
 
+    async def evaluate_together(
+        self,
+        evaluator: Evaluator,
+        rows: Sequence[Row],
+        results: Sequence[EvaluationResult],
+        *,
+        workspace: str = DEFAULT_WORKSPACE,
+        lock: str | None = None,
+    ) -> EvaluationResult | None:
+        """Score the rows of a batch that scored, together; None where the evaluator has no such scores."""
+        scored = [replace(row, index=at) for at, row in enumerate(rows) if results[at].status is Status.SCORED]
+        if not scored or results[0].evaluator.contract is not Contract.NEMO:
+            return None
+        started = time.perf_counter()
+        prepared = (await self._prepare(evaluator, workspace, lock=lock)).for_rows_together()
+        try:
+            lease = await self.pool.lease(prepared.order)
+            if isinstance(lease, Failed):
+                return self._unloaded(prepared, lease, started)
+            if lease.loaded.together:
+                return await self._call(prepared, lease, bind_together(scored), started)
+        except SandboxLost as error:
+            return self._unloaded(prepared, lost(error), started)
+        self.pool.release(lease)
+        return None
+
     async def check(self, evaluator: Evaluator, *, workspace: str = DEFAULT_WORKSPACE) -> CheckReport:
         """Load an evaluator in a sandbox without running a row, and say what was found."""
         prepared = await self._prepare(evaluator, workspace, check=True)
@@ -184,19 +213,26 @@ class Service:
         self, evaluator: Evaluator, workspace: str, *, check: bool = False, lock: str | None = None
     ) -> Prepared:
         """Work out what to ask the pool for; a set that is new is installed first."""
-        if not evaluator.packages:
+        needs = sdk_needs(evaluator)
+        if not evaluator.packages and needs is None:
             return prepare(evaluator, settings=self.settings, workspace=workspace, check=check)
         require_fit(evaluator, self.settings)  # before minutes are spent on its packages
         started = time.perf_counter()
         try:
             with asked_by(workspace):
                 if lock is not None:
-                    known = await self.environments.require_locked(lock)
+                    known = await self.environments.require_locked(Lock.from_json(lock))
+                elif needs is not None and not evaluator.packages:
+                    target = self.environments.asking.target(evaluator.language)
+                    known = await self.environments.require_locked(needs.lock(target))
                 else:
-                    known = await self.environments.require(evaluator.packages, evaluator.language)
+                    packages = (*evaluator.packages, *(needs.pins if needs is not None else ()))
+                    known = await self.environments.require(packages, evaluator.language)
         except InvalidPin as error:
             problems = tuple(replace(problem, field=f"evaluator.{problem.field}") for problem in error.problems)
             raise InvalidPin(error.detail, problems=problems) from error
+        if needs is not None:
+            known = replace(known, packages=needs.without(known.packages))
         return prepare(
             evaluator,
             settings=self.settings,
@@ -204,6 +240,7 @@ class Service:
             check=check,
             known=known,
             environment_ms=(time.perf_counter() - started) * 1000,
+            sdk=None if needs is None else needs.sdk,
         )
 
     async def _expect(self, key: str, packages: tuple[str, ...], language: Language) -> None:
@@ -222,9 +259,11 @@ class Service:
         lease = await self.pool.lease(prepared.order)
         if isinstance(lease, Failed):
             return self._unloaded(prepared, lease, started)
+        return await self._call(prepared, lease, bind(prepared, lease.loaded, row), started)
+
+    async def _call(self, prepared: Prepared, lease: Lease, bound: Bound, started: float) -> EvaluationResult:
+        outcome: Outcome
         try:
-            bound = bind(prepared, lease.loaded, row)
-            outcome: Outcome
             if isinstance(bound.body, EvaluationError):
                 outcome = Failed(bound.body)
             else:

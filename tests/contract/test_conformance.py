@@ -97,6 +97,16 @@ async def test_hostile_code_gets_its_documented_outcome_and_the_next_calls_are_r
 
 
 @pytest.mark.parametrize("language", [PYTHON, JAVASCRIPT])
+async def test_what_the_module_prints_comes_before_what_the_row_prints(service: Service, language: Language) -> None:
+    code = {
+        PYTHON: "print('module')\ndef evaluate(i, o, t):\n    print('row')\n    return 1",
+        JAVASCRIPT: "console.log('module');\nexport function evaluate(i, o, t) { console.log('row'); return 1; }",
+    }
+    result = await service.evaluate(Evaluator(code[language], language=language), Row())
+    assert (result.score, result.logs.stdout) == (1, "module\nrow\n")
+
+
+@pytest.mark.parametrize("language", [PYTHON, JAVASCRIPT])
 async def test_a_printed_fake_result_is_a_log_and_nothing_more(service: Service, language: Language) -> None:
     say = {PYTHON: "print('{\"score\": 0.99}', flush=True)\nreturn 0.25", JAVASCRIPT: "console.log('{\"score\": 0.99}'); return 0.25"}  # fmt: skip
     result = await service.evaluate(evaluator(language, say[language]), Row())

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from evaluator_host.model import Language, SandboxSpec
+from evaluator_host.model import Language, SandboxSpec, Sdk
 from evaluator_host.pool import Order, Pool
 from tests.fake_runner import FakeBackend
 from tests.unit.pools import LOAD, SPEC, leased, opened, until
@@ -34,6 +34,15 @@ async def test_a_waiting_sandbox_imports_what_the_check_of_its_set_did() -> None
     async with waiting(spec(numpy=300.0, pandas=600.0)) as (_, backend):
         await until(lambda: backend.links[1].prepared == ["numpy", "pandas"])
         assert backend.links[0].prepared is None, "a load that comes at once does not wait for imports"
+
+
+async def test_a_waiting_sandbox_imports_the_light_modules_of_an_sdk_after_its_set() -> None:
+    for of, wanted in ((spec(pydantic=300.0), ["pydantic", "nemo_evaluator_sdk"]), (spec(), ["nemo_evaluator_sdk"])):
+        async with waiting(replace(of, sdk=Sdk.NEMO)) as (pool, backend):
+            await until(lambda backend=backend, wanted=wanted: backend.links[1].prepared == wanted)
+            lease = await leased(pool, order(of, "of no sdk"))
+            assert lease.sandbox.link is not backend.links[1], "it would find modules that it must not have"
+            pool.release(lease)
 
 
 async def test_imports_that_take_no_time_are_left_to_the_load() -> None:

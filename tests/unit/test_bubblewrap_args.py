@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.model import Environment, Language, SandboxSpec
+from evaluator_host.model import Environment, Language, SandboxSpec, Sdk
 from evaluator_host.sandbox.bubblewrap_args import (
     Descriptors,
     Host,
@@ -173,6 +173,8 @@ def test_runner_commands():
         *("/opt/python/bin/python3.11", "-I", "-S", "-B", "-X", "utf8", "/opt/runner/runner.py"),
         *("--restricted", "/opt/restricted", "--packages", "/opt/packages", "--private-tmp"),
     ]
+    with_sdk = runner_command(replace(spec(path=Path("/data/env")), sdk=Sdk.NEMO), HOST, identity=USER)
+    assert with_sdk[-5:] == ["--packages", "/opt/packages", "--sdk", "/opt/runner/nemo", "--private-tmp"]
     assert runner_command(spec(Language.TYPESCRIPT), HOST, identity=USER) == [
         *("/opt/node/bin/node", "--flag", "/opt/runner/runner.mjs"),
         *("--esbuild", "/opt/esbuild/esbuild", "--memory-mb", "256", "--private-tmp"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.model import Environment, Language, SandboxSpec
+from evaluator_host.model import Environment, Language, SandboxSpec, Sdk
 from evaluator_host.sandbox.docker_args import (
     UID_COUNT,
     UID_FIRST,
@@ -187,3 +187,7 @@ def test_a_runner_is_told_where_the_packages_lie_and_nothing_of_the_host_is_moun
     assert made["Cmd"][at + 1] == "/opt/packages"
     assert made["Cmd"][:at] + made["Cmd"][at + 2 :] == command(spec(language))
     assert "/data/" not in str(made)
+
+
+def test_a_runner_is_told_where_the_modules_of_an_sdk_lie() -> None:
+    assert command(replace(spec(), sdk=Sdk.NEMO))[-3:] == ["--sdk", "/opt/runner/python/nemo", "--private-tmp"]

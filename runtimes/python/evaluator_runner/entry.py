@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluator_runner import signature
+from evaluator_runner import nemo, signature
 from evaluator_runner.failures import Failure
 from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 
@@ -28,30 +28,34 @@ class Entry:
 
     Attributes:
       call: The user's function, or whatever is callable under its name.
-      contract: `evaluate`, `evaluate-v1` or `main`.
+      contract: `evaluate`, `evaluate-v1`, `main` or `nemo`.
       source: `declared` or `inferred`.
       reason: Why this contract applies, for people.
       name: Under which it was found.
       signature: Its parameters; None when the interpreter cannot tell.
+      together: Whether it may be called with rows, as `together`, for what they have together.
     """
 
-    __slots__ = ("call", "contract", "name", "reason", "signature", "source")
+    __slots__ = ("call", "contract", "name", "reason", "signature", "source", "together")
 
     def __init__(self, name: str, call: Callable[..., Any]) -> None:
         self.name = name
         self.call = call
         self.signature = signature.read(call)
+        self.together = False
         self.contract = ""
         self.source = ""
         self.reason = ""
 
 
-def find(namespace: dict[str, Any], *, contract: str, name: str | None) -> Entry:
-    """Return what to call.
+def find(namespace: dict[str, Any], *, contract: str, name: str | None, config: dict[str, Any] | None = None) -> Entry:
+    """Return what to call; `config` holds the arguments of a class.
 
     Raises:
       Failure: nothing, or more than one thing, can be meant, or its parameters do not fit.
     """
+    if contract == "nemo" or (contract == "auto" and nemo.applies(namespace, name)):
+        return _metric(namespace, name, config or {}, inferred=contract == "auto")
     if contract != "auto":
         return _declared(namespace, contract, name or ("main" if contract == "main" else "evaluate"))
     if name is not None:
@@ -63,6 +67,15 @@ def find(namespace: dict[str, Any], *, contract: str, name: str | None) -> Entry
     if first.name == "evaluate" and len(candidates) == 2 and _evaluate_contract(first) is None:
         first = Entry("main", namespace["main"])
     return _inferred(first)
+
+
+def _metric(namespace: dict[str, Any], name: str | None, config: dict[str, Any], *, inferred: bool) -> Entry:
+    name, metric = nemo.find(namespace, name=name, config=config)
+    entry = Entry(name, metric.score)
+    entry.signature, entry.together = metric.signature, metric.together
+    entry.contract, entry.source = "nemo", "inferred" if inferred else "declared"
+    entry.reason = f"metric {metric.key} of {nemo.SDK}" if inferred else "contract nemo was declared"
+    return entry
 
 
 def _declared(namespace: dict[str, Any], contract: str, name: str) -> Entry:

@@ -75,8 +75,8 @@ _import = builtins.__import__
 _getattr = getattr
 
 
-def namespace(packages: str | None) -> dict[str, Any]:
-    """Return the globals that restricted code starts with; the pinned packages of `packages` may be imported too."""
+def namespace(packages: list[str]) -> dict[str, Any]:
+    """Return the globals that restricted code starts with; what lies in the folders `packages` may be imported too."""
     modules = _Modules(packages)
     return {
         "__builtins__": _restricted_builtins(modules),
@@ -174,8 +174,8 @@ class _SafeFormatter(string.Formatter):
 class _Modules:
     """Which modules may be imported, and reached as attributes of others."""
 
-    def __init__(self, packages: str | None) -> None:
-        entries = os.listdir(packages) if packages is not None else []
+    def __init__(self, packages: list[str]) -> None:
+        entries = [entry for folder in packages for entry in os.listdir(folder)]
         self._pinned = frozenset(entry.partition(".")[0] for entry in entries)
         self._formatter = _SafeFormatter(self)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _OWN_PROCESSES = 4  # supervisor, zygote, the row itself, and its successor for a moment
 _MB = 1024 * 1024
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "BLIS_NUM_THREADS")
+_NO_THREAD = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}  # of pyarrow; with it each row would have to load anew
 _SAVED_OUT, _SAVED_ERR = 20, 21  # the log pipes while loading, when 1 and 2 are user code's to close
 _MOST_DESCRIPTORS = 1024  # the runner opens a dozen
 _getrusage = resource.getrusage
@@ -140,7 +141,7 @@ def furnish(home: str, options: Options) -> None:
         {"HOME": home, "TMPDIR": home, "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"},
         PYTHONDONTWRITEBYTECODE="1",
     )
-    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
+    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"), **_NO_THREAD)
     os.chdir(home)
     sys.argv[:] = ["evaluator.py"]
     import builtins
@@ -150,6 +151,8 @@ def furnish(home: str, options: Options) -> None:
         setattr(builtins, name, Quitter(name, "sys.exit()"))
     if options.packages is not None:
         _add_packages(options.packages)
+    if options.sdk is not None:
+        sys.path.append(options.sdk)  # after the packages, so that the real one wins where it is pinned
 
 
 def _add_packages(directory: str) -> None:

@@ -137,7 +137,8 @@ def _describe(raw: bytes) -> dict[str, Any]:
     description = jsontext.decode(raw.decode())
     if not isinstance(description["notes"], list) or description["left"] not in {None, "threads", "processes"}:
         raise ValueError("no description")
-    return {key: description[key] for key in (*_FIELDS, "left")}
+    known = {key: description[key] for key in (*_FIELDS, "left")}
+    return {**known, "together": True} if description["together"] is True else known
 
 
 _FIELDS = ("contract", "contract_source", "reason", "entry", "parameters", "notes")

@@ -10,16 +10,18 @@ class Options:
       drop_to: (uid, gid) to become, or None.
       packages: Directory of the installed package set, or None.
       restricted: Directory that holds RestrictedPython, or None.
+      sdk: Directory with modules in place of an SDK, or None.
       private_tmp: /tmp and /dev/shm belong to this sandbox alone: they are emptied after each row.
       limit_processes: The user id belongs to this sandbox alone: RLIMIT_NPROC may hold its processes.
     """
 
-    __slots__ = ("drop_to", "limit_processes", "packages", "private_tmp", "restricted")
+    __slots__ = ("drop_to", "limit_processes", "packages", "private_tmp", "restricted", "sdk")
 
     def __init__(self, arguments: list[str]) -> None:
         self.drop_to: tuple[int, int] | None = None
         self.packages: str | None = None
         self.restricted: str | None = None
+        self.sdk: str | None = None
         self.private_tmp = False
         self.limit_processes = False
         rest = list(arguments)
@@ -31,7 +33,7 @@ class Options:
             self.private_tmp = True
         elif name == "--limit-processes":
             self.limit_processes = True
-        elif name not in {"--drop-to", "--packages", "--restricted"} or not rest:
+        elif name not in {"--drop-to", "--packages", "--restricted", "--sdk"} or not rest:
             raise SystemExit(f"runner: unknown or incomplete argument {name!r}")
         elif name == "--drop-to":
             uid, _, gid = rest.pop(0).partition(":")

@@ -61,11 +61,11 @@ class Preparing:
             self._give_up("the load came first")
         if self._supervisor.zygote is None:
             return None
+        self._supervisor.logs.discard()  # before the load begins: what it prints is for its author
         if not self._suits(header, body) or not self._zygote.send(ahead.job_bytes(header, body)):
             self._drop()
             return None
         self._supervisor.forget(self._zygote.fd)
-        self._supervisor.logs.discard()
         return self._zygote
 
     def _suits(self, header: dict[str, Any], body: bytes) -> bool:

@@ -71,15 +71,17 @@ class Program:
             "entry": found.name[:_TEXT_CHARS],
             "parameters": [name[:_TEXT_CHARS] for name in names[:_SHOWN_PARAMETERS]],
             "notes": self.notes,
+            "together": found.together,
         }
 
 
-def load(code: str, order: dict[str, Any], *, options: Options) -> Program:
-    """Compile `code` and run it as module `evaluator`, by the fields of a `load` header.
+def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Program:
+    """Compile the code of a `load` body and run it as module `evaluator`, by the fields of the header.
 
     Raises:
       LoadFailed: it does not compile, raises, or defines nothing to call.
     """
+    code = body["code"]
     lines = code.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     try:
         compiled, builtins = _compile(code, order["policy"], options)
@@ -95,7 +97,7 @@ def load(code: str, order: dict[str, Any], *, options: Options) -> Program:
     bound = _prebind(namespace, code, compiled, order)
     try:
         hooks.call(exec, (compiled, namespace))
-        found = entry.find(namespace, contract=order["contract"], name=order["entry"])
+        found = entry.find(namespace, contract=order["contract"], name=order["entry"], config=body.get("config") or {})
     except BaseException as raised:  # noqa: BLE001 - user code may raise anything
         raise LoadFailed(failures.from_exception(raised, lines, general="load_error")) from None
     return _finish(found, namespace, bound, lines=lines, code=code)
@@ -111,7 +113,7 @@ def _compile(code: str, policy: str, options: Options) -> tuple[CodeType, dict[s
         from evaluator_runner import restricted
     finally:
         sys.path.remove(options.restricted)
-    return restricted.compile_code(code, options.packages)
+    return restricted.compile_code(code, [place for place in (options.packages, options.sdk) if place is not None])
 
 
 def _prebind(namespace: dict[str, Any], code: str, compiled: CodeType, order: dict[str, Any]) -> dict[str, Any]:

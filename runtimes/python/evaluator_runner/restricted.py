@@ -23,7 +23,7 @@ _METHODS = ALLOWED_FUNC_NAMES | {
 }
 
 
-def compile_code(code: str, packages: str | None) -> tuple[CodeType, dict[str, Any]]:
+def compile_code(code: str, packages: list[str]) -> tuple[CodeType, dict[str, Any]]:
     """Compile code under the policy; returns it with the globals that it needs.
 
     Raises:

@@ -96,10 +96,10 @@ def _load(job: Job, *, furnished: bool) -> program.Program:
         guest.open_streams()
         guest.limit(job.header["limits"], job.options)
         guest.furnish(job.home, job.options)
-    code = jsontext.decode(job.body.decode())["code"]
+    body = jsontext.decode(job.body.decode())
     pid = _getpid()
     try:
-        loaded = program.load(code, job.header, options=job.options)
+        loaded = program.load(body, job.header, options=job.options)
     finally:
         if _getpid() != pid:
             _exit(0)  # user code forked and its child came back too

@@ -172,6 +172,14 @@ def test_what_imports_print_is_nobodys_and_what_rows_print_is_theirs(start: Star
     assert (logs["stdout"], logs["stderr"], logs["truncated"]) == ("x" * 65536, "row\n", True)
 
 
+def test_what_the_load_prints_is_told(start: Start, packages: Path) -> None:
+    for _ in range(8):  # it prints at once, while the supervisor is still at work on the load
+        runner = start("--packages", str(packages))
+        assert prepare(runner, "heavy")["ready"] is True
+        loaded = runner.load(f"print('at once')\n{IMPORTED}")
+        assert loaded.header["logs"] == {"stdout": "at once\n", "stderr": "", "truncated": False}
+
+
 def test_limits_hold_on_top_of_imported_packages(start: Start, packages: Path) -> None:
     runner = start("--packages", str(packages))
     assert prepare(runner, "heavy")["ready"] is True

@@ -1,0 +1,25 @@
+"""Owns the names of built-in metrics and of model interfaces."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class MetricType(str, Enum):
+    """Built-in metrics that come with these modules."""
+
+    BLEU = "bleu"
+    ROUGE = "rouge"
+    F1 = "f1"
+    EXACT_MATCH = "exact-match"
+    STRING_CHECK = "string-check"
+    NUMBER_CHECK = "number-check"
+    TOOL_CALLING = "tool-calling"
+
+
+class ModelFormat(str, Enum):
+    """How a model is talked to."""
+
+    NVIDIA_NIM = "nim"
+    OPEN_AI = "openai"
+    LLAMA_STACK = "llama_stack"

@@ -1,0 +1,1 @@
+"""Owns how metrics are run over rows."""

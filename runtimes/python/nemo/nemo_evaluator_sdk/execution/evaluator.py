@@ -1,0 +1,113 @@
+"""Owns the way in: metrics and a data set become a result, from async code or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..metrics.protocol import Metric
+from ..values.dataset_schemas import FieldMapping
+from ..values.datasets import DatasetInput
+from ..values.params import RunConfig
+from ..values.results import BenchmarkEvaluationResult, EvaluationResult
+from .backend import LocalBackend
+from .config import resolve_params
+from .utils import is_metric, is_metric_sequence
+
+Result = EvaluationResult | BenchmarkEvaluationResult
+_METHODS = ("evaluate", "evaluate_benchmark")
+
+
+class Evaluator:
+    """Runs metrics, in this process unless a backend is given.
+
+    Args:
+      client: Has `evaluate` and `evaluate_benchmark`, both async or neither.
+    """
+
+    def __init__(self, client: Any = None) -> None:
+        if client is not None:
+            _require_backend(client)
+        self._backend = LocalBackend() if client is None else client
+
+    async def run(
+        self,
+        metrics: Metric | Sequence[Metric],
+        dataset: DatasetInput | str | Path,
+        *,
+        config: RunConfig | None = None,
+        target: object = None,
+        field_mapping: FieldMapping | None = None,
+        prompt_template: str | dict[str, Any] | None = None,
+        aggregate_fields: tuple[str, ...] | None = None,
+        preprocess_hooks: Sequence[Any] | None = None,
+        postprocess_hooks: Sequence[Any] | None = None,
+    ) -> Result:
+        """Return what one metric says of a data set, or what several say.
+
+        Raises:
+          EvaluationError: a row failed.
+          TypeError: no metric, or a configuration of another kind of run.
+        """
+        options = {
+            "dataset": dataset,
+            "params": resolve_params(config, target),
+            "target": target,
+            "field_mapping": field_mapping,
+            "prompt_template": prompt_template,
+            "aggregate_fields": aggregate_fields,
+            "preprocess_hooks": None if preprocess_hooks is None else tuple(preprocess_hooks),
+            "postprocess_hooks": None if postprocess_hooks is None else tuple(postprocess_hooks),
+        }
+        if is_metric_sequence(metrics):
+            return await self._asked(
+                "evaluate_benchmark",
+                metrics=list(metrics),  # type: ignore[arg-type]
+                **options,
+            )
+        if not is_metric(metrics):
+            raise TypeError("metrics must be a Metric or a sequence of Metric objects")
+        return await self._asked("evaluate", metric=metrics, **options)
+
+    def run_sync(
+        self, metrics: Metric | Sequence[Metric], dataset: DatasetInput | str | Path, **options: Any
+    ) -> Result:
+        """As `run`, from code that is not async; also where an event loop runs."""
+        return _run_to_end(lambda: self.run(metrics, dataset, **options))
+
+    async def _asked(self, method: str, **options: Any) -> Result:
+        import asyncio
+
+        call = getattr(self._backend, method)
+        if asyncio.iscoroutinefunction(call):
+            return await call(**options)  # type: ignore[no-any-return]
+        return await asyncio.to_thread(call, **options)
+
+
+def _require_backend(client: Any) -> None:
+    import asyncio
+
+    missing = [name for name in _METHODS if not callable(getattr(client, name, None))]
+    if missing:
+        raise TypeError(
+            f"client must provide callable evaluate and evaluate_benchmark methods; missing: {', '.join(missing)}"
+        )
+    if len({asyncio.iscoroutinefunction(getattr(client, name)) for name in _METHODS}) > 1:
+        raise TypeError(
+            "client must implement either async evaluate/evaluate_benchmark "
+            "or sync evaluate/evaluate_benchmark; mixed sync/async clients are not supported"
+        )
+
+
+def _run_to_end(begin: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(begin())
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1, "nemo-evaluator-sdk-sync-runner") as thread:
+        return thread.submit(lambda: asyncio.run(begin())).result()

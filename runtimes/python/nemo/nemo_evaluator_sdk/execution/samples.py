@@ -1,0 +1,30 @@
+"""Owns how a row and what was generated for it become the input of a metric."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..values.protocol import CandidateOutput, DatasetRow, MetricInput
+
+_FIELDS = ("response", "trajectory", "evidence")
+
+
+def build_offline_sample(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the sample of a row that has its output already: under `output`, if that is a text."""
+    output = row.get("output")
+    return {"output_text": output} if isinstance(output, str) else {}
+
+
+def build_metric_input(row: dict[str, Any], sample: dict[str, Any], index: int | None = None) -> MetricInput:
+    """Return the input of a metric; what a sample has beyond the known fields becomes metadata."""
+    text = sample.get("output_text")
+    is_text = isinstance(text, str)
+    own = {*_FIELDS, *(["output_text"] if is_text else [])}
+    return MetricInput(
+        row=DatasetRow(row_index=index, data=row),
+        candidate=CandidateOutput(
+            output_text=text if is_text else None,
+            **{name: sample.get(name) for name in _FIELDS},
+            metadata={name: value for name, value in sample.items() if name not in own},
+        ),
+    )

@@ -1,0 +1,1 @@
+"""Owns what a metric is, and the built-in ones."""

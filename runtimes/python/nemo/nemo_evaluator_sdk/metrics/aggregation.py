@@ -1,0 +1,124 @@
+"""Owns what the outputs of many rows come to; labels and objects are never aggregated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ..values.protocol import (
+    BooleanValue,
+    ContinuousScore,
+    DiscreteScore,
+    MetricOutput,
+    MetricOutputSpec,
+    MetricResult,
+)
+from ..values.scores import AggregatedMetricResult, AggregateRangeScore, Histogram, HistogramBin, Percentiles
+
+_BINS = 10
+
+
+def is_aggregateable_output_spec(output_spec: MetricOutputSpec) -> bool:
+    """Whether an output counts towards figures."""
+    return issubclass(output_spec.value_schema, ContinuousScore | DiscreteScore | BooleanValue)
+
+
+def number_of(output: MetricOutput, spec: MetricOutputSpec) -> float | int | None:
+    """Return an output as figures count it, a bool as 1.0 or 0.0; None for what is never aggregated.
+
+    Raises:
+      ValueError: it is not of its declared type.
+    """
+    if not is_aggregateable_output_spec(spec):
+        return None
+    if isinstance(output.value, float) and math.isnan(output.value):
+        return output.value
+    value = spec.coerce_output(output).root  # type: ignore[attr-defined]
+    return float(value) if isinstance(value, bool) else value  # type: ignore[no-any-return]
+
+
+def aggregate_metrics(
+    items: Sequence[MetricResult], output_specs: Sequence[MetricOutputSpec]
+) -> AggregatedMetricResult:
+    """Return the figures of every score, in the order in which scores first came."""
+    specs = {spec.name: spec for spec in output_specs}
+    values: dict[str, list[float]] = {}
+    for item in items:
+        for output in item.outputs:
+            spec = specs.get(output.name)
+            number = None if spec is None else number_of(output, spec)
+            if number is not None:
+                values.setdefault(output.name, []).append(number)
+    return AggregatedMetricResult(scores=[_figures(name, found) for name, found in values.items()])
+
+
+def corpus_figures(result: MetricResult, output_specs: Sequence[MetricOutputSpec]) -> list[AggregateRangeScore]:
+    """Return scores over all rows together as figures of a single value."""
+    specs = {spec.name: spec for spec in output_specs}
+    found = ((output.name, number_of(output, specs[output.name])) for output in result.outputs if output.name in specs)
+    return [_single(name, value) for name, value in found if value is not None]
+
+
+def _single(name: str, value: float) -> AggregateRangeScore:
+    return AggregateRangeScore(
+        name=name,
+        count=1,
+        nan_count=0,
+        **dict.fromkeys(("sum", "mean", "min", "max"), value),
+        std_dev=0.0,
+        variance=0.0,
+        percentiles=Percentiles(**dict.fromkeys(Percentiles.model_fields, value)),
+        histogram=Histogram(bins=[HistogramBin(lower_bound=value, upper_bound=value, count=1)]),
+    )
+
+
+def _figures(name: str, values: list[float]) -> AggregateRangeScore:
+    known = [value for value in values if not math.isnan(value)]
+    nan_count = len(values) - len(known)
+    if not known:
+        return AggregateRangeScore(name=name, count=0, nan_count=nan_count, histogram=Histogram(bins=[]))
+    total: float = sum(known, 0.0)
+    mean = total / len(known)
+    variance = sum((value - mean) ** 2 for value in known) / len(known)
+    return AggregateRangeScore(
+        name=name,
+        count=len(known),
+        nan_count=nan_count,
+        sum=total,
+        mean=mean,
+        min=min(known),
+        max=max(known),
+        std_dev=math.sqrt(variance),
+        variance=variance,
+        percentiles=_percentiles(sorted(known)),
+        histogram=_histogram(known),
+    )
+
+
+def _percentiles(ordered: list[float]) -> Percentiles:
+    return Percentiles(**{f"p{percent}": _percentile(ordered, percent) for percent in range(10, 101, 10)})
+
+
+def _percentile(ordered: list[float], percent: int) -> float:
+    """Return the value at rank `percent / 100 * (n + 1)`, between two values linearly."""
+    at = percent / 100 * (len(ordered) + 1) - 1
+    if at <= 0:
+        return ordered[0]
+    if at >= len(ordered) - 1:
+        return ordered[-1]
+    below = int(at)
+    return ordered[below] + (at - below) * (ordered[below + 1] - ordered[below])
+
+
+def _histogram(values: list[float]) -> Histogram:
+    low, high = min(values), max(values)
+    if low == high:
+        return Histogram(bins=[HistogramBin(lower_bound=low, upper_bound=high, count=len(values))])
+    width = (high - low) / _BINS
+    bins = []
+    for number in range(_BINS):
+        lower, upper = low + number * width, low + (number + 1) * width
+        last = number == _BINS - 1
+        count = sum(lower <= value < upper or (last and value == upper) for value in values)
+        bins.append(HistogramBin(lower_bound=lower, upper_bound=upper, count=count))
+    return Histogram(bins=bins)

@@ -1,0 +1,24 @@
+"""Owns `exact-match`: whether two texts are the same but for case, punctuation, articles and spaces."""
+
+from __future__ import annotations
+
+from ..values.metrics import ExactMatch
+from ..values.protocol import MetricInput, MetricOutput, MetricOutputSpec, MetricResult
+from .template_rendering import render_texts
+from .utils import normalize_text
+
+__all__ = ["ExactMatchMetric"]
+
+
+class ExactMatchMetric(ExactMatch):
+    """1 or 0."""
+
+    def output_spec(self) -> list[MetricOutputSpec]:
+        """Declare `exact-match`."""
+        return [MetricOutputSpec.continuous_score(self.type.value)]
+
+    async def compute_scores(self, input: MetricInput) -> MetricResult:  # noqa: A002 - the documented name
+        """Score a row."""
+        reference, candidate = render_texts(self, input)
+        same = normalize_text(candidate) == normalize_text(reference)
+        return MetricResult(outputs=[MetricOutput(name=self.type.value, value=int(same))])

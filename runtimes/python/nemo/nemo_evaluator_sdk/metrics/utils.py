@@ -1,0 +1,23 @@
+"""Owns two rules that many metrics share: what a metric is called, and when two texts count as the same."""
+
+from __future__ import annotations
+
+import re
+import string
+from enum import Enum
+
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def normalize_text(s: str) -> str:
+    """Return a text in lower case, without punctuation and articles, with single spaces."""
+    return " ".join(_ARTICLES.sub(" ", s.lower().translate(_NO_PUNCTUATION)).split()) if s else ""
+
+
+def metric_type_name(metric: object) -> str:
+    """Return a metric's name; of one without a textual `type` that of its class."""
+    name = getattr(metric, "type", None)
+    if isinstance(name, str) and isinstance(name, Enum):
+        return str(name.value) if type(name).__name__ == "MetricType" else name
+    return name if isinstance(name, str) else type(metric).__name__

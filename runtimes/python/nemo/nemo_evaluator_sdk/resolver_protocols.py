@@ -1,0 +1,26 @@
+"""Owns what resolves references to secrets and models: anything with the method."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from .values.common import SecretRef
+from .values.models import Model, ModelRef
+
+
+@runtime_checkable
+class SecretResolver(Protocol):
+    """Knows secrets."""
+
+    async def resolve_secret(self, secret_ref: SecretRef) -> str | None:
+        """Return a secret, or None when there is none of that name."""
+        ...
+
+
+@runtime_checkable
+class ModelResolver(Protocol):
+    """Knows models."""
+
+    async def resolve_model(self, model_ref: ModelRef) -> Model:
+        """Return the model that a reference names."""
+        ...

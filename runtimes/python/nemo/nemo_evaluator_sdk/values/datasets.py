@@ -1,0 +1,18 @@
+"""Owns inline data sets."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class DatasetRows(BaseModel):
+    """Rows given where they are used."""
+
+    model_config = ConfigDict(defer_build=True, extra="forbid")
+
+    rows: list[dict[str, Any]] = Field(min_length=1)
+
+
+DatasetInput: TypeAlias = list[dict[str, Any]] | DatasetRows

@@ -1,0 +1,108 @@
+"""Owns the configurations of built-in metrics."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from ..enums import MetricType
+from ..templates import compile_ahead
+from .common import SupportedJobTypes
+from .protocol import MetricTypeName
+
+StringCheckOperation = Literal[
+    "equals", "==", "!=", "<>", "not equals", "contains", "not contains", "startswith", "endswith"
+]
+NumberCheckOperation = Literal[
+    *("equals", "==", "!=", "<>", "not equals"),
+    *(">=", "gte", "greater than or equal", ">", "gt", "greater than"),
+    *("<=", "lte", "less than or equal", "<", "lt", "less than"),
+    "absolute difference",
+]
+_JOB_TYPES = (SupportedJobTypes.ONLINE, SupportedJobTypes.OFFLINE)
+
+
+class MetricBase(BaseModel):
+    """What every built-in metric can be told. Templates see `item` (the row) and `sample` (what is scored)."""
+
+    model_config = ConfigDict(defer_build=True)  # an evaluator uses few of them
+
+    type: MetricTypeName
+    description: str | None = None
+    labels: dict[str, str] = Field(default_factory=dict)
+    supported_job_types: list[SupportedJobTypes] = Field(default=list(_JOB_TYPES))
+
+    def model_post_init(self, _context: Any, /) -> None:
+        """Count `type` as given, so that it is written even where defaults are not; get ready for rows."""
+        self.__pydantic_fields_set__.add("type")
+        given = (value if isinstance(value, list) else [value] for value in self.__dict__.values())
+        compile_ahead(text for texts in given for text in texts if isinstance(text, str) and "{" in text)
+
+
+class ExactMatch(MetricBase):
+    """Of `ExactMatchMetric`; without `candidate` the output text is compared."""
+
+    type: Literal[MetricType.EXACT_MATCH] = MetricType.EXACT_MATCH
+    reference: str
+    candidate: str | None = None
+
+
+class F1(MetricBase):
+    """Of `F1Metric`; without `candidate` the output text is compared."""
+
+    type: Literal[MetricType.F1] = MetricType.F1
+    reference: str
+    candidate: str | None = None
+
+
+class BLEU(MetricBase):
+    """Of `BLEUMetric`; without `candidate` the output text is compared."""
+
+    type: Literal[MetricType.BLEU] = MetricType.BLEU
+    references: list[str]
+    candidate: str | None = None
+
+
+class ROUGE(MetricBase):
+    """Of `ROUGEMetric`; without `candidate` the output text is compared."""
+
+    type: Literal[MetricType.ROUGE] = MetricType.ROUGE
+    reference: str
+    candidate: str | None = None
+
+
+class StringCheck(MetricBase):
+    """Of `StringCheckMetric`."""
+
+    type: Literal[MetricType.STRING_CHECK] = MetricType.STRING_CHECK
+    operation: StringCheckOperation
+    left_template: str
+    right_template: str
+
+
+class NumberCheck(MetricBase):
+    """Of `NumberCheckMetric`; `epsilon` belongs to `absolute difference`."""
+
+    type: Literal[MetricType.NUMBER_CHECK] = MetricType.NUMBER_CHECK
+    operation: NumberCheckOperation
+    left_template: str
+    right_template: str
+    epsilon: int | float | None = None
+
+    @model_validator(mode="after")
+    def _epsilon_where_needed(self) -> Self:
+        if self.operation == "absolute difference" and self.epsilon is None:
+            raise ValueError(f"epsilon value is required with operation {self.operation}")
+        if self.operation != "absolute difference" and self.epsilon:
+            raise ValueError(f"epsilon value can only be used with absolute difference operation: {self.operation}")
+        return self
+
+
+class ToolCalling(MetricBase):
+    """Of `ToolCallingMetric`; the reference renders to a list of tool calls."""
+
+    model_config = ConfigDict(defer_build=True, validate_assignment=True)
+
+    type: Literal[MetricType.TOOL_CALLING] = MetricType.TOOL_CALLING
+    reference: str

@@ -1,0 +1,41 @@
+"""Owns how a model is named and described."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from ..enums import ModelFormat
+from .common import SecretRef
+
+_NAME = r"[a-z](?:[a-z0-9@.+_]|-[a-z0-9@.+_]){1,62}"
+
+
+class ReasoningParams(BaseModel):
+    """How a model that reasons is used."""
+
+    model_config = ConfigDict(defer_build=True)
+
+    end_token: str | None = None
+    include_if_not_finished: bool | None = None
+    effort: str | None = None
+
+
+class ModelRef(RootModel[Annotated[str, Field(pattern=rf"^{_NAME}/{_NAME}$")]]):
+    """Reference to a model of a platform, `workspace/name`."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+class Model(BaseModel):
+    """A model and where it answers."""
+
+    model_config = ConfigDict(defer_build=True, extra="forbid")
+
+    url: str
+    name: str
+    default_headers: dict[str, str] | None = Field(default=None, exclude=True)
+    host_url: str | None = None
+    api_key_secret: SecretRef | None = None
+    format: ModelFormat = ModelFormat.NVIDIA_NIM

@@ -1,0 +1,186 @@
+"""Owns what passes between an evaluator and a metric: a row and its output in, declared and named values out."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel, StringConstraints, field_serializer, field_validator
+
+MetricTypeName = Annotated[str, StringConstraints(min_length=1)]
+_SAMPLE = ("output_text", "response", "trajectory", "evidence")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class DatasetRow(_Strict):
+    """A row of a data set, mapped fields included."""
+
+    row_index: int | None = None
+    data: dict[str, Any]
+
+
+class CandidateOutput(_Strict):
+    """What is scored: the text, and whatever else is known of how it came about."""
+
+    output_text: str | None = None
+    response: Any | None = None
+    trajectory: Any | None = None
+    evidence: Any | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+    def as_sample(self) -> dict[str, Any]:
+        """Return it as templates see it, under `sample`."""
+        known = {name: getattr(self, name) for name in _SAMPLE}
+        return {**self.metadata, **{name: value for name, value in known.items() if value is not None}}
+
+
+class MetricInput(_Strict):
+    """One row and its candidate."""
+
+    row: DatasetRow
+    candidate: CandidateOutput
+
+
+class ContinuousScore(RootModel[float]):
+    """Continuous numeric metric value."""
+
+
+class DiscreteScore(RootModel[int]):
+    """Discrete numeric metric value."""
+
+
+class Label(RootModel[str]):
+    """String label metric value."""
+
+
+class BooleanValue(RootModel[bool]):
+    """Boolean metric value."""
+
+
+class MetricOutput(_Strict):
+    """A named value; NaN is written as text, since JSON has none."""
+
+    name: str
+    value: Any
+
+    @field_serializer("value")
+    def _without_nan(self, value: Any) -> Any:
+        return "NaN" if isinstance(value, float) and math.isnan(value) else value
+
+
+class MetricOutputSpec(BaseModel):
+    """What a metric declares of one of its outputs."""
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    name: str
+    description: str | None = None
+    value_schema: type[BaseModel]
+
+    @field_validator("name")
+    @classmethod
+    def _named(cls, name: str) -> str:
+        if not name:
+            raise ValueError("metric output name must not be empty")
+        return name
+
+    @staticmethod
+    def continuous_score(name: str, description: str | None = None) -> MetricOutputSpec:
+        """Declare a number."""
+        return MetricOutputSpec(name=name, description=description, value_schema=ContinuousScore)
+
+    @staticmethod
+    def discrete_score(name: str, description: str | None = None) -> MetricOutputSpec:
+        """Declare an integer."""
+        return MetricOutputSpec(name=name, description=description, value_schema=DiscreteScore)
+
+    @staticmethod
+    def label(name: str, description: str | None = None) -> MetricOutputSpec:
+        """Declare a text, which is never aggregated."""
+        return MetricOutputSpec(name=name, description=description, value_schema=Label)
+
+    @staticmethod
+    def boolean(name: str, description: str | None = None) -> MetricOutputSpec:
+        """Declare a yes or no, which aggregates as a rate."""
+        return MetricOutputSpec(name=name, description=description, value_schema=BooleanValue)
+
+    @staticmethod
+    def model(name: str, value_schema: type[BaseModel], description: str | None = None) -> MetricOutputSpec:
+        """Declare an object, which is never aggregated."""
+        return MetricOutputSpec(name=name, description=description, value_schema=value_schema)
+
+    def coerce_value(self, value: Any) -> BaseModel:
+        """Return a value as the declared type.
+
+        Raises:
+          pydantic.ValidationError: it is none, even leniently read.
+        """
+        return self.value_schema.model_validate(value)
+
+    def coerce_output(self, output: MetricOutput) -> BaseModel:
+        """Return the value of an output as the declared type.
+
+        Raises:
+          ValueError: it is another output, or its value does not fit.
+        """
+        if output.name != self.name:
+            raise ValueError(f"Expected metric output {self.name!r}, got {output.name!r}")
+        return self.coerce_value(output.value)
+
+    def value_json_schema(self) -> dict[str, Any]:
+        """Return the JSON schema of the values."""
+        return self.value_schema.model_json_schema()
+
+
+class MetricDescriptor(_Strict):
+    """A metric's name and its declared outputs."""
+
+    type: MetricTypeName
+    outputs: list[MetricOutputSpec] = Field(min_length=1)
+
+    @field_validator("outputs")
+    @classmethod
+    def _distinct(cls, outputs: list[MetricOutputSpec]) -> list[MetricOutputSpec]:
+        if twice := _duplicates([output.name for output in outputs]):
+            raise ValueError(f"duplicate metric output names: {twice}")
+        return outputs
+
+
+class MetricDiagnostic(_Strict):
+    """Something that explains a score."""
+
+    message: str
+    details: dict[str, Any] | None = None
+
+
+class MetricResult(_Strict):
+    """What a metric says of one row."""
+
+    outputs: list[MetricOutput]
+    diagnostics: list[MetricDiagnostic] = Field(default_factory=list)
+
+
+def validate_metric_result(result: MetricResult, outputs: list[MetricOutputSpec]) -> MetricResult:
+    """Check that a result has exactly the declared outputs, each of its declared type; returns it unchanged.
+
+    Raises:
+      ValueError: it has not.
+    """
+    names = [output.name for output in result.outputs]
+    if twice := _duplicates(names):
+        raise ValueError(f"Duplicate metric output names: {twice}")
+    declared = {spec.name: spec for spec in outputs}
+    if missing := [spec.name for spec in outputs if spec.name not in names]:
+        raise ValueError(f"Missing declared metric outputs: {missing}")
+    if unknown := [name for name in names if name not in declared]:
+        raise ValueError(f"Undeclared metric outputs: {unknown}")
+    for output in result.outputs:
+        declared[output.name].coerce_output(output)
+    return result
+
+
+def _duplicates(names: list[str]) -> list[str]:
+    return sorted({name for name in names if names.count(name) > 1})
