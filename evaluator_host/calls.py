@@ -11,8 +11,9 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from evaluator_host.errors import Busy, HostError, HostUnreachable, InvalidRequest, Problem
-from evaluator_host.model import EvaluationResult, Evaluator, Isolation, Row
+from evaluator_host.model import Contract, EvaluationResult, Evaluator, Isolation, Row
 from evaluator_host.protocol import ProtocolError, decode_json, encode_json
+from evaluator_host.reports.migration import Migration
 from evaluator_host.service.reports import Batch, CheckReport, HostInfo
 
 T = TypeVar("T")
@@ -50,6 +51,7 @@ def nothing(_: bytes) -> None:
 _read_result: Final = reads(EvaluationResult)
 _read_batch: Final = reads(Batch)
 _read_check: Final = reads(CheckReport)
+_read_migration: Final = reads(Migration)
 INFO: Final = Call("GET", "/v1/info", None, reads(HostInfo))
 READY: Final = Call("GET", "/readyz", None, nothing)
 
@@ -73,6 +75,25 @@ def evaluate_batch(evaluator: Evaluator | str, rows: Iterable[Row], isolation: I
 def check(evaluator: Evaluator | str) -> Call[CheckReport]:
     """Return the call that loads an evaluator without running a row."""
     return Call("POST", "/v1/check", encode({"evaluator": evaluator_body(evaluator)}), _read_check)
+
+
+def migrate(
+    evaluator: Evaluator,
+    rows: Iterable[Row] | None,
+    dataset: str | None,
+    *,
+    mapping: Mapping[str, str] | None,
+    to: Contract,
+) -> Call[Migration]:
+    """Return the call that rewrites a legacy evaluator."""
+    names = ("code", "language", "contract", "packages", "threshold", "settings", "limits", "policy")
+    body: dict[str, Any] = {"to": to, **{name: getattr(evaluator, name) for name in names}}
+    return Call("POST", "/v1/migrate", encode(body | proof_body(rows, dataset, mapping)), _read_migration)
+
+
+def proof_body(rows: Iterable[Row] | None, dataset: str | None, mapping: Mapping[str, str] | None) -> dict[str, Any]:
+    """Return the rows to prove a migration on as the API takes them."""
+    return {"rows": [_row_body(row) for row in rows or ()], "dataset": dataset, "mapping": dict(mapping or {})}
 
 
 def evaluator_body(evaluator: Evaluator | str) -> dict[str, Any] | str:

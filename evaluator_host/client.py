@@ -6,7 +6,7 @@ host refuses comes back as the exception it raised there, see `errors`.
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
@@ -15,7 +15,8 @@ import httpx
 from evaluator_host import calls, record_calls
 from evaluator_host.calls import Call
 from evaluator_host.errors import Busy, HostUnreachable
-from evaluator_host.model import EvaluationResult, Evaluator, Isolation, Json, Row
+from evaluator_host.model import Contract, EvaluationResult, Evaluator, Isolation, Json, Row
+from evaluator_host.reports.migration import Migration
 from evaluator_host.reports.secrets import SecretReport
 from evaluator_host.resources import DatasetCalls, EvaluatorCalls, JobCalls, Send
 from evaluator_host.service.reports import Batch, BatchSummary, CheckReport, HostInfo
@@ -118,6 +119,26 @@ class Client:
         """Load an evaluator in a sandbox without running a row."""
         return self._send(calls.check(evaluator))
 
+    def migrate(
+        self,
+        evaluator: Evaluator,
+        rows: Iterable[Row] | None = None,
+        *,
+        dataset: str | None = None,
+        mapping: Mapping[str, str] | None = None,
+        to: Contract = Contract.EVALUATE,
+    ) -> Migration:
+        """Rewrite a legacy evaluator, and prove on rows that its scores stay the same.
+
+        Args:
+          evaluator: The legacy one.
+          rows: To prove it on; without them, and without a data set, the host makes some up.
+          dataset: Name of a data set to prove it on.
+          mapping: Row fields by column or template of the data set.
+          to: The contract of the new code: `evaluate`, or `main` for one that is `evaluate` now.
+        """
+        return self._send(calls.migrate(evaluator, rows, dataset, mapping=mapping, to=to))
+
     def info(self) -> HostInfo:
         """Ask what the host is and has."""
         return self._send(calls.INFO)
@@ -185,6 +206,18 @@ class AsyncClient:
     async def check(self, evaluator: Evaluator | str) -> CheckReport:
         """Load an evaluator in a sandbox without running a row."""
         return await self._send(calls.check(evaluator))
+
+    async def migrate(
+        self,
+        evaluator: Evaluator,
+        rows: Iterable[Row] | None = None,
+        *,
+        dataset: str | None = None,
+        mapping: Mapping[str, str] | None = None,
+        to: Contract = Contract.EVALUATE,
+    ) -> Migration:
+        """Rewrite a legacy evaluator, and prove on rows that its scores stay the same."""
+        return await self._send(calls.migrate(evaluator, rows, dataset, mapping=mapping, to=to))
 
     async def info(self) -> HostInfo:
         """Ask what the host is and has."""

@@ -105,7 +105,7 @@ class Settings(BaseSettings):
     body_mb: int = Field(32, ge=1, description="Greatest request body.")
     body_timeout_s: float = Field(30.0, gt=0, description="For a request body to arrive.")
     code_kb: int = Field(1024, ge=1, description="Greatest evaluator source.")
-    max_rows_per_batch: int = Field(10_000, ge=1, description="Rows of one batch request.")
+    max_rows_per_batch: int = Field(10_000, ge=1, description="Rows that one batch request or job order may bring.")
     max_timeout_s: float = Field(120.0, gt=0, description="Ceiling of limits.timeout_s.")
     max_memory_mb: int = Field(2048, ge=64, description="Ceiling of limits.memory_mb.")
     max_processes: int = Field(256, ge=1, description="Ceiling of limits.processes.")

@@ -1,21 +1,23 @@
 """What a client asks of a host about what is stored, as data: named evaluators, data sets, jobs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from evaluator_host.calls import Call, encode, evaluator_body, nothing, reads
+from evaluator_host.calls import Call, encode, evaluator_body, nothing, proof_body, reads
 from evaluator_host.datasets.format import Format
-from evaluator_host.model import Evaluator, Json
+from evaluator_host.model import Evaluator, Json, Row
 from evaluator_host.reports.datasets import DatasetReport
 from evaluator_host.reports.evaluators import EvaluatorReport
 from evaluator_host.reports.jobs import JobReport, Target
+from evaluator_host.reports.migration import StoredMigration
 from evaluator_host.reports.results import Comparison, JobFigures, JobRowPage
 from evaluator_host.reports.secrets import SecretReport
 from evaluator_host.reports.traffic import TraceReport
 
 _read_evaluator: Final = reads(EvaluatorReport)
+_read_migrations: Final = reads(list[StoredMigration])
 _read_evaluators: Final = reads(list[EvaluatorReport])
 _read_traces: Final = reads(list[TraceReport])
 _read_dataset: Final = reads(DatasetReport)
@@ -30,15 +32,19 @@ _read_secret: Final = reads(SecretReport)
 _read_secrets: Final = reads(list[SecretReport])
 
 
-def create_evaluator(name: str, evaluator: Evaluator, description: str, *, force: bool) -> Call[EvaluatorReport]:
+def create_evaluator(
+    name: str, evaluator: Evaluator, description: str, *, sampling: float, force: bool
+) -> Call[EvaluatorReport]:
     """Return the call that keeps an evaluator under a name."""
-    body = {"name": name, "description": description, **_pasted(evaluator)}
+    body = {"name": name, "description": description, "sampling": sampling, **_pasted(evaluator)}
     return Call("POST", f"/v1/evaluators{_query(force=force)}", encode(body), _read_evaluator)
 
 
-def update_evaluator(name: str, evaluator: Evaluator, description: str | None, *, force: bool) -> Call[EvaluatorReport]:
+def update_evaluator(
+    name: str, evaluator: Evaluator, description: str | None, *, sampling: float | None, force: bool
+) -> Call[EvaluatorReport]:
     """Return the call that makes the next version."""
-    body = {"description": description, **_pasted(evaluator)}
+    body = {"description": description, "sampling": sampling, **_pasted(evaluator)}
     return Call("PUT", f"/v1/evaluators/{_part(name)}{_query(force=force)}", encode(body), _read_evaluator)
 
 
@@ -62,6 +68,20 @@ def traces(name: str, *, status: str | None, limit: int, before: int | None) -> 
     """Return the call that lists scored traces."""
     query = _query(status=status, limit=limit, before=before)
     return Call("GET", f"/v1/evaluators/{_part(name)}/traces{query}", None, _read_traces)
+
+
+def migrate_evaluators(
+    names: Iterable[str],
+    rows: Iterable[Row] | None,
+    dataset: str | None,
+    *,
+    mapping: Mapping[str, str] | None,
+    dry_run: bool,
+    force: bool,
+) -> Call[list[StoredMigration]]:
+    """Return the call that migrates named evaluators."""
+    body = {"names": list(names), **proof_body(rows, dataset, mapping), "dry_run": dry_run, "force": force}
+    return Call("POST", "/v1/evaluators/migrate", encode(body), _read_migrations)
 
 
 def delete_evaluator(name: str) -> Call[None]:

@@ -1,6 +1,6 @@
 """The groups of verbs of `Client` over what a host stores: evaluators, data sets, jobs."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from itertools import islice
@@ -12,10 +12,11 @@ import httpx
 from evaluator_host import calls, record_calls
 from evaluator_host.calls import Call
 from evaluator_host.datasets.format import Format
-from evaluator_host.model import Evaluator, Isolation, Json
+from evaluator_host.model import Evaluator, Isolation, Json, Row
 from evaluator_host.reports.datasets import DatasetReport
 from evaluator_host.reports.evaluators import EvaluatorReport
 from evaluator_host.reports.jobs import JobReport, JobStatus, Target
+from evaluator_host.reports.migration import StoredMigration
 from evaluator_host.reports.results import Comparison, JobFigures, JobRow
 from evaluator_host.reports.traffic import TraceReport
 
@@ -38,20 +39,30 @@ class EvaluatorCalls:
     def __init__(self, send: Send) -> None:
         self._send = send
 
-    def create(self, name: str, evaluator: Evaluator, *, description: str = "", force: bool = False) -> EvaluatorReport:
+    def create(
+        self, name: str, evaluator: Evaluator, *, description: str = "", sampling: float = 1.0, force: bool = False
+    ) -> EvaluatorReport:
         """Keep an evaluator under a name, provided that it loads (`force`: in any case).
+
+        `sampling` is the share of live traces that it is to score.
 
         Raises:
           NameTaken: there is one of that name.
           InvalidRequest: it does not load; the problems say why.
         """
-        return self._send(record_calls.create_evaluator(name, evaluator, description, force=force))
+        return self._send(record_calls.create_evaluator(name, evaluator, description, sampling=sampling, force=force))
 
     def update(
-        self, name: str, evaluator: Evaluator, *, description: str | None = None, force: bool = False
+        self,
+        name: str,
+        evaluator: Evaluator,
+        *,
+        description: str | None = None,
+        sampling: float | None = None,
+        force: bool = False,
     ) -> EvaluatorReport:
-        """Make the next version; what the newest one is already makes none."""
-        return self._send(record_calls.update_evaluator(name, evaluator, description, force=force))
+        """Make the next version; what the newest one is already makes none. What is None stays as it was."""
+        return self._send(record_calls.update_evaluator(name, evaluator, description, sampling=sampling, force=force))
 
     def all(self) -> list[EvaluatorReport]:
         """Return the newest version of each, by name."""
@@ -70,6 +81,22 @@ class EvaluatorCalls:
     ) -> list[TraceReport]:
         """Return scored traces of live traffic, the newest first; `before` is the `number` of a page's last."""
         return self._send(record_calls.traces(name, status=status, limit=limit, before=before))
+
+    def migrate(
+        self,
+        *names: str,
+        rows: Iterable[Row] | None = None,
+        dataset: str | None = None,
+        mapping: Mapping[str, str] | None = None,
+        dry_run: bool = True,
+        force: bool = False,
+    ) -> list[StoredMigration]:
+        """Migrate legacy evaluators, by default every one: say what would become of each, or make the next versions.
+
+        `rows`, `dataset` and `mapping` are those of `Client.migrate`; `force` makes versions of what is not proven too.
+        """
+        call = record_calls.migrate_evaluators(names, rows, dataset, mapping=mapping, dry_run=dry_run, force=force)
+        return self._send(call)
 
     def delete(self, name: str) -> None:
         """Remove an evaluator and its versions. Jobs keep what they ran."""
@@ -165,22 +192,12 @@ class JobCalls:
           max_failures: The job fails when more rows than this have failed.
           idempotency_key: The same again returns the job that it made before.
         """
-        config = {
-            "parallelism": parallelism,
-            "limit_samples": limit_samples,
-            "isolation": isolation,
-            "max_failures": max_failures,
-        }
-        return self._send(
-            record_calls.create_job(
-                evaluators,
-                dataset,
-                mapping=mapping or {},
-                target=target,
-                config=config,
-                idempotency_key=idempotency_key,
-            )
+        config: dict[str, Any] = {"parallelism": parallelism, "limit_samples": limit_samples}
+        config |= {"isolation": isolation, "max_failures": max_failures}
+        call = record_calls.create_job(
+            evaluators, dataset, mapping=mapping or {}, target=target, config=config, idempotency_key=idempotency_key
         )
+        return self._send(call)
 
     def all(
         self, *, status: JobStatus | None = None, limit: int = 100, before: datetime | None = None
@@ -253,24 +270,12 @@ class JobCalls:
         return list(islice(self.rows(job_id, **filters), limit))
 
     def records(self, job_id: str, **filters: Any) -> Iterator[dict[str, Json]]:
-        """Yield rows as flat records, for `pandas.DataFrame(client.jobs.records(job.id))`.
+        """Return rows one by one as flat records, for `pandas.DataFrame(client.jobs.records(job.id))`.
 
-        Columns: `index`, `evaluator`, `status`, `score`, `passed`, `error`, `run_ms`, each metric as `metrics.<name>`,
-        each column of the data set as `row.<name>`.
+        Columns: `index`, `evaluator`, `status`, `score`, `passed`, `error`, `run_ms`, `output` where a model was asked,
+        each metric as `metrics.<name>`, each column of the data set as `row.<name>`.
         """
-        for one in self.rows(job_id, **filters):
-            result = one.result
-            yield {
-                "index": one.index,
-                "evaluator": one.evaluator,
-                "status": result["status"],
-                "score": result["score"],
-                "passed": result["passed"],
-                "error": result["error"]["code"] if result["error"] else None,
-                "run_ms": result["timing_ms"]["run"],
-                **{f"metrics.{name}": value for name, value in result["metrics"].items()},
-                **{f"row.{name}": value for name, value in one.row.items()},
-            }
+        return (row.record() for row in self.rows(job_id, **filters))
 
     def download(self, job_id: str, file: Path | str, *, evaluator: str | None = None) -> int:
         """Write every row with its result to a file (.jsonl, .csv, .parquet), and return its size.

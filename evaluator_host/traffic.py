@@ -66,25 +66,29 @@ class Traffic:
         self._tasks: set[asyncio.Task[None]] = set()
         self._pruned = time.monotonic()
 
-    async def take(self, workspace_id: str, reference: str, export: dict[str, Json], *, sampling: float = 1.0) -> int:
+    async def take(
+        self, workspace_id: str, reference: str, export: dict[str, Json], *, sampling: float | None = None
+    ) -> int:
         """Take the spans of an export (OTLP, as JSON), and return how many traces they are of.
 
         Args:
           workspace_id: Whose they are.
           reference: Of the evaluator.
           export: `{"resourceSpans": […]}`.
-          sampling: Share of traces to score; which ones depends on their ids only, so that no trace is torn apart.
+          sampling: Share of traces to score, None for the evaluator's own. Which ones depends on their ids only, so
+            that no trace is torn apart.
 
         Raises:
           NotFound: there is no such evaluator.
           Busy: too many spans wait to be scored.
         """
-        await self._library.find(workspace_id, reference)
+        found = await self._library.find(workspace_id, reference)
+        share = found.sampling if sampling is None else sampling
         if self._held > _HELD_BYTES:
             raise Busy("too many spans wait to be scored; send them later, or a smaller sample", retry_after_s=2.0)
         seen = set()
         for trace_id, group in _by_trace(export):
-            if _share(trace_id) >= sampling:
+            if _share(trace_id) >= share:
                 continue
             seen.add(trace_id)
             pending = self._pending.setdefault((workspace_id, reference, trace_id), _Pending())

@@ -11,9 +11,11 @@ from evaluator_host.cli.hosts import HostOption, host
 from evaluator_host.cli.tables import table
 from evaluator_host.cli.times import shown
 from evaluator_host.client import DEFAULT_URL
+from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.errors import InvalidRequest
 from evaluator_host.model import Contract, Evaluator, Policy
 from evaluator_host.reports.evaluators import EvaluatorReport
+from evaluator_host.reports.migration import MigrationStatus, StoredMigration
 from evaluator_host.reports.traffic import TraceReport
 
 app = typer.Typer(name="evaluators", help="Evaluators kept under names on a host.", no_args_is_help=True)
@@ -21,6 +23,7 @@ app = typer.Typer(name="evaluators", help="Evaluators kept under names on a host
 _NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, dots, dashes, underscores.")]
 _ReferenceArgument = Annotated[str, typer.Argument(metavar="NAME[@VERSION]", help="By default the newest version.")]
 _DescriptionOption = Annotated[str | None, typer.Option(help="For people.")]
+_SamplingOption = Annotated[float | None, typer.Option(min=0, max=1, help="Share of live traces to score.")]
 _ForceOption = Annotated[bool, typer.Option("--force", help="Keep it although it does not load.")]
 _ThresholdOption = Annotated[float | None, typer.Option(help="passed = score >= threshold")]
 
@@ -31,6 +34,7 @@ def create(
     file: options.FileArgument,
     *,
     description: _DescriptionOption = None,
+    sampling: _SamplingOption = None,
     language: options.LanguageOption = None,
     contract: options.ContractOption = Contract.AUTO,
     entry: options.EntryOption = None,
@@ -49,7 +53,9 @@ def create(
         settings={"entry": entry}, limits={"timeout_s": timeout_s, "memory_mb": memory_mb},
     )  # fmt: skip
     with host(url) as client:
-        made = client.evaluators.create(name, evaluator, description=description or "", force=force)
+        made = client.evaluators.create(
+            name, evaluator, description=description or "", sampling=1.0 if sampling is None else sampling, force=force
+        )
     _say(made, as_json=as_json)
 
 
@@ -59,6 +65,7 @@ def update(
     file: options.FileArgument,
     *,
     description: _DescriptionOption = None,
+    sampling: _SamplingOption = None,
     language: options.LanguageOption = None,
     contract: options.ContractOption = Contract.AUTO,
     entry: options.EntryOption = None,
@@ -77,7 +84,7 @@ def update(
         settings={"entry": entry}, limits={"timeout_s": timeout_s, "memory_mb": memory_mb},
     )  # fmt: skip
     with host(url) as client:
-        made = client.evaluators.update(name, evaluator, description=description, force=force)
+        made = client.evaluators.update(name, evaluator, description=description, sampling=sampling, force=force)
     _say(made, as_json=as_json)
 
 
@@ -139,6 +146,38 @@ def traces(
 
 
 @app.command()
+def migrate(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="By default every legacy one.")] = None,
+    *,
+    write: Annotated[bool, typer.Option("--write", help="Make the next version of what is proven.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="With --write: of what is not proven too.")] = False,
+    dataset: Annotated[str | None, typer.Option(help="Prove on this data set; by default rows are made up.")] = None,
+    map_: Annotated[list[str] | None, typer.Option("--map", help="FIELD=COLUMN, as in outputs=answer.")] = None,
+    url: HostOption = DEFAULT_URL,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Move legacy evaluators to evaluate(inputs, outputs, trace). Exit 1 when one is left to a person."""
+    mapping = dict(Mapping.parse(map_ or []).sources)
+    with host(url) as client:
+        found = client.evaluators.migrate(
+            *(names or ()), dataset=dataset, mapping=mapping, dry_run=not write, force=force
+        )
+    if as_json:
+        print_json(found)
+    elif not found:
+        err.print("there are no legacy evaluators")
+    else:
+        header = ("EVALUATOR", "STATUS", "MADE", "TO LOOK AT", "PROOF")
+        out.print(table(header, [_migration_row(one) for one in found]))
+        for one in found:
+            for remark in one.migration.unresolved:
+                place = one.name if remark.line is None else f"{one.name}:{remark.line}"
+                err.print(plain(f"{place}: {remark.message}"))
+    current = MigrationStatus.CURRENT
+    raise typer.Exit(0 if all(one.migration.is_proven or one.migration.status is current for one in found) else 1)
+
+
+@app.command()
 def delete(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
     """Remove an evaluator and all its versions. Jobs keep what they ran."""
     with host(url) as client:
@@ -178,6 +217,13 @@ def _trace_row(one: TraceReport) -> tuple[object, ...]:
     )
 
 
+def _migration_row(one: StoredMigration) -> tuple[object, ...]:
+    migration = one.migration
+    made = f"{one.name}@{one.made}" if one.made is not None else None
+    proof = migration.proof.text if migration.proof is not None else None
+    return (f"{one.name}@{one.version}", migration.status.value, made, len(migration.unresolved) or None, proof)
+
+
 def _row(one: EvaluatorReport) -> tuple[object, ...]:
     return (
         *(one.name, one.version, one.evaluator.language, one.contract, shown(one.created_at)),
@@ -191,11 +237,13 @@ def _described(one: EvaluatorReport) -> Any:
         (
             ("evaluator", f"{one.name}@{one.version}" + ("" if one.version == one.latest else f" of {one.latest}")),
             ("description", one.description),
+            ("sampling", f"{one.sampling:g} of live traces" if one.sampling != 1 else None),
             ("language", one.evaluator.language),
             ("contract", f"{one.contract} ({one.contract_source})" if one.contract else "does not load"),
             ("problem", one.problem.message if one.problem else None),
             ("threshold", one.evaluator.threshold),
             ("packages", packages),
+            ("migrated", f"from version {one.origin.version}: {one.origin.proof.text}" if one.origin else None),
             ("digest", one.digest),
             ("created", f"{shown(one.created_at)}" + (f" by key {one.created_by}" if one.created_by else "")),
             ("code", one.evaluator.code),

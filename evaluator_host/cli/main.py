@@ -14,6 +14,7 @@ from evaluator_host.cli import (
     images,
     jobs,
     keys,
+    migrate,
     packages,
     run,
     secrets,
@@ -57,6 +58,7 @@ def version(*, as_json: JsonOption = False) -> None:
 app.command()(serve.serve)
 app.command()(run.run)
 app.command()(check.check)
+app.command()(migrate.migrate)
 app.command()(doctor.doctor)
 app.command()(selftest.selftest)
 app.command()(images.setup)

@@ -9,24 +9,29 @@ from pydantic import TypeAdapter
 from evaluator_host.errors import InvalidRequest, NotFound, Problem
 from evaluator_host.model import Contract, EnvironmentInfo, EvaluationError, Evaluator
 from evaluator_host.protocol import encode_json
-from evaluator_host.reports.evaluators import EvaluatorReport
+from evaluator_host.reports.evaluators import EvaluatorReport, Origin
 from evaluator_host.service import CheckReport, Service
 from evaluator_host.service.prepared import evaluator_digest
 from evaluator_host.store.evaluators import Evaluators, StoredVersion, VersionContent
 
 _REFERENCE: Final = re.compile(r"(?P<name>[^@]+)(?:@(?P<version>[0-9]{1,9}|latest))?")
 _EVALUATOR: Final = TypeAdapter(Evaluator)
+_ORIGIN: Final = TypeAdapter(Origin)
 _PROBLEM: Final = TypeAdapter(EvaluationError)
 _ENVIRONMENT: Final = TypeAdapter(EnvironmentInfo | None)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A stored evaluator that is to run: with its name and version, and the lock of its packages as JSON."""
+    """A stored evaluator that is to run: with its name and version, and the lock of its packages as JSON.
+
+    `sampling` is the share of live traces that it is to score.
+    """
 
     evaluator: Evaluator
     lock: str | None
     evaluator_id: str = ""
+    sampling: float = 1.0
 
 
 class Library:
@@ -43,6 +48,7 @@ class Library:
         evaluator: Evaluator,
         *,
         description: str = "",
+        sampling: float = 1.0,
         force: bool = False,
         key_id: str | None = None,
     ) -> EvaluatorReport:
@@ -53,6 +59,7 @@ class Library:
           name: Letters, digits, dots, dashes and underscores.
           evaluator: What is kept.
           description: For people.
+          sampling: Share of live traces to score, from 0 to 1.
           force: Keep it although it does not load.
           key_id: Of whoever asks.
 
@@ -62,7 +69,8 @@ class Library:
           HostError: as `Service.check`.
         """
         content = await self._content(workspace_id, evaluator, force=force, key_id=key_id)
-        return _report(await self._store.create(workspace_id, name, content, description=description))
+        stored = await self._store.create(workspace_id, name, content, description=description, sampling=sampling)
+        return _report(stored)
 
     async def update(
         self,
@@ -71,10 +79,15 @@ class Library:
         evaluator: Evaluator,
         *,
         description: str | None = None,
+        sampling: float | None = None,
         force: bool = False,
         key_id: str | None = None,
+        origin: Origin | None = None,
     ) -> EvaluatorReport:
         """Make the next version; what the newest one is already makes none.
+
+        Description and sampling rate belong to the name, and stay as they were unless given. `origin` says what it was
+        migrated from.
 
         Raises:
           NotFound: there is no evaluator of that name.
@@ -82,7 +95,10 @@ class Library:
         """
         await self._store.get(workspace_id, name)
         content = await self._content(workspace_id, evaluator, force=force, key_id=key_id)
-        return _report(await self._store.add_version(workspace_id, name, content, description=description))
+        if origin is not None:
+            content = replace(content, origin=encode_json(origin).decode())
+        stored = await self._store.add_version(workspace_id, name, content, description=description, sampling=sampling)
+        return _report(stored)
 
     async def get(self, workspace_id: str, name: str, version: int | None = None) -> EvaluatorReport:
         """Return a version, by default the newest.
@@ -124,7 +140,7 @@ class Library:
         version = match["version"]
         wanted = None if version in (None, "latest") else int(version)
         stored = await self._store.get(workspace_id, match["name"], wanted)
-        return Found(_evaluator(stored), stored.content.lock, stored.evaluator_id)
+        return Found(_evaluator(stored), stored.content.lock, stored.evaluator_id, stored.sampling)
 
     async def _content(
         self, workspace_id: str, evaluator: Evaluator, *, force: bool, key_id: str | None
@@ -138,7 +154,7 @@ class Library:
     async def _kept(
         self, evaluator: Evaluator, report: CheckReport, problem: EvaluationError | None, key_id: str | None
     ) -> VersionContent:
-        pinned = bool(evaluator.packages)
+        pinned = bool(report.environment.packages)
         lock = self._service.environments.lock_of(report.environment.digest) if pinned else None
         return VersionContent(
             digest=evaluator_digest(evaluator),
@@ -174,6 +190,7 @@ def _report(stored: StoredVersion) -> EvaluatorReport:
         version=stored.version,
         latest=stored.newest,
         description=stored.description,
+        sampling=stored.sampling,
         digest=content.digest,
         contract=None if content.contract is None else Contract(content.contract),
         contract_source=content.contract_source,
@@ -182,6 +199,7 @@ def _report(stored: StoredVersion) -> EvaluatorReport:
         evaluator=_evaluator(stored),
         created_at=stored.created_at,
         created_by=content.created_by,
+        origin=None if content.origin is None else _ORIGIN.validate_json(content.origin),
     )
 
 

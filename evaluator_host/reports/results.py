@@ -158,6 +158,22 @@ class JobRow:
     output: Json = None
     request: dict[str, Any] | None = None
 
+    def record(self) -> dict[str, Json]:
+        """Return it flat, as `Client.jobs.records` has it."""
+        result = self.result
+        return {
+            "index": self.index,
+            "evaluator": self.evaluator,
+            "status": result["status"],
+            "score": result["score"],
+            "passed": result["passed"],
+            "error": result["error"]["code"] if result["error"] else None,
+            "run_ms": result["timing_ms"]["run"],
+            **({} if self.request is None else {"output": self.output}),
+            **{f"metrics.{name}": value for name, value in result["metrics"].items()},
+            **{f"row.{name}": value for name, value in self.row.items()},
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class JobRowPage:

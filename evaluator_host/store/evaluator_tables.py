@@ -9,7 +9,7 @@ from evaluator_host.store.tables import Table, WorkspaceTable
 
 
 class EvaluatorTable(Table):
-    """Named evaluators. Removing one removes its versions; jobs keep what they ran."""
+    """Named evaluators; `sampling` is the share of live traces to score. Removing one removes its versions."""
 
     __tablename__ = "evaluators"
     __table_args__ = (UniqueConstraint("workspace_id", "name"),)
@@ -18,13 +18,14 @@ class EvaluatorTable(Table):
     workspace_id: Mapped[str] = mapped_column(ForeignKey(WorkspaceTable.id))
     name: Mapped[str]
     description: Mapped[str]
+    sampling: Mapped[float]
     newest: Mapped[int]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
 
 
 class EvaluatorVersionTable(Table):
-    """Versions, never changed. JSON: `content` (the evaluator as the API takes it), `problem`, `lock`, `packages`."""
+    """Versions, never changed. JSON: `content` (as the API takes it), `problem`, `lock`, `packages`, `origin`."""
 
     __tablename__ = "evaluator_versions"
 
@@ -40,6 +41,7 @@ class EvaluatorVersionTable(Table):
     packages: Mapped[str]
     created_at: Mapped[datetime]
     created_by: Mapped[str | None]
+    origin: Mapped[str | None]
 
 
 class SecretTable(Table):

@@ -17,7 +17,7 @@ from evaluator_host.store.workspaces import require_name
 
 @dataclass(frozen=True, slots=True)
 class VersionContent:
-    """What a version is. JSON: `content` (the evaluator), `problem`, `lock`, `packages`.
+    """What a version is. JSON: `content` (the evaluator), `problem`, `lock`, `packages`, `origin`.
 
     Attributes:
       digest: Of the content.
@@ -29,6 +29,7 @@ class VersionContent:
       lock: Of the package set, so that it runs on the same packages next year.
       packages: The installed set: digest, runtime, and every package, requested or not; `null` without pins.
       created_by: Id of the key.
+      origin: What it was migrated from, and the proof; None for what was written by hand.
     """
 
     digest: str
@@ -40,15 +41,17 @@ class VersionContent:
     lock: str | None
     packages: str
     created_by: str | None
+    origin: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """One version of a named evaluator."""
+    """One version of a named evaluator. `description` and `sampling` belong to the name."""
 
     evaluator_id: str
     name: str
     description: str
+    sampling: float
     version: int
     newest: int
     created_at: datetime
@@ -62,9 +65,9 @@ class Evaluators:
         self._database = database
 
     async def create(
-        self, workspace_id: str, name: str, content: VersionContent, *, description: str = ""
+        self, workspace_id: str, name: str, content: VersionContent, *, description: str = "", sampling: float = 1.0
     ) -> StoredVersion:
-        """Keep an evaluator under a name, as its version 1.
+        """Keep an evaluator under a name, as its version 1. `sampling` is the share of live traces to score.
 
         Raises:
           InvalidRequest: it is no name.
@@ -72,24 +75,31 @@ class Evaluators:
         """
         require_name(name, "evaluator")
         evaluator_id, now = f"ev_{secrets.token_hex(8)}", datetime.now(UTC)
-        values = {"id": evaluator_id, "workspace_id": workspace_id, "name": name, "description": description}
+        values = {"workspace_id": workspace_id, "name": name, "description": description, "sampling": sampling}
+        times = {"created_at": now, "updated_at": now}
         try:
             async with self._database.transaction() as connection:
-                await connection.execute(
-                    insert(EvaluatorTable).values(**values, newest=1, created_at=now, updated_at=now)
-                )
+                await connection.execute(insert(EvaluatorTable).values(id=evaluator_id, newest=1, **values, **times))
                 await _insert(connection, evaluator_id, 1, content, now)
         except IntegrityError as error:
             raise NameTaken(
                 f"there is an evaluator named {name}; make its next version (PUT, `evaluators update`), "
                 "or take another name"
             ) from error
-        return StoredVersion(evaluator_id, name, description, 1, 1, now, content)
+        return StoredVersion(evaluator_id, name, description, sampling, 1, 1, now, content)
 
     async def add_version(
-        self, workspace_id: str, name: str, content: VersionContent, *, description: str | None = None
+        self,
+        workspace_id: str,
+        name: str,
+        content: VersionContent,
+        *,
+        description: str | None = None,
+        sampling: float | None = None,
     ) -> StoredVersion:
         """Make the next version; content that the newest one has already is no new version.
+
+        Description and sampling rate stay as they were unless given.
 
         Raises:
           NotFound: there is no evaluator of that name.
@@ -100,16 +110,20 @@ class Evaluators:
             bump = update(EvaluatorTable).where(this).values(newest=EvaluatorTable.newest + 1, updated_at=now)
             await connection.execute(bump)  # also keeps others from making a version at once
             newest = _one(await connection.execute(_versions(workspace_id, name, newest_but=1)), name)
-            if description is not None and description != newest.description:
-                await connection.execute(update(EvaluatorTable).where(this).values(description=description))
+            newest = replace(
+                newest,
+                description=newest.description if description is None else description,
+                sampling=newest.sampling if sampling is None else sampling,
+            )
+            of_the_name = {"description": newest.description, "sampling": newest.sampling}
+            await connection.execute(update(EvaluatorTable).where(this).values(**of_the_name))
             same = newest.content.digest == content.digest and newest.content.lock == content.lock
             if same and newest.content.problem == content.problem:
                 await connection.execute(update(EvaluatorTable).where(this).values(newest=newest.version))
-                return replace(newest, newest=newest.version, description=description or newest.description)
+                return replace(newest, newest=newest.version)
             await _insert(connection, newest.evaluator_id, newest.version + 1, content, now)
         number = newest.version + 1
-        text = newest.description if description is None else description
-        return StoredVersion(newest.evaluator_id, name, text, number, number, now, content)
+        return replace(newest, version=number, newest=number, created_at=now, content=content)
 
     async def get(self, workspace_id: str, name: str, version: int | None = None) -> StoredVersion:
         """Return a version, by default the newest.
@@ -161,7 +175,7 @@ async def _insert(
 ) -> None:
     names = (
         *("digest", "content", "contract", "contract_source", "problem", "environment"),
-        *("lock", "packages", "created_by"),
+        *("lock", "packages", "created_by", "origin"),
     )
     values = {name: getattr(content, name) for name in names}
     await connection.execute(
@@ -172,9 +186,10 @@ async def _insert(
 def _selected() -> Select[Any]:
     evaluator, version = EvaluatorTable, EvaluatorVersionTable
     columns: Any = (
-        *(evaluator.id, evaluator.name, evaluator.description, version.version, evaluator.newest, version.created_at),
+        *(evaluator.id, evaluator.name, evaluator.description, evaluator.sampling),
+        *(version.version, evaluator.newest, version.created_at),
         *(version.digest, version.content, version.contract, version.contract_source, version.problem),
-        *(version.environment, version.lock, version.packages, version.created_by),
+        *(version.environment, version.lock, version.packages, version.created_by, version.origin),
     )
     return select(*columns).join(version, version.evaluator_id == evaluator.id)
 
@@ -189,8 +204,9 @@ def _versions(workspace_id: str, name: str, version: int | None = None, *, newes
 
 
 def _version(row: Any) -> StoredVersion:
-    evaluator_id, name, description, version, newest, created_at, *content = row
-    return StoredVersion(evaluator_id, name, description, version, newest, created_at, VersionContent(*content))
+    evaluator_id, name, description, sampling, version, newest, created_at, *content = row
+    made = VersionContent(*content)
+    return StoredVersion(evaluator_id, name, description, sampling, version, newest, created_at, made)
 
 
 def _one(rows: Any, sought: str) -> StoredVersion:

@@ -6,10 +6,10 @@ was not, changes nothing any more.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import case, insert, or_, select, update
+from sqlalchemy import case, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from evaluator_host.reports.jobs import JobStatus
@@ -50,16 +50,14 @@ class JobWork:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def waiting(self, *, silent_s: float) -> list[Job]:
-        """Return jobs to be taken up, the oldest first: queued ones, and those whose owner is silent that long."""
-        silent = datetime.now(UTC) - timedelta(seconds=silent_s)
-        abandoned = (JobTable.status == JobStatus.RUNNING) & (JobTable.heartbeat_at < silent)
-        query = select_jobs().where(or_(JobTable.status == JobStatus.QUEUED, abandoned)).order_by(JobTable.created_at)
+    async def waiting(self) -> list[Job]:
+        """Return the queued jobs, the oldest first."""
+        query = select_jobs().where(JobTable.status == JobStatus.QUEUED).order_by(JobTable.created_at)
         async with self._database.reading() as connection:
             return [as_job(row) for row in await connection.execute(query)]
 
     async def running(self) -> list[Job]:
-        """Return the jobs that have an owner."""
+        """Return the jobs that have an owner. Whether it lives is told by `heartbeat_at` changing, not by the clock."""
         async with self._database.reading() as connection:
             return [
                 as_job(row)

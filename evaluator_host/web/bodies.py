@@ -35,7 +35,7 @@ class JsonRequest(Request):
         """Return the decoded body; integers beyond 64 bits stay exact.
 
         Raises:
-          InvalidRequest: it holds too many values, or more rows than one batch may have.
+          InvalidRequest: it holds too many values, or more rows than one request may bring.
         """
         body = await self.body()
         _weigh(body)
@@ -43,9 +43,20 @@ class JsonRequest(Request):
             value = decode_json(body)
         except ProtocolError as error:
             raise json.JSONDecodeError(str(error), "", 0) from error
-        if isinstance(value, dict) and isinstance(value.get("rows"), list):
-            require_rows(len(value["rows"]), self.app.state.max_rows)
+        if isinstance(value, dict):
+            _require_few_rows(value, self.app.state.max_rows)
         return value
+
+
+def _require_few_rows(body: dict[str, Any], ceiling: int) -> None:
+    """Check how many rows a batch, or the order of a job, brings along."""
+    if isinstance(rows := body.get("rows"), list):
+        require_rows(len(rows), ceiling)
+    dataset = body.get("dataset")
+    if isinstance(dataset, dict) and isinstance(rows := dataset.get("rows"), list) and len(rows) > ceiling:
+        message = f"{len(rows)} rows are over this host's ceiling of {ceiling} for rows in a job's order"
+        hint = "upload them as a data set (POST /v1/datasets, client.datasets.upload) and name that"
+        raise InvalidRequest("too many rows in a job's order", problems=(Problem("dataset.rows", message, hint),))
 
 
 def require_rows(rows: int, ceiling: int) -> None:

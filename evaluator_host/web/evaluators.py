@@ -25,11 +25,14 @@ _Force = Annotated[bool, Query(description="Keep it although it does not load.")
 
 
 class NewVersionIn(EvaluatorIn):
-    """Body of `PUT /v1/evaluators/{name}`: an evaluator, and perhaps another description."""
+    """Body of `PUT /v1/evaluators/{name}`: an evaluator, and perhaps another description or sampling rate."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"code": EXACT_MATCH, "threshold": 0.5}]})
 
     description: str | None = Field(None, max_length=4000, description="For people; by default as it was.")
+    sampling: float | None = Field(
+        None, ge=0, le=1, description="Share of live traces to score; by default as it was, at first 1."
+    )
 
 
 class NewEvaluatorIn(NewVersionIn):
@@ -54,6 +57,7 @@ def evaluators_api(library: Library, access: Access, *, route_class: type[APIRou
                 body.name,
                 evaluator,
                 description=body.description or "",
+                sampling=1.0 if body.sampling is None else body.sampling,
                 force=force,
                 key_id=caller.key_id,
             )
@@ -76,7 +80,13 @@ def evaluators_api(library: Library, access: Access, *, route_class: type[APIRou
         with audited(Audited(access, caller, "evaluators.update", evaluator=evaluator)):
             before = await library.get(caller.workspace, name)
             report = await library.update(
-                caller.workspace, name, evaluator, description=body.description, force=force, key_id=caller.key_id
+                caller.workspace,
+                name,
+                evaluator,
+                description=body.description,
+                sampling=body.sampling,
+                force=force,
+                key_id=caller.key_id,
             )
         return json_answer(shown(report), 200 if report.version == before.version else 201)
 

@@ -9,8 +9,11 @@ from fastapi.routing import APIRoute
 
 from evaluator_host.evaluators.library import Found
 from evaluator_host.jobs.records import Records
-from evaluator_host.model import EvaluationResult
+from evaluator_host.migration.migrate import migrate, runs_in
+from evaluator_host.migration.stored import StoredWish, migrate_stored
+from evaluator_host.model import Contract, EvaluationResult
 from evaluator_host.protocol import encode_json
+from evaluator_host.reports.migration import Migration, StoredMigration
 from evaluator_host.service import Batch, CheckReport, HostInfo, Service, summarise
 from evaluator_host.web.access import Access, caller_of
 from evaluator_host.web.audited import Audited
@@ -21,6 +24,7 @@ from evaluator_host.web.evaluators import evaluators_api
 from evaluator_host.web.job_results import job_results_api
 from evaluator_host.web.jobs import jobs_api
 from evaluator_host.web.keyring import Caller
+from evaluator_host.web.migrations import MigrateIn, MigrateStoredIn
 from evaluator_host.web.problems import ProblemBody
 from evaluator_host.web.secrets import secrets_api
 from evaluator_host.web.traces import traces_api
@@ -81,6 +85,26 @@ def api(service: Service, access: Access, records: Records, *, body_bytes: int) 
         work = service.check(evaluator, workspace=caller.workspace)
         return await _answer(request, work, Audited(access, caller, "check", evaluator=evaluator))
 
+    @router.post("/v1/migrate", response_model=Migration, responses=_PROBLEMS, tags=["evaluate"])
+    async def migrate_(body: MigrateIn, request: Request) -> Response:
+        """Rewrite a legacy evaluator to `evaluate(inputs, outputs, trace)`, and prove that its scores stay the same."""
+        caller, evaluator = caller_of(request.scope), body.to_model()
+        rows = await body.to_rows(records.datasets, caller.workspace)
+        work = migrate(evaluator, rows, run=runs_in(service, caller.workspace), to=Contract(body.to))
+        audited = Audited(access, caller, "migrate", evaluator=evaluator, rows=len(rows or ()))
+        return await _answer(request, work, audited)
+
+    @router.post(
+        "/v1/evaluators/migrate", response_model=list[StoredMigration], responses=_PROBLEMS, tags=["evaluators"]
+    )
+    async def migrate_named(body: MigrateStoredIn, request: Request) -> Response:
+        """Migrate named legacy evaluators: say what each would become, or make the next version of what is proven."""
+        caller = caller_of(request.scope)
+        rows = await body.to_rows(records.datasets, caller.workspace)
+        wish = StoredWish(tuple(body.names), rows, body.dry_run, body.force, caller.key_id)
+        work = migrate_stored(service, records.evaluators, caller.workspace, wish=wish)
+        return await _answer(request, work, Audited(access, caller, "evaluators.migrate", rows=len(rows or ())))
+
     @router.get("/v1/info", response_model=HostInfo, tags=["host"])
     async def info() -> Response:
         """Say what this host is and has."""
@@ -126,7 +150,9 @@ async def _batch(service: Service, body: BatchIn, found: Found, *, workspace: st
     results = await service.evaluate_batch(
         found.evaluator, rows, isolation=body.isolation, workspace=workspace, lock=found.lock
     )
-    return Batch(tuple(results), summarise(results, seconds=loop.time() - started))
+    summary = summarise(results, seconds=loop.time() - started)
+    together = await service.evaluate_together(found.evaluator, rows, results, workspace=workspace, lock=found.lock)
+    return Batch(tuple(results), summary, together)
 
 
 async def _answer(request: Request, work: Coroutine[Any, Any, Any], audited: Audited) -> Response:

@@ -40,7 +40,9 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
     async def take(
         name: str,
         request: Request,
-        sampling: Annotated[float, Query(ge=0, le=1, description="Share of traces to score.")] = 1.0,
+        sampling: Annotated[
+            float | None, Query(ge=0, le=1, description="Share of traces to score; by default the evaluator's.")
+        ] = None,
     ) -> Response:
         """Take spans as an OpenTelemetry exporter sends them; each trace is scored once it is whole."""
         caller = caller_of(request.scope)

@@ -51,8 +51,9 @@ class SettingsIn(_Wire):
     """Settings of a contract."""
 
     correct_answer_key: str = Field("correct_answer", description="evaluate-v1: which input is the fourth argument.")
-    entry: str | None = Field(None, description="Name of the function, when the code has several.")
-    config: dict[str, Any] = Field(default_factory=dict, description="Configuration of a class evaluator.")
+    entry: str | None = Field(None, description="Name of the function or class, when the code has several.")
+    config: dict[str, Any] = Field(default_factory=dict, description="nemo: arguments of the metric's class.")
+    score_output: str | None = Field(None, description="nemo: which output of several is the score.")
 
 
 class PinIn(_Wire):

@@ -10,7 +10,7 @@ import pytest
 from tests.server import Server
 
 JSON = "application/json"
-POSTS = ("/v1/evaluate", "/v1/evaluate/batch", "/v1/check", "/v1/environments")
+POSTS = ("/v1/evaluate", "/v1/evaluate/batch", "/v1/check", "/v1/migrate", "/v1/evaluators/migrate", "/v1/environments")
 MAKES = ("/v1/evaluators", "/v1/jobs")  # what they make is told by 201 or 202
 BODILESS = (
     "/v1/datasets",

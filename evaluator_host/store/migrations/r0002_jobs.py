@@ -46,8 +46,8 @@ def _owned_by(table: str, column: str, owner: str, *, cascade: bool = False) -> 
 def _make_evaluators() -> None:
     op.create_table(
         "evaluators",
-        *(_text("id"), _text("workspace_id"), _text("name"), _text("description"), _integer("newest")),
-        *(_moment("created_at"), _moment("updated_at")),
+        *(_text("id"), _text("workspace_id"), _text("name"), _text("description"), _number("sampling")),
+        *(_integer("newest"), _moment("created_at"), _moment("updated_at")),
         sa.PrimaryKeyConstraint("id", name="pk_evaluators"),
         sa.UniqueConstraint("workspace_id", "name", name="uq_evaluators_workspace_id_name"),
         _owned_by("evaluators", "workspace_id", "workspaces"),
@@ -57,7 +57,7 @@ def _make_evaluators() -> None:
         *(_text("evaluator_id"), _integer("version"), _text("digest"), _text("content")),
         *(_text("contract", null=True), _text("contract_source", null=True), _text("problem", null=True)),
         *(_text("environment", null=True), _text("lock", null=True), _text("packages")),
-        *(_moment("created_at"), _text("created_by", null=True)),
+        *(_moment("created_at"), _text("created_by", null=True), _text("origin", null=True)),
         sa.PrimaryKeyConstraint("evaluator_id", "version", name="pk_evaluator_versions"),
         _owned_by("evaluator_versions", "evaluator_id", "evaluators", cascade=True),
     )

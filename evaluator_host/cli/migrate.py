@@ -1,0 +1,207 @@
+"""`migrate`: legacy evaluators of a file or a folder in the new signature, with a proof of each."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from evaluator_host.cli import options
+from evaluator_host.cli.console import err, out, plain, print_json
+from evaluator_host.cli.edge import load_settings, run_async
+from evaluator_host.cli.tables import table
+from evaluator_host.cli.target import Target, open_target, prepare
+from evaluator_host.config import Settings
+from evaluator_host.datasets.mapping import Mapping
+from evaluator_host.datasets.rows import RowFile
+from evaluator_host.errors import InvalidRequest
+from evaluator_host.migration.migrate import migrate as rewrite_and_prove
+from evaluator_host.model import Contract, EvaluationResult, Evaluator, Isolation, Row
+from evaluator_host.packages.scripts import read_script
+from evaluator_host.reports.migration import Migration, MigrationStatus
+
+_LEFT_OUT: Final = frozenset(("node_modules", "__pycache__", "venv", "dist", "build"))
+_FOUND: Final = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts")
+
+_PathArgument = Annotated[Path, typer.Argument(metavar="PATH", help="A file, or a folder that is searched for them.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """One file and what became of it."""
+
+    file: Path
+    migration: Migration
+    written: bool
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether nothing is left to do but to read it."""
+        if self.migration.status is MigrationStatus.MIGRATED:
+            return self.migration.is_proven
+        return self.migration.status is not MigrationStatus.REFUSED
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one `migrate` was asked to do."""
+
+    given: tuple[tuple[Path, options.Given], ...]
+    rows: tuple[Row, ...] | None
+    write: bool
+    force: bool
+    shown: bool
+    to: Contract
+
+
+def migrate(
+    path: _PathArgument,
+    *,
+    data: Annotated[Path | None, typer.Option(help="Rows to prove on; by default some are made up.")] = None,
+    map_: Annotated[list[str] | None, typer.Option("--map", help="FIELD=COLUMN, as in outputs=answer.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Rows to read, at most.")] = 1000,
+    write: Annotated[bool, typer.Option("--write", help="Write what was proven to its file.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="With --write: what was not proven too.")] = False,
+    to: Annotated[Contract, typer.Option(help="evaluate, or main for what is evaluate now.")] = Contract.EVALUATE,
+    diff: Annotated[bool, typer.Option("--diff", help="Print what changes.")] = False,
+    language: options.LanguageOption = None,
+    entry: options.EntryOption = None,
+    correct_answer_key: Annotated[str | None, typer.Option(help="The input that is the fourth argument.")] = None,
+    package: options.PackageOption = None,
+    timeout_s: options.TimeoutOption = None,
+    memory_mb: options.MemoryOption = None,
+    url: options.UrlOption = None,
+    sandbox: options.SandboxOption = None,
+    data_dir: options.DataDirOption = None,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Rewrite legacy evaluators and main() to evaluate(inputs, outputs, trace). Exit 1 when one is left to a person."""
+    settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
+    files = list(_files(path))
+    if to not in (Contract.EVALUATE, Contract.MAIN):
+        raise InvalidRequest(f"nothing is rewritten to {to}; --to takes evaluate or main")
+    if force and not write:
+        raise InvalidRequest("--force says what --write writes; add --write, or leave --force out")
+    fields: dict[str, Any] = {
+        "packages": package,
+        "settings": {"entry": entry, "correct_answer_key": correct_answer_key},
+        "limits": {"timeout_s": timeout_s, "memory_mb": memory_mb},
+    }
+    plan = Plan(
+        given=tuple((file, options.read_evaluator(file, language, host=settings, **fields)) for file in files),
+        rows=None if data is None else _rows(data, Mapping.parse(map_ or []), limit, settings),
+        write=write,
+        force=force,
+        shown=not as_json,
+        to=to,
+    )
+    found = run_async(lambda: _migrate(plan, settings, url))
+    if as_json:
+        print_json([{"file": str(one.file), "written": one.written, **_fields(one.migration)} for one in found])
+    else:
+        _print(found, diff=diff)
+    raise typer.Exit(0 if all(one.is_fine for one in found) else 1)
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """Yield the files at a path.
+
+    Raises:
+      InvalidRequest: there are none.
+    """
+    if not path.is_dir():
+        options.require_file(path)
+        yield path
+        return
+    found = [one for one in sorted(path.rglob("*")) if one.suffix.lower() in _FOUND and _is_wanted(one, path)]
+    if not found:
+        raise InvalidRequest(f"there is no evaluator in {path}: no file ends in {' '.join(_FOUND)}")
+    yield from found
+
+
+def _is_wanted(file: Path, folder: Path) -> bool:
+    parts = file.relative_to(folder).parts
+    return file.is_file() and not any(part in _LEFT_OUT or part.startswith(".") for part in parts)
+
+
+def _rows(data: Path, mapping: Mapping, limit: int, settings: Settings) -> tuple[Row, ...]:
+    def report(line: int, message: str) -> None:
+        err.print(plain(f"{data}:{line}: {message}; left out"))
+
+    rows = RowFile(data, mapping, max_row_bytes=settings.body_mb << 20, limit=limit, report=report)
+    found = tuple(one.row for one in rows)
+    if not found:
+        raise InvalidRequest(f"there is no row to prove anything on in {data}")
+    return found
+
+
+async def _migrate(plan: Plan, settings: Settings, url: str | None) -> list[Migrated]:
+    found = []
+    async with open_target(settings, url) as target:
+        for file, given in plan.given:
+            await prepare(target, given, shown=plan.shown)
+            text = file.read_bytes().decode()
+            evaluator = Evaluator(
+                text, given.evaluator.language, packages=given.evaluator.packages,
+                settings=given.evaluator.settings, limits=given.evaluator.limits,
+            )  # fmt: skip
+            migration = await rewrite_and_prove(
+                evaluator, plan.rows, run=partial(_run, target), to=plan.to,
+                name=file.name, as_run=partial(_as_run, evaluator),
+            )  # fmt: skip
+            found.append(_written(Migrated(file, migration, written=False), plan))
+    return found
+
+
+def _as_run(evaluator: Evaluator, code: str) -> str:
+    """Return a file's code as it runs: `npm:` specifiers are pins, and no part of a module's name."""
+    return read_script(code, evaluator.language).source
+
+
+async def _run(target: Target, evaluator: Evaluator, rows: Sequence[Row]) -> list[EvaluationResult]:
+    stream = target.evaluate_rows(evaluator, rows, isolation=Isolation.ROW, parallelism=None)
+    async with aclosing(stream) as answers:
+        results = {index: result async for index, result in answers}
+    return [results[index] for index in range(len(rows))]
+
+
+def _written(one: Migrated, plan: Plan) -> Migrated:
+    migrated = one.migration.status is MigrationStatus.MIGRATED
+    if not (plan.write and migrated and (one.is_fine or plan.force)):
+        return one
+    try:
+        one.file.write_bytes(one.migration.code.encode())
+    except OSError as error:
+        raise InvalidRequest(f"cannot write {one.file}: {error.strerror}") from error
+    return Migrated(one.file, one.migration, written=True)
+
+
+def _print(found: list[Migrated], *, diff: bool) -> None:
+    if diff:
+        for one in found:
+            typer.echo(plain(one.migration.diff), nl=False)
+    header = ("FILE", "STATUS", "CHANGES", "TO LOOK AT", "PROOF")
+    out.print(table(header, [_row(one) for one in found]))
+    for one in found:
+        if one.migration.status is MigrationStatus.NO_EVALUATOR:
+            continue
+        for remark in one.migration.unresolved:
+            place = f"{one.file}:{remark.line}" if remark.line is not None else str(one.file)
+            err.print(plain(f"{place}: {remark.message}"))
+
+
+def _row(one: Migrated) -> tuple[object, ...]:
+    migration = one.migration
+    status = "written" if one.written else migration.status.value.replace("_", " ")
+    if migration.status is not MigrationStatus.MIGRATED:
+        return (one.file, status, None, None, None)
+    proof = migration.proof.text if migration.proof is not None else None
+    return (one.file, status, len(migration.changes), len(migration.unresolved) or None, proof)
+
+
+def _fields(migration: Migration) -> dict[str, Any]:
+    names = ("status", "language", "code", "diff", "changes", "unresolved", "proof")
+    return {name: getattr(migration, name) for name in names}

@@ -1,0 +1,131 @@
+"""A rewrite on its way: edits, what they do, what a person has to look at."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from tree_sitter import Node
+
+from evaluator_host.migration.edits import Edits
+from evaluator_host.migration.scopes import Names
+from evaluator_host.migration.syntax import Unreadable
+from evaluator_host.reports.migration import Remark
+
+WIDTH: Final = 88  # of a line, as black has it: what would make one longer is written otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to be rewritten into what.
+
+    Attributes:
+      entry: Name of the function.
+      key: The input that holds the ground truth.
+      to: The contract of the new code, `evaluate` or `main`.
+    """
+
+    entry: str = "evaluate"
+    key: str = "correct_answer"
+    to: str = "evaluate"
+
+
+@dataclass(frozen=True, slots=True)
+class NewNames:
+    """The parameters of the new function."""
+
+    inputs: str
+    outputs: str
+    trace: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """What a rewrite came to.
+
+    Attributes:
+      code: None when nothing was changed.
+      current: It has the new signature already.
+      whole_row: The fourth argument of the old code is read as the whole row of test data.
+      parameters: Of the old function, as the legacy signature orders them; rows are made up for them.
+      columns: Further inputs that the old function takes by name.
+      source: The contract of the old code.
+    """
+
+    code: str | None
+    changes: tuple[Remark, ...] = ()
+    unresolved: tuple[Remark, ...] = ()
+    current: bool = False
+    whole_row: bool = False
+    parameters: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    source: str = "evaluate-v1"
+
+
+@dataclass(slots=True)
+class Draft:
+    """Edits of one program and the remarks on them."""
+
+    source: bytes
+    root: Node
+    names: Names
+    wish: Wish
+    edits: Edits = field(init=False)
+    changes: list[Remark] = field(default_factory=list)
+    unresolved: list[Remark] = field(default_factory=list)
+    whole_row: bool = False
+    parameters: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    origin: str = "evaluate-v1"
+    _gone: list[tuple[int, int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.edits = Edits(self.source)
+
+    def did(self, node: Node | None, message: str) -> None:
+        """Note a change."""
+        self._note(self.changes, node, message)
+
+    def left(self, node: Node | None, message: str) -> None:
+        """Note what a person has to look at."""
+        self._note(self.unresolved, node, message)
+
+    def drop(self, start: int, end: int) -> None:
+        """Say that nothing inside a range matters any more: it goes, or moves as a whole."""
+        self._gone.append((start, end))
+
+    def is_gone(self, node: Node) -> bool:
+        """Whether a node lies in a range that was dropped."""
+        return any(start <= node.start_byte and node.end_byte <= end for start, end in self._gone)
+
+    def line_width(self, node: Node) -> int:
+        """Return how long the line is on which a node starts, in characters, with the edits that it has so far."""
+        start = self.source.rfind(b"\n", 0, node.start_byte) + 1
+        end = self.source.find(b"\n", node.start_byte)
+        end = end if end >= 0 else len(self.source)
+        return len(self.source[start:end].decode()) + self.edits.growth(start, end)
+
+    def finish(self) -> Rewritten:
+        """Return the new code."""
+        return Rewritten(
+            self.edits.apply(),
+            _sorted(self.changes),
+            _sorted(self.unresolved),
+            whole_row=self.whole_row,
+            parameters=self.parameters,
+            columns=self.columns,
+            source=self.origin,
+        )
+
+    @staticmethod
+    def _note(notes: list[Remark], node: Node | None, message: str) -> None:
+        remark = Remark(None if node is None else node.start_point[0] + 1, message)
+        if remark not in notes:
+            notes.append(remark)
+
+
+def refuse(node: Node | None, reason: str) -> Unreadable:
+    """Return the exception that leaves a program as it was."""
+    return Unreadable(reason, None if node is None else node.start_point[0] + 1)
+
+
+def _sorted(notes: list[Remark]) -> tuple[Remark, ...]:
+    return tuple(sorted(notes, key=lambda one: (one.line or 0, one.message)))

@@ -1,0 +1,72 @@
+"""Changes to a text by position: what is not touched stays as it was, to the byte."""
+
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+Part = str | tuple[int, int]
+"""New text, or a range of the old one, which takes its own edits along."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Bytes `start` to `end` of the old text become `parts`."""
+
+    start: int
+    end: int
+    parts: tuple[Part, ...]
+
+
+class Edits:
+    """Edits of one text. One that lies inside another counts only where the outer one keeps that range."""
+
+    def __init__(self, source: bytes) -> None:
+        self.source = source
+        self._edits: list[Edit] = []
+
+    def replace(self, start: int, end: int, *parts: Part) -> None:
+        """Put something in the place of a range."""
+        self._edits.append(Edit(start, end, parts))
+
+    def replace_node(self, node: Node, *parts: Part) -> None:
+        """Put something in the place of a node."""
+        self.replace(node.start_byte, node.end_byte, *parts)
+
+    def insert(self, at: int, text: str) -> None:
+        """Put text before a position."""
+        self.replace(at, at, text)
+
+    def growth(self, start: int, end: int) -> int:
+        """Return by how many characters the edits inside a range make it longer, roughly: nested ones count twice."""
+        inside = [edit for edit in self._edits if start <= edit.start and edit.end <= end]
+        return sum(_length(edit.parts) - (edit.end - edit.start) for edit in inside)
+
+    def apply(self) -> str:
+        """Return the new text."""
+        return self._render(0, len(self.source), sorted(self._edits, key=lambda one: (one.start, -one.end)))
+
+    def _render(self, low: int, high: int, edits: list[Edit]) -> str:
+        out: list[str] = []
+        at = low
+        for index, edit in enumerate(edits):
+            if edit.start < at or edit.end > high:
+                continue
+            out.append(self.source[at : edit.start].decode())
+            inner = edits[index + 1 :]
+            out += [part if isinstance(part, str) else self._render(*part, _inside(part, inner)) for part in edit.parts]
+            at = edit.end
+        out.append(self.source[at:high].decode())
+        return "".join(out)
+
+
+def _length(parts: tuple[Part, ...]) -> int:
+    return sum(len(part) if isinstance(part, str) else part[1] - part[0] for part in parts)
+
+
+def _inside(part: tuple[int, int], edits: list[Edit]) -> list[Edit]:
+    return [edit for edit in edits if part[0] <= edit.start and edit.end <= part[1]]
+
+
+def span(node: Node) -> tuple[int, int]:
+    """Return the range of a node."""
+    return node.start_byte, node.end_byte

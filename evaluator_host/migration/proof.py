@@ -1,0 +1,145 @@
+"""Runs the old and the new code over the same rows, in sandboxes, and compares what they score."""
+
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from evaluator_host.model import (
+    Contract,
+    ErrorCode,
+    EvaluationResult,
+    Evaluator,
+    Json,
+    Row,
+    Status,
+)
+from evaluator_host.reports.migration import Difference, Proof, Verdict
+
+_SHOWN: Final = 5
+_WHOLE_ROW: Final = "__row__"  # a column of its own for what early hosts passed as the fourth argument
+_UNCALLED: Final = (ErrorCode.MISSING_INPUT, ErrorCode.BINDING_ERROR)  # refused before any code ran
+_BROKEN: Final = (ErrorCode.SYNTAX_ERROR, ErrorCode.LOAD_ERROR, ErrorCode.ENTRY_NOT_FOUND, ErrorCode.ENTRY_AMBIGUOUS)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """An evaluator before and after.
+
+    Attributes:
+      whole_row: The old one takes its fourth argument for the whole row.
+    """
+
+    old: Evaluator
+    new: Evaluator
+    whole_row: bool = False
+
+
+Run = Callable[[Evaluator, Sequence[Row]], Awaitable[list[EvaluationResult]]]
+"""Scores rows in sandboxes, in their order; `Service.evaluate_batch`, or a host that does it."""
+
+
+class Proving:
+    """Proofs by whoever runs code in sandboxes."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    async def prove(self, pair: Pair, rows: Sequence[Row], *, generated: bool) -> Proof:
+        """Say whether two evaluators score the same on rows."""
+        if not rows:
+            return Proof(Verdict.NOT_COMPARABLE, why="there are no rows")
+        olds = await self._old(pair, rows)
+        news = await self._run(pair.new, rows)
+        compared = [
+            (index, old, new)
+            for index, (old, new) in enumerate(zip(olds, news, strict=True))
+            if old.error is None or old.error.code not in _UNCALLED
+        ]
+        proof = Proof(
+            Verdict.PROVEN,
+            rows=len(compared),
+            scored=sum(old.status is Status.SCORED for _, old, _ in compared),
+            generated=generated,
+            left_out=len(rows) - len(compared),
+        )
+        why = _not_comparable(proof, olds, compared)
+        found = [(index, old, new) for index, old, new in compared if differs(old, new) is not None]
+        if why is None and found:
+            why = await self._unsteady(pair, rows, found)
+        if why is not None:
+            return replace(proof, verdict=Verdict.NOT_COMPARABLE, why=why)
+        if not found:
+            return proof
+        shown = tuple(
+            Difference(index, rows[index], differs(old, new) or "", old, new) for index, old, new in found[:_SHOWN]
+        )
+        return replace(proof, verdict=Verdict.DIFFERS, differing=len(found), differences=shown)
+
+    async def _old(self, pair: Pair, rows: Sequence[Row]) -> list[EvaluationResult]:
+        if not pair.whole_row:
+            return await self._run(pair.old, rows)
+        settings = replace(pair.old.settings, correct_answer_key=_WHOLE_ROW)
+        given = [replace(row, inputs={**row.inputs, _WHOLE_ROW: row.inputs}) for row in rows]
+        return await self._run(replace(pair.old, settings=settings), given)
+
+    async def _unsteady(
+        self, pair: Pair, rows: Sequence[Row], found: Sequence[tuple[int, EvaluationResult, EvaluationResult]]
+    ) -> str | None:
+        """Return why a difference says nothing: the old code does not agree with itself."""
+        again = await self._old(pair, [rows[index] for index, _, _ in found])
+        for (index, old, _), other in zip(found, again, strict=True):
+            if (message := differs(old, other)) is not None:
+                return f"the old code does not score row {index} alike twice ({message}): it depends on chance or time"
+        return None
+
+
+def _not_comparable(
+    proof: Proof,
+    olds: Sequence[EvaluationResult],
+    compared: Sequence[tuple[int, EvaluationResult, EvaluationResult]],
+) -> str | None:
+    if not compared:
+        error = olds[0].error
+        return f"no row has what the legacy call needs: {error.message if error else ''}"
+    if proof.scored:
+        return None
+    error = compared[0][1].error
+    if error is None or any(new.status is Status.SCORED for _, _, new in compared):
+        return None
+    kind = "does not load" if error.code in _BROKEN else f"scores none of the {len(compared)} rows"
+    return f"the old code {kind}: {error.message}"
+
+
+def differs(old: EvaluationResult, new: EvaluationResult) -> str | None:
+    """Return in what two results of one row differ; None when they agree. Two failures agree."""
+    if old.status is not new.status:
+        return f"old {_said(old)}, new {_said(new)}"
+    if old.status is Status.FAILED:
+        return None
+    if not _same(old.score, new.score):
+        return f"old score {old.score}, new score {new.score}"
+    if old.passed != new.passed:
+        return f"old passed {old.passed}, new passed {new.passed}"
+    if old.metrics.keys() != new.metrics.keys() or not all(
+        _same(old.metrics[name], new.metrics[name]) for name in old.metrics
+    ):
+        return f"old metrics {old.metrics}, new metrics {new.metrics}"
+    return None
+
+
+def _said(result: EvaluationResult) -> str:
+    if result.error is not None:
+        return f"failed ({result.error.code}: {result.error.message[:200]})"
+    return f"score {result.score}"
+
+
+def _same(old: Json, new: Json) -> bool:
+    if isinstance(old, float) and isinstance(new, float) and math.isnan(old) and math.isnan(new):
+        return True
+    return bool(old == new) and isinstance(old, bool) == isinstance(new, bool)
+
+
+def contract_after(old: Evaluator, to: Contract = Contract.EVALUATE) -> Contract:
+    """Return the contract of the new code: inferred again when the old one's was."""
+    return Contract.AUTO if old.contract is Contract.AUTO else to

@@ -1,0 +1,182 @@
+"""Finds the legacy function of a Python program, and its parameters."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from tree_sitter import Node
+
+from evaluator_host.migration.draft import Draft, refuse
+from evaluator_host.migration.scopes import Access, Scope, Use
+from evaluator_host.migration.syntax import Unreadable, child, code_children, descendants, text
+
+LEGACY: Final = 4
+_SEPARATORS: Final = ("positional_separator", "keyword_separator")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter: the whole of it, its name, and what is annotated and given by default."""
+
+    node: Node
+    name_node: Node
+    annotation: Node | None
+    default: Node | None
+
+    @property
+    def name(self) -> str:
+        """As the author has it."""
+        return text(self.name_node)
+
+
+@dataclass(frozen=True, slots=True)
+class Legacy:
+    """A function with the legacy signature.
+
+    Attributes:
+      node: `function_definition` or `lambda`.
+      parameters: The four, in their order.
+      more: Those after them, which all have defaults or are stars.
+    """
+
+    node: Node
+    scope: Scope
+    parameters: tuple[Parameter, ...]
+    more: tuple[Node, ...]
+
+    @property
+    def is_lambda(self) -> bool:
+        """Whether it has no room for statements."""
+        return self.node.type == "lambda"
+
+
+class Current(Exception):
+    """The function has the new signature already."""
+
+
+def find(draft: Draft) -> list[Legacy]:
+    """Return the definitions of the entry; several when the program chooses between them.
+
+    Raises:
+      Current: it takes three arguments.
+      Unreadable: it is none that can be rewritten; the text says why.
+    """
+    name, seen = draft.wish.entry, set[str]()
+    while True:
+        seen.add(name)
+        writes = [one for one in draft.names.of(name, draft.names.module) if one.access is Access.WRITE]
+        if not writes:
+            raise Unreadable(f"it defines no function {draft.wish.entry}", missing=True)
+        alias = _alias(writes[-1])
+        if alias is None or alias in seen:
+            break
+        name = alias
+    chosen = writes if any(_is_conditional(one) for one in writes) else writes[-1:]
+    return [_legacy(draft, one) for one in chosen]
+
+
+def _alias(use: Use) -> str | None:
+    """Return the name that a program gives its entry by `evaluate = name`."""
+    around = use.node.parent
+    if around is None or around.type != "assignment":
+        return None
+    right = child(around, "right")
+    return text(right) if right is not None and right.type == "identifier" else None
+
+
+def _is_conditional(use: Use) -> bool:
+    node: Node | None = use.node
+    while node is not None and node.parent is not None:
+        if node.parent.type in ("if_statement", "try_statement", "else_clause", "elif_clause", "except_clause"):
+            return True
+        node = node.parent
+    return False
+
+
+def _legacy(draft: Draft, use: Use) -> Legacy:
+    definition = _definition(use)
+    listing = child(definition, "parameters")
+    nodes = code_children(listing) if listing is not None else []
+    positional: list[Parameter] = []
+    more: list[Node] = []
+    for node in nodes:
+        if node.type in _SEPARATORS:
+            if node.type == "keyword_separator" or more:
+                more.append(node)
+        elif (parameter := parameter_of(node)) is None or more or len(positional) == LEGACY:
+            more.append(node)
+        else:
+            positional.append(parameter)
+    _require_four(positional, more, definition)
+    _require_plain_decorators(draft, definition)
+    return Legacy(definition, draft.names.scopes[definition.id], tuple(positional), tuple(more))
+
+
+def _definition(use: Use) -> Node:
+    around = use.node.parent
+    if around is not None and around.type == "function_definition":
+        return around
+    if around is not None and around.type == "assignment":
+        right = child(around, "right")
+        if right is not None and right.type == "lambda":
+            return right
+    kind = "a class" if around is not None and around.type == "class_definition" else "made by other code"
+    raise refuse(use.node, f"{use.name} is {kind}, not a function with four parameters; rewrite it by hand")
+
+
+def parameter_of(node: Node) -> Parameter | None:
+    """Return what can be given by position; None for stars."""
+    if node.type == "identifier":
+        return Parameter(node, node, None, None)
+    if node.type == "typed_parameter":
+        name = node.named_children[0]
+        return Parameter(node, name, child(node, "type"), None) if name.type == "identifier" else None
+    name_node = child(node, "name")
+    if node.type in ("default_parameter", "typed_default_parameter") and name_node is not None:
+        return Parameter(node, name_node, child(node, "type"), child(node, "value"))
+    return None
+
+
+def _require_four(positional: list[Parameter], more: list[Node], definition: Node) -> None:
+    stars = [node for node in more if node.type in ("list_splat_pattern", "typed_parameter")]
+    if len(positional) < LEGACY:
+        if stars:
+            raise refuse(definition, f"the arguments arrive in {text(stars[0])}; name the four of them first")
+        if len(positional) > 0:
+            raise Current
+        raise refuse(definition, "it takes no arguments")
+    named = positional[0].name.lstrip("_") in _FIRST or positional[3].name.lstrip("_") in _FOURTH
+    if positional[3].default is not None and not named:
+        raise Current  # three arguments, and an option of the author's own
+
+
+def _require_plain_decorators(draft: Draft, definition: Node) -> None:
+    around = definition.parent
+    if around is None or around.type != "decorated_definition":
+        return
+    for decorator in (one for one in around.children if one.type == "decorator"):
+        used = {text(one) for one in descendants(decorator) if one.type == "identifier"}
+        for use in draft.names.uses:
+            place = use.node.parent
+            own = use.access is Access.WRITE and use.scope is draft.names.module and use.name in used
+            if own and place is not None and place.type == "function_definition" and _wraps_by_name(place):
+                raise refuse(decorator, f"{text(decorator)} passes the four arguments on by name; rewrite both by hand")
+        draft.left(decorator, f"{text(decorator)} wraps the function: see that it does not count its arguments")
+
+
+def _wraps_by_name(decorator: Node) -> bool:
+    """Whether a function inside a decorator takes four arguments by name."""
+    for node in descendants(decorator):
+        if node.type in ("function_definition", "lambda") and node is not decorator:
+            listing = child(node, "parameters")
+            if listing is not None and sum(parameter_of(one) is not None for one in code_children(listing)) >= LEGACY:
+                return True
+    return False
+
+
+_FIRST: Final = frozenset(("app_params", "appparams", "app_config", "params"))
+_FOURTH: Final = frozenset(
+    (
+        *("correct_answer", "correctanswer", "ground_truth", "groundtruth", "expected", "target"),
+        *("reference", "datapoint", "label"),
+    )
+)

@@ -1,0 +1,130 @@
+"""Which variable every name in a program means: scopes, uses and what they resolve to, in whatever language."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from tree_sitter import Node
+
+
+class Access(StrEnum):
+    """What a program does with a name where it stands."""
+
+    READ = "read"
+    WRITE = "write"
+    DECLARE = "declare"  # `global x`, `nonlocal x`
+
+
+@dataclass(eq=False, slots=True)
+class Scope:
+    """A region in which names are bound.
+
+    Attributes:
+      kind: `module`, `function`, `class`, `comprehension` or `block`.
+      bound: Names that this scope binds.
+      elsewhere: Names of it that mean the module's (`global`) or an outer function's (`nonlocal`).
+    """
+
+    node: Node
+    kind: str
+    parent: "Scope | None"
+    bound: set[str] = field(default_factory=set)
+    elsewhere: dict[str, str] = field(default_factory=dict)
+
+    def outwards(self) -> "Iterator[Scope]":
+        """Yield this scope and those around it."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
+    def is_within(self, other: "Scope") -> bool:
+        """Whether this scope is another one or lies inside it."""
+        return any(scope is other for scope in self.outwards())
+
+
+@dataclass(eq=False, frozen=True, slots=True)
+class Use:
+    """One place where a name stands for a variable."""
+
+    node: Node
+    name: str
+    access: Access
+    scope: Scope
+
+    @property
+    def line(self) -> int:
+        """Where, from 1."""
+        return int(self.node.start_point[0]) + 1
+
+
+class Names:
+    """Every use of a name in a program."""
+
+    def __init__(self, module: Scope) -> None:
+        self.module = module
+        self.uses: list[Use] = []
+        self.scopes: dict[int, Scope] = {module.node.id: module}
+        self.imports_all = False
+
+    def add(self, node: Node, access: Access, scope: Scope, *, binds: bool = True) -> None:
+        """Note a use; a write binds the name there, unless the language wants a declaration for that."""
+        name = node.text.decode() if node.text else ""
+        self.uses.append(Use(node, name, access, scope))
+        if binds and access is Access.WRITE and name not in scope.elsewhere:
+            scope.bound.add(name)
+
+    def open(self, node: Node, kind: str, parent: Scope) -> Scope:
+        """Return a new scope."""
+        self.scopes[node.id] = scope = Scope(node, kind, parent)
+        return scope
+
+    def owner(self, use: Use) -> Scope | None:
+        """Return the scope whose variable a use means; None for one that the program binds nowhere."""
+        return self.lookup(use.name, use.scope)
+
+    def lookup(self, name: str, start: Scope) -> Scope | None:
+        """Return the scope whose variable a name means in a scope."""
+        for scope in start.outwards():
+            if scope.kind == "class" and scope is not start:
+                continue
+            where = scope.elsewhere.get(name)
+            if where == "global":
+                return self.module if name in self.module.bound else None
+            if where != "nonlocal" and name in scope.bound:
+                return scope
+        return None
+
+    def of(self, name: str, scope: Scope) -> list[Use]:
+        """Return the uses of a scope's variable, nested scopes included."""
+        return [use for use in self.uses if use.name == name and self.owner(use) is scope]
+
+    def within(self, scope: Scope) -> Iterator[Use]:
+        """Yield the uses of names in a scope and in those inside it."""
+        return (use for use in self.uses if use.scope.is_within(scope))
+
+    def is_hidden(self, name: str, use: Use, function: Scope) -> bool:
+        """Whether a name of a function means something else where a use stands."""
+        for scope in use.scope.outwards():
+            if scope is function:
+                return False
+            if name in scope.bound:
+                return True
+        return False
+
+    def clash(self, renamed: list[Use], name: str, function: Scope, *, leaving: set[int]) -> Use | None:
+        """Return a use that would change its meaning if a variable of a function got another name.
+
+        Args:
+          renamed: The uses of the variable.
+          name: Its new name.
+          function: Whose variable it is.
+          leaving: Ids of nodes of names that are on their way to other names themselves.
+        """
+        for use in self.within(function):
+            if use.name != name or use.node.id in leaving:
+                continue
+            owner = self.owner(use)
+            if owner is None or not owner.is_within(function) or owner is function:
+                return use
+        return next((use for use in renamed if self.is_hidden(name, use, function)), None)

@@ -1,0 +1,64 @@
+"""The verb for named evaluators: each legacy one becomes a new version, which keeps the proof."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from evaluator_host.evaluators.library import Library
+from evaluator_host.migration.migrate import migrate, runs_in
+from evaluator_host.migration.proof import contract_after
+from evaluator_host.model import Contract, Row
+from evaluator_host.reports.evaluators import EvaluatorReport, Origin
+from evaluator_host.reports.migration import MigrationStatus, StoredMigration
+from evaluator_host.service import Service
+
+
+@dataclass(frozen=True, slots=True)
+class StoredWish:
+    """What is to be migrated, and how far.
+
+    Attributes:
+      names: Of evaluators; none stands for every legacy one of the workspace.
+      rows: To prove each on; None makes some up for each.
+      dry_run: Make no version.
+      force: Make one of what was not proven too.
+      key_id: Of whoever asks.
+    """
+
+    names: tuple[str, ...] = ()
+    rows: Sequence[Row] | None = None
+    dry_run: bool = True
+    force: bool = False
+    key_id: str | None = None
+
+
+async def migrate_stored(
+    service: Service, library: Library, workspace: str, *, wish: StoredWish
+) -> list[StoredMigration]:
+    """Migrate named evaluators of a workspace, in the order of their names.
+
+    Raises:
+      NotFound: there is none of a name.
+      HostError: as `Service.evaluate_batch`.
+    """
+    if wish.names:
+        found = [await library.get(workspace, name) for name in dict.fromkeys(wish.names)]
+    else:
+        found = [one for one in await library.all(workspace) if one.contract is Contract.EVALUATE_V1]
+    return [await _migrate(service, library, workspace, report=report, wish=wish) for report in found]
+
+
+async def _migrate(
+    service: Service, library: Library, workspace: str, *, report: EvaluatorReport, wish: StoredWish
+) -> StoredMigration:
+    stored = await library.find(workspace, f"{report.name}@{report.version}")
+    run = runs_in(service, workspace, stored.lock)
+    migration = await migrate(stored.evaluator, wish.rows, run=run, name=report.name)
+    made = None
+    wanted = migration.status is MigrationStatus.MIGRATED and (migration.is_proven or wish.force)
+    if wanted and not wish.dry_run and migration.proof is not None:
+        evaluator = replace(stored.evaluator, code=migration.code, contract=contract_after(stored.evaluator))
+        origin = Origin(report.version, replace(migration.proof, differences=()))
+        made = await library.update(
+            workspace, report.name, evaluator, force=wish.force, key_id=wish.key_id, origin=origin
+        )
+    return StoredMigration(report.name, report.version, made.version if made is not None else None, migration)

@@ -1,0 +1,55 @@
+"""The process that parses: a program in on stdin, its rewrite out on stdout, as JSON, within limits of its own.
+
+A parser is native code and reads somebody else's text: what goes wrong in it ends this process, not the host.
+"""
+
+import json
+import resource
+import sys
+from dataclasses import asdict
+from typing import Any, Final
+
+from evaluator_host.migration.draft import Wish
+from evaluator_host.migration.javascript_rewrite import rewrite_javascript, rewrite_typescript
+from evaluator_host.migration.python_rewrite import rewrite
+from evaluator_host.migration.syntax import Unreadable
+from evaluator_host.model import Language
+
+_LIMITS: Final = (
+    (resource.RLIMIT_AS, 2 << 30),
+    (resource.RLIMIT_CPU, 20),  # seconds; the largest program that is taken needs two
+    (resource.RLIMIT_CORE, 0),
+    (resource.RLIMIT_FSIZE, 0),  # stdout is a pipe
+)
+_RECURSION: Final = 20_000  # frames; a tree of the greatest depth takes four for each level
+
+
+def main() -> None:
+    """Answer one request."""
+    for which, most in _LIMITS:
+        resource.setrlimit(which, (most, most))
+    sys.setrecursionlimit(_RECURSION)
+    asked = json.loads(sys.stdin.buffer.read())
+    sys.stdout.write(json.dumps(_answer(asked)))
+
+
+def _answer(asked: dict[str, Any]) -> dict[str, Any]:
+    wish = Wish(**asked["wish"])
+    try:
+        rewritten = REWRITES[Language(asked["language"])](asked["code"], wish)
+    except Unreadable as error:
+        return {"refused": {"line": error.line, "message": error.reason, "missing": error.missing}}
+    except RecursionError:
+        return {"refused": {"line": None, "message": "it nests too deeply to be rewritten"}}
+    return asdict(rewritten)
+
+
+REWRITES: Final = {
+    Language.PYTHON: rewrite,
+    Language.JAVASCRIPT: rewrite_javascript,
+    Language.TYPESCRIPT: rewrite_typescript,
+}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""Every legacy evaluator of the corpus migrates with a proof or with a named reason, in real sandboxes."""
+
+import asyncio
+import difflib
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.migration.draft import Wish
+from evaluator_host.migration.migrate import migrate, runs_in
+from evaluator_host.migration.worker import REWRITES
+from evaluator_host.model import Evaluator, Language, Row, Status
+from evaluator_host.reports.migration import Migration, MigrationStatus, Verdict
+from evaluator_host.service import Service
+from evaluator_host.wiring import open_service
+from tests.conftest import settings
+from tests.migration.corpus import ALL, Case, cases
+
+AT_ONCE = 4
+
+
+@pytest.fixture(scope="module")
+async def host() -> AsyncIterator[Service]:
+    """One backend is enough here: that they score alike is shown elsewhere."""
+    async with open_service(settings("bubblewrap"), prewarm=False) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+async def migrated(host: Service) -> dict[tuple[Language, str], Migration]:
+    """The whole corpus, migrated a few at a time."""
+    turns = asyncio.Semaphore(AT_ONCE)
+
+    async def one(case: Case) -> Migration:
+        async with turns:
+            return await migrate(Evaluator(case.before, case.language), run=runs_in(host, "default"), name=case.name)
+
+    found = await asyncio.gather(*(one(case) for case in ALL))
+    return {(case.language, case.name): migration for case, migration in zip(ALL, found, strict=True)}
+
+
+@pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
+def test_an_evaluator_becomes_what_a_person_would_write(
+    case: Case, migrated: dict[tuple[Language, str], Migration]
+) -> None:
+    migration = migrated[case.language, case.name]
+    assert tuple((one.line, one.message) for one in migration.unresolved) == case.unresolved
+    if case.after is None:
+        assert (migration.status.value, migration.code, migration.proof) == (case.outcome, case.before, None)
+        return
+    assert migration.status is MigrationStatus.MIGRATED
+    assert "".join(difflib.unified_diff(case.after.splitlines(True), migration.code.splitlines(True))) == ""
+    assert migration.proof is not None
+    assert migration.proof.verdict.value == case.outcome, migration.proof.text
+    if migration.proof.verdict is Verdict.PROVEN:
+        assert migration.proof.scored > migration.proof.rows / 3  # failures alone would prove little
+        assert migration.proof.generated
+
+
+@pytest.mark.parametrize("case", [one for one in ALL if one.outcome == "proven"], ids=lambda case: case.name)
+def test_what_was_migrated_is_current(case: Case) -> None:
+    assert case.after is not None
+    assert REWRITES[case.language](case.after.removeprefix("\ufeff"), Wish()).current
+
+
+def test_the_corpus_is_as_large_as_it_has_to_be() -> None:
+    assert len(cases(Language.PYTHON)) >= 30
+    assert len(cases(Language.JAVASCRIPT)) >= 15
+    assert len(cases(Language.TYPESCRIPT)) >= 15
+
+
+def test_what_was_formatted_stays_formatted(tmp_path: Path) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    python = [case for case in cases(Language.PYTHON) if case.after is not None]
+    for folder in (before, after):
+        folder.mkdir()
+    for case in python:
+        (before / case.name).write_bytes(case.before.encode())
+        (after / case.name).write_bytes((case.after or "").encode())
+    assert len(python) - len(unformatted(before)) > 30
+    assert unformatted(after) - unformatted(before) == {"long_lines.py", "recursive.py"}  # longer than a line now
+
+
+def unformatted(folder: Path) -> set[str]:
+    """Names of files that the formatter would change, by its standard settings."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "ruff", "format", "--check", "--isolated", folder], capture_output=True, text=True
+    )
+    return set(re.findall(r"(\w+\.py)\b", ran.stdout.replace(str(folder), "")))
+
+
+async def test_rows_that_are_given_are_the_ones_that_count(host: Service) -> None:
+    code = "def evaluate(app_params, inputs, output, correct_answer):\n    return str(len(output))\n"
+    rows = [Row({"correct_answer": "a"}, "abc"), Row({"question": "?"}, "abc")]
+    migration = await migrate(Evaluator(code), rows, run=runs_in(host, "default"))
+    assert migration.proof is not None
+    assert (migration.proof.text, migration.proof.generated) == ("proven on 1 rows", False)
+    assert (migration.proof.rows, migration.proof.left_out, migration.proof.scored) == (1, 1, 1)
+    none = await migrate(Evaluator(code), rows[1:], run=runs_in(host, "default"))
+    assert none.proof is not None
+    assert none.proof.text.startswith("not comparable: no row has what the legacy call needs: inputs has no")
+
+
+async def test_a_difference_is_told_with_both_results(host: Service) -> None:
+    code = "def evaluate(app_params, inputs, output, correct_answer):\n    x = output\n    return x\n"
+    rows = [Row({"correct_answer": 1}, 0.5), Row({"correct_answer": 1}, "0.25")]
+    migration = await migrate(Evaluator(code), rows, run=runs_in(host, "default"))
+    proof = migration.proof
+    assert proof is not None
+    assert proof.verdict is Verdict.DIFFERS
+    assert proof.text.startswith("differs at row 1: old score 0.25, new failed (invalid_result: ")
+    (difference,) = proof.differences
+    assert (difference.row, difference.given) == (1, rows[1])
+    assert (difference.old.score, difference.new.status) == (0.25, Status.FAILED)

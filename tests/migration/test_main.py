@@ -1,0 +1,204 @@
+"""`main` becomes `evaluate` and the other way round, with a proof, or is refused with a reason."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from evaluator_host.migration.draft import Wish
+from evaluator_host.migration.migrate import migrate, runs_in
+from evaluator_host.migration.syntax import Unreadable
+from evaluator_host.migration.worker import REWRITES
+from evaluator_host.model import Contract, Evaluator, Language, Row
+from evaluator_host.reports.migration import MigrationStatus, Verdict
+from evaluator_host.service import Service
+from evaluator_host.wiring import open_service
+from tests.conftest import settings
+
+PYTHON, JAVASCRIPT, TYPESCRIPT = Language
+PAIRS = {
+    "json": (
+        PYTHON,
+        (
+            'def main(\n    completion: str,\n    target: str,\n) -> dict:\n    """Doc."""\n'
+            "    try:\n        a, b = json.loads(completion), json.loads(target)\n    except ValueError:\n"
+            '        return {"score": 0}\n    return {"score": float(a == b)}\n'
+        ),
+        (
+            'import json\n\n\ndef evaluate(\n    inputs: dict,\n    outputs: str,\n    trace: dict,\n) -> dict:\n    """Doc."""\n'
+            '    target = inputs["target"]\n'
+            "    try:\n        a, b = json.loads(outputs), json.loads(target)\n    except ValueError:\n"
+            '        return {"score": 0}\n    return {"score": float(a == b)}\n'
+        ),
+    ),
+    "defaults": (
+        PYTHON,
+        (
+            'def main(target, weight=2, output="", *, note=None):\n'
+            '    return {"score": weight * (str(output) == str(target)), "note": float(note is None)}\n'
+        ),
+        (
+            "def evaluate(inputs, outputs, trace):\n"
+            '    return {"score": inputs.get("weight", 2) * (str(outputs) == str(inputs["target"])), '
+            '"note": float(inputs.get("note") is None)}\n'
+        ),
+    ),
+    "names taken": (
+        PYTHON,
+        'async def main(completion, inputs, trace):\n    outputs = str(completion)\n    return {"score": outputs == str(inputs)}\n',
+        (
+            "async def evaluate(_inputs, completion, _trace):\n    outputs = str(completion)\n"
+            '    return {"score": outputs == str(_inputs["inputs"])}\n'
+        ),
+    ),
+}
+PAIRS |= {
+    "members": (
+        TYPESCRIPT,
+        (
+            "async function main(variables: {\n  completion: string,\n  target: string,\n}): Promise<{ score: number }> {\n"
+            "  return { score: String(variables.target).length + String(variables.completion).length };\n}\n"
+        ),
+        (
+            "async function evaluate(inputs: { target: string }, outputs: string, trace: Record<string, any>)"
+            ": Promise<{ score: number }> {\n"
+            "  return { score: String(inputs.target).length + String(outputs).length };\n}\n"
+        ),
+    ),
+    "taken apart": (
+        JAVASCRIPT,
+        (
+            "const main = (variables) => {\n  const { completion, target = 'x' } = variables;\n"
+            "  return { score: completion === target ? 1 : 0 };\n};\nmodule.exports = { main };\n"
+        ),
+        (
+            "const evaluate = (inputs, outputs, trace) => {\n  const completion = outputs, { target = 'x' } = inputs;\n"
+            "  return { score: completion === target ? 1 : 0 };\n};\nmodule.exports = { evaluate };\n"
+        ),
+    ),
+}
+BACK = {
+    "columns": (
+        PYTHON,
+        (
+            "def evaluate(inputs, outputs, trace):\n"
+            '    correct_answer = inputs["correct_answer"]\n'
+            '    if inputs.get("strict", False):\n        return {"score": outputs == correct_answer}\n'
+            '    return {"score": str(outputs).lower() == str(correct_answer).lower()}\n'
+        ),
+        (
+            "def main(completion, correct_answer, strict=False):\n"
+            '    if strict:\n        return {"score": completion == correct_answer}\n'
+            '    return {"score": str(completion).lower() == str(correct_answer).lower()}\n'
+        ),
+    ),
+    "name kept": (
+        PYTHON,
+        'def evaluate(inputs, output, trace):\n    completion = str(output)\n    return {"score": completion == str(inputs["a"])}\n',
+        'def main(output, a):\n    completion = str(output)\n    return {"score": completion == str(a)}\n',
+    ),
+}
+BACK |= {
+    "variables": (
+        TYPESCRIPT,
+        (
+            "export function evaluate(inputs: any, outputs: any, trace: any): number {\n"
+            "  return outputs === inputs.correct_answer || inputs['lax'] ? 1 : 0;\n}\n"
+        ),
+        (
+            "export function main(variables: Record<string, any>): number {\n"
+            "  return variables.completion === variables.correct_answer || variables['lax'] ? 1 : 0;\n}\n"
+        ),
+    ),
+    "read once": (
+        JAVASCRIPT,
+        "function evaluate(inputs, outputs, trace) {\n  outputs = String(outputs);\n  return { score: outputs.length };\n}\n",
+        (
+            "function main(variables) {\n  let outputs = variables.completion;\n  outputs = String(outputs);\n"
+            "  return { score: outputs.length };\n}\n"
+        ),
+    ),
+}
+REFUSED_JAVASCRIPT = [
+    ("evaluate", "function main(v) {\n  return use(v);\n}\n", 2, "v is used as a whole"),
+    ("evaluate", "const main = ({ completion }) => completion;\n", 1, "takes its variables apart in its parameters"),
+    ("evaluate", "function main(v) {\n  const trace = 1;\n  return v.x;\n}\n", 2, "trace is a name of the code's own"),
+    ("evaluate", "function main(v) {\n  return v.x ? 1 : main({ x: 1 });\n}\n", 2, "main is used by the code itself"),
+    ("main", "function evaluate(i, o, t) {\n  return t ? 1 : 0;\n}\n", 2, "main gets no trace"),
+    (
+        "main",
+        "function evaluate(i, o, t) {\n  return Object.keys(i).length;\n}\n",
+        2,
+        "main gets columns by their names",
+    ),
+    (
+        "main",
+        "function evaluate(a, i, o, c) {\n  return 1;\n}\n",
+        1,
+        "only evaluate(inputs, outputs, trace) becomes main",
+    ),
+]
+REFUSED = [
+    ("evaluate", "def main(completion, **rest):\n    return {}\n", 1, "**rest takes whatever comes"),
+    (
+        "evaluate",
+        "def main(completion):\n    return 1\n\n\nmain(completion='x')\n",
+        5,
+        "main is used by the code itself",
+    ),
+    ("evaluate", "class main:\n    pass\n", 1, "main is not one plain function"),
+    ("main", "def evaluate(inputs, outputs, trace):\n    return bool(trace)\n", 2, "main gets no trace"),
+    ("main", "def evaluate(inputs, outputs, trace):\n    return len(inputs)\n", 2, "main gets columns by their names"),
+    ("main", "def evaluate(i, o, t):\n    a = 1\n    return i['a'] + a\n", 2, "a is a name of the code's own"),
+    ("main", "def evaluate(i, o, t):\n    return i['a'] or i.get('a')\n", 2, "a is read in two ways"),
+    ("main", "def evaluate(a, i, o, c):\n    return 1\n", 1, "only evaluate(inputs, outputs, trace) becomes main"),
+]
+
+
+@pytest.fixture(scope="module")
+async def host() -> AsyncIterator[Service]:
+    async with open_service(settings("bubblewrap"), prewarm=False) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("name", PAIRS)
+async def test_main_becomes_evaluate(host: Service, name: str) -> None:
+    language, before, after = PAIRS[name]
+    migration = await migrate(Evaluator(before, language), run=runs_in(host, "default"))
+    assert migration.code == after
+    assert migration.proof is not None
+    assert (migration.proof.verdict, migration.proof.scored > 10) == (Verdict.PROVEN, True), migration.proof.text
+
+
+@pytest.mark.parametrize("name", BACK)
+async def test_evaluate_becomes_main(host: Service, name: str) -> None:
+    language, before, after = BACK[name]
+    migration = await migrate(Evaluator(before, language), run=runs_in(host, "default"), to=Contract.MAIN)
+    assert migration.code == after
+    assert migration.proof is not None
+    assert (migration.proof.verdict, migration.proof.scored > 10) == (Verdict.PROVEN, True), migration.proof.text
+    again = await migrate(Evaluator(after, language), run=runs_in(host, "default"), to=Contract.MAIN)
+    assert again.status is MigrationStatus.CURRENT
+
+
+@pytest.mark.parametrize(("to", "code", "line", "reason"), REFUSED)
+def test_what_cannot_be_told_is_refused_with_its_line(to: str, code: str, line: int, reason: str) -> None:
+    with pytest.raises(Unreadable) as refused:
+        REWRITES[PYTHON](code, Wish(to=to))
+    assert reason in refused.value.reason
+    assert refused.value.line == line
+
+
+@pytest.mark.parametrize(("to", "code", "line", "reason"), REFUSED_JAVASCRIPT)
+def test_what_cannot_be_told_in_javascript_is_refused(to: str, code: str, line: int, reason: str) -> None:
+    for language in (JAVASCRIPT, TYPESCRIPT):
+        with pytest.raises(Unreadable) as refused:
+            REWRITES[language](code, Wish(to=to))
+        assert reason in refused.value.reason
+        assert refused.value.line == line
+
+
+async def test_a_result_that_only_one_contract_takes_is_a_difference(host: Service) -> None:
+    code = "def main(completion, target):\n    return json.dumps({'score': 1})\n"
+    migration = await migrate(Evaluator(code), [Row({"target": "x"}, "x")], run=runs_in(host, "default"))
+    assert migration.proof is not None
+    assert migration.proof.verdict is Verdict.DIFFERS

@@ -1,0 +1,51 @@
+"""No rewrite changes a score silently: programs put together at random return what they returned, or are refused."""
+
+import ast
+import copy
+import re
+from typing import Any
+
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from evaluator_host.migration.draft import Wish
+from evaluator_host.migration.python_rewrite import rewrite
+from evaluator_host.migration.syntax import Unreadable
+from tests.migration.programs import KEY, programs
+
+VALUES = st.sampled_from(["Paris", " paris", "", None, 3, 0.5, ["Paris", "x"], {"x": 1, "outputs": "Paris"}, True])
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    programs(), VALUES, VALUES, st.dictionaries(st.sampled_from(["x", "data", "inputs", "output"]), VALUES, max_size=2)
+)
+def test_what_is_rewritten_returns_the_same(code: str, output: Any, truth: Any, columns: dict[str, Any]) -> None:
+    try:
+        ast.parse(code)
+    except SyntaxError:
+        return
+    try:
+        rewritten = rewrite(code, Wish())
+    except Unreadable:
+        event("refused")
+        return
+    assert rewritten.code is not None
+    inputs = {**columns, KEY: truth}
+    old = outcome(code, ({}, inputs, output, truth))
+    assert outcome(rewritten.code, (inputs, output, None)) == old, f"{code}\n{rewritten.code}"
+    event("failed" if old is None else "returned")
+
+
+def outcome(code: str, arguments: tuple[Any, ...]) -> Any:
+    """What a program of ours returns, in a form that can be compared; None when it raises.
+
+    Text counts as the number in it, as it does for the legacy contract.
+    """
+    namespace: dict[str, Any] = {}
+    try:
+        exec(compile(code, "evaluator", "exec"), namespace)
+        value = namespace["evaluate"](*copy.deepcopy(arguments))
+        return re.sub("0x[0-9a-f]+", "", repr(float(value) if isinstance(value, str) else value))
+    except Exception:  # noqa: BLE001 - whatever it raises, it has no score
+        return None

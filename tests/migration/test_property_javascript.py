@@ -1,0 +1,70 @@
+"""No JavaScript rewrite changes a score silently: random programs return what they returned, or are refused."""
+
+import json
+import subprocess
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from evaluator_host.environments.toolchain import node_path
+from evaluator_host.migration.draft import Wish
+from evaluator_host.migration.syntax import Unreadable
+from evaluator_host.migration.worker import REWRITES
+from evaluator_host.model import Language
+from tests.migration.javascript_programs import KEY, programs
+
+VALUES = st.sampled_from(["Paris", " paris", "", None, 3, 0.5, ["Paris", "x"], {"x": 1, "data": "Paris"}, True])
+ROWS = st.tuples(VALUES, VALUES, VALUES)
+RUN = """
+const { Script } = require('node:vm');
+const cases = JSON.parse(require('node:fs').readFileSync(0, 'utf8'));
+const outcome = (code, args) => {
+  try {
+    globalThis.given = args;
+    const value = new Script(`(() => { ${code}; return evaluate(...given); })()`).runInThisContext({ timeout: 300 });
+    const number = typeof value === 'string' ? Number(value) : value;
+    return JSON.stringify(number) ?? String(number).replace(/\\s+/g, ' ');
+  } catch (error) { return null; }
+};
+console.log(JSON.stringify(cases.map(([old, next, inputs, output, truth]) => [
+  outcome(old, [{}, structuredClone(inputs), structuredClone(output), structuredClone(truth)]),
+  outcome(next, [structuredClone(inputs), structuredClone(output), null]),
+])));
+"""
+
+
+@settings(
+    max_examples=6, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate]
+)
+@given(st.lists(st.tuples(programs(), ROWS), min_size=20, max_size=30))  # a process of node for each list
+def test_what_is_rewritten_returns_the_same(drawn: list[tuple[str, tuple[Any, Any, Any]]]) -> None:
+    cases = []
+    for code, (output, truth, data) in drawn:
+        for language in (Language.JAVASCRIPT, Language.TYPESCRIPT):
+            try:
+                rewritten = REWRITES[language](code, Wish())
+            except Unreadable:
+                continue
+            assert rewritten.code is not None
+            cases.append((code, rewritten.code, {"data": data, KEY: truth}, output, truth))
+    for case, (old, new) in zip(cases, outcomes(cases), strict=True):
+        assert new == old, "\n".join(map(str, case))
+
+
+def test_the_comparison_sees_a_difference() -> None:
+    code = "const evaluate = (appParams, inputs, output, correctAnswer) => output === correctAnswer"
+    wrong = "const evaluate = (inputs, outputs, trace) => outputs === inputs.answer"
+    assert outcomes([(code, wrong, {KEY: 1}, 1, 1), (code, "throw 1", {KEY: 1}, 1, 1)]) == [
+        ["true", "false"],
+        ["true", None],
+    ]
+
+
+def outcomes(cases: list[tuple[Any, ...]]) -> list[list[str | None]]:
+    """What the old and the new program of each case return, as JSON; None for one that throws."""
+    ran = subprocess.run(
+        [node_path(), "-e", RUN], input=json.dumps(cases), capture_output=True, text=True, timeout=60, check=True
+    )
+    found: list[list[str | None]] = json.loads(ran.stdout)
+    return found

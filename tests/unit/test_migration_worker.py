@@ -1,0 +1,114 @@
+"""The process that parses: whatever it is given, the answer is a rewrite or a refusal with a reason."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from evaluator_host.migration.draft import Wish
+from evaluator_host.migration.migrate import migrate
+from evaluator_host.migration.process import rewrite
+from evaluator_host.migration.syntax import Unreadable
+from evaluator_host.model import EvaluationResult, Evaluator, Language, Row
+from evaluator_host.reports.migration import MigrationStatus
+
+EVALUATE = "def evaluate(app_params, inputs, output, correct_answer):\n    return {}\n"
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ("[" * 30_000 + "]" * 30_000, "it nests deeper than 1000 levels"),
+        ("-" * 200_000 + "1", "it nests deeper than 1000 levels"),
+        ("output" + ".x" * 60_000, "it nests deeper than 1000 levels"),
+        ("1 " * 200_000, "at most 256 KB are rewritten"),
+        ("(" * 100_000, "this is no Python that could be read"),
+        ("\0", "this is no Python that could be read"),
+        ("lambda: (" * 400 + "1" + ")" * 400, None),
+        (" + ".join(["output"] * 900), None),
+    ],
+    ids=["brackets", "signs", "attributes", "large", "open", "null", "lambdas", "sum"],
+)
+async def test_extreme_programs_are_rewritten_or_refused(expression: str, reason: str | None) -> None:
+    if reason is None:
+        rewritten = await rewrite(EVALUATE.format(expression), Language.PYTHON, Wish())
+        assert rewritten.code is not None
+        assert rewritten.code.startswith("def evaluate(inputs, outputs, trace):\n    return ")
+        return
+    with pytest.raises(Unreadable) as refused:
+        await rewrite(EVALUATE.format(expression), Language.PYTHON, Wish())
+    assert reason in refused.value.reason
+
+
+@pytest.mark.parametrize("language", [Language.JAVASCRIPT, Language.TYPESCRIPT])
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ("[" * 30_000 + "]" * 30_000, "it nests deeper than 1000 levels"),
+        ("x" + " => x" * 40_000, "it nests deeper than 1000 levels"),
+        ("`${" * 20_000, "that could be read"),
+        (" + ".join(["output"] * 900), None),
+    ],
+    ids=["brackets", "arrows", "templates", "sum"],
+)
+async def test_extreme_javascript_is_rewritten_or_refused(
+    language: Language, expression: str, reason: str | None
+) -> None:
+    code = f"function evaluate(appParams, inputs, output, correctAnswer) {{\n  return {expression};\n}}\n"
+    if reason is None:
+        rewritten = await rewrite(code, language, Wish())
+        assert (rewritten.code or "").startswith("function evaluate(inputs, outputs, trace) {\n  return outputs + ")
+        return
+    with pytest.raises(Unreadable) as refused:
+        await rewrite(code, language, Wish())
+    assert reason in refused.value.reason
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("const evaluate = (a, i, o, c) => [1].map((inputs) => c)[0]", "c is used where inputs means something else"),
+        ("const evaluate = (a, i, o, c) => (c = 3)", "c gets another value where there is no room for a statement"),
+        ("const evaluate = (a, i, o, c) => { a.x = 1; return c; }", None),
+        (
+            "const evaluate = (a, i, o, c) => (a.x = 1, c)",
+            "a gets another value where there is no room for a statement",
+        ),
+        ("const evaluate = ({x}, i, o, c) => x", "its parameters are taken apart by a function without statements"),
+    ],
+)
+async def test_what_an_arrow_function_has_no_room_for(code: str, reason: str | None) -> None:
+    if reason is None:
+        assert (await rewrite(code, Language.JAVASCRIPT, Wish())).code is not None
+        return
+    with pytest.raises(Unreadable) as refused:
+        await rewrite(code, Language.JAVASCRIPT, Wish())
+    assert reason in refused.value.reason
+
+
+async def test_a_refusal_names_the_line() -> None:
+    with pytest.raises(Unreadable) as refused:
+        await rewrite("x = 1\n\n\ndef evaluate(:\n    pass\n", Language.PYTHON, Wish())
+    assert refused.value.line == 4
+
+
+async def test_an_evaluator_of_another_name_and_key() -> None:
+    code = "def score(a, b, c, d):\n    return c == d\n"
+    rewritten = await rewrite(code, Language.PYTHON, Wish("score", "it's gold"))
+    assert rewritten.code == 'def score(inputs, outputs, trace):\n    return outputs == inputs["it\'s gold"]\n'
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("x = 1\n" * 100_000, "it has 585 KB; at most 256 KB are rewritten"),
+        ("x = '\ud800'\n", "it holds half of a surrogate pair"),
+    ],
+    ids=["large", "surrogate"],
+)
+async def test_what_is_no_program_is_not_even_looked_at(code: str, reason: str) -> None:
+    async def run(evaluator: Evaluator, rows: Sequence[Row]) -> list[EvaluationResult]:
+        raise AssertionError("nothing is to run")
+
+    migration = await migrate(Evaluator(code), run=run)
+    assert (migration.status, migration.code) == (MigrationStatus.REFUSED, code)
+    assert migration.unresolved[0].message.startswith(reason)
