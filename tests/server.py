@@ -94,6 +94,14 @@ def index_environment() -> dict[str, str]:
     return {setting: os.environ[name] for name, setting in names.items() if name in os.environ}
 
 
+def new_home(folder: Path) -> Path:
+    """Make a data directory in which nothing is yet but the tools, which take a minute to install."""
+    made = folder / "data"
+    made.mkdir()
+    (made / "toolchain").symlink_to(DATA_DIR / "toolchain")
+    return made
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -41,13 +41,20 @@ def job_facts(job: JobReport) -> Text:
             ("evaluators", ", ".join(job.evaluators)),
             ("data set", job.dataset),
             ("mapping", ", ".join(f"{field}={source}" for field, source in job.mapping.items())),
-            ("asked", f"{progress.generated} rows of {job.target.model}" if job.target else None),
+            ("asked", _asked(job)),
             ("done", f"{progress.done} of {progress.rows}{speed}{left}"),
             ("failed", progress.failed),
             ("created", shown(job.created_at)),
             ("finished", shown(job.finished_at) if job.finished_at else None),
         )
     )
+
+
+def _asked(job: JobReport) -> str | None:
+    if job.target is None:
+        return None
+    rows = job.progress.rows // max(len(job.evaluators), 1)
+    return f"{job.target.model} about {job.progress.generated} of {rows} rows"
 
 
 def figures_table(figures: JobFigures) -> Text:

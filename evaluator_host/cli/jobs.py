@@ -1,7 +1,8 @@
 """`jobs`: evaluators over data sets on a host; made, watched, asked, read, compared."""
 
+import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -19,7 +20,9 @@ from evaluator_host.reports.jobs import JobReport, JobStatus
 
 app = typer.Typer(name="jobs", help="Evaluators over data sets, on a host.", no_args_is_help=True)
 
-_JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="Its id, or `last` for the newest one.")]
+_FROM_LAST: Final = re.compile(r"last(?:-(\d{1,3}))?")
+
+_JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="Its id; or `last`, `last-1` for the one before, …")]
 _EvaluatorOption = Annotated[str | None, typer.Option(help="One of the job's: exact-match@1, or its name.")]
 
 
@@ -168,7 +171,7 @@ def download(
 
 @app.command()
 def compare(
-    job: Annotated[str, typer.Argument(metavar="JOB", help="The earlier job.")],
+    job: Annotated[str, typer.Argument(metavar="JOB", help="The earlier job, such as `last-1`.")],
     other: Annotated[str, typer.Argument(metavar="OTHER", help="The later one, or `last`.")],
     *,
     evaluator: _EvaluatorOption = None,
@@ -223,12 +226,16 @@ def _evaluator(given: str) -> Evaluator | str:
 
 
 def _job(client: Client, given: str) -> JobReport:
-    if given != "last":
+    from_last = _FROM_LAST.fullmatch(given)
+    if from_last is None:
         return client.jobs.get(given)
-    newest = client.jobs.all(limit=1)
+    before = int(from_last[1] or 0)
+    newest = client.jobs.all(limit=before + 1)
     if not newest:
         raise InvalidRequest("there are no jobs; evaluator-host jobs create makes one")
-    return newest[0]
+    if len(newest) <= before:
+        raise InvalidRequest(f"there is no {given}: there are {len(newest)} jobs; evaluator-host jobs list shows them")
+    return newest[before]
 
 
 def _asked(job: JobReport, verb: str) -> None:

@@ -97,7 +97,7 @@ class BuildProgress:
 
 
 class JobProgressBar:
-    """A context in which `show` draws how far a job is."""
+    """A context in which `show` draws how far a job is: rows that a model is asked about, then results."""
 
     def __init__(self, *, shown: bool) -> None:
         self._bar = Bar(
@@ -114,6 +114,13 @@ class JobProgressBar:
     def show(self, job: JobReport) -> None:
         """Draw it."""
         progress = job.progress
+        rows = progress.rows // max(len(job.evaluators), 1)
+        if not job.status.final and progress.generated is not None and progress.generated < rows:
+            said = f"the model was asked about {progress.generated} of {rows} rows"
+            self._bar.update(
+                self._task, description=job.status.value, total=rows, completed=progress.generated, said=said
+            )
+            return
         speed = f", {progress.rows_per_s:g} rows/s" if progress.rows_per_s else ""
         left = f", {progress.eta_s:.0f} s to go" if progress.eta_s else ""
         said = f"{progress.done} of {progress.rows}, {progress.failed} failed{speed}{left}"

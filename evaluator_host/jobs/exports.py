@@ -1,12 +1,14 @@
 """All rows of a job as a file that arrives piece by piece: NDJSON whole, CSV and Parquet as flat columns.
 
-The columns of a flat file are known before the first row: those of the data set, and the metrics that the job's figures
-name. Text that a spreadsheet would take for a formula is quoted by an apostrophe, as spreadsheets themselves do.
+The columns of a flat file are known before the first row: those of the data set, the metrics that the job's figures
+name, and `output` where a model was asked. Text that a spreadsheet would take for a formula is quoted by an apostrophe,
+as spreadsheets themselves do.
 """
 
 import csv
 import io
 from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from evaluator_host.datasets.format import Format
@@ -43,28 +45,49 @@ class JobExports:
             async for rows in portions:
                 yield b"".join(encode_json(row) + b"\n" for row in rows)
             return
-        columns, metrics = await self._columns(workspace_id, job_id)
-        header = (*_FIXED, *(f"metrics.{name}" for name in metrics), *(f"row.{name}" for name in columns))
-        writer = _writer(format_)(header)
+        columns = await self._columns(workspace_id, job_id)
+        writer = _writer(format_)(columns.header)
         yield writer.begin()
         async for rows in portions:
-            yield writer.add([_flat(row, columns, metrics) for row in rows])
+            yield writer.add([_flat(row, columns) for row in rows])
         yield writer.end()
 
-    async def _columns(self, workspace_id: str, job_id: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    async def _columns(self, workspace_id: str, job_id: str) -> "_Columns":
         figures = await self._results.figures(workspace_id, job_id)
         metrics = dict.fromkeys(metric.name for one in figures.evaluators for metric in one.metrics)
-        return await self._rows.columns(workspace_id, job_id), tuple(metrics)
+        columns = await self._rows.columns(workspace_id, job_id)
+        return _Columns(tuple(metrics), columns, output=await self._rows.has_outputs(workspace_id, job_id))
 
 
-def _flat(row: JobRow, columns: Sequence[str], metrics: Sequence[str]) -> list[Any]:
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """What a flat file has beside what every file has: metrics, columns of the data set, the model's answer."""
+
+    metrics: tuple[str, ...]
+    row: tuple[str, ...]
+    output: bool
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        output = ("output",) if self.output else ()
+        return (*_FIXED, *output, *(f"metrics.{name}" for name in self.metrics), *(f"row.{name}" for name in self.row))
+
+
+def _flat(row: JobRow, columns: _Columns) -> list[Any]:
     result = row.result
     error = result["error"] or {}
     fixed = [
         *(row.index, row.evaluator, result["status"], result["score"], result["passed"], result["label"]),
         *(result["reason"], error.get("code"), error.get("message"), result["timing_ms"]["run"]),
     ]
-    return [*fixed, *(result["metrics"].get(name) for name in metrics), *(row.row.get(name) for name in columns)]
+    output = [row.output] if columns.output else []
+    metrics, cells = result["metrics"], row.row
+    return [
+        *fixed,
+        *output,
+        *(metrics.get(name) for name in columns.metrics),
+        *(cells.get(name) for name in columns.row),
+    ]
 
 
 class _Csv:

@@ -90,6 +90,17 @@ class JobRowsRead:
         job = await self._jobs.get(workspace_id, job_id)
         return (await self._datasets.get(workspace_id, job.dataset_id)).facts.columns
 
+    async def has_outputs(self, workspace_id: str, job_id: str) -> bool:
+        """Return whether a job asks a model for the outputs.
+
+        Raises:
+          NotFound: there is no such job.
+        """
+        return self._asks(await self._jobs.get(workspace_id, job_id))
+
+    def _asks(self, job: Job) -> bool:
+        return self._outputs is not None and request_from_json(job.request).target is not None
+
     async def _rows(self, job: Job, evaluators: list[JobEvaluator], results: list[StoredResult]) -> list[JobRow]:
         numbers = sorted({result.row for result in results})
         records = await asyncio.to_thread(self._folder.some, job.dataset_id, numbers)
@@ -97,7 +108,7 @@ class JobRowsRead:
         rows = [
             JobRow(one.row, labels[one.position], records[one.row], decode_json(one.result.encode())) for one in results
         ]
-        if self._outputs is None or request_from_json(job.request).target is None:
+        if self._outputs is None or not self._asks(job):
             return rows
         answers = await self._outputs.of_rows(job.id, numbers)
         return [_with_answer(row, answers.get(row.index)) for row in rows]

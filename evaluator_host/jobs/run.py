@@ -87,6 +87,8 @@ class JobRun:
             await self._ledger.flush()
             await self._leave(JobStatus.QUEUED, None)
             raise
+        except Exception as fault:  # noqa: BLE001 - a job that is left as it is would be taken up for ever
+            await self._leave(*self._ending(fault))
         else:
             await self._leave(status, error)
 

@@ -4,8 +4,11 @@ import asyncio
 import functools
 import itertools
 import logging
+import time
 from collections import Counter
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from evaluator_host.errors import StoreUnavailable
@@ -26,6 +29,15 @@ def owner_name() -> str:
     return f"{this_instance()}.{next(_numbers)}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Beat:
+    """What an owner wrote last, and when this host noticed, on a clock that nobody sets."""
+
+    owner: str | None
+    at: datetime | None
+    noticed: float
+
+
 class Scheduler:
     """The jobs that this host works on. Bound to one event loop.
 
@@ -40,6 +52,7 @@ class Scheduler:
         self._jobs = jobs
         self._at_once = at_once
         self._running: dict[str, tuple[Job, JobRun, asyncio.Task[None]]] = {}
+        self._beats: dict[str, _Beat] = {}
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
@@ -79,11 +92,26 @@ class Scheduler:
 
     async def _next(self) -> Job | None:
         """Return the oldest waiting job of the workspace that has the fewest at work."""
-        waiting = await self._means.work.waiting(silent_s=SILENT_S)
-        orphans = [job for job in await self._means.work.running() if job.owner and is_dead(job.owner)]
+        waiting = await self._means.work.waiting()
+        running = await self._means.work.running()
+        silent = self._silent(running)
+        orphans = [job for job in running if job.id in silent or (job.owner and is_dead(job.owner))]
         found = {job.id: job for job in (*orphans, *waiting) if job.id not in self._running}
         at_work = Counter(job.workspace_id for job, _, _ in self._running.values())
         return min(found.values(), key=lambda job: (at_work[job.workspace_id], job.created_at), default=None)
+
+    def _silent(self, running: list[Job]) -> set[str]:
+        """Return the jobs whose owner has said nothing since this host looked, for long enough.
+
+        Only a change of what the owner wrote counts: clocks of hosts differ, and are set while they run.
+        """
+        now, seen = time.monotonic(), {}
+        for job in running:
+            last = self._beats.get(job.id)
+            same = last is not None and (last.owner, last.at) == (job.owner, job.heartbeat_at)
+            seen[job.id] = last if last is not None and same else _Beat(job.owner, job.heartbeat_at, now)
+        self._beats = seen
+        return {job_id for job_id, beat in seen.items() if now - beat.noticed > SILENT_S}
 
     def _ended(self, job_id: str, task: asyncio.Task[None]) -> None:
         del self._running[job_id]

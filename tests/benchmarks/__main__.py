@@ -9,9 +9,10 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import httpx
 import uvloop
@@ -21,11 +22,12 @@ from rich.table import Table
 from evaluator_host.config import SandboxChoice, Settings
 from evaluator_host.model import Isolation, Language
 from evaluator_host.wiring import build_images, open_service
-from tests.benchmarks import figures, floors, packages
+from tests.benchmarks import figures, floors, jobs, packages
 from tests.benchmarks.figures import p50
 from tests.engines import docker_command, engine_address
 
 PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.TYPESCRIPT
+Add: TypeAlias = Callable[..., None]
 _MEETS: dict[str, Callable[[float, float], bool]] = {"≤": operator.le, "≥": operator.ge}
 
 
@@ -52,8 +54,8 @@ class Line:
         return self.bar is None or _MEETS[self.sense](self.judged, self.bar)
 
 
-async def measure(settings: Settings, *, docker: bool) -> list[Line]:
-    """Measure everything; progress on stderr."""
+async def measure(settings: Settings, parts: Collection[str]) -> list[Line]:
+    """Measure some of `PARTS`; progress on stderr."""
     lines: list[Line] = []
 
     def add(
@@ -68,6 +70,12 @@ async def measure(settings: Settings, *, docker: bool) -> list[Line]:
         lines.append(Line(figure, value, unit, against, floor, sense, bar))
         print(f"  {figure}: {value:.2f} {unit}", file=sys.stderr)
 
+    for part in parts:
+        await PARTS[part](settings, add)
+    return lines
+
+
+async def _of_the_service(settings: Settings, add: Add) -> None:
     fork_ms = p50(floors.fork_server_ms())
     async with open_service(settings) as service:
         python_ms = p50(await figures.warm_call_ms(service, PYTHON))
@@ -97,16 +105,29 @@ async def measure(settings: Settings, *, docker: bool) -> list[Line]:
             taken = p50(await figures.first_call_ms(service, language, idle=True))
             add(f"first call, idle sandbox waiting, {language}", taken, "ms", "≤", 20)
         add("host growth over 100,000 rows", await figures.many_rows_growth_mb(service), "MB", "≤", 100)
-    await _of_packages(settings, add)
+
+
+async def _of_idle_sandboxes(settings: Settings, add: Add) -> None:
     add("bare bubblewrap + interpreter", p50(floors.bubblewrap_ms()), "ms", "≤", 1000)
     for language, bar in ((PYTHON, 20), (JAVASCRIPT, 60)):
         add(f"idle sandbox, {language}", await figures.idle_sandbox_mb(settings, language), "MB", "≤", bar)
-    if docker:
-        await _against_docker(settings, add)
-    return lines
 
 
-async def _of_packages(settings: Settings, add: Callable[..., None]) -> None:
+async def _of_jobs(settings: Settings, add: Add) -> None:
+    for isolation, bar, few in ((Isolation.ROW, 0.7, 4000), (Isolation.BATCH, 0.5, jobs.ROWS)):
+        async with open_service(settings) as service:
+            bare = await figures.rows_per_s(service, PYTHON, isolation, few)
+        ran = await asyncio.to_thread(jobs.run, jobs.ROWS, isolation)
+        name = f"rows/s of a job of {jobs.ROWS:,} rows, isolation {isolation}"
+        add(name, ran.rows_per_s, "rows/s", "≥", bar, "in the service, nothing kept", bare)
+    add(f"host's peak in a job of {jobs.ROWS:,} rows", ran.peak_mb, "MB", "≤", 250)
+    many = await asyncio.to_thread(jobs.run, jobs.MANY_ROWS, Isolation.BATCH)
+    add(
+        f"host's peak in a job of {jobs.MANY_ROWS:,} rows", many.peak_mb, "MB", "≤", 1.25, f"{jobs.ROWS:,}", ran.peak_mb
+    )
+
+
+async def _of_packages(settings: Settings, add: Add) -> None:
     async with open_service(settings, prewarm=False) as service:
         taken = {pins: p50(values) for pins, values in (await packages.first_calls_ms(service)).items()}
     for pins in (packages.NUMPY, packages.PANDAS):
@@ -121,7 +142,7 @@ async def _of_packages(settings: Settings, add: Callable[..., None]) -> None:
     add("network requests, an installed set again", requests, "", "≤", 0)
 
 
-async def _against_docker(settings: Settings, add: Callable[..., None]) -> None:
+async def _against_docker(settings: Settings, add: Add) -> None:
     engine = settings.model_copy(update={"sandbox": SandboxChoice.DOCKER, "docker_host": engine_address()})
     await build_images(engine, base=None, progress=lambda line: print(f"  {line}", file=sys.stderr))
     command = docker_command()
@@ -141,6 +162,15 @@ async def _against_docker(settings: Settings, add: Callable[..., None]) -> None:
         async with open_service(settings.model_copy(update={"idle_sandboxes": 0})) as service:
             taken = p50(await figures.first_call_ms(service, language, idle=False))
         add(f"first call, nothing waiting, {language}", taken, "ms", "≤", 1 / 5, "docker run", run_ms)
+
+
+PARTS: dict[str, Callable[[Settings, Add], Awaitable[None]]] = {
+    "service": _of_the_service,
+    "packages": _of_packages,
+    "sandboxes": _of_idle_sandboxes,
+    "jobs": _of_jobs,
+    "docker": _against_docker,
+}
 
 
 async def _serve(settings: Settings) -> tuple["subprocess.Popen[bytes]", int]:
@@ -186,10 +216,12 @@ def main() -> None:
     """Run, print, write `bench-results/<time>.json`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--no-docker", action="store_true", help="leave out what needs a Docker engine")
+    parser.add_argument("--only", choices=PARTS, action="append", help="measure that part alone; several times")
     parser.add_argument("--data-dir", type=Path, default=Path("/var/tmp/evaluator-host-tests/data"))
     options = parser.parse_args()
     settings = Settings(sandbox=SandboxChoice.BUBBLEWRAP, data_dir=options.data_dir)
-    lines = uvloop.run(measure(settings, docker=not options.no_docker))  # as `serve` runs
+    parts = options.only or [part for part in PARTS if part != "docker" or not options.no_docker]
+    lines = uvloop.run(measure(settings, parts))  # as `serve` runs
     show(lines)
     target = Path("bench-results")
     target.mkdir(exist_ok=True)

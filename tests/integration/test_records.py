@@ -43,7 +43,7 @@ def test_a_newcomer_s_path_by_command(url: str, tmp_path: Path) -> None:
     (tmp_path / "exact.py").write_text(EXACT)
     (tmp_path / "kind.py").write_text(KIND)
     (tmp_path / "capitals.csv").write_text(ROWS)
-    made = command(url, "evaluators", "create", "capital-check", str(tmp_path / "exact.py"))
+    made = command(url, "evaluators", "create", "capital-check", str(tmp_path / "exact.py"), "--sampling", "0.25")
     assert made.stdout.startswith("capital-check@1  evaluate  sha256:")
     uploaded = command(url, "datasets", "upload", str(tmp_path / "capitals.csv"))
     assert uploaded.stdout == "capitals: 3 rows, columns question, gold, answer\n"
@@ -58,12 +58,12 @@ def test_a_newcomer_s_path_by_command(url: str, tmp_path: Path) -> None:
     second = command(url, "jobs", "create", "-e", "capital-check", "-d", "capitals", *mapped, "--wait", "--json")
     job = json.loads(second.stdout)
     assert (job["status"], job["evaluators"]) == ("completed", ["capital-check@2"])
-    earlier = json.loads(command(url, "jobs", "list", "--json").stdout)[1]["id"]
-    compared = command(url, "jobs", "compare", earlier, "last")
+    compared = command(url, "jobs", "compare", "last-1", "last")
     assert "capital-check@1 -> capital-check@2: 1 rows better, 0 worse" in compared.stdout
     assert "better: row 1, 0 -> 1" in compared.stdout
     rows = command(url, "jobs", "rows", job["id"], "--sort", "-score", "--not-passed")
     assert rows.stdout.splitlines()[1].split() == ["2", "capital-check@2", "scored", "0", "False", "-"]
+    assert "0.25 of live traces" in command(url, "evaluators", "show", "capital-check@1").stdout
     command(url, "jobs", "download", "last", str(tmp_path / "rows.csv"))
     with (tmp_path / "rows.csv").open(newline="") as file:
         found = list(csv.DictReader(file))
@@ -72,6 +72,13 @@ def test_a_newcomer_s_path_by_command(url: str, tmp_path: Path) -> None:
         ("Rome ", "1.0"),
         ("Bergen", "0.0"),
     ]
+
+
+def test_a_job_before_the_first_is_refused(url: str) -> None:
+    asked = [*COMMAND, "jobs", "show", "last-999", "--url", url]
+    refused = subprocess.run(asked, capture_output=True, text=True, timeout=60)
+    assert refused.returncode == 2
+    assert "there is no last-999" in refused.stderr
 
 
 def test_versions_stay_as_they_were(client: Client) -> None:
@@ -118,6 +125,18 @@ def test_a_version_remembers_its_lock(client: Client) -> None:
     assert next(client.jobs.rows(job.id)).result["environment"]["digest"] == made.environment.digest
 
 
+def test_one_job_runs_two_versions_of_a_package(client: Client) -> None:
+    code = "import six\ndef evaluate(i, o, t):\n    return six.__version__ == o\n"
+    versions = ("1.16.0", "1.17.0")
+    client.evaluators.create("sixes", Evaluator(code, packages=(f"six=={versions[0]}",)))
+    client.evaluators.update("sixes", Evaluator(code, packages=(f"six=={versions[1]}",)))
+    rows = [{"inputs": {}, "outputs": versions[n % 2]} for n in range(40)]
+    job = client.jobs.wait(client.jobs.create(["sixes@1", "sixes@2"], rows, parallelism=2).id)
+    assert (job.status, job.progress.done, job.progress.failed) == (JobStatus.COMPLETED, 80, 0)
+    scores = {(row.index, row.evaluator): row.result["score"] for row in client.jobs.rows(job.id)}
+    assert scores == {(n, f"sixes@{at + 1}"): float(n % 2 == at) for n in range(40) for at in (0, 1)}
+
+
 def test_results_are_friendly_to_pandas(client: Client, tmp_path: Path) -> None:
     client.datasets.upload("numbers", ({"n": n, "outputs": n % 3} for n in range(250)))
     code = "def evaluate(i, o, t):\n    return {'score': o / 2, 'big': i['n'] > 200}\n"
@@ -133,10 +152,20 @@ def test_results_are_friendly_to_pandas(client: Client, tmp_path: Path) -> None:
     assert size == (tmp_path / "rows.parquet").stat().st_size
     table = pd.read_parquet(tmp_path / "rows.parquet")
     assert table["score"].tolist() == frame["score"].tolist()
+    assert "output" not in [*table.columns, *frame.columns]  # no model was asked
     client.jobs.download(job.id, tmp_path / "rows.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     assert [line["index"] for line in lines] == list(range(250))
     assert list(client.datasets.rows("numbers"))[:2] == [{"n": 0, "outputs": 0}, {"n": 1, "outputs": 1}]
+
+
+def test_more_rows_than_an_order_may_bring_are_to_be_uploaded(client: Client) -> None:
+    rows = [{"n": n} for n in range(10_001)]
+    with pytest.raises(InvalidRequest, match="too many rows") as refused:
+        client.jobs.create([Evaluator(EXACT)], rows)
+    (problem,) = refused.value.problems
+    assert (problem.field, "client.datasets.upload" in (problem.hint or "")) == ("dataset.rows", True)
+    assert client.datasets.upload("many", rows).rows == 10_001
 
 
 def test_a_data_set_is_replaced_only_when_asked_and_jobs_keep_their_rows(client: Client) -> None:

@@ -93,6 +93,28 @@ def test_a_trace_in_pieces_is_scored_once_and_a_sample_by_id(server: Server) -> 
         assert client.evaluators.traces("pieces", before=found[0].number) == found[1:]
 
 
+def test_an_evaluator_has_a_sampling_rate_of_its_own(server: Server) -> None:
+    low, middle, high = (f"{number:018d}" + 14 * digit for number, digit in enumerate("27d", start=1))
+    path = "/v1/evaluators/sampled/traces"
+    with Client(server.url) as client:
+        assert client.evaluators.create("sampled", Evaluator(LATENCY), sampling=0.25).sampling == 0.25
+        for trace_id in (low, middle, high):
+            assert server.client.post(path, json=spans(trace_id)).status_code == 200
+        assert [one.trace_id for one in scored(client, "sampled", 1)] == [low]
+        again = client.evaluators.update("sampled", Evaluator(LATENCY), sampling=0.5)
+        assert (again.version, again.sampling, client.evaluators.get("sampled").sampling) == (1, 0.5, 0.5)
+        for trace_id in (middle, high):
+            assert server.client.post(path, json=spans(trace_id)).status_code == 200
+        assert [one.trace_id for one in scored(client, "sampled", 2)] == [middle, low]
+        server.client.post(path, params={"sampling": 0}, json=spans(low[::-1]))
+        server.client.post(path, params={"sampling": 1}, json=spans(high))  # for one exporter
+        assert [one.trace_id for one in scored(client, "sampled", 3)] == [high, middle, low]
+        second = client.evaluators.update("sampled", Evaluator(LATENCY + "# the next one"))
+        assert (second.version, second.sampling) == (2, 0.5)
+        body = {"name": "other", "code": LATENCY, "sampling": 1.5}
+        assert server.client.post("/v1/evaluators", json=body).status_code == 422
+
+
 @pytest.mark.parametrize(
     ("content", "headers", "status"),
     [

@@ -1,22 +1,26 @@
 """Online jobs on a real host with real sandboxes: none is lost, none is asked twice, and the key stays where it is."""
 
+import contextlib
 import json
 import os
+import pty
 import sqlite3
 import subprocess
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from io import RawIOBase
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from evaluator_host.client import Client
 from evaluator_host.model import Evaluator
 from evaluator_host.reports.jobs import JobReport, JobStatus, Target
-from tests.conftest import DATA_DIR
 from tests.model_server import DROP, Fault, ModelServer, Reply, error_body
-from tests.server import COMMAND, Server
+from tests.server import COMMAND, Server, new_home
 
 KEY = "sk-live-8d1f0c55aa37e9b2"
 EXACT = Evaluator("def evaluate(inputs, outputs, trace):\n    return outputs == 'answer to ' + inputs['question']\n")
@@ -30,14 +34,6 @@ TRANSIENT = (500, 503, DROP, Reply(429, error_body("slow down"), {"Retry-After":
 
 
 pytestmark = pytest.mark.timeout(300)
-
-
-def new_home(folder: Path) -> Path:
-    """A data directory of its own, with a database and a key file of its own."""
-    made = folder / "data"
-    made.mkdir()
-    (made / "toolchain").symlink_to(DATA_DIR / "toolchain")
-    return made
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +151,51 @@ def test_a_job_is_made_with_a_model_on_the_command_line(server: Server, tmp_path
         )  # fmt: skip
         job = json.loads(said)
         assert (job["status"], job["progress"]["generated"], job["target"]["api_key"]) == ("completed", 3, "openai")
-        assert {row.output for row in client.jobs.rows(job["id"])} == {f"answer to q{n}" for n in range(3)}
+        said_by_row = [f"answer to q{n}" for n in range(3)]
+        assert [row.output for row in client.jobs.rows(job["id"])] == said_by_row
+        assert [record["output"] for record in client.jobs.records(job["id"])] == said_by_row
+        for file in (tmp_path / "rows.csv", tmp_path / "rows.parquet"):
+            client.jobs.download(job["id"], file)
+            frame = pd.read_csv(file) if file.suffix == ".csv" else pd.read_parquet(file)
+            assert list(frame["output"]) == said_by_row
     assert (model.bodies[0]["temperature"], model.bodies[0]["user"]) == (0, "alice")
     assert model.bodies[0]["messages"][0]["content"] == "Be brief."
+
+
+def test_the_bar_shows_how_many_rows_the_model_was_asked_about(server: Server) -> None:
+    rows = [{"question": f"q{n}"} for n in range(30)]
+    held = {10: threading.Event(), 20: threading.Event()}  # rows that wait until the bar says how many came before
+
+    def faults(question: str, attempt: int) -> Fault:
+        number = int(question[1:])
+        if number in held:
+            held[number].wait(40)
+        return None
+
+    ours, theirs = pty.openpty()
+    with ModelServer(faults=faults) as model, Client(server.url) as client:
+        target = Target(model.url, "m-1", prompt_template="{{ question }}", concurrency=1)
+        job = client.jobs.create([EXACT, TOKENS], rows, target=target)
+        watching = subprocess.Popen(
+            [*COMMAND, "jobs", "watch", job.id, "--url", server.url],
+            stdout=subprocess.DEVNULL,
+            stderr=theirs,
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
+        )
+        os.close(theirs)
+        shown = b""
+        with os.fdopen(ours, "rb", buffering=0) as terminal, watching:
+            for piece in pieces(terminal):
+                shown += piece
+                for number, event in held.items():
+                    if f"asked about {number} of 30 rows".encode() in shown:
+                        event.set()
+    assert watching.returncode == 0
+    assert all(event.is_set() for event in held.values()), shown
+
+
+def pieces(terminal: RawIOBase) -> Iterator[bytes]:
+    """What is written to a terminal until its last writer is gone."""
+    with contextlib.suppress(OSError):
+        while piece := terminal.read(1 << 16):
+            yield piece

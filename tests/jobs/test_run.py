@@ -139,6 +139,21 @@ async def test_a_database_that_fails_for_a_while_loses_no_result(desk: Desk, mon
     assert list(faults) == []
 
 
+async def test_results_that_cannot_be_kept_end_the_job(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    save = JobWork.save
+
+    async def refusing(self: JobWork, job_id: str, owner: str, results: list[StoredResult], **more: float) -> object:
+        if results:
+            raise InvalidRequest("a value cannot be kept")
+        return await save(self, job_id, owner, results, **more)
+
+    monkeypatch.setattr(JobWork, "save", refusing)
+    job = await desk.ended(await desk.start(["ok"] * 10))
+    assert (job.status, job.progress.done) == (JobStatus.FAILED, 0)
+    assert job.error is not None
+    assert job.error.message == "a value cannot be kept"
+
+
 async def test_sandboxes_that_cannot_be_started_for_a_while_only_cost_time(desk: Desk) -> None:
     desk.backend.broken = True
     job = await desk.start(["ok"] * 10)

@@ -91,10 +91,10 @@ async def test_jobs_are_listed_in_pages_the_newest_first(store: Store) -> None:
 
 async def test_one_host_takes_a_job(store: Store) -> None:
     await queued(store)
-    (job,) = await store.job_work.waiting(silent_s=60)
+    (job,) = await store.job_work.waiting()
     taken = await asyncio.gather(*(store.job_work.take(job, f"host-{n}") for n in range(5)))
     assert taken.count(True) == 1
-    assert await store.job_work.waiting(silent_s=60) == []
+    assert await store.job_work.waiting() == []
     (running,) = await store.job_work.running()
     assert running.owner == f"host-{taken.index(True)}"
     assert running.started_at is not None
@@ -104,7 +104,7 @@ async def test_a_silent_owner_loses_its_job_and_writes_no_more(store: Store) -> 
     job = await queued(store)
     assert await store.job_work.take(job, "slow")
     assert await store.job_work.save(job.id, "slow", [result(0)]) is Wanted.RUN
-    (abandoned,) = await store.job_work.waiting(silent_s=-1)
+    (abandoned,) = await store.job_work.running()
     assert await store.job_work.take(abandoned, "quick")
     assert await store.job_work.save(job.id, "slow", [result(1)]) is None
     assert await store.job_work.beat(job.id, "slow") is None

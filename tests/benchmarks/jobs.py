@@ -1,0 +1,51 @@
+"""The figures of jobs: a real host with a real database, rows uploaded, scored, kept and downloaded."""
+
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaluator_host.client import Client
+from evaluator_host.model import Evaluator, Isolation, Json
+from evaluator_host.reports.jobs import JobStatus
+from tests.benchmarks.floors import EXACT_MATCH, ROW
+from tests.server import Server, new_home
+
+ROWS = 20_000
+MANY_ROWS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class JobRun:
+    """One job from start to end, and the greatest resident memory of its host from the upload to the download."""
+
+    rows_per_s: float
+    peak_mb: float
+
+
+def run(rows: int, isolation: Isolation) -> JobRun:
+    """Run a job on a new host that keeps its records in SQLite."""
+    with tempfile.TemporaryDirectory(prefix="eh-bench-") as name:
+        folder = Path(name)
+        environment = {"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{folder / 'host.db'}"}
+        server = Server(data_dir=new_home(folder), log=folder / "log", environment=environment)
+        with server, Client(server.url) as client:
+            client.datasets.upload("rows", _rows(rows))
+            started = time.perf_counter()
+            job = client.jobs.wait(client.jobs.create([Evaluator(EXACT_MATCH)], "rows", isolation=isolation).id)
+            seconds = time.perf_counter() - started
+            assert (job.status, job.progress.done, job.progress.failed) == (JobStatus.COMPLETED, rows, 0), server.log
+            client.jobs.download(job.id, folder / "rows.csv")
+            (figures,) = client.jobs.results(job.id).evaluators
+            assert figures.scored == rows
+            return JobRun(rows / seconds, _peak_mb(server.process.pid))
+
+
+def _rows(count: int) -> Iterator[dict[str, Json]]:
+    return ({**ROW["inputs"], "n": n, "outputs": ROW["outputs"]} for n in range(count))
+
+
+def _peak_mb(pid: int) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024

@@ -1,0 +1,78 @@
+"""A host that is killed in the middle of 20,000 rows: the next one finishes the job, and each row is scored once."""
+
+import json
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from evaluator_host.client import Client
+from evaluator_host.model import Evaluator, Isolation
+from evaluator_host.reports.jobs import JobStatus
+from tests.server import Server, new_home
+
+ROWS = 20_000
+FAILING = set(range(7, ROWS, 1000))
+# Each run of a row leaves a number that no other run leaves: a row that ran again shows.
+CODE = """
+import random
+
+def evaluate(inputs, outputs, trace):
+    assert inputs["n"] % 1000 != 7, "one of the rows that fail"
+    return {"score": outputs / 20000, "nonce": random.random()}
+"""
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def host(home: Path, database_url: str, log: str) -> Server:
+    return Server(data_dir=home, log=home.parent / log, environment={"EVALUATOR_HOST_DATABASE_URL": database_url})
+
+
+def kept(database_url: str) -> list[tuple[Any, ...]]:
+    """What is in the table of results, whatever holds it."""
+    query = "SELECT row, score, metrics, result FROM results ORDER BY row"
+    if not database_url.startswith("sqlite"):
+        with psycopg.connect(database_url) as server:
+            return server.execute(query).fetchall()
+    file = sqlite3.connect(database_url.removeprefix("sqlite:///"))
+    try:
+        return file.execute(query).fetchall()
+    finally:
+        file.close()
+
+
+def test_a_job_outlives_a_killed_host_and_no_row_is_scored_twice(database_url: str, tmp_path: Path) -> None:
+    home = new_home(tmp_path)
+    first = host(home, database_url, "first").wait_until_ready()
+    with Client(first.url) as client:
+        client.datasets.upload("numbers", ({"n": n, "outputs": n} for n in range(ROWS)))
+        job = client.jobs.create([Evaluator(CODE)], "numbers", isolation=Isolation.BATCH)
+        until = time.monotonic() + 100
+        while client.jobs.get(job.id).progress.done < ROWS // 4:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+    first.kill()
+    before = kept(database_url)
+    assert ROWS // 4 <= len(before) < ROWS
+
+    with host(home, database_url, "second") as second, Client(second.url) as client:
+        ended = client.jobs.wait(job.id)
+        assert (ended.status, ended.progress.done, ended.progress.failed) == (
+            JobStatus.COMPLETED,
+            ROWS,
+            len(FAILING),
+        )
+        client.jobs.download(job.id, tmp_path / "rows.jsonl")
+        (figures,) = client.jobs.results(job.id).evaluators
+    assert (figures.rows, figures.scored, figures.failed) == (ROWS, ROWS - len(FAILING), len(FAILING))
+    after = kept(database_url)
+    assert [row for row, *_ in after] == list(range(ROWS))
+    assert set(before) <= set(after)
+    assert {row for row, score, *_ in after if score is None} == FAILING
+    assert all(score == row / ROWS for row, score, *_ in after if row not in FAILING)
+    with (tmp_path / "rows.jsonl").open() as lines:
+        assert [json.loads(line)["index"] for line in lines] == list(range(ROWS))

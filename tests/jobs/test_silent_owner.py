@@ -1,0 +1,51 @@
+"""Whether the host that owns a job lives: told by what it writes, whatever any clock says; no row is scored twice."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import update
+
+from evaluator_host.reports.jobs import JobReport, JobStatus
+from evaluator_host.store.job_tables import JobTable
+from tests.jobs.desk import WORKSPACE, Desk, opened
+from tests.store.records import result
+
+SILENT_S = 1.0
+ELSEWHERE = "host-1-1-1.1"  # of another machine: nobody here can tell whether its process lives
+
+
+async def owner_elsewhere(desk: Desk, job: JobReport, *, ahead: timedelta) -> asyncio.Task[None]:
+    """A host on another machine, whose clock is ahead, that has scored some rows and says that it works on the rest."""
+    assert await desk.store.job_work.take(await desk.store.jobs.get(WORKSPACE, job.id), ELSEWHERE)
+    await desk.store.job_work.save(job.id, ELSEWHERE, [result(row) for row in range(0, 300, 3)])
+
+    async def beat() -> None:
+        while True:
+            now = {"heartbeat_at": datetime.now(UTC) + ahead}
+            async with desk.store.database.transaction() as connection:
+                await connection.execute(update(JobTable).where(JobTable.id == job.id).values(**now))
+            await asyncio.sleep(0.1)
+
+    return asyncio.create_task(beat())
+
+
+@pytest.mark.parametrize("hours", [0, 1, -1])
+async def test_an_owner_loses_its_job_once_it_is_silent_and_not_before(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    monkeypatch.setattr("evaluator_host.jobs.scheduler.SILENT_S", SILENT_S)
+    monkeypatch.setattr("evaluator_host.jobs.scheduler.LOOK_EVERY_S", 0.1)
+    async with opened(database_url, tmp_path, jobs_at_once=0) as idle:
+        job = await idle.start(["ok"] * 300)
+        lives = await owner_elsewhere(idle, job, ahead=timedelta(hours=hours))
+        async with opened(database_url, tmp_path) as successor:
+            await asyncio.sleep(2.5 * SILENT_S)
+            kept = await successor.store.jobs.get(WORKSPACE, job.id)
+            assert (kept.owner, kept.done) == (ELSEWHERE, 100)
+            lives.cancel()
+            ended = await successor.ended(job)
+            assert (ended.status, ended.progress.done) == (JobStatus.COMPLETED, 300)
+            assert await successor.rows_of(job) == list(range(300))
+            assert await idle.store.job_work.save(job.id, ELSEWHERE, [result(1)]) is None
