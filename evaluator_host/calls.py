@@ -82,18 +82,22 @@ def migrate(
     rows: Iterable[Row] | None,
     dataset: str | None,
     *,
+    job: str | None,
     mapping: Mapping[str, str] | None,
     to: Contract,
 ) -> Call[Migration]:
     """Return the call that rewrites a legacy evaluator."""
     names = ("code", "language", "contract", "packages", "threshold", "settings", "limits", "policy")
     body: dict[str, Any] = {"to": to, **{name: getattr(evaluator, name) for name in names}}
-    return Call("POST", "/v1/migrate", encode(body | proof_body(rows, dataset, mapping)), _read_migration)
+    return Call("POST", "/v1/migrate", encode(body | proof_body(rows, dataset, mapping, job=job)), _read_migration)
 
 
-def proof_body(rows: Iterable[Row] | None, dataset: str | None, mapping: Mapping[str, str] | None) -> dict[str, Any]:
+def proof_body(
+    rows: Iterable[Row] | None, dataset: str | None, mapping: Mapping[str, str] | None, *, job: str | None
+) -> dict[str, Any]:
     """Return the rows to prove a migration on as the API takes them."""
-    return {"rows": [_row_body(row) for row in rows or ()], "dataset": dataset, "mapping": dict(mapping or {})}
+    posted = [_row_body(row) for row in rows or ()]
+    return {"rows": posted, "dataset": dataset, "mapping": dict(mapping or {}), "job": job}
 
 
 def evaluator_body(evaluator: Evaluator | str) -> dict[str, Any] | str:

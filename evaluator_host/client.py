@@ -15,10 +15,11 @@ import httpx
 from evaluator_host import calls, record_calls
 from evaluator_host.calls import Call
 from evaluator_host.errors import Busy, HostUnreachable
+from evaluator_host.job_calls import JobCalls
 from evaluator_host.model import Contract, EvaluationResult, Evaluator, Isolation, Json, Row
 from evaluator_host.reports.migration import Migration
 from evaluator_host.reports.secrets import SecretReport
-from evaluator_host.resources import DatasetCalls, EvaluatorCalls, JobCalls, Send
+from evaluator_host.resources import DatasetCalls, EvaluatorCalls, Send
 from evaluator_host.service.reports import Batch, BatchSummary, CheckReport, HostInfo
 
 __all__ = ["DEFAULT_URL", "AsyncClient", "Batch", "BatchSummary", "Client", "HostUnreachable"]
@@ -126,6 +127,7 @@ class Client:
         *,
         dataset: str | None = None,
         mapping: Mapping[str, str] | None = None,
+        job: str | None = None,
         to: Contract = Contract.EVALUATE,
     ) -> Migration:
         """Rewrite a legacy evaluator, and prove on rows that its scores stay the same.
@@ -135,9 +137,10 @@ class Client:
           rows: To prove it on; without them, and without a data set, the host makes some up.
           dataset: Name of a data set to prove it on.
           mapping: Row fields by column or template of the data set.
+          job: Id of a job whose rows to prove it on, as its evaluators were given them.
           to: The contract of the new code: `evaluate`, or `main` for one that is `evaluate` now.
         """
-        return self._send(calls.migrate(evaluator, rows, dataset, mapping=mapping, to=to))
+        return self._send(calls.migrate(evaluator, rows, dataset, mapping=mapping, job=job, to=to))
 
     def info(self) -> HostInfo:
         """Ask what the host is and has."""
@@ -214,10 +217,11 @@ class AsyncClient:
         *,
         dataset: str | None = None,
         mapping: Mapping[str, str] | None = None,
+        job: str | None = None,
         to: Contract = Contract.EVALUATE,
     ) -> Migration:
         """Rewrite a legacy evaluator, and prove on rows that its scores stay the same."""
-        return await self._send(calls.migrate(evaluator, rows, dataset, mapping=mapping, to=to))
+        return await self._send(calls.migrate(evaluator, rows, dataset, mapping=mapping, job=job, to=to))
 
     async def info(self) -> HostInfo:
         """Ask what the host is and has."""

@@ -76,11 +76,13 @@ def migrate_evaluators(
     dataset: str | None,
     *,
     mapping: Mapping[str, str] | None,
+    job: str | None,
     dry_run: bool,
     force: bool,
 ) -> Call[list[StoredMigration]]:
     """Return the call that migrates named evaluators."""
-    body = {"names": list(names), **proof_body(rows, dataset, mapping), "dry_run": dry_run, "force": force}
+    proof = proof_body(rows, dataset, mapping, job=job)
+    body = {"names": list(names), **proof, "dry_run": dry_run, "force": force}
     return Call("POST", "/v1/evaluators/migrate", encode(body), _read_migrations)
 
 

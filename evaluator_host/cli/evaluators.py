@@ -7,7 +7,7 @@ import typer
 from evaluator_host.cli import options
 from evaluator_host.cli.console import err, facts, out, plain, print_json
 from evaluator_host.cli.edge import load_settings
-from evaluator_host.cli.hosts import HostOption, host
+from evaluator_host.cli.hosts import HostOption, host, named_job
 from evaluator_host.cli.tables import table
 from evaluator_host.cli.times import shown
 from evaluator_host.client import DEFAULT_URL
@@ -153,14 +153,16 @@ def migrate(
     force: Annotated[bool, typer.Option("--force", help="With --write: of what is not proven too.")] = False,
     dataset: Annotated[str | None, typer.Option(help="Prove on this data set; by default rows are made up.")] = None,
     map_: Annotated[list[str] | None, typer.Option("--map", help="FIELD=COLUMN, as in outputs=answer.")] = None,
+    job: Annotated[str | None, typer.Option(help="Prove on the rows of this job: its id, or last.")] = None,
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
 ) -> None:
     """Move legacy evaluators to evaluate(inputs, outputs, trace). Exit 1 when one is left to a person."""
     mapping = dict(Mapping.parse(map_ or []).sources)
     with host(url) as client:
+        job = named_job(client, job).id if job is not None else None
         found = client.evaluators.migrate(
-            *(names or ()), dataset=dataset, mapping=mapping, dry_run=not write, force=force
+            *(names or ()), dataset=dataset, mapping=mapping, job=job, dry_run=not write, force=force
         )
     if as_json:
         print_json(found)

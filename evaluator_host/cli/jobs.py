@@ -1,26 +1,23 @@
 """`jobs`: evaluators over data sets on a host; made, watched, asked, read, compared."""
 
-import re
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from evaluator_host.cli import job_target, options
 from evaluator_host.cli.console import err, out, plain, print_json
 from evaluator_host.cli.edge import load_settings
-from evaluator_host.cli.hosts import HostOption, host
+from evaluator_host.cli.hosts import HostOption, host, named_job
 from evaluator_host.cli.job_tables import comparison_table, figures_table, job_facts, jobs_table, rows_table
 from evaluator_host.cli.progress import JobProgressBar
 from evaluator_host.client import DEFAULT_URL, Client
 from evaluator_host.datasets.mapping import Mapping
-from evaluator_host.errors import InvalidRequest
 from evaluator_host.model import Evaluator, Isolation
 from evaluator_host.reports.jobs import JobReport, JobStatus
 
 app = typer.Typer(name="jobs", help="Evaluators over data sets, on a host.", no_args_is_help=True)
 
-_FROM_LAST: Final = re.compile(r"last(?:-(\d{1,3}))?")
 
 _JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="Its id; or `last`, `last-1` for the one before, …")]
 _EvaluatorOption = Annotated[str | None, typer.Option(help="One of the job's: exact-match@1, or its name.")]
@@ -103,7 +100,7 @@ def list_(
 def show(job: _JobArgument, *, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
     """Show a job and how far it is."""
     with host(url) as client:
-        found = _job(client, job)
+        found = named_job(client, job)
     if as_json:
         print_json(found)
     else:
@@ -114,14 +111,14 @@ def show(job: _JobArgument, *, url: HostOption = DEFAULT_URL, as_json: options.J
 def watch(job: _JobArgument, *, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
     """Show how far a job is until it ends, then its figures. Exit 0: completed, 1: failed or cancelled."""
     with host(url) as client:
-        _follow(client, _job(client, job), as_json=as_json)
+        _follow(client, named_job(client, job), as_json=as_json)
 
 
 @app.command()
 def results(job: _JobArgument, *, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
     """Show the figures of a job: per evaluator and metric."""
     with host(url) as client:
-        found = client.jobs.results(_job(client, job).id)
+        found = client.jobs.results(named_job(client, job).id)
     if as_json:
         print_json(found)
     else:
@@ -148,7 +145,7 @@ def rows(
         "min_score": min_score, "max_score": max_score, "sort": sort,
     }  # fmt: skip
     with host(url) as client:
-        found = client.jobs.first_rows(_job(client, job).id, limit, **filters)
+        found = client.jobs.first_rows(named_job(client, job).id, limit, **filters)
     if as_json:
         print_json(found)
     else:
@@ -165,7 +162,7 @@ def download(
 ) -> None:
     """Write every row with its result to a file."""
     with host(url) as client:
-        written = client.jobs.download(_job(client, job).id, file, evaluator=evaluator)
+        written = client.jobs.download(named_job(client, job).id, file, evaluator=evaluator)
     err.print(plain(f"wrote {written} bytes to {file}"))
 
 
@@ -180,7 +177,7 @@ def compare(
 ) -> None:
     """Compare two jobs over the same rows: paired differences, regressions, improvements."""
     with host(url) as client:
-        found = client.jobs.compare(_job(client, job).id, _job(client, other).id, evaluator=evaluator)
+        found = client.jobs.compare(named_job(client, job).id, named_job(client, other).id, evaluator=evaluator)
     if as_json:
         print_json(found)
     else:
@@ -192,28 +189,28 @@ def compare(
 def pause(job: _JobArgument, *, url: HostOption = DEFAULT_URL) -> None:
     """Stop scoring for now; what was scored is kept."""
     with host(url) as client:
-        _asked(client.jobs.pause(_job(client, job).id), "pauses")
+        _asked(client.jobs.pause(named_job(client, job).id), "pauses")
 
 
 @app.command()
 def resume(job: _JobArgument, *, url: HostOption = DEFAULT_URL) -> None:
     """Go on where a paused job was."""
     with host(url) as client:
-        _asked(client.jobs.resume(_job(client, job).id), "goes on")
+        _asked(client.jobs.resume(named_job(client, job).id), "goes on")
 
 
 @app.command()
 def cancel(job: _JobArgument, *, url: HostOption = DEFAULT_URL) -> None:
     """Stop for good; what was scored is kept."""
     with host(url) as client:
-        _asked(client.jobs.cancel(_job(client, job).id), "stops")
+        _asked(client.jobs.cancel(named_job(client, job).id), "stops")
 
 
 @app.command()
 def delete(job: _JobArgument, *, url: HostOption = DEFAULT_URL) -> None:
     """Remove a job that has ended, with its results."""
     with host(url) as client:
-        found = _job(client, job)
+        found = named_job(client, job)
         client.jobs.delete(found.id)
     err.print(plain(f"removed {found.id}"))
 
@@ -223,19 +220,6 @@ def _evaluator(given: str) -> Evaluator | str:
     if path.suffix and path.is_file():
         return options.read_evaluator(path, None, host=load_settings()).evaluator
     return given
-
-
-def _job(client: Client, given: str) -> JobReport:
-    from_last = _FROM_LAST.fullmatch(given)
-    if from_last is None:
-        return client.jobs.get(given)
-    before = int(from_last[1] or 0)
-    newest = client.jobs.all(limit=before + 1)
-    if not newest:
-        raise InvalidRequest("there are no jobs; evaluator-host jobs create makes one")
-    if len(newest) <= before:
-        raise InvalidRequest(f"there is no {given}: there are {len(newest)} jobs; evaluator-host jobs list shows them")
-    return newest[before]
 
 
 def _asked(job: JobReport, verb: str) -> None:

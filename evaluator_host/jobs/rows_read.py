@@ -7,7 +7,9 @@ from dataclasses import replace
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.errors import InvalidRequest, NotFound
 from evaluator_host.jobs.order import request_from_json
-from evaluator_host.jobs.outputs import request_log
+from evaluator_host.jobs.outputs import answered, request_log
+from evaluator_host.jobs.rows import JobRows, Portion
+from evaluator_host.model import Row
 from evaluator_host.protocol import decode_json
 from evaluator_host.reports.results import JobRow, JobRowPage
 from evaluator_host.store.datasets import Datasets
@@ -80,6 +82,23 @@ class JobRowsRead:
             yield await self._rows(job, evaluators, found)
             if cursor is None:
                 return
+
+    async def given(self, workspace_id: str, job_id: str, *, limit: int) -> list[Row]:
+        """Return the first rows of a job as its evaluators were given them, a model's outputs and traces included.
+
+        Rows that could not be made, or that the model has not answered, are left out.
+
+        Raises:
+          NotFound: there is no such job.
+        """
+        job = await self._jobs.get(workspace_id, job_id)
+        mapping = request_from_json(job.request).sources()
+        rows = JobRows(self._folder, job.dataset_id, mapping=mapping, count=min(limit, job.rows))
+        portion = await asyncio.to_thread(lambda: next(rows.portions(bytearray()), Portion([], [])))
+        found = list(portion.rows)
+        if portion.numbers and self._outputs is not None and self._asks(job):
+            found = [row async for part in answered(portion, self._outputs, job_id) for row in part.rows]
+        return [row for row in found if isinstance(row, Row)]
 
     async def columns(self, workspace_id: str, job_id: str) -> tuple[str, ...]:
         """Return the columns of a job's data set.

@@ -9,13 +9,14 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field
 from evaluator_host.datasets.mapping import BadRow, Mapping, to_row
 from evaluator_host.datasets.shelf import DatasetShelf
 from evaluator_host.errors import InvalidRequest, Problem
+from evaluator_host.jobs.rows_read import JobRowsRead
 from evaluator_host.model import Json, Row
 from evaluator_host.web.wire import EvaluatorIn, RowIn
 
 LEGACY: Final = (
     "def evaluate(app_params, inputs, output, correct_answer):\n    return 1.0 if output == correct_answer else 0.0\n"
 )
-_DATASET_ROWS: Final = 1000  # of a data set; both versions run on each
+_STORED_ROWS: Final = 1000  # of a data set or a job; both versions run on each
 
 
 class ProofIn(BaseModel):
@@ -28,24 +29,31 @@ class ProofIn(BaseModel):
         description="Rows to prove it on; without any, rows are made up from what the code reads.",
     )
     dataset: str | None = Field(None, description="Or the data set to prove it on: its first 1,000 rows.")
+    job: str | None = Field(None, description="Or the job: its first 1,000 rows, as its evaluators were given them.")
     mapping: dict[str, str] = Field(
         default_factory=dict, description="Row fields by column or template of the data set."
     )
 
-    async def to_rows(self, datasets: DatasetShelf, workspace: str) -> list[Row] | None:
+    async def to_rows(self, datasets: DatasetShelf, jobs: JobRowsRead, workspace: str) -> list[Row] | None:
         """Return the rows to prove it on; None when there are none.
 
         Raises:
-          InvalidRequest: there are both rows and a data set, or the mapping does not fit.
-          NotFound: there is no such data set.
+          InvalidRequest: rows come from several places, the mapping does not fit, or the job has no row.
+          NotFound: there is no such data set or job.
         """
+        places = [name for name in ("rows", "dataset", "job") if getattr(self, name)]
+        if len(places) > 1:
+            problem = Problem(places[1], f"there is {places[0]} as well", "give one of them")
+            raise InvalidRequest("the rows come from several places", problems=(problem,))
+        if self.job is not None:
+            found = await jobs.given(workspace, self.job, limit=_STORED_ROWS)
+            if not found:
+                raise InvalidRequest("the job has no row", problems=(Problem("job", "no row could be made of it"),))
+            return found
         if self.dataset is None:
             return [row.to_row() for row in self.rows] or None
-        if self.rows:
-            problem = Problem("dataset", "there are rows as well", "give one of the two")
-            raise InvalidRequest("the rows come from two places", problems=(problem,))
         mapping = Mapping.of(self.mapping)
-        records = await datasets.rows(workspace, self.dataset, 0, limit=_DATASET_ROWS)
+        records = await datasets.rows(workspace, self.dataset, 0, limit=_STORED_ROWS)
         return await asyncio.to_thread(_rows, records, mapping)
 
 
@@ -75,6 +83,6 @@ class MigrateStoredIn(ProofIn):
 
 def _rows(records: list[dict[str, Json]], mapping: Mapping) -> list[Row]:
     try:
-        return [to_row(record, mapping) for record in islice(records, _DATASET_ROWS)]
+        return [to_row(record, mapping) for record in islice(records, _STORED_ROWS)]
     except BadRow as error:
         raise InvalidRequest("the data set does not fit", problems=(Problem("mapping", str(error)),)) from error

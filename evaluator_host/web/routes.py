@@ -89,7 +89,7 @@ def api(service: Service, access: Access, records: Records, *, body_bytes: int) 
     async def migrate_(body: MigrateIn, request: Request) -> Response:
         """Rewrite a legacy evaluator to `evaluate(inputs, outputs, trace)`, and prove that its scores stay the same."""
         caller, evaluator = caller_of(request.scope), body.to_model()
-        rows = await body.to_rows(records.datasets, caller.workspace)
+        rows = await body.to_rows(records.datasets, records.rows, caller.workspace)
         work = migrate(evaluator, rows, run=runs_in(service, caller.workspace), to=Contract(body.to))
         audited = Audited(access, caller, "migrate", evaluator=evaluator, rows=len(rows or ()))
         return await _answer(request, work, audited)
@@ -100,7 +100,7 @@ def api(service: Service, access: Access, records: Records, *, body_bytes: int) 
     async def migrate_named(body: MigrateStoredIn, request: Request) -> Response:
         """Migrate named legacy evaluators: say what each would become, or make the next version of what is proven."""
         caller = caller_of(request.scope)
-        rows = await body.to_rows(records.datasets, caller.workspace)
+        rows = await body.to_rows(records.datasets, records.rows, caller.workspace)
         wish = StoredWish(tuple(body.names), rows, body.dry_run, body.force, caller.key_id)
         work = migrate_stored(service, records.evaluators, caller.workspace, wish=wish)
         return await _answer(request, work, Audited(access, caller, "evaluators.migrate", rows=len(rows or ())))

@@ -122,8 +122,16 @@ def test_the_client_migrates_by_a_data_set(server: Server) -> None:
         assert (migration.proof.verdict, migration.proof.rows, migration.proof.scored) == (Verdict.PROVEN, 2, 2)
         with pytest.raises(NotFound):
             client.migrate(evaluator, dataset="nothing")
-        with pytest.raises(InvalidRequest, match="two places"):
+        with pytest.raises(InvalidRequest, match="several places"):
             client.migrate(evaluator, [Row()], dataset="gold")
+        job = client.jobs.create([evaluator], "gold", mapping={"outputs": "said"})
+        with pytest.raises(InvalidRequest, match="several places"):
+            client.migrate(evaluator, dataset="gold", job=job.id)
+        proof = client.migrate(evaluator, job=job.id).proof
+        assert proof is not None
+        assert (proof.verdict, proof.rows, proof.scored, proof.generated) == (Verdict.PROVEN, 2, 2, False)
+        with pytest.raises(NotFound):
+            client.migrate(evaluator, job="job_nothing")
         assert client.migrate(Evaluator(STARS)).status is MigrationStatus.REFUSED
         assert client.migrate(Evaluator(MIGRATED)).status is MigrationStatus.CURRENT
         assert client.migrate(Evaluator("X = 1\n")).status is MigrationStatus.NO_EVALUATOR
