@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from evaluator_host.client import AsyncClient, Client
-    from evaluator_host.model import EvaluationResult, Evaluator, Language, Limits, Row
+    from evaluator_host.model import Evaluator, Language, Limits, Row
+    from evaluator_host.outcome import EvaluationResult
 
 __all__ = ["AsyncClient", "Client", "EvaluationResult", "Evaluator", "Language", "Limits", "Row", "__version__"]
 

@@ -11,7 +11,8 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from evaluator_host.errors import Busy, HostError, HostUnreachable, InvalidRequest, Problem
-from evaluator_host.model import Contract, EvaluationResult, Evaluator, Isolation, Row
+from evaluator_host.model import Contract, Evaluator, Isolation, Row
+from evaluator_host.outcome import EvaluationResult
 from evaluator_host.protocol import ProtocolError, decode_json, encode_json
 from evaluator_host.reports.migration import Migration
 from evaluator_host.service.reports import Batch, CheckReport, HostInfo

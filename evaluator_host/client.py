@@ -16,7 +16,8 @@ from evaluator_host import calls, record_calls
 from evaluator_host.calls import Call
 from evaluator_host.errors import Busy, HostUnreachable
 from evaluator_host.job_calls import JobCalls
-from evaluator_host.model import Contract, EvaluationResult, Evaluator, Isolation, Json, Row
+from evaluator_host.model import Contract, Evaluator, Isolation, Json, Row
+from evaluator_host.outcome import EvaluationResult
 from evaluator_host.reports.migration import Migration
 from evaluator_host.reports.secrets import SecretReport
 from evaluator_host.resources import DatasetCalls, EvaluatorCalls, Send

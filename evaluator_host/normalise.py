@@ -3,15 +3,14 @@
 from dataclasses import dataclass
 
 from evaluator_host.contracts import CONTRACTS
-from evaluator_host.model import (
-    Contract,
+from evaluator_host.model import Contract, Evaluator, Json
+from evaluator_host.nesting import VALUE_DEPTH, nests_within
+from evaluator_host.outcome import (
     EnvironmentInfo,
     EvaluationError,
     EvaluationResult,
-    Evaluator,
     EvaluatorInfo,
     Failed,
-    Json,
     Kind,
     Note,
     Outcome,
@@ -20,7 +19,6 @@ from evaluator_host.model import (
     Status,
     Timing,
 )
-from evaluator_host.nesting import VALUE_DEPTH, nests_within
 from evaluator_host.source import CleanSource
 
 

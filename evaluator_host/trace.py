@@ -12,8 +12,9 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from evaluator_host import otlp
-from evaluator_host.model import Json, Note
+from evaluator_host.model import Json
 from evaluator_host.otlp import SpanRecord, number
+from evaluator_host.outcome import Note
 
 _DEPTH: Final = 48  # of spans below a root; each takes two levels of JSON, and encoders stop at 254
 _UNITS: Final = ("tokens", "costs")

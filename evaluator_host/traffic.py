@@ -15,8 +15,9 @@ from typing import Any, Final
 
 from evaluator_host.errors import Busy, HostError, StoreUnavailable
 from evaluator_host.evaluators.library import Library
-from evaluator_host.model import EvaluationResult, Json, Row
+from evaluator_host.model import Json, Row
 from evaluator_host.otlp import identifier, records
+from evaluator_host.outcome import EvaluationResult
 from evaluator_host.protocol import decode_json, encode_json
 from evaluator_host.reports.traffic import TraceReport
 from evaluator_host.service import Service

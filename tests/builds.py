@@ -12,7 +12,8 @@ from typing import Any
 from evaluator_host.config import SandboxChoice, Settings
 from evaluator_host.environments import toolchain
 from evaluator_host.errors import HostError
-from evaluator_host.model import EvaluationResult, Evaluator, Language, Row
+from evaluator_host.model import Evaluator, Language, Row
+from evaluator_host.outcome import EvaluationResult
 from evaluator_host.sandbox.instance import this_instance
 from evaluator_host.service import Service
 from evaluator_host.wiring import open_service

@@ -17,7 +17,8 @@ from evaluator_host.config import Settings
 from evaluator_host.environments import toolchain
 from evaluator_host.environments.record import Record, now, set_key
 from evaluator_host.environments.targets import target_for
-from evaluator_host.model import Contract, Environment, Failed, Language, Limits, Package, Policy, Returned, SandboxSpec
+from evaluator_host.model import Contract, Environment, Language, Limits, Package, Policy, SandboxSpec
+from evaluator_host.outcome import Failed, Returned
 from evaluator_host.packages.locked import Lock, LockedPackage, Target
 from evaluator_host.packages.pins import Pin
 from evaluator_host.packages.tools import installed_tools

@@ -9,7 +9,8 @@ from evaluator_host.cli.edge import load_settings, run_async
 from evaluator_host.cli.result import error_text
 from evaluator_host.cli.target import open_target, prepare
 from evaluator_host.config import Settings
-from evaluator_host.model import Contract, MissingImport, Policy
+from evaluator_host.model import Contract, Policy
+from evaluator_host.outcome import MissingImport
 from evaluator_host.service import CheckReport
 
 

@@ -19,7 +19,8 @@ from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.rows import RowFile
 from evaluator_host.errors import InvalidRequest
 from evaluator_host.migration.migrate import migrate as rewrite_and_prove
-from evaluator_host.model import Contract, EvaluationResult, Evaluator, Isolation, Row
+from evaluator_host.model import Contract, Evaluator, Isolation, Row
+from evaluator_host.outcome import EvaluationResult
 from evaluator_host.packages.scripts import read_script
 from evaluator_host.reports.migration import Migration, MigrationStatus
 

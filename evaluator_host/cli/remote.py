@@ -13,7 +13,8 @@ from evaluator_host.calls import Call
 from evaluator_host.client import AsyncClient, Batch
 from evaluator_host.environments.record import BuildEvent, BuildStatus, EnvironmentReport
 from evaluator_host.errors import HostError
-from evaluator_host.model import EvaluationResult, Evaluator, Isolation, Language, Row
+from evaluator_host.model import Evaluator, Isolation, Language, Row
+from evaluator_host.outcome import EvaluationResult
 from evaluator_host.protocol import encode_json
 from evaluator_host.service import CheckReport, HostInfo
 

@@ -6,7 +6,8 @@ from rich.text import Text
 
 from evaluator_host.cli.console import facts
 from evaluator_host.errors import InvalidRequest, Problem
-from evaluator_host.model import ErrorCode, EvaluationError, EvaluationResult, Row, Status
+from evaluator_host.model import Row
+from evaluator_host.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
 from evaluator_host.protocol import ProtocolError, decode_json, encode_json
 
 

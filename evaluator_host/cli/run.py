@@ -20,7 +20,8 @@ from evaluator_host.config import Settings
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.rows import FileRow, RowFile
 from evaluator_host.errors import InvalidRequest
-from evaluator_host.model import Contract, EvaluationResult, Isolation, Policy, Row
+from evaluator_host.model import Contract, Isolation, Policy, Row
+from evaluator_host.outcome import EvaluationResult
 from evaluator_host.protocol import encode_json
 
 _BAD_LINES_SHOWN: Final = 20

@@ -9,7 +9,8 @@ from evaluator_host.cli.progress import BuildProgress, is_seen
 from evaluator_host.config import Settings
 from evaluator_host.environments.record import BuildStatus, EnvironmentReport
 from evaluator_host.environments.store import Environments
-from evaluator_host.model import EvaluationResult, Evaluator, Isolation, Language, Row
+from evaluator_host.model import Evaluator, Isolation, Language, Row
+from evaluator_host.outcome import EvaluationResult
 from evaluator_host.packages.scripts import require_python
 from evaluator_host.service import CheckReport, HostInfo, Service
 from evaluator_host.wiring import open_service

@@ -5,7 +5,8 @@ from typing import Final, Protocol
 from evaluator_host.contracts import evaluate, evaluate_v1, main, nemo
 from evaluator_host.contracts.binding import DEFAULTS, Binding, encode
 from evaluator_host.contracts.reading import Scored
-from evaluator_host.model import Contract, EvaluationError, EvaluatorSettings, Language, Returned, Row
+from evaluator_host.model import Contract, EvaluatorSettings, Language, Row
+from evaluator_host.outcome import EvaluationError, Returned
 
 __all__ = ["CONTRACTS", "Binding", "ContractModule", "Scored", "encode"]
 

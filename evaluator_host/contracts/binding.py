@@ -6,8 +6,9 @@ from typing import Final
 
 import orjson
 
-from evaluator_host.model import ErrorCode, EvaluationError, EvaluatorSettings, Json, Note
+from evaluator_host.model import EvaluatorSettings, Json
 from evaluator_host.nesting import nests_within
+from evaluator_host.outcome import ErrorCode, EvaluationError, Note
 
 DEFAULTS: Final = EvaluatorSettings()
 _ROW_DEPTH: Final = 200  # interpreters recurse while they decode; CPython gives up before a thousand levels

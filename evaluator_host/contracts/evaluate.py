@@ -3,7 +3,8 @@
 from evaluator_host.contracts import reading
 from evaluator_host.contracts.binding import DEFAULTS, Binding
 from evaluator_host.contracts.reading import Scored
-from evaluator_host.model import EvaluationError, EvaluatorSettings, Kind, Language, Returned, Row
+from evaluator_host.model import EvaluatorSettings, Language, Row
+from evaluator_host.outcome import EvaluationError, Kind, Returned
 from evaluator_host.trace import convert
 
 

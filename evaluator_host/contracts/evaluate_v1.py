@@ -6,7 +6,8 @@ from typing import Final
 from evaluator_host.contracts import reading
 from evaluator_host.contracts.binding import DEFAULTS, Binding
 from evaluator_host.contracts.reading import Scored
-from evaluator_host.model import ErrorCode, EvaluationError, EvaluatorSettings, Kind, Language, Returned, Row
+from evaluator_host.model import EvaluatorSettings, Language, Row
+from evaluator_host.outcome import ErrorCode, EvaluationError, Kind, Returned
 
 _SHOWN_KEYS: Final = 12
 _SHOWN_CHARS: Final = 40

@@ -3,8 +3,9 @@
 import math
 from typing import Final
 
-from evaluator_host.model import Json, Note
+from evaluator_host.model import Json
 from evaluator_host.nesting import VALUE_DEPTH
+from evaluator_host.outcome import Note
 
 _INT64: Final = 2**63
 _SHOWN: Final = 60

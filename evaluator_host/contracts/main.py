@@ -6,7 +6,8 @@ from dataclasses import replace
 from evaluator_host.contracts import reading
 from evaluator_host.contracts.binding import DEFAULTS, Binding
 from evaluator_host.contracts.reading import Scored
-from evaluator_host.model import Contract, EvaluationError, EvaluatorSettings, Kind, Language, Note, Returned, Row
+from evaluator_host.model import Contract, EvaluatorSettings, Language, Row
+from evaluator_host.outcome import EvaluationError, Kind, Note, Returned
 
 _OUTPUT_NAMES = ("completion", "output", "outputs")
 

@@ -11,17 +11,8 @@ from collections.abc import Iterable
 from evaluator_host.contracts.binding import DEFAULTS, Binding
 from evaluator_host.contracts.leaves import finite
 from evaluator_host.contracts.reading import Scored
-from evaluator_host.model import (
-    ErrorCode,
-    EvaluationError,
-    EvaluatorSettings,
-    Json,
-    Kind,
-    Language,
-    Note,
-    Returned,
-    Row,
-)
+from evaluator_host.model import EvaluatorSettings, Json, Language, Row
+from evaluator_host.outcome import ErrorCode, EvaluationError, Kind, Note, Returned
 from evaluator_host.trace import convert
 
 _SHOWN = 8

@@ -12,8 +12,9 @@ from typing import Final
 
 from evaluator_host.contracts.leaves import Leaves, NotFinite, TooDeep, finite, look_through
 from evaluator_host.contracts.wording import described, valid_returns, words
-from evaluator_host.model import Contract, ErrorCode, EvaluationError, Json, Kind, Language, Note, Returned
+from evaluator_host.model import Contract, Json, Language
 from evaluator_host.nesting import VALUE_DEPTH
+from evaluator_host.outcome import ErrorCode, EvaluationError, Kind, Note, Returned
 
 __all__ = ["Scored", "invalid_text", "labelled", "mapping", "numeric_text", "parsed", "read", "text_as_number", "words"]
 

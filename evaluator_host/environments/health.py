@@ -14,19 +14,8 @@ from typing import Final
 
 from evaluator_host.environments.contents import python_modules
 from evaluator_host.errors import PackagesFailed, Problem
-from evaluator_host.model import (
-    Contract,
-    Environment,
-    ErrorCode,
-    Failed,
-    Language,
-    Limits,
-    Loaded,
-    Logs,
-    Policy,
-    Returned,
-    SandboxSpec,
-)
+from evaluator_host.model import Contract, Environment, Language, Limits, Policy, SandboxSpec
+from evaluator_host.outcome import ErrorCode, Failed, Loaded, Logs, Returned
 from evaluator_host.packages.pins import Pin
 from evaluator_host.sandbox.base import Backend
 from evaluator_host.sandbox.session import LoadOrder, Sandbox

@@ -7,7 +7,8 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from evaluator_host.errors import InvalidRequest, NotFound, Problem
-from evaluator_host.model import Contract, EnvironmentInfo, EvaluationError, Evaluator
+from evaluator_host.model import Contract, Evaluator
+from evaluator_host.outcome import EnvironmentInfo, EvaluationError
 from evaluator_host.protocol import encode_json
 from evaluator_host.reports.evaluators import EvaluatorReport, Origin
 from evaluator_host.service import CheckReport, Service

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Final
 
 from evaluator_host.errors import StoreUnavailable
-from evaluator_host.model import EvaluationResult
+from evaluator_host.outcome import EvaluationResult
 from evaluator_host.protocol import encode_json
 from evaluator_host.store.job import Wanted
 from evaluator_host.store.job_work import JobWork, StoredOutput, StoredResult

@@ -18,7 +18,8 @@ from evaluator_host.jobs.endpoint import Answer, Endpoint
 from evaluator_host.jobs.ledger import Ledger
 from evaluator_host.jobs.prompts import messages_of
 from evaluator_host.jobs.rows import Portion
-from evaluator_host.model import ErrorCode, EvaluationError, Json, Row
+from evaluator_host.model import Json, Row
+from evaluator_host.outcome import ErrorCode, EvaluationError
 from evaluator_host.protocol import decode_json, encode_json
 from evaluator_host.reports.jobs import Target
 from evaluator_host.store.job import Job

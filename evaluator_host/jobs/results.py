@@ -10,7 +10,7 @@ import orjson
 from evaluator_host.errors import InvalidRequest
 from evaluator_host.jobs.aggregate import aggregate, as_float, percentile
 from evaluator_host.jobs.comparison import paired_difference
-from evaluator_host.model import Status
+from evaluator_host.outcome import Status
 from evaluator_host.reports.results import Change, Comparison, ErrorCount, EvaluatorFigures, JobFigures, Latency
 from evaluator_host.store.datasets import Datasets
 from evaluator_host.store.job import Job, JobEvaluator

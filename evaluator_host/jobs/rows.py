@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.datasets.mapping import BadRow, Mapping, to_row
-from evaluator_host.model import ErrorCode, EvaluationError, Row
+from evaluator_host.model import Row
+from evaluator_host.outcome import ErrorCode, EvaluationError
 from evaluator_host.protocol import decode_json
 
 PORTION_ROWS: Final = 2000

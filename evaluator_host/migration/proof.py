@@ -5,15 +5,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from evaluator_host.model import (
-    Contract,
-    ErrorCode,
-    EvaluationResult,
-    Evaluator,
-    Json,
-    Row,
-    Status,
-)
+from evaluator_host.model import Contract, Evaluator, Json, Row
+from evaluator_host.outcome import ErrorCode, EvaluationResult, Status
 from evaluator_host.reports.migration import Difference, Proof, Verdict
 
 _SHOWN: Final = 5

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from evaluator_host.errors import HostError
-from evaluator_host.model import Failed, Json, Loaded, SandboxSpec
+from evaluator_host.model import Json, SandboxSpec
+from evaluator_host.outcome import Failed, Loaded
 from evaluator_host.pool.shares import Shares
 from evaluator_host.sandbox.session import LoadOrder, Sandbox
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from evaluator_host.model import Loaded
+from evaluator_host.outcome import Loaded
 from evaluator_host.pool.groups import Group, Slot
 from evaluator_host.sandbox.session import Sandbox
 

@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from evaluator_host.errors import HostError, SandboxUnavailable
-from evaluator_host.model import Failed, Loaded, SandboxSpec
+from evaluator_host.model import SandboxSpec
+from evaluator_host.outcome import Failed, Loaded
 from evaluator_host.pool.blanks import Blanks, start_sandbox
 from evaluator_host.pool.capacity import Capacity
 from evaluator_host.pool.groups import Group, Groups, Order, Slot, Waiter

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from evaluator_host.model import Contract, EnvironmentInfo, EvaluationError, Evaluator
+from evaluator_host.model import Contract, Evaluator
+from evaluator_host.outcome import EnvironmentInfo, EvaluationError
 from evaluator_host.reports.migration import Proof
 
 

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from evaluator_host.model import EvaluationResult, Language, Row
+from evaluator_host.model import Language, Row
+from evaluator_host.outcome import EvaluationResult
 
 
 class MigrationStatus(StrEnum):

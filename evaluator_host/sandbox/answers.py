@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from evaluator_host.model import (
-    Contract,
+from evaluator_host.model import Contract
+from evaluator_host.outcome import (
     ErrorCode,
     EvaluationError,
     Failed,

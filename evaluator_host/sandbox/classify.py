@@ -4,7 +4,7 @@ import re
 import signal
 from typing import Final
 
-from evaluator_host.model import ErrorCode
+from evaluator_host.outcome import ErrorCode
 from evaluator_host.sandbox.base import Autopsy
 
 # V8 cannot raise when its heap is full: it prints one of these and aborts the process.

@@ -12,15 +12,8 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from evaluator_host.errors import SandboxLost, SandboxUnavailable
-from evaluator_host.model import (
-    ErrorCode,
-    EvaluationError,
-    Failed,
-    Language,
-    Loaded,
-    Outcome,
-    SandboxSpec,
-)
+from evaluator_host.model import Language, SandboxSpec
+from evaluator_host.outcome import ErrorCode, EvaluationError, Failed, Loaded, Outcome
 from evaluator_host.protocol import (
     PROTOCOL_VERSION,
     Frame,

@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from evaluator_host.model import (
+from evaluator_host.model import Limits
+from evaluator_host.outcome import (
     EnvironmentInfo,
     EvaluationError,
     EvaluationResult,
     Failed,
-    Limits,
     Logs,
     MissingImport,
     Note,

@@ -13,16 +13,8 @@ from itertools import count
 from typing import Final
 
 from evaluator_host.errors import Busy, SandboxLost
-from evaluator_host.model import (
-    Contract,
-    ErrorCode,
-    EvaluationError,
-    EvaluationResult,
-    Failed,
-    Isolation,
-    Outcome,
-    Row,
-)
+from evaluator_host.model import Contract, Isolation, Row
+from evaluator_host.outcome import ErrorCode, EvaluationError, EvaluationResult, Failed, Outcome
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.sandbox.session import RunnerGaveUp
 from evaluator_host.service.prepared import Prepared

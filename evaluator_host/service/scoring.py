@@ -5,22 +5,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from evaluator_host.contracts import CONTRACTS, Binding, encode, nemo
-from evaluator_host.model import (
+from evaluator_host.model import Language, Row
+from evaluator_host.normalise import RunInfo, normalise
+from evaluator_host.outcome import (
     EnvironmentInfo,
     ErrorCode,
     EvaluationError,
     EvaluationResult,
     EvaluatorInfo,
-    Language,
     Loaded,
     Logs,
     Note,
     Outcome,
-    Row,
     SandboxInfo,
     Timing,
 )
-from evaluator_host.normalise import RunInfo, normalise
 from evaluator_host.pool import Lease
 from evaluator_host.protocol import BODY_BYTES
 from evaluator_host.sandbox.session import Sandbox

@@ -15,22 +15,8 @@ from evaluator_host.environments.store import Environments
 from evaluator_host.environments.turns import asked_by
 from evaluator_host.errors import HostError, InvalidPin, SandboxLost
 from evaluator_host.metrics import Metrics
-from evaluator_host.model import (
-    Contract,
-    Environment,
-    EvaluationError,
-    EvaluationResult,
-    Evaluator,
-    Failed,
-    Isolation,
-    Language,
-    Limits,
-    MissingImport,
-    Outcome,
-    Row,
-    SandboxSpec,
-    Status,
-)
+from evaluator_host.model import Contract, Environment, Evaluator, Isolation, Language, Limits, Row, SandboxSpec
+from evaluator_host.outcome import EvaluationError, EvaluationResult, Failed, MissingImport, Outcome, Status
 from evaluator_host.packages.locked import Lock
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.sandbox.session import RunnerGaveUp

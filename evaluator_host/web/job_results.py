@@ -12,7 +12,7 @@ from evaluator_host.datasets.format import Format
 from evaluator_host.jobs.exports import JobExports
 from evaluator_host.jobs.results import JobResults
 from evaluator_host.jobs.rows_read import JobRowsRead
-from evaluator_host.model import ErrorCode, Status
+from evaluator_host.outcome import ErrorCode, Status
 from evaluator_host.reports.results import Comparison, JobFigures, JobRowPage
 from evaluator_host.store.results import Filter, Sort
 from evaluator_host.web.access import caller_of

@@ -11,7 +11,8 @@ from evaluator_host.evaluators.library import Found
 from evaluator_host.jobs.records import Records
 from evaluator_host.migration.migrate import migrate, runs_in
 from evaluator_host.migration.stored import StoredWish, migrate_stored
-from evaluator_host.model import Contract, EvaluationResult
+from evaluator_host.model import Contract
+from evaluator_host.outcome import EvaluationResult
 from evaluator_host.protocol import encode_json
 from evaluator_host.reports.migration import Migration, StoredMigration
 from evaluator_host.service import Batch, CheckReport, HostInfo, Service, summarise

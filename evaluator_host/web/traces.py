@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from evaluator_host.errors import InvalidRequest, TooLarge
-from evaluator_host.model import Status
+from evaluator_host.outcome import Status
 from evaluator_host.protocol import ProtocolError, decode_json
 from evaluator_host.reports.traffic import TraceReport
 from evaluator_host.traffic import Traffic

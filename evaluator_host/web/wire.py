@@ -5,16 +5,7 @@ from typing import Annotated, Any, Final, TypeAlias
 from pydantic import BaseModel, ConfigDict, Discriminator, FailFast, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
-from evaluator_host.model import (
-    Contract,
-    Evaluator,
-    EvaluatorSettings,
-    Isolation,
-    Language,
-    Limits,
-    Policy,
-    Row,
-)
+from evaluator_host.model import Contract, Evaluator, EvaluatorSettings, Isolation, Language, Limits, Policy, Row
 
 EXACT_MATCH = (
     "def evaluate(inputs, outputs, trace):\n    return 1.0 if outputs == inputs.get('correct_answer') else 0.0\n"

@@ -16,7 +16,8 @@ from typing import Any, Final
 
 import pytest
 
-from evaluator_host.model import ErrorCode, EvaluationError, EvaluationResult, SandboxSpec, Status
+from evaluator_host.model import SandboxSpec
+from evaluator_host.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
 from evaluator_host.sandbox import answers, bubblewrap, docker
 from evaluator_host.sandbox.bubblewrap_args import Identity
 from evaluator_host.sandbox.session import Sandbox

@@ -11,7 +11,8 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 from evaluator_host.config import Settings
-from evaluator_host.model import Evaluator, Isolation, Language, Limits, Row, Status
+from evaluator_host.model import Evaluator, Isolation, Language, Limits, Row
+from evaluator_host.outcome import Status
 from evaluator_host.service import Service
 from evaluator_host.service.service import default_spec
 from evaluator_host.wiring import open_service

@@ -14,7 +14,8 @@ import pytest
 import uvloop
 
 from evaluator_host.errors import SandboxUnavailable
-from evaluator_host.model import ErrorCode, Language
+from evaluator_host.model import Language
+from evaluator_host.outcome import ErrorCode
 from evaluator_host.sandbox.classify import classify
 from evaluator_host.sandbox.instance import this_instance
 from evaluator_host.sandbox.overhead import process_limit

@@ -7,7 +7,8 @@ import docker
 import pytest
 
 from evaluator_host.config import Settings
-from evaluator_host.model import EvaluationResult, Evaluator, Language, Limits, Row
+from evaluator_host.model import Evaluator, Language, Limits, Row
+from evaluator_host.outcome import EvaluationResult
 from evaluator_host.sandbox.docker_remains import LABEL_INSTANCE
 from evaluator_host.sandbox.instance import this_instance
 from evaluator_host.service import Service

@@ -11,7 +11,8 @@ from evaluator_host.cli.main import app as command_line
 from evaluator_host.client import HostUnreachable
 from evaluator_host.config import Settings
 from evaluator_host.errors import HostError
-from evaluator_host.model import Contract, ErrorCode
+from evaluator_host.model import Contract
+from evaluator_host.outcome import ErrorCode
 from evaluator_host.service import Service
 from evaluator_host.web.app import create_app
 from evaluator_host.web.wire import EvaluatorIn, LimitsIn, RowIn, SettingsIn

@@ -3,7 +3,8 @@
 import asyncio
 
 from evaluator_host.errors import Busy
-from evaluator_host.model import EvaluationResult, Evaluator, Limits, Row
+from evaluator_host.model import Evaluator, Limits, Row
+from evaluator_host.outcome import EvaluationResult
 from evaluator_host.service import Service
 from evaluator_host.wiring import open_service
 from tests.conftest import settings

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evaluator_host.config import RUNTIMES_DIR
-from evaluator_host.model import Failed, Loaded, Returned
+from evaluator_host.outcome import Failed, Loaded, Returned
 from evaluator_host.protocol import BODY_BYTES, HEADER_BYTES, Frame, FrameDecoder, ProtocolError, decode_json, encode
 from evaluator_host.sandbox import answers
 from tests.fuzz.bounds import JSON, SMALL, TEXT, bounded, chunked

@@ -8,7 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evaluator_host import trace
-from evaluator_host.model import Kind, Language, Logs, Note, Returned, Status
+from evaluator_host.model import Language
+from evaluator_host.outcome import Kind, Logs, Note, Returned, Status
 from evaluator_host.protocol import decode_json, encode_json
 from evaluator_host.source import clean
 from tests.fuzz.bounds import JSON, LEAVES, LONG, TEXT, bounded, nested

@@ -11,7 +11,8 @@ import pytest
 from evaluator_host.config import SandboxChoice, Settings
 from evaluator_host.environments.record import Step
 from evaluator_host.errors import InvalidPin, NotFound, PackagesFailed
-from evaluator_host.model import EvaluationResult, Evaluator, Language, Row
+from evaluator_host.model import Evaluator, Language, Row
+from evaluator_host.outcome import EvaluationResult
 from evaluator_host.service import Service
 from evaluator_host.wiring import open_service
 from tests.server import index_environment

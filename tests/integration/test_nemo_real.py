@@ -7,7 +7,8 @@ from typing import Final
 
 import pytest
 
-from evaluator_host.model import EvaluationResult, Evaluator, EvaluatorSettings, Limits, Row
+from evaluator_host.model import Evaluator, EvaluatorSettings, Limits, Row
+from evaluator_host.outcome import EvaluationResult
 from evaluator_host.service import Service
 from tests.nemo_metrics import EVALUATION, GOLDEN, SUMMARY, returning
 

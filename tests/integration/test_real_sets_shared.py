@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from evaluator_host.errors import IndexUnavailable
-from evaluator_host.model import EvaluationResult, Evaluator, Language, Row
+from evaluator_host.model import Evaluator, Language, Row
+from evaluator_host.outcome import EvaluationResult
 from evaluator_host.service import Service
 from evaluator_host.wiring import open_service
 from tests.conftest import settings

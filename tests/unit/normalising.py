@@ -2,23 +2,21 @@
 
 from typing import Any
 
-from evaluator_host.model import (
-    Contract,
+from evaluator_host.model import Contract, Evaluator, Language
+from evaluator_host.normalise import RunInfo, normalise
+from evaluator_host.outcome import (
     EnvironmentInfo,
     EvaluationError,
     EvaluationResult,
-    Evaluator,
     EvaluatorInfo,
     Failed,
     Kind,
-    Language,
     Note,
     Returned,
     SandboxInfo,
     Status,
     Timing,
 )
-from evaluator_host.normalise import RunInfo, normalise
 
 PY, JS = Language.PYTHON, Language.JAVASCRIPT
 EVALUATE, V1, MAIN = Contract.EVALUATE, Contract.EVALUATE_V1, Contract.MAIN

@@ -6,13 +6,8 @@ from typing import Any
 import pytest
 
 from evaluator_host.contracts import CONTRACTS, Binding, encode
-from evaluator_host.model import (
-    Contract,
-    ErrorCode,
-    EvaluationError,
-    EvaluatorSettings,
-    Row,
-)
+from evaluator_host.model import Contract, EvaluatorSettings, Row
+from evaluator_host.outcome import ErrorCode, EvaluationError
 from tests.unit.normalising import EVALUATE, MAIN, V1
 
 

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from evaluator_host.model import ErrorCode
+from evaluator_host.outcome import ErrorCode
 from evaluator_host.sandbox.base import Autopsy
 from evaluator_host.sandbox.classify import classify
 

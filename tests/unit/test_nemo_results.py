@@ -6,7 +6,8 @@ import pytest
 
 from evaluator_host.contracts import CONTRACTS
 from evaluator_host.contracts.reading import Scored
-from evaluator_host.model import Contract, ErrorCode, EvaluationError, EvaluatorSettings, Kind, Language, Returned, Row
+from evaluator_host.model import Contract, EvaluatorSettings, Language, Row
+from evaluator_host.outcome import ErrorCode, EvaluationError, Kind, Returned
 
 RULES = CONTRACTS[Contract.NEMO]
 

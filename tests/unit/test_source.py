@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator_host.model import ErrorCode, EvaluationError, Language
+from evaluator_host.model import Language
+from evaluator_host.outcome import ErrorCode, EvaluationError
 from evaluator_host.source import CleanSource, clean
 
 PY, JS = Language.PYTHON, Language.JAVASCRIPT
