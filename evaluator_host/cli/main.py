@@ -1,42 +1,56 @@
 """The `evaluator-host` command: its subcommands and the options before them."""
 
-from typing import Annotated
+import sys
+from importlib import import_module
+from typing import Annotated, Any, Final
 
 import typer
 
 from evaluator_host import __version__
-from evaluator_host.cli import (
-    audit,
-    check,
-    datasets,
-    doctor,
-    evaluators,
-    images,
-    jobs,
-    keys,
-    migrate,
-    packages,
-    run,
-    secrets,
-    selftest,
-    serve,
-)
 from evaluator_host.cli.console import out, print_json
 from evaluator_host.cli.edge import edge, guarded
 from evaluator_host.cli.options import JsonOption
 
-app = typer.Typer(
-    name="evaluator-host",
-    help="Runs pasted Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+# Module of each command, in the order of `--help`. Only the one that was asked for is imported: all take a second.
+_COMMANDS: Final = {
+    "serve": "serve",
+    "run": "run",
+    "check": "check",
+    "migrate": "migrate",
+    "doctor": "doctor",
+    "selftest": "selftest",
+    "setup": "images",
+    "audit": "audit",
+}
+_GROUPS: Final = ("images", "keys", "packages", "evaluators", "datasets", "jobs", "secrets")
 
 
-@app.callback()
+def command_line(name: str | None = None) -> typer.Typer:
+    """Return the command line, with all commands or with the one of that name."""
+    app = typer.Typer(
+        name="evaluator-host",
+        help="Runs pasted Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_before)
+    app.command()(version)
+    for command, module in _COMMANDS.items():
+        if name in (command, None):
+            app.command()(getattr(_module(module), command))
+    for group in _GROUPS:
+        if name in (group, None):
+            app.add_typer(_module(group).app, name=group)
+    return app
+
+
+def _module(name: str) -> Any:
+    return import_module(f"evaluator_host.cli.{name}")
+
+
 def _before(
     *,
     debug: Annotated[
@@ -46,7 +60,6 @@ def _before(
     edge.debug = debug
 
 
-@app.command()
 def version(*, as_json: JsonOption = False) -> None:
     """Print the version."""
     if as_json:
@@ -55,26 +68,10 @@ def version(*, as_json: JsonOption = False) -> None:
         out.print(f"evaluator-host {__version__}")
 
 
-app.command()(serve.serve)
-app.command()(run.run)
-app.command()(check.check)
-app.command()(migrate.migrate)
-app.command()(doctor.doctor)
-app.command()(selftest.selftest)
-app.command()(images.setup)
-app.command()(audit.audit)
-app.add_typer(images.app, name="images")
-app.add_typer(keys.app, name="keys")
-app.add_typer(packages.app, name="packages")
-app.add_typer(evaluators.app, name="evaluators")
-app.add_typer(datasets.app, name="datasets")
-app.add_typer(jobs.app, name="jobs")
-app.add_typer(secrets.app, name="secrets")
-
-
 def main() -> None:
     """Run the command line and exit: 0 scored, 1 ran but did not score, 2 the caller's mistake, 3 ours."""
-    guarded(app)
+    asked = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
+    guarded(command_line(asked if asked in ("version", *_COMMANDS, *_GROUPS) else None))
 
 
 if __name__ == "__main__":

@@ -11,13 +11,11 @@ import pydantic
 import typer
 
 from evaluator_host.config import SandboxChoice, Settings
-from evaluator_host.environments.asking import Asking
 from evaluator_host.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.model import Contract, Evaluator, Language, Policy
 from evaluator_host.packages.pins import Pin, parse
 from evaluator_host.packages.scripts import read_script
 from evaluator_host.web.wire import EvaluatorIn
-from evaluator_host.wiring import index_settings
 
 _SUFFIXES: Final = {
     ".py": Language.PYTHON,
@@ -106,6 +104,9 @@ def _parse(host: Settings, raw: Sequence[str], language: Language) -> tuple[Pin,
     try:
         return parse(raw, language)
     except InvalidPin:
+        from evaluator_host.environments.asking import Asking  # noqa: PLC0415 - builders, which few commands need
+        from evaluator_host.wiring import index_settings  # noqa: PLC0415 - as above
+
         backend = "docker" if host.sandbox is SandboxChoice.DOCKER else "bubblewrap"
         asking = Asking(index_settings(host, host.data_dir / "environments" / "build" / "downloads"), backend)
         return asyncio.run(asking.parse(raw, language))

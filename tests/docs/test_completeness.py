@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 import typer.main
 
-from evaluator_host.cli.main import app as command_line
+from evaluator_host.cli.main import command_line
 from evaluator_host.client import HostUnreachable
 from evaluator_host.config import Settings
 from evaluator_host.errors import HostError
@@ -20,7 +20,7 @@ from tests.docs.blocks import DOCUMENTS, ROOT, name, read
 
 CLI = read("docs/cli.md")
 API = read("docs/api.md")
-COMMANDS = typer.main.get_command(command_line).commands  # type: ignore[attr-defined]
+COMMANDS = typer.main.get_command(command_line()).commands  # type: ignore[attr-defined]
 
 
 def openapi() -> dict[str, Any]:
