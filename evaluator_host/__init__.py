@@ -16,7 +16,7 @@ __version__ = version("evaluator-host")
 _HOMES: Final = {
     "AsyncClient": "evaluator_host.client",
     "Client": "evaluator_host.client",
-    "EvaluationResult": "evaluator_host.model",
+    "EvaluationResult": "evaluator_host.outcome",
     "Evaluator": "evaluator_host.model",
     "Language": "evaluator_host.model",
     "Limits": "evaluator_host.model",

@@ -14,8 +14,8 @@ from evaluator_host.errors import Busy, HostError, HostUnreachable, InvalidReque
 from evaluator_host.model import Contract, Evaluator, Isolation, Row
 from evaluator_host.outcome import EvaluationResult
 from evaluator_host.protocol import ProtocolError, decode_json, encode_json
+from evaluator_host.reports.evaluation import Batch, CheckReport, HostInfo
 from evaluator_host.reports.migration import Migration
-from evaluator_host.service.reports import Batch, CheckReport, HostInfo
 
 T = TypeVar("T")
 

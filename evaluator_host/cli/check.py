@@ -11,7 +11,7 @@ from evaluator_host.cli.target import open_target, prepare
 from evaluator_host.config import Settings
 from evaluator_host.model import Contract, Policy
 from evaluator_host.outcome import MissingImport
-from evaluator_host.service import CheckReport
+from evaluator_host.reports.evaluation import CheckReport
 
 
 def check(

@@ -16,7 +16,7 @@ from evaluator_host.errors import HostError
 from evaluator_host.model import Evaluator, Isolation, Language, Row
 from evaluator_host.outcome import EvaluationResult
 from evaluator_host.protocol import encode_json
-from evaluator_host.service import CheckReport, HostInfo
+from evaluator_host.reports.evaluation import CheckReport, HostInfo
 
 _BATCH_ROWS: Final = 200
 _BATCH_BYTES: Final = 4 << 20  # well below what a host takes by default

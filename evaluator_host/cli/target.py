@@ -12,7 +12,8 @@ from evaluator_host.environments.store import Environments
 from evaluator_host.model import Evaluator, Isolation, Language, Row
 from evaluator_host.outcome import EvaluationResult
 from evaluator_host.packages.scripts import require_python
-from evaluator_host.service import CheckReport, HostInfo, Service
+from evaluator_host.reports.evaluation import CheckReport, HostInfo
+from evaluator_host.service import Service
 from evaluator_host.wiring import open_service
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from evaluator_host.errors import InvalidRequest, NotFound, Problem
 from evaluator_host.model import Contract, Evaluator
 from evaluator_host.outcome import EnvironmentInfo, EvaluationError
 from evaluator_host.protocol import encode_json
+from evaluator_host.reports.evaluation import CheckReport
 from evaluator_host.reports.evaluators import EvaluatorReport, Origin
-from evaluator_host.service import CheckReport, Service
+from evaluator_host.service import Service
 from evaluator_host.service.prepared import evaluator_digest
 from evaluator_host.store.evaluators import Evaluators, StoredVersion, VersionContent
 

@@ -1,90 +1,13 @@
-"""What the verbs answer that is no result of a row: a batch in numbers, a check, the state of the host."""
+"""Makes the answers of the verbs that are no result of a row."""
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
-from evaluator_host.model import Limits
-from evaluator_host.outcome import (
-    EnvironmentInfo,
-    EvaluationError,
-    EvaluationResult,
-    Failed,
-    Logs,
-    MissingImport,
-    Note,
-    Status,
-)
+from evaluator_host.outcome import EvaluationResult, Failed, Status
 from evaluator_host.pool import Lease
+from evaluator_host.reports.evaluation import BatchSummary, CheckReport
 from evaluator_host.service.prepared import Prepared
 from evaluator_host.service.scoring import environment_info
-
-
-@dataclass(frozen=True, slots=True)
-class CheckReport:
-    """What a sandbox found in an evaluator without running a row; the answer of `POST /v1/check`.
-
-    Attributes:
-      logs: What the code printed at module level.
-    """
-
-    ok: bool
-    contract: str | None
-    contract_source: str | None
-    reason: str | None
-    parameters: tuple[str, ...]
-    missing_imports: tuple[MissingImport, ...]
-    problems: tuple[EvaluationError, ...]
-    notes: tuple[Note, ...]
-    environment: EnvironmentInfo
-    logs: Logs = field(default_factory=Logs)
-
-
-@dataclass(frozen=True, slots=True)
-class HostInfo:
-    """What this host is and has; the answer of `GET /v1/info`.
-
-    Attributes:
-      runtimes: What evaluators run on: `{"python": "3.13", "node": "24"}`.
-    """
-
-    version: str
-    backend: str
-    languages: tuple[str, ...]
-    contracts: tuple[str, ...]
-    sandboxes: int
-    max_sandboxes: int
-    waiting: int
-    default_limits: Limits
-    limit_ceilings: Limits
-    runtimes: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class BatchSummary:
-    """A batch in numbers; `mean` over scored rows, `pass_rate` over rows that passed or did not."""
-
-    rows: int
-    scored: int
-    failed: int
-    skipped: int
-    mean: float | None
-    pass_rate: float | None
-    errors: dict[str, int]
-    rows_per_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Results in the order of the rows, and their summary.
-
-    Attributes:
-      together: What the rows that scored came to together, where the evaluator says that.
-    """
-
-    results: tuple[EvaluationResult, ...]
-    summary: BatchSummary
-    together: EvaluationResult | None = None
 
 
 def summarise(results: Sequence[EvaluationResult], *, seconds: float) -> BatchSummary:

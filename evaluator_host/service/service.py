@@ -19,9 +19,10 @@ from evaluator_host.model import Contract, Environment, Evaluator, Isolation, La
 from evaluator_host.outcome import EvaluationError, EvaluationResult, Failed, MissingImport, Outcome, Status
 from evaluator_host.packages.locked import Lock
 from evaluator_host.pool import Lease, Pool
+from evaluator_host.reports.evaluation import CheckReport, HostInfo
 from evaluator_host.sandbox.session import RunnerGaveUp
 from evaluator_host.service.prepared import Prepared, prepare, require_fit
-from evaluator_host.service.reports import CheckReport, HostInfo, check_report
+from evaluator_host.service.reports import check_report
 from evaluator_host.service.rows import RowStream, lost
 from evaluator_host.service.scoring import Bound, bind, bind_together, result
 from evaluator_host.service.sdks import sdk_needs

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from evaluator_host.errors import HostError
 from evaluator_host.model import Evaluator
 from evaluator_host.outcome import EvaluationResult
-from evaluator_host.service import Batch, CheckReport
+from evaluator_host.reports.evaluation import Batch, CheckReport
 from evaluator_host.service.prepared import evaluator_digest
 from evaluator_host.store.audit import AuditEntry
 from evaluator_host.web.access import Access

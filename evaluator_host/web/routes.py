@@ -14,8 +14,9 @@ from evaluator_host.migration.stored import StoredWish, migrate_stored
 from evaluator_host.model import Contract
 from evaluator_host.outcome import EvaluationResult
 from evaluator_host.protocol import encode_json
+from evaluator_host.reports.evaluation import Batch, CheckReport, HostInfo
 from evaluator_host.reports.migration import Migration, StoredMigration
-from evaluator_host.service import Batch, CheckReport, HostInfo, Service, summarise
+from evaluator_host.service import Service, summarise
 from evaluator_host.web.access import Access, caller_of
 from evaluator_host.web.audited import Audited
 from evaluator_host.web.bodies import JsonRequest

@@ -1,0 +1,20 @@
+"""What `import evaluator_host` offers."""
+
+import subprocess
+import sys
+
+import pytest
+
+import evaluator_host
+
+
+@pytest.mark.parametrize("name", evaluator_host.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    assert getattr(evaluator_host, name)
+
+
+def test_a_client_needs_no_engine_no_database_and_no_web_framework() -> None:
+    program = "import sys; from evaluator_host import Client; print(*{name.partition('.')[0] for name in sys.modules})"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert "httpx" in done.stdout.split()
+    assert not {"docker", "requests", "sqlalchemy", "alembic", "fastapi", "jinja2"} & set(done.stdout.split())
