@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import fnmatch
 import os
 import signal
 import subprocess
@@ -55,7 +56,8 @@ def child_pids() -> set[str]:
 
 def cgroup_folders(instance: str) -> list[Path]:
     """Control groups that a host has, of sandboxes or for them."""
-    return [path for path in Path("/sys/fs/cgroup").glob(f"**/{instance}*") if path.is_dir()]
+    walked = os.walk("/sys/fs/cgroup")  # which minds nothing that goes meanwhile
+    return [Path(at, name) for at, names, _ in walked for name in fnmatch.filter(names, f"{instance}*")]
 
 
 def sandbox_cgroups(instance: str) -> set[str]:
