@@ -47,8 +47,8 @@ EDITS: Final[dict[Guard, tuple[tuple[str, str, str], ...]]] = {
         ("loading.py", "supervisor.watch(stream.fd, stream.read)", "pass"),
         (
             "row.py",
-            "        finally:\n            _exit(0)",
-            "        finally:\n            _end_as_programs_do()\n            _exit(0)",
+            "        self._answer(kind, body, (_clock() - started) // 1000)",
+            "        _end_as_programs_do()\n        self._answer(kind, body, (_clock() - started) // 1000)",
         ),
         ("row.py", "def _head(", _ENDS_AS_PROGRAMS_DO + "def _head("),
     ),
