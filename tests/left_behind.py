@@ -52,3 +52,11 @@ def _wait(look: Callable[[], list[str]], *, seconds: float) -> None:
     while (left := look()) and time.monotonic() < until:
         time.sleep(0.2)
     assert left == [], left
+
+
+def command_of(pid: int) -> bytes:
+    """Return the command line of a process, empty once it has ended: its number may be another's soon."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""

@@ -1,7 +1,6 @@
 """`sandbox = none`: a runner as a plain process, that ends whole and leaves nothing; it isolates nothing and says so."""
 
 import asyncio
-import os
 import signal
 import tempfile
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from evaluator_host.model import Language
 from evaluator_host.sandbox.instance import this_instance
 from evaluator_host.sandbox.unsandboxed import UnsandboxedBackend
+from tests.left_behind import command_of
 from tests.probe import NODE, RUNTIMES, Probe, spec
 
 
@@ -59,9 +59,9 @@ async def test_the_end_of_the_runner_is_seen_though_a_child_holds_its_pipes(back
         async with asyncio.timeout(10):
             assert await probe.link.read() == b""
         assert (await probe.link.destroy()).exit_code == 3
-    while Path(f"/proc/{pid}").exists():  # noqa: ASYNC240 - killed, and reaped by whoever adopted it
-        os.kill(pid, 0)
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(30):
+        while command_of(pid) == b"sleep\x00600\x00":
+            await asyncio.sleep(0.01)
 
 
 async def test_sweeps_what_a_dead_host_left_and_not_its_own(backend):
