@@ -153,7 +153,7 @@ class _Reader:
         elif kind.type == "var":
             home = next(one for one in scope.outwards() if one.kind != "block")
         self._bind(child(node, "left"), inner, home)
-        self._maybe(child(node, "right"), scope)
+        self._maybe(child(node, "right"), inner)  # where the loop's own names are there already, without a value
         self._maybe(child(node, "body"), inner)
 
     def _catch(self, node: Node, scope: Scope) -> None:

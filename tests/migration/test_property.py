@@ -5,18 +5,19 @@ import copy
 import re
 from typing import Any
 
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from evaluator_host.migration.draft import Wish
 from evaluator_host.migration.python_rewrite import rewrite
 from evaluator_host.migration.syntax import Unreadable
+from tests.fuzz.bounds import bounded
 from tests.migration.programs import KEY, programs
 
 VALUES = st.sampled_from(["Paris", " paris", "", None, 3, 0.5, ["Paris", "x"], {"x": 1, "outputs": "Paris"}, True])
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@bounded(400)
 @given(
     programs(), VALUES, VALUES, st.dictionaries(st.sampled_from(["x", "data", "inputs", "output"]), VALUES, max_size=2)
 )

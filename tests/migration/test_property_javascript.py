@@ -4,7 +4,7 @@ import json
 import subprocess
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator_host.environments.toolchain import node_path
@@ -12,6 +12,7 @@ from evaluator_host.migration.draft import Wish
 from evaluator_host.migration.syntax import Unreadable
 from evaluator_host.migration.worker import REWRITES
 from evaluator_host.model import Language
+from tests.fuzz.bounds import bounded
 from tests.migration.javascript_programs import KEY, programs
 
 VALUES = st.sampled_from(["Paris", " paris", "", None, 3, 0.5, ["Paris", "x"], {"x": 1, "data": "Paris"}, True])
@@ -34,9 +35,7 @@ console.log(JSON.stringify(cases.map(([old, next, inputs, output, truth]) => [
 """
 
 
-@settings(
-    max_examples=6, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate]
-)
+@bounded(6, shrink=False)
 @given(st.lists(st.tuples(programs(), ROWS), min_size=20, max_size=30))  # a process of node for each list
 def test_what_is_rewritten_returns_the_same(drawn: list[tuple[str, tuple[Any, Any, Any]]]) -> None:
     cases = []
@@ -50,6 +49,15 @@ def test_what_is_rewritten_returns_the_same(drawn: list[tuple[str, tuple[Any, An
             cases.append((code, rewritten.code, {"data": data, KEY: truth}, output, truth))
     for case, (old, new) in zip(cases, outcomes(cases), strict=True):
         assert new == old, "\n".join(map(str, case))
+
+
+def test_a_loop_over_what_its_own_variable_hides_throws_as_it_did() -> None:
+    code = (
+        "const evaluate = (appParams, i, o, c) => { for (const appParams of [appParams.x || 1]) return 1; return 0; }"
+    )
+    rewritten = REWRITES[Language.JAVASCRIPT](code, Wish()).code
+    assert rewritten is not None
+    assert outcomes([(code, rewritten, {KEY: 1}, 1, 1)]) == [[None, None]]
 
 
 def test_the_comparison_sees_a_difference() -> None:
