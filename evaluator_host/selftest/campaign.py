@@ -51,6 +51,7 @@ async def attack_deployment(
     *,
     at_once: int,
     progress: Callable[[Tried], None] = lambda _tried: None,
+    again: int = _TIMES_ALONE,
 ) -> Report:
     """Start a host of its own with these settings, attack it, and end it.
 
@@ -59,6 +60,7 @@ async def attack_deployment(
       attacks: Which.
       at_once: How many at a time.
       progress: Called with each verdict, in the order in which they come.
+      again: How often one after which only time ran out is tried once more, alone.
 
     Raises:
       SandboxUnavailable: no sandbox can be started.
@@ -69,7 +71,7 @@ async def attack_deployment(
     engine = (settings.engine_address or _ENGINE) if settings.sandbox is SandboxChoice.DOCKER else None
     before = await asyncio.to_thread(remains.look, engine)
     async with open_service(settings) as service, laid_out(settings.data_dir, engine=engine) as bait:
-        tried = await _attack(service, bait, attacks, at_once=at_once, progress=progress)
+        tried = await _attack(service, bait, attacks, at_once=at_once, progress=progress, again=again)
         problems = [problem async for problem in _host_problems(service, bait, before)]
     problems += await _left_behind(before, engine)
     return Report(str(settings.sandbox), tried, tuple(problems), time.monotonic() - started)
@@ -90,7 +92,13 @@ async def _settled_on_a_backend(settings: Settings) -> Settings:
 
 
 async def _attack(
-    service: Service, bait: Bait, attacks: Sequence[Attack], *, at_once: int, progress: Callable[[Tried], None]
+    service: Service,
+    bait: Bait,
+    attacks: Sequence[Attack],
+    *,
+    at_once: int,
+    progress: Callable[[Tried], None],
+    again: int,
 ) -> tuple[Tried, ...]:
     turn = asyncio.Semaphore(at_once)
 
@@ -104,7 +112,7 @@ async def _attack(
     async def alone(tried: Tried) -> Tried:
         if not tried.late:
             return tried
-        for _ in range(_TIMES_ALONE):
+        for _ in range(again):
             tried = await try_attack(tried.attack, service, bait)
             if not tried.late:
                 break

@@ -47,7 +47,7 @@ _SECRET: Final = "EVALUATOR_HOST_SECRET_OF_TESTS=s3cret"
 async def never_through(backend: str, attacks: list[Attack], *, at_once: int) -> list[str]:
     """Return the names of attacks that do not get through; one that has to win a race is tried a few times, alone."""
     for together in (at_once, 1, 1, 1):
-        report = await attack_deployment(settings(backend), attacks, at_once=together)
+        report = await attack_deployment(settings(backend), attacks, at_once=together, again=0)
         attacks = [one.attack for one in report.tried if one.verdict is not Verdict.GOT_THROUGH]
         if not attacks:
             break
