@@ -96,6 +96,18 @@ class Draft:
         """Whether a node lies in a range that was dropped."""
         return any(start <= node.start_byte and node.end_byte <= end for start, end in self._gone)
 
+    def drop_comment_behind(self, node: Node) -> None:
+        """Remove the comment behind a parameter, on its line: it spoke of what is gone."""
+        after = node.next_sibling
+        while after is not None and after.start_point[0] == node.end_point[0]:
+            if after.type == "comment":
+                start = after.start_byte
+                while self.source[start - 1 : start] in (b" ", b"\t"):
+                    start -= 1
+                self.edits.replace(start, after.end_byte)
+                return
+            after = after.next_sibling
+
     def line_width(self, node: Node) -> int:
         """Return how long the line is on which a node starts, in characters, with the edits that it has so far."""
         start = self.source.rfind(b"\n", 0, node.start_byte) + 1

@@ -1,11 +1,10 @@
 """The names of a JavaScript or TypeScript program and what they mean; types are looked at for `typeof` alone."""
 
-from collections.abc import Callable
 from typing import Final
 
 from tree_sitter import Node
 
-from evaluator_host.migration.scopes import Access, Names, Scope
+from evaluator_host.migration.scopes import Access, Names, Reader, Scope
 from evaluator_host.migration.syntax import child, descendants
 
 FUNCTIONS: Final = frozenset(
@@ -30,12 +29,12 @@ def names_of(root: Node) -> Names:
     return names
 
 
-class _Reader:
-    """Walks a tree once and notes every use of a name."""
+class _Reader(Reader):
+    """Reads JavaScript or TypeScript."""
 
     def __init__(self, names: Names) -> None:
-        self._names = names
-        self._handlers: dict[str, Callable[[Node, Scope], None]] = {
+        super().__init__(names)
+        self._handlers = {
             "identifier": self._read,
             "shorthand_property_identifier": self._read,
             "variable_declaration": self._var,
@@ -57,24 +56,6 @@ class _Reader:
             **dict.fromkeys(_BLOCKS, self._block),
             **dict.fromkeys(_TYPES, self._types),
         }
-
-    def visit(self, node: Node, scope: Scope) -> None:
-        handler = self._handlers.get(node.type)
-        if handler is not None:
-            handler(node, scope)
-        else:
-            self.visit_children(node, scope)
-
-    def visit_children(self, node: Node, scope: Scope) -> None:
-        for one in node.named_children:
-            self.visit(one, scope)
-
-    def _maybe(self, node: Node | None, scope: Scope) -> None:
-        if node is not None:
-            self.visit(node, scope)
-
-    def _read(self, node: Node, scope: Scope) -> None:
-        self._names.add(node, Access.READ, scope)
 
     def _bind(self, node: Node | None, scope: Scope, home: Scope | None) -> None:
         """Note what a pattern writes to.

@@ -3,8 +3,6 @@
 import re
 from typing import Final
 
-from tree_sitter import Node
-
 from evaluator_host.migration.draft import Draft, NewNames
 from evaluator_host.migration.javascript_entry import Legacy, Parameter
 from evaluator_host.migration.javascript_text import property_key
@@ -32,7 +30,7 @@ def rewrite_signature(draft: Draft, legacy: Legacy, names: NewNames) -> list[str
     if needed and not draft.whole_row:
         _widen(draft, second, fourth)
     draft.edits.replace_node(fourth.node, names.trace + _annotation(legacy))
-    _drop_comment(draft, fourth)
+    draft.drop_comment_behind(fourth.node)
     _remark_type(draft, legacy)
     old = ", ".join(one.name for one in legacy.parameters)
     draft.did(legacy.node, f"({old}) became ({names.inputs}, {names.outputs}, {names.trace})")
@@ -70,19 +68,6 @@ def _widen(draft: Draft, second: Parameter, fourth: Parameter) -> None:
 
 def _type(parameter: Parameter) -> str:
     return text(parameter.annotation.named_children[0]) if parameter.annotation is not None else "any"
-
-
-def _drop_comment(draft: Draft, fourth: Parameter) -> None:
-    """Remove the comment behind the fourth parameter: it spoke of the ground truth."""
-    after: Node | None = fourth.node.next_sibling
-    while after is not None and after.start_point[0] == fourth.node.end_point[0]:
-        if after.type == "comment":
-            start = after.start_byte
-            while draft.source[start - 1 : start] in (b" ", b"\t"):
-                start -= 1
-            draft.edits.replace(start, after.end_byte)
-            return
-        after = after.next_sibling
 
 
 def _remark_type(draft: Draft, legacy: Legacy) -> None:

@@ -1,11 +1,10 @@
 """The names of a Python program and what they mean, by the language's own rules of scope."""
 
-from collections.abc import Callable
 from typing import Final
 
 from tree_sitter import Node
 
-from evaluator_host.migration.scopes import Access, Names, Scope
+from evaluator_host.migration.scopes import Access, Names, Reader, Scope
 from evaluator_host.migration.syntax import child, code_children, fields, text
 
 _COMPREHENSIONS: Final = (
@@ -38,12 +37,12 @@ def names_of(root: Node) -> Names:
     return names
 
 
-class _Reader:
-    """Walks a tree once and notes every use of a name."""
+class _Reader(Reader):
+    """Reads Python."""
 
     def __init__(self, names: Names) -> None:
-        self._names = names
-        self._handlers: dict[str, Callable[[Node, Scope], None]] = {
+        super().__init__(names)
+        self._handlers = {
             "identifier": self._read,
             "function_definition": self._function,
             "lambda": self._lambda,
@@ -64,24 +63,6 @@ class _Reader:
             "case_pattern": self._case,
             **dict.fromkeys(_COMPREHENSIONS, self._comprehension),
         }
-
-    def visit(self, node: Node, scope: Scope) -> None:
-        handler = self._handlers.get(node.type)
-        if handler is not None:
-            handler(node, scope)
-        else:
-            self.visit_children(node, scope)
-
-    def visit_children(self, node: Node, scope: Scope) -> None:
-        for one in node.named_children:
-            self.visit(one, scope)
-
-    def _maybe(self, node: Node | None, scope: Scope) -> None:
-        if node is not None:
-            self.visit(node, scope)
-
-    def _read(self, node: Node, scope: Scope) -> None:
-        self._names.add(node, Access.READ, scope)
 
     def _bind(self, node: Node | None, scope: Scope) -> None:
         """Note what a target binds; what it looks up to find its place is read."""

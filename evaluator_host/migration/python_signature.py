@@ -3,8 +3,6 @@
 import re
 from typing import Final
 
-from tree_sitter import Node
-
 from evaluator_host.migration.draft import Draft, NewNames
 from evaluator_host.migration.python_entry import Legacy, Parameter
 from evaluator_host.migration.syntax import text
@@ -23,7 +21,7 @@ def rewrite_signature(draft: Draft, legacy: Legacy, names: NewNames) -> None:
         if parameter.name != name:
             draft.edits.replace_node(parameter.name_node, name)
     draft.edits.replace_node(fourth.node, names.trace + _annotation(draft, legacy) + _default(second, third, fourth))
-    _drop_comment(draft, fourth)
+    draft.drop_comment_behind(fourth.node)
     old = ", ".join(one.name for one in legacy.parameters)
     draft.did(legacy.node, f"({old}) became ({names.inputs}, {names.outputs}, {names.trace})")
 
@@ -50,16 +48,3 @@ def _default(second: Parameter, third: Parameter, fourth: Parameter) -> str:
         return ""
     annotated = any(one.annotation is not None for one in (second, third, fourth))
     return " = None" if annotated else "=None"
-
-
-def _drop_comment(draft: Draft, fourth: Parameter) -> None:
-    """Remove the comment behind the fourth parameter: it spoke of the ground truth."""
-    after: Node | None = fourth.node.next_sibling
-    while after is not None and after.start_point[0] == fourth.node.end_point[0]:
-        if after.type == "comment":
-            start = after.start_byte
-            while draft.source[start - 1 : start] in (b" ", b"\t"):
-                start -= 1
-            draft.edits.replace(start, after.end_byte)
-            return
-        after = after.next_sibling

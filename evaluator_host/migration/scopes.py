@@ -1,6 +1,6 @@
 """Which variable every name in a program means: scopes, uses and what they resolve to, in whatever language."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -128,3 +128,31 @@ class Names:
             if owner is None or not owner.is_within(function) or owner is function:
                 return use
         return next((use for use in renamed if self.is_hidden(name, use, function)), None)
+
+
+class Reader:
+    """Walks a tree once and notes every use of a name; what a type of node means is its language's to say."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._handlers: dict[str, Callable[[Node, Scope], None]] = {}
+
+    def visit(self, node: Node, scope: Scope) -> None:
+        """Note the uses in a node, which stands in a scope."""
+        handler = self._handlers.get(node.type)
+        if handler is not None:
+            handler(node, scope)
+        else:
+            self.visit_children(node, scope)
+
+    def visit_children(self, node: Node, scope: Scope) -> None:
+        """Note the uses in what a node consists of."""
+        for one in node.named_children:
+            self.visit(one, scope)
+
+    def _maybe(self, node: Node | None, scope: Scope) -> None:
+        if node is not None:
+            self.visit(node, scope)
+
+    def _read(self, node: Node, scope: Scope) -> None:
+        self._names.add(node, Access.READ, scope)

@@ -51,22 +51,22 @@ def told(database_url: str, folder: Path) -> Iterator[tuple[str, Any]]:
     """Run two jobs on a new host, and yield everything that it says of them, by what was asked."""
     folder.mkdir()
     environment = {"EVALUATOR_HOST_DATABASE_URL": database_url}
-    with Server(data_dir=new_home(folder), log=folder / "log", environment=environment) as server:  # noqa: SIM117
-        with Client(server.url) as client:
-            client.datasets.upload("odd", ROWS)
-            first = Evaluator(f"OFFSET = 0\n{PYTHON}", threshold=0.5)
-            client.evaluators.create("graded", first)
-            client.evaluators.create("typed", Evaluator(JAVASCRIPT, language=Language.JAVASCRIPT))
-            broken = Evaluator("def evaluate(:\n")
-            jobs = [_ran(client, ["graded", "typed", broken])]
-            client.evaluators.update("graded", Evaluator(f"OFFSET = 0.25\n{PYTHON}", threshold=0.5))
-            jobs.append(_ran(client, ["graded", "typed"]))
-            yield "odd", client.datasets.get("odd").columns
-            yield "rows of the data set", list(client.datasets.rows("odd"))
-            yield "compared", client._http.get(f"/v1/jobs/{jobs[0]}/compare/{jobs[1]}").json()
-            for number, job in enumerate(jobs):
-                for name, said in _of(client, job, folder):
-                    yield f"job {number}, {name}", said
+    host = Server(data_dir=new_home(folder), log=folder / "log", environment=environment)
+    with host as server, Client(server.url) as client:
+        client.datasets.upload("odd", ROWS)
+        first = Evaluator(f"OFFSET = 0\n{PYTHON}", threshold=0.5)
+        client.evaluators.create("graded", first)
+        client.evaluators.create("typed", Evaluator(JAVASCRIPT, language=Language.JAVASCRIPT))
+        broken = Evaluator("def evaluate(:\n")
+        jobs = [_ran(client, ["graded", "typed", broken])]
+        client.evaluators.update("graded", Evaluator(f"OFFSET = 0.25\n{PYTHON}", threshold=0.5))
+        jobs.append(_ran(client, ["graded", "typed"]))
+        yield "odd", client.datasets.get("odd").columns
+        yield "rows of the data set", list(client.datasets.rows("odd"))
+        yield "compared", client._http.get(f"/v1/jobs/{jobs[0]}/compare/{jobs[1]}").json()
+        for number, job in enumerate(jobs):
+            for name, said in _of(client, job, folder):
+                yield f"job {number}, {name}", said
 
 
 def _ran(client: Client, evaluators: list[Evaluator | str]) -> str:
