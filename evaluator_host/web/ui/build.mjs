@@ -1,0 +1,128 @@
+// Builds dist/: hashed assets with a gzipped copy each, index.html, docs.html, and assets.json, which says what belongs to the first paint.
+import { build } from "esbuild";
+import { createHash } from "node:crypto";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { gzipSync } from "node:zlib";
+import { notices, packagesOf } from "./notices.mjs";
+
+const SMALLEST_GZIPPED = 1024;
+const TARGETS = ["chrome111", "firefox113", "safari16.4"];
+
+const stage = new URL("./.stage/", import.meta.url);
+const dist = new URL("./dist/", import.meta.url);
+
+const common = { bundle: true, minify: true, target: TARGETS, legalComments: "none", write: false, logLevel: "warning", absWorkingDir: import.meta.dirname };
+
+const PROGRAMS = { python: "evaluator.py", javascript: "evaluator.js", typescript: "evaluator.ts" };
+
+/** `import "examples:all"`: the folders of src/examples as one JSON array, in the order of order.json. */
+const examples = {
+  name: "examples",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^examples:all$/ }, ({ path }) => ({ path, namespace: "examples" }));
+    onLoad({ filter: /.*/, namespace: "examples" }, async () => {
+      const folder = new URL("./src/examples/", import.meta.url);
+      const order = JSON.parse(await readFile(new URL("./order.json", folder), "utf8"));
+      return { contents: JSON.stringify(await Promise.all(order.map((id) => example(folder, id)))), loader: "json" };
+    });
+  },
+};
+
+async function example(folder, id) {
+  const home = new URL(`./${id}/`, folder);
+  const files = await readdir(home);
+  const programs = {};
+  for (const [language, file] of Object.entries(PROGRAMS)) {
+    if (files.includes(file)) programs[language] = await readFile(new URL(file, home), "utf8");
+  }
+  return { id, ...JSON.parse(await readFile(new URL("./example.json", home), "utf8")), programs };
+}
+
+const pages = await build({
+  ...common,
+  entryPoints: { app: "src/main.tsx" },
+  outdir: "dist/assets",
+  entryNames: "[name]-[hash]",
+  chunkNames: "[name]-[hash]",
+  assetNames: "[name]-[hash]",
+  format: "esm",
+  splitting: true,
+  plugins: [examples],
+  metafile: true,
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  define: { "process.env.NODE_ENV": '"production"' },
+});
+const styles = await build({ ...common, entryPoints: ["src/styles/index.css"], outdir: "dist/assets" });
+const docs = await build({ ...common, entryPoints: ["src/docs.ts"], outdir: "dist/assets", format: "iife", metafile: true });
+const theme = await build({ ...common, entryPoints: ["src/theme-early.ts"], outdir: "dist/assets", format: "iife" });
+
+const assets = new Map(pages.outputFiles.map((file) => [file.path.split("/").at(-1), Buffer.from(file.contents)]));
+
+function addHashed(stem, suffix, contents) {
+  const bytes = Buffer.from(contents);
+  const name = `${stem}-${createHash("sha256").update(bytes).digest("base64url").replace(/[-_]/g, "").slice(0, 8).toUpperCase()}.${suffix}`;
+  assets.set(name, bytes);
+  return name;
+}
+
+const styleName = addHashed("style", "css", styles.outputFiles[0].contents);
+const themeName = addHashed("theme", "js", theme.outputFiles[0].contents);
+const docsName = addHashed("docs", "js", docs.outputFiles[0].contents);
+const modules = new URL("./node_modules/", import.meta.url);
+const swagger = new URL("./swagger-ui-dist/", modules);
+const swaggerName = addHashed("swagger", "js", await readFile(new URL("./swagger-ui-bundle.js", swagger)));
+const swaggerStyleName = addHashed("swagger", "css", await readFile(new URL("./swagger-ui.css", swagger)));
+const iconName = addHashed("icon", "svg", await readFile(new URL("./src/icon.svg", import.meta.url)));
+const packages = [...packagesOf(pages.metafile, docs.metafile), "swagger-ui-dist"];
+const noticesName = addHashed("notices", "txt", await notices(modules, packages));
+
+const outputs = Object.entries(pages.metafile.outputs).map(([path, output]) => ({ name: path.split("/").at(-1), ...output }));
+const entry = outputs.find((output) => output.entryPoint === "src/main.tsx").name;
+
+/** What a module imports before it can run; import() is not among it. */
+function needed(name, found = new Set()) {
+  if (found.has(name)) return found;
+  found.add(name);
+  for (const { path, kind } of outputs.find((output) => output.name === name).imports) {
+    if (kind === "import-statement") needed(path.split("/").at(-1), found);
+  }
+  return found;
+}
+
+const pageScripts = {};
+for (const { name, entryPoint } of outputs) {
+  if (entryPoint?.startsWith("src/pages/")) pageScripts[entryPoint.slice("src/pages/".length).replace(/\.tsx?$/, "")] = [...needed(name)];
+}
+const first = [...needed(entry)];
+const preloads = first.filter((name) => name !== entry).map((name) => `<link rel="modulepreload" href="/assets/${name}">`);
+const html = (await readFile(new URL("./src/index.html", import.meta.url), "utf8"))
+  .replace("<!-- assets -->", [
+    `<link rel="icon" type="image/svg+xml" href="/assets/${iconName}">`,
+    `<link rel="license" href="/assets/${noticesName}">`,
+    `<link rel="stylesheet" href="/assets/${styleName}">`,
+    `<script src="/assets/${themeName}"></script>`,
+    ...preloads,
+    `<script type="module" src="/assets/${entry}"></script>`,
+  ].join("\n  "));
+
+const docsPage = (await readFile(new URL("./src/docs.html", import.meta.url), "utf8"))
+  .replace("<!-- assets -->", [
+    `<link rel="icon" type="image/svg+xml" href="/assets/${iconName}">`,
+    `<link rel="license" href="/assets/${noticesName}">`,
+    `<link rel="stylesheet" href="/assets/${swaggerStyleName}">`,
+    `<script defer src="/assets/${swaggerName}"></script>`,
+    `<script defer src="/assets/${docsName}"></script>`,
+  ].join("\n  "));
+
+await rm(stage, { recursive: true, force: true });
+await mkdir(new URL("./assets/", stage), { recursive: true });
+for (const [name, bytes] of assets) {
+  await writeFile(new URL(`./assets/${name}`, stage), bytes);
+  if (bytes.length >= SMALLEST_GZIPPED) await writeFile(new URL(`./assets/${name}.gz`, stage), gzipSync(bytes, { level: 9 }));
+}
+await writeFile(new URL("./docs.html", stage), docsPage);
+await writeFile(new URL("./index.html", stage), html);
+await writeFile(new URL("./assets.json", stage), JSON.stringify({ first: [...first, themeName], pages: pageScripts }, null, 1));
+await rm(dist, { recursive: true, force: true });
+await rename(stage, dist);

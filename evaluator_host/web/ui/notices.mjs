@@ -1,0 +1,25 @@
+// What the licences of the bundled packages ask for: their texts, together with the built files.
+import { readdir, readFile } from "node:fs/promises";
+
+const TEXTS = /^(licen[cs]e|notice|copying|swagger-ui-bundle\.js\.license)(\.(md|txt))?$/i; // Swagger UI is a bundle itself
+const FOLDER = /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)\//;
+
+/** The names of the packages that went into bundles, by what esbuild says of them. */
+export function packagesOf(...metafiles) {
+  const inputs = metafiles.flatMap(({ inputs }) => Object.keys(inputs));
+  return [...new Set(inputs.map((path) => FOLDER.exec(path)?.[1]).filter(Boolean))];
+}
+
+/** One text with each package's name, version and licence, in the order of the names. */
+export async function notices(modules, names) {
+  const parts = await Promise.all(names.toSorted().map((name) => noticeOf(new URL(`./${name}/`, modules))));
+  return `The workbench has these packages in it.\n\n${parts.join("\n")}`;
+}
+
+async function noticeOf(folder) {
+  const { name, version, license } = JSON.parse(await readFile(new URL("./package.json", folder), "utf8"));
+  const files = (await readdir(folder)).filter((file) => TEXTS.test(file)).toSorted();
+  if (files.length === 0) throw new Error(`${name} ${version} comes without the text of its licence, ${license}`);
+  const texts = await Promise.all(files.map((file) => readFile(new URL(`./${file}`, folder), "utf8")));
+  return `${"=".repeat(80)}\n${name} ${version} (${license})\n\n${texts.map((text) => text.trim()).join("\n\n")}\n`;
+}

@@ -1,0 +1,79 @@
+import type { Ref } from "preact";
+import { useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Mark, Mirror, Syntax } from "../editor/mirror";
+
+export type { Mark, Syntax } from "../editor/mirror";
+
+export interface CodeEditorHandle {
+  goTo(line: number, column: number | null): void;
+  focus(): void;
+}
+
+interface CodeEditorProps {
+  label: string;
+  value: string;
+  onValue?: (value: string) => void;
+  syntax: Syntax;
+  marks?: readonly Mark[];
+  readOnly?: boolean;
+  hint?: string;
+  /** Ctrl+Enter, Cmd+Enter. */
+  onSubmit?: () => void;
+  handle?: Ref<CodeEditorHandle>;
+  class?: string;
+}
+
+const NO_MARKS: readonly Mark[] = [];
+
+/** A CodeMirror editor. The text is there, and can be read and edited, before CodeMirror has been loaded. */
+export function CodeEditor({ label, value, onValue, syntax, marks = NO_MARKS, readOnly = false, hint = "", onSubmit, handle, class: given }: CodeEditorProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const mirror = useRef<Mirror | null>(null);
+  const [ready, setReady] = useState(false);
+  const latest = useRef({ value, onValue, onSubmit });
+  latest.current = { value, onValue, onSubmit };
+
+  useEffect(() => {
+    let gone = false;
+    void import("../editor/mirror").then(({ openMirror }) => {
+      if (gone || place.current === null) return;
+      mirror.current = openMirror({
+        parent: place.current,
+        label,
+        text: latest.current.value,
+        syntax,
+        readOnly,
+        hint,
+        onChange: (text) => {
+          latest.current.value = text;
+          latest.current.onValue?.(text);
+        },
+        onSubmit: () => latest.current.onSubmit?.(),
+      });
+      setReady(true);
+    });
+    return () => {
+      gone = true;
+      mirror.current?.destroy();
+      mirror.current = null;
+    };
+  }, [readOnly, label]);
+
+  // Before the next key: later, it would bring back the text of a key ago.
+  useLayoutEffect(() => mirror.current?.setText(value), [value, ready]);
+  useEffect(() => mirror.current?.setSyntax(syntax), [syntax, ready]);
+  useEffect(() => mirror.current?.setMarks(marks), [marks, ready]);
+  useImperativeHandle(handle ?? null, () => ({
+    goTo: (line: number, column: number | null) => mirror.current?.goTo(line, column),
+    focus: () => mirror.current?.focus(),
+  }));
+
+  return (
+    <div class={`code-editor ${given ?? ""}`} data-ready={ready}>
+      {!ready && (
+        <textarea class="code-waiting" aria-label={label} spellcheck={false} readOnly={readOnly} value={value} placeholder={hint} onInput={(event) => onValue?.(event.currentTarget.value)} />
+      )}
+      <div ref={place} class="code-place" />
+    </div>
+  );
+}

@@ -1,0 +1,34 @@
+import { Button } from "./button";
+import { toast } from "./toasts";
+
+/** Copies a text that is made when it is wanted. */
+export function CopyButton({ label, text, said }: { label: string; text: () => string; said?: string }) {
+  const copy = async () => {
+    toast((await copied(text())) ? (said ?? "Copied") : "The browser does not let this page copy.");
+  };
+  return (
+    <Button kind="quiet" small onClick={() => void copy()}>
+      {label}
+    </Button>
+  );
+}
+
+async function copied(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copiedTheOldWay(text); // a page that is served by plain HTTP has no clipboard
+  }
+}
+
+function copiedTheOldWay(text: string): boolean {
+  const area = document.createElement("textarea");
+  area.value = text;
+  area.className = "visually-hidden";
+  document.body.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  return done;
+}

@@ -1,0 +1,53 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+
+interface DialogProps {
+  title: string;
+  onClose: () => void;
+  children: ComponentChildren;
+  /** Buttons at its foot. */
+  actions?: ComponentChildren;
+  wide?: boolean;
+  /** Enter in a field, or the submitting button of `actions`. */
+  onSubmit?: (() => void) | undefined;
+}
+
+/** A modal dialog, shown as long as it is rendered: the browser keeps the focus in it, Escape closes it. */
+export function Dialog({ title, onClose, children, actions, wide = false, onSubmit }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const shown = dialog.current;
+    if (shown === null) return;
+    shown.showModal();
+    shown.querySelector<HTMLElement>(".dialog-body :is(input, select, textarea):enabled")?.focus(); // rather than the button that closes it
+    return () => shown.close();
+  }, []);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    onSubmit?.();
+  };
+  const onCancel = (event: Event) => {
+    event.preventDefault();
+    onClose();
+  };
+  const onBackdrop = (event: MouseEvent) => {
+    if (event.target === dialog.current) onClose();
+  };
+  return (
+    <dialog ref={dialog} class={wide ? "dialog dialog-wide" : "dialog"} aria-labelledby={id} onCancel={onCancel} onMouseDown={onBackdrop}>
+      <form class="dialog-form" onSubmit={submit}>
+        <header class="dialog-header">
+          <h2 id={id}>{title}</h2>
+          <button class="icon-button" type="button" aria-label="Close" onClick={onClose}>
+            <svg viewBox="0 0 24 24" class="icon" aria-hidden="true">
+              <path d="M6 6l12 12M18 6 6 18" />
+            </svg>
+          </button>
+        </header>
+        <div class="dialog-body">{children}</div>
+        {actions && <footer class="dialog-actions">{actions}</footer>}
+      </form>
+    </dialog>
+  );
+}

@@ -1,0 +1,36 @@
+import { ApiError } from "../api";
+import { Prose } from "./prose";
+
+/** What went wrong, in the host's words; of a refused request every field. */
+export function ErrorNote({ title, error, onRetry }: { title?: string; error: unknown; onRetry?: (() => void) | undefined }) {
+  const message = error instanceof Error ? error.message : String(error);
+  const problems = error instanceof ApiError ? error.problems : [];
+  return (
+    <div class="note note-error" role="alert">
+      {title && <p class="note-title">{title}</p>}
+      <p class="note-text">
+        <Prose text={message} />
+      </p>
+      {problems.length > 0 && (
+        <ul class="note-list">
+          {problems.slice(0, 20).map((problem, index) => (
+            <li key={index}>
+              {problem.field && <code>{problem.field}</code>} <Prose text={problem.message} />
+              {problem.hint && (
+                <span class="muted">
+                  {" "}
+                  – <Prose text={problem.hint} />
+                </span>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+      {onRetry && (
+        <button type="button" class="button button-plain button-small" onClick={onRetry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}

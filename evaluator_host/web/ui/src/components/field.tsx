@@ -1,0 +1,83 @@
+import type { ComponentChildren } from "preact";
+import { useId } from "preact/hooks";
+
+interface Around {
+  label: string;
+  hint?: string | undefined;
+  /** What is wrong with the value. */
+  error?: string | null | undefined;
+  /** The label is for screen readers alone. */
+  bare?: boolean | undefined;
+}
+
+/** A label, its control, a hint and an error, tied together. `children` gets the ids to use. */
+export function Labelled({ label, hint, error, bare = false, children }: Around & { children: (ids: { id: string; describedBy: string | undefined; invalid: boolean }) => ComponentChildren }) {
+  const id = useId();
+  const described = [hint ? `${id}-hint` : "", error ? `${id}-error` : ""].filter(Boolean).join(" ");
+  return (
+    <div class="field">
+      <label class={bare ? "visually-hidden" : "field-label"} for={id}>
+        {label}
+      </label>
+      {children({ id, describedBy: described || undefined, invalid: Boolean(error) })}
+      {hint && (
+        <p class="field-hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      {error && (
+        <p class="field-error" id={`${id}-error`}>
+          {error}
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface FieldProps extends Around {
+  value: string;
+  onValue: (value: string) => void;
+  type?: "text" | "number" | "search" | "password";
+  min?: number;
+  max?: number;
+  step?: number | "any";
+  placeholder?: string;
+  autocomplete?: "off";
+  spellcheck?: boolean;
+  disabled?: boolean;
+}
+
+/** A line of text, or a number. */
+export function Field({ label, hint, error, bare, value, onValue, type = "text", ...rest }: FieldProps) {
+  return (
+    <Labelled label={label} hint={hint} error={error} bare={bare}>
+      {({ id, describedBy, invalid }) => (
+        <input {...rest} type={type as "text"} class="input" id={id} value={value} aria-describedby={describedBy} aria-invalid={invalid || undefined} onInput={(event) => onValue(event.currentTarget.value)} />
+      )}
+    </Labelled>
+  );
+}
+
+interface SelectProps extends Around {
+  value: string;
+  onValue: (value: string) => void;
+  options: readonly { value: string; label: string }[];
+  disabled?: boolean;
+}
+
+/** One of a few. */
+export function Select({ label, hint, error, bare, value, onValue, options, disabled }: SelectProps) {
+  return (
+    <Labelled label={label} hint={hint} error={error} bare={bare}>
+      {({ id, describedBy, invalid }) => (
+        <select class="input" id={id} value={value} disabled={disabled} aria-describedby={describedBy} aria-invalid={invalid || undefined} onChange={(event) => onValue(event.currentTarget.value)}>
+          {options.map((option) => (
+            <option key={option.value} value={option.value}>
+              {option.label}
+            </option>
+          ))}
+        </select>
+      )}
+    </Labelled>
+  );
+}

@@ -1,0 +1,59 @@
+import { useLayoutEffect, useState } from "preact/hooks";
+import { onKeyNeeded } from "../api";
+import { Button } from "./button";
+import { Dialog } from "./dialog";
+import { Field } from "./field";
+
+interface Asked {
+  refused: boolean;
+  answer: (key: string | null) => void;
+}
+
+/** Asks for an API key whenever the host wants one; however many requests wait for it, it asks once. */
+export function KeyDialog() {
+  const [asked, setAsked] = useState<Asked | null>(null);
+  const [key, setKey] = useState("");
+  // Before the frame's effects run: the first of them asks the host something.
+  useLayoutEffect(() => {
+    let waiting: Promise<string | null> | null = null;
+    onKeyNeeded((refused) => {
+      waiting ??= new Promise<string | null>((resolve) => {
+        const answer = (given: string | null) => {
+          waiting = null;
+          setAsked(null);
+          resolve(given);
+        };
+        setKey("");
+        setAsked({ refused, answer });
+      });
+      return waiting;
+    });
+  }, []);
+  if (asked === null) return null;
+  const given = key.trim();
+  return (
+    <Dialog
+      title="This host needs a key"
+      onClose={() => asked.answer(null)}
+      onSubmit={() => given !== "" && asked.answer(given)}
+      actions={
+        <Button kind="primary" type="submit" disabled={given === ""}>
+          Use this key
+        </Button>
+      }
+    >
+      <p class="muted">
+        It stays in this tab until you close it. The operator makes one with <code>evaluator-host keys create</code>.
+      </p>
+      <Field
+        label="API key"
+        type="password"
+        autocomplete="off"
+        spellcheck={false}
+        value={key}
+        onValue={setKey}
+        error={asked.refused ? "The host does not know this key, or no longer." : null}
+      />
+    </Dialog>
+  );
+}

@@ -1,0 +1,26 @@
+import { useCallback, useEffect, useState } from "preact/hooks";
+import { isAbort } from "../api";
+
+export interface Loaded<T> {
+  value: T | null;
+  error: unknown;
+  loading: boolean;
+  /** Ask again; what is there stays until the answer is. */
+  reload: () => void;
+}
+
+/** What `load` answers, asked anew whenever `dependencies` change; an answer that comes too late is thrown away. */
+export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, dependencies: readonly unknown[]): Loaded<T> {
+  const [state, setState] = useState<{ value: T | null; error: unknown; loading: boolean }>({ value: null, error: null, loading: true });
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    const abort = new AbortController();
+    setState((before) => ({ ...before, error: null, loading: true }));
+    load(abort.signal).then(
+      (value) => !abort.signal.aborted && setState({ value, error: null, loading: false }),
+      (error: unknown) => !abort.signal.aborted && !isAbort(error) && setState((before) => ({ ...before, error, loading: false })),
+    );
+    return () => abort.abort();
+  }, [...dependencies, turn]);
+  return { ...state, reload: useCallback(() => setTurn((before) => before + 1), []) };
+}

@@ -1,0 +1,191 @@
+/** CodeMirror as the workbench uses it. Loaded by `import()` alone, so that no page waits for it. */
+import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { javascript } from "@codemirror/lang-javascript";
+import { json } from "@codemirror/lang-json";
+import { python } from "@codemirror/lang-python";
+import { bracketMatching, HighlightStyle, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
+import { type Diagnostic, lintGutter, setDiagnostics } from "@codemirror/lint";
+import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
+import { Compartment, EditorState, type Extension } from "@codemirror/state";
+import { drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers, placeholder } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
+
+export type Syntax = "python" | "javascript" | "typescript" | "json" | "text";
+
+/** A fault at a place of the text; lines and columns count from 1. */
+export interface Mark {
+  line: number;
+  column: number | null;
+  severity: "error" | "warning" | "info";
+  message: string;
+}
+
+export interface MirrorOptions {
+  parent: HTMLElement;
+  label: string;
+  text: string;
+  syntax: Syntax;
+  readOnly: boolean;
+  hint: string;
+  onChange: (text: string) => void;
+  /** Ctrl+Enter, Cmd+Enter. */
+  onSubmit: () => void;
+}
+
+export interface Mirror {
+  setText(text: string): void;
+  setSyntax(syntax: Syntax): void;
+  setMarks(marks: readonly Mark[]): void;
+  /** Put the cursor there and show it. */
+  goTo(line: number, column: number | null): void;
+  focus(): void;
+  destroy(): void;
+}
+
+const colours = HighlightStyle.define([
+  { tag: [tags.keyword, tags.modifier, tags.operatorKeyword, tags.definitionKeyword, tags.controlKeyword], color: "var(--code-keyword)" },
+  { tag: [tags.string, tags.special(tags.string), tags.regexp], color: "var(--code-string)" },
+  { tag: [tags.number, tags.bool, tags.null, tags.atom], color: "var(--code-number)" },
+  { tag: [tags.comment, tags.docComment], color: "var(--code-comment)", fontStyle: "italic" },
+  { tag: [tags.function(tags.variableName), tags.function(tags.propertyName), tags.definition(tags.function(tags.variableName))], color: "var(--code-function)" },
+  { tag: [tags.typeName, tags.className, tags.namespace], color: "var(--code-type)" },
+  { tag: [tags.propertyName], color: "var(--code-property)" },
+  { tag: [tags.meta], color: "var(--code-comment)" },
+  { tag: tags.invalid, color: "var(--fail)" },
+]);
+
+const looks = EditorView.theme({
+  "&": { fontSize: "var(--code-size)", backgroundColor: "transparent", color: "var(--text)", height: "100%" },
+  "&.cm-focused": { outline: "none" },
+  ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.55", overflow: "auto" },
+  ".cm-content": { caretColor: "var(--text)", padding: "8px 0" },
+  ".cm-cursor, .cm-dropCursor": { borderLeftColor: "var(--text)" },
+  ".cm-gutters": { backgroundColor: "transparent", color: "var(--muted)", border: "none" },
+  ".cm-lineNumbers .cm-gutterElement": { padding: "0 8px 0 10px", minWidth: "32px" },
+  ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "transparent" },
+  "&.cm-focused .cm-activeLine": { backgroundColor: "var(--line-active)" },
+  "&.cm-focused .cm-activeLineGutter": { backgroundColor: "var(--line-active)", color: "var(--text)" },
+  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "var(--selection)" },
+  ".cm-selectionMatch": { backgroundColor: "var(--selection)" },
+  "&:not(.cm-focused) .cm-matchingBracket": { backgroundColor: "transparent" },
+  "&.cm-focused .cm-matchingBracket": { backgroundColor: "var(--selection)", outline: "1px solid var(--border-strong)" },
+  ".cm-placeholder": { color: "var(--muted)" },
+  ".cm-tooltip": { backgroundColor: "var(--surface-raised)", color: "var(--text)", border: "1px solid var(--border)", borderRadius: "6px", boxShadow: "var(--shadow)", overflow: "hidden" },
+  ".cm-tooltip-autocomplete > ul > li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--on-accent)" },
+  ".cm-diagnostic": { padding: "6px 10px", maxWidth: "60ch", whiteSpace: "pre-wrap", borderLeftWidth: "3px" },
+  ".cm-diagnostic-error": { borderLeftColor: "var(--fail)" },
+  ".cm-diagnostic-warning": { borderLeftColor: "var(--warn)" },
+  ".cm-panels": { backgroundColor: "var(--surface-raised)", color: "var(--text)" },
+  ".cm-panels.cm-panels-top": { borderBottom: "1px solid var(--border)" },
+  ".cm-panel.cm-search": { padding: "6px 10px" },
+  ".cm-textfield": { backgroundColor: "var(--surface)", border: "1px solid var(--border-strong)", borderRadius: "4px", color: "var(--text)" },
+  ".cm-button": { backgroundImage: "none", backgroundColor: "var(--surface)", border: "1px solid var(--border-strong)", borderRadius: "4px", color: "var(--text)" },
+  ".cm-searchMatch": { backgroundColor: "var(--warn-soft)" },
+  ".cm-searchMatch-selected": { backgroundColor: "var(--selection)", outline: "1px solid var(--accent)" },
+});
+
+function grammar(syntax: Syntax): Extension {
+  switch (syntax) {
+    case "python":
+      return [python(), indentUnit.of("    ")];
+    case "javascript":
+      return [javascript(), indentUnit.of("  ")];
+    case "typescript":
+      return [javascript({ typescript: true }), indentUnit.of("  ")];
+    case "json":
+      return [json(), indentUnit.of("  ")];
+    case "text":
+      return [];
+  }
+}
+
+/** The nonce that lets CodeMirror's own style sheets through the page's policy. */
+export function styleNonce(): string {
+  return document.querySelector<HTMLMetaElement>('meta[name="style-nonce"]')?.nonce ?? "";
+}
+
+/** What every editor here has, the merge view's included. */
+export function everyEditor(syntax: Syntax): Extension {
+  return [EditorView.cspNonce.of(styleNonce()), looks, syntaxHighlighting(colours), grammar(syntax)];
+}
+
+export function openMirror(options: MirrorOptions): Mirror {
+  const syntaxPart = new Compartment();
+  let silent = false;
+  const submit = () => {
+    options.onSubmit();
+    return true;
+  };
+  const editing: Extension = options.readOnly
+    ? [EditorState.readOnly.of(true), EditorView.editable.of(true)]
+    : [
+        history(),
+        closeBrackets(),
+        indentOnInput(),
+        autocompletion({ icons: false }),
+        highlightActiveLine(),
+        highlightActiveLineGutter(),
+        EditorView.updateListener.of((update) => {
+          if (update.docChanged && !silent) options.onChange(update.state.doc.toString());
+        }),
+      ];
+  const view = new EditorView({
+    parent: options.parent,
+    state: EditorState.create({
+      doc: options.text,
+      extensions: [
+        keymap.of([{ key: "Mod-Enter", run: submit, preventDefault: true }]),
+        EditorView.cspNonce.of(styleNonce()),
+        looks,
+        syntaxHighlighting(colours),
+        syntaxPart.of(grammar(options.syntax)),
+        options.syntax === "json" || options.syntax === "text" ? [] : [lineNumbers(), lintGutter()],
+        options.syntax === "json" || options.syntax === "text" ? EditorView.lineWrapping : [],
+        drawSelection(),
+        bracketMatching(),
+        highlightSelectionMatches(),
+        search({ top: true }),
+        options.hint ? placeholder(options.hint) : [],
+        EditorView.contentAttributes.of({ "aria-label": options.label, tabindex: "0", spellcheck: "false", autocapitalize: "off", translate: "no" }),
+        editing,
+        // Escape, then Tab, leaves the editor: Tab alone indents.
+        keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap, indentWithTab]),
+      ],
+    }),
+  });
+  return {
+    setText(text) {
+      if (text === view.state.doc.toString()) return;
+      silent = true;
+      view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text }, selection: { anchor: 0 }, scrollIntoView: true });
+      view.dispatch(setDiagnostics(view.state, [])); // they were the other text's
+      silent = false;
+    },
+    setSyntax(syntax) {
+      view.dispatch({ effects: syntaxPart.reconfigure(grammar(syntax)) });
+    },
+    setMarks(marks) {
+      view.dispatch(setDiagnostics(view.state, marks.map((mark) => diagnostic(view.state, mark))));
+    },
+    goTo(line, column) {
+      const found = view.state.doc.line(Math.min(Math.max(line, 1), view.state.doc.lines));
+      const at = Math.min(found.from + Math.max((column ?? 1) - 1, 0), found.to);
+      view.dispatch({ selection: { anchor: at }, effects: EditorView.scrollIntoView(at, { y: "center" }) });
+      view.focus();
+    },
+    focus: () => view.focus(),
+    destroy: () => view.destroy(),
+  };
+}
+
+/** From a mark's column to the end of its word; without a column, the whole line but its indentation. */
+function diagnostic(state: EditorState, mark: Mark): Diagnostic {
+  const line = state.doc.line(Math.min(Math.max(mark.line, 1), state.doc.lines));
+  const indent = line.text.length - line.text.trimStart().length;
+  if (mark.column === null) return { from: line.from + indent, to: line.to, severity: mark.severity, message: mark.message };
+  const from = Math.min(line.from + Math.max(mark.column - 1, 0), line.to);
+  const word = state.wordAt(from);
+  const to = word !== null && word.to > from ? word.to : Math.min(from + 1, line.to);
+  return { from: from === to ? Math.max(line.from, from - 1) : from, to, severity: mark.severity, message: mark.message };
+}

@@ -1,0 +1,35 @@
+interface Span {
+  attributes?: { ag?: { metrics?: { unit?: { costs?: { total?: number } } } } };
+  children?: Span[];
+}
+interface Trace {
+  spans?: Record<string, Span>;
+}
+type Result = { score: number; passed: boolean; cost: number; reason: string };
+
+export function evaluate(inputs: Record<string, unknown>, outputs: unknown, trace: Trace | null): Result {
+  const budget = Number(inputs.max_cost ?? 0.01);
+  const cost = sum(Object.values(trace?.spans ?? {}).map(total));
+  if (cost === null) {
+    throw new Error("the row has no trace with costs"); // no measurement is no good score
+  }
+  return {
+    score: cost <= budget ? 1 : budget / cost,
+    passed: cost <= budget,
+    cost,
+    reason: `$${cost.toFixed(4)} of $${budget.toFixed(4)}`,
+  };
+}
+
+/**
+ * Return the costs of a span, null when nothing says so. A span's own total covers what is below it; only without one
+ * are those added up, so that nothing counts twice.
+ */
+function total(span: Span): number | null {
+  return span.attributes?.ag?.metrics?.unit?.costs?.total ?? sum((span.children ?? []).map(total));
+}
+
+function sum(counts: (number | null)[]): number | null {
+  const known = counts.filter((count) => count !== null);
+  return known.length === 0 ? null : known.reduce((one, other) => one + other, 0);
+}

@@ -1,0 +1,22 @@
+def evaluate(inputs, outputs, trace):
+    budget = float(inputs.get("max_seconds", 2))
+    seconds = total_seconds(trace)
+    return {
+        "score": 1.0 if seconds <= budget else budget / seconds,
+        "passed": seconds <= budget,
+        "seconds": seconds,
+        "reason": f"{seconds:.3f} s of {budget:g} s",
+    }
+
+
+def total_seconds(trace):
+    """Add up the root spans; what happens below them happens within their time."""
+    spans = (trace or {}).get("spans") or {}
+    durations = [
+        span.get("attributes", {}).get("ag", {}).get("metrics", {}).get("unit", {}).get("duration", {}).get("total")
+        for span in spans.values()
+    ]
+    known = [seconds for seconds in durations if seconds is not None]
+    if not known:
+        raise ValueError("the row has no trace with durations")  # no measurement is no good score
+    return sum(known)

@@ -1,0 +1,26 @@
+export function evaluate(inputs, outputs, trace) {
+  const budget = Number(inputs.max_tokens ?? 1000);
+  const tokens = sum(Object.values(trace?.spans ?? {}).map(total));
+  if (tokens === null) {
+    throw new Error("the row has no trace with token counts"); // no measurement is no good score
+  }
+  return {
+    score: tokens <= budget ? 1 : budget / tokens,
+    passed: tokens <= budget,
+    tokens,
+    reason: `${tokens} tokens of ${budget}`,
+  };
+}
+
+/**
+ * Return the token counts of a span, null when nothing says so. A span's own total covers what is below it; only without one
+ * are those added up, so that nothing counts twice.
+ */
+function total(span) {
+  return span.attributes?.ag?.metrics?.unit?.tokens?.total ?? sum((span.children ?? []).map(total));
+}
+
+function sum(counts) {
+  const known = counts.filter((count) => count !== null);
+  return known.length === 0 ? null : known.reduce((one, other) => one + other, 0);
+}

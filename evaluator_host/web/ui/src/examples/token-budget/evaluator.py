@@ -1,0 +1,25 @@
+def evaluate(inputs, outputs, trace):
+    budget = float(inputs.get("max_tokens", 1000))
+    spans = ((trace or {}).get("spans") or {}).values()
+    counts = [count for count in map(total_tokens, spans) if count is not None]
+    if not counts:
+        raise ValueError("the row has no trace with token counts")  # no measurement is no good score
+    tokens = sum(counts)
+    return {
+        "score": 1.0 if tokens <= budget else budget / tokens,
+        "passed": tokens <= budget,
+        "tokens": tokens,
+        "reason": f"{tokens:g} tokens of {budget:g}",
+    }
+
+
+def total_tokens(span):
+    """Return the token counts of a span, None when nothing says so.
+
+    A span's own total covers what is below it; only without one are those added up, so that nothing counts twice.
+    """
+    own = span.get("attributes", {}).get("ag", {}).get("metrics", {}).get("unit", {}).get("tokens", {})
+    if own.get("total") is not None:
+        return own["total"]
+    below = [count for count in map(total_tokens, span.get("children") or []) if count is not None]
+    return sum(below) if below else None

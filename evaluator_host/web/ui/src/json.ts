@@ -1,0 +1,33 @@
+/** JSON that people type: read with a place for every fault, and written for people to read. */
+
+export type Read = { ok: true; value: unknown; given: boolean } | { ok: false; message: string; line: number | null; column: number | null };
+
+/** Read a JSON text; an empty one is fine, `given` says whether there was one. */
+export function readJson(text: string): Read {
+  if (text.trim() === "") return { ok: true, value: undefined, given: false };
+  try {
+    return { ok: true, value: JSON.parse(text), given: true };
+  } catch (error) {
+    const words = error instanceof Error ? error.message : String(error);
+    const { line, column } = placeOf(words, text);
+    const where = line === null ? "" : ` (line ${line}, column ${column})`;
+    return { ok: false, message: `This is no JSON${where}. Text needs double quotes.`, line, column };
+  }
+}
+
+/** Engines word it differently: `at position 12`, `line 2 column 3`, or they say that the text ended. */
+function placeOf(words: string, text: string): { line: number | null; column: number | null } {
+  const named = /line (\d+) column (\d+)/.exec(words);
+  if (named) return { line: Number(named[1]), column: Number(named[2]) };
+  const at = /at position (\d+)/.exec(words);
+  const position = at ? Number(at[1]) : /end of/i.test(words) ? text.trimEnd().length : null;
+  if (position === null) return { line: null, column: null };
+  const before = text.slice(0, position);
+  return { line: before.split("\n").length, column: position - before.lastIndexOf("\n") };
+}
+
+/** A value as text of at most `most` characters, and how much was left out. */
+export function shownJson(value: unknown, most = 20_000): { text: string; left: number } {
+  const text = JSON.stringify(value, null, 2) ?? "";
+  return text.length <= most ? { text, left: 0 } : { text: text.slice(0, most), left: text.length - most };
+}

@@ -1,0 +1,176 @@
+import { useMemo } from "preact/hooks";
+import { call } from "../api";
+import { ErrorNote } from "../components/error-note";
+import { Select } from "../components/field";
+import { Spinner } from "../components/spinner";
+import { Table } from "../components/table";
+import { useLoaded } from "../components/use-loaded";
+import { count, figure, shortId, signed } from "../records/format";
+import { PageHead, Panel, Segments } from "../records/parts";
+import { Plot } from "../records/plot";
+import type { Change, Comparison, Difference, Pairs } from "../records/types";
+import { Link, navigate, setQuery } from "../router";
+import type { PageProps } from "../routes";
+
+interface Ids {
+  before: string;
+  after: string;
+}
+
+/** Two jobs over the same rows. */
+export default function ComparePage({ params, query }: PageProps) {
+  const ids = { before: params["before"] ?? "", after: params["after"] ?? "" };
+  const route = `/v1/jobs/${encodeURIComponent(ids.before)}/compare/${encodeURIComponent(ids.after)}`;
+  const found = useLoaded((signal) => call<Comparison[]>("GET", route, { signal }), [ids.before, ids.after]);
+  const comparisons = found.value ?? [];
+  const at = Math.min(Math.max(0, Number(query.get("evaluator")) || 0), Math.max(0, comparisons.length - 1));
+  const shown = comparisons[at];
+  return (
+    <div class="page">
+      <PageHead title="Comparison" up={{ to: "/jobs", label: "Jobs" }}>
+        <Link to={`/compare/${ids.after}/${ids.before}`} class="button button-plain">
+          Swap
+        </Link>
+      </PageHead>
+      <p>
+        From <Link to={`/jobs/${ids.before}`}>job {shortId(ids.before)}</Link> to <Link to={`/jobs/${ids.after}`}>job {shortId(ids.after)}</Link>, row by row.
+      </p>
+      {found.error !== null && <ErrorNote title="These jobs cannot be compared" error={found.error} onRetry={found.reload} />}
+      {found.value === null && found.loading && <Spinner label="Comparing" />}
+      {comparisons.length > 1 && (
+        <Segments label="Evaluator" value={String(at)} options={comparisons.map((one, index) => ({ value: String(index), label: one.before === one.after ? one.before : `${one.before} → ${one.after}` }))} onValue={(value) => setQuery({ evaluator: value === "0" ? null : value, metric: null })} />
+      )}
+      {shown && <Shown key={at} ids={ids} route={route} comparison={shown} metric={query.get("metric")} />}
+    </div>
+  );
+}
+
+function Shown({ ids, route, comparison, metric }: { ids: Ids; route: string; comparison: Comparison; metric: string | null }) {
+  const names = comparison.metrics.map((one) => one.metric);
+  const chosen = names.includes(metric ?? "") ? metric! : names.includes("score") ? "score" : (names[0] ?? "score");
+  return (
+    <>
+      <ul class="tiles">
+        <li class="tile">
+          <span class="tile-name">Better</span>
+          <span class={comparison.improved > 0 ? "tile-value pass" : "tile-value"}>{count(comparison.improved)}</span>
+          <span class="tile-note">rows</span>
+        </li>
+        <li class="tile">
+          <span class="tile-name">Worse</span>
+          <span class={comparison.regressed > 0 ? "tile-value fail" : "tile-value"}>{count(comparison.regressed)}</span>
+          <span class="tile-note">rows</span>
+        </li>
+        {comparison.metrics.filter((one) => one.metric === chosen).map((one) => (
+          <li key={one.metric} class="tile">
+            <span class="tile-name">Mean {one.metric}</span>
+            <span class={`tile-value ${tone(one)}`}>{signed(one.difference)}</span>
+            <span class="tile-note">{`${figure(one.before)} → ${figure(one.after)}`}</span>
+          </li>
+        ))}
+      </ul>
+      <div class="figure-columns">
+        <Scatter ids={ids} route={route} comparison={comparison} metric={chosen} names={names} />
+        <div class="figure-side">
+          <Changes ids={ids} title="Worse" changes={comparison.regressions} all={comparison.regressed} />
+          <Changes ids={ids} title="Better" changes={comparison.improvements} all={comparison.improved} />
+        </div>
+      </div>
+      {comparison.metrics.length > 0 && <Differences metrics={comparison.metrics} />}
+    </>
+  );
+}
+
+function Scatter({ ids, route, comparison, metric, names }: { ids: Ids; route: string; comparison: Comparison; metric: string; names: readonly string[] }) {
+  const found = useLoaded((signal) => call<Pairs>("GET", `${route}/pairs`, { signal, query: { evaluator: comparison.before, metric } }), [route, comparison.before, metric]);
+  const pairs = found.value;
+  const points = pairs?.points;
+  const drawing = useMemo(() => ({ kind: "scatter" as const, points: points ?? [], x: `before: ${comparison.before}`, y: `after: ${comparison.after}` }), [points, comparison]);
+  const choose = <Select label="Metric" bare value={metric} options={names.map((name) => ({ value: name, label: name }))} onValue={(value) => setQuery({ metric: value === "score" ? null : value })} />;
+  const open = (index: number) => {
+    const point = points?.[index];
+    if (point) navigate(`/jobs/${ids.after}/rows/${point.row}`);
+  };
+  return (
+    <Panel title={`${metric} of each row`} actions={names.length > 1 ? choose : undefined}>
+      {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
+      {pairs === null && found.loading && <Spinner label="Pairing rows" />}
+      {pairs !== null && pairs.n === 0 && <p class="muted">No row has a {metric} in both jobs.</p>}
+      {pairs !== null && pairs.n > 0 && (
+        <Plot
+          name={`${shortId(ids.before)}-${shortId(ids.after)}-${metric}`}
+          summary={`${metric} of ${count(pairs.n)} rows before and after: ${count(comparison.improved)} better, ${count(comparison.regressed)} worse`}
+          drawing={drawing}
+          header={["before", "after", "rows", "first row"]}
+          rows={pairs.points.map((point) => [point.before, point.after, point.count, point.row])}
+          onRow={open}
+        >
+          Above the line is better. {pairs.binned ? "Neighbours are one point. " : ""}Click a point for its first row.
+        </Plot>
+      )}
+    </Panel>
+  );
+}
+
+function Changes({ ids, title, changes, all }: { ids: Ids; title: string; changes: readonly Change[]; all: number }) {
+  const shown = (value: number | null) => (value === null ? "no score" : figure(value));
+  return (
+    <Panel title={`${title}: ${count(all)}`}>
+      {changes.length === 0 ? (
+        <p class="muted">No row.</p>
+      ) : (
+        <ol class="changes" tabIndex={0} aria-label={`Rows that are ${title.toLowerCase()}`}>
+          {changes.map((change) => (
+            <li key={change.row}>
+              <Link to={`/jobs/${ids.after}/rows/${change.row}`}>row {count(change.row)}</Link>
+              <span>
+                <Link to={`/jobs/${ids.before}/rows/${change.row}`} title="The row in the earlier job">
+                  {shown(change.before)}
+                </Link>
+                {" → "}
+                <strong>{shown(change.after)}</strong>
+              </span>
+            </li>
+          ))}
+        </ol>
+      )}
+      {all > changes.length && <p class="muted">The first {changes.length}.</p>}
+    </Panel>
+  );
+}
+
+function Differences({ metrics }: { metrics: readonly Difference[] }) {
+  const head = (
+    <>
+      <th scope="col">Metric</th>
+      {["Rows", "Before", "After", "Difference", "95 % interval", "Better", "Worse"].map((name) => (
+        <th key={name} scope="col" class="number">
+          {name}
+        </th>
+      ))}
+      <th scope="col">Says</th>
+    </>
+  );
+  return (
+    <Table label="Mean differences" head={head}>
+      {metrics.map((one) => (
+        <tr key={one.metric}>
+          <th scope="row">{one.metric}</th>
+          <td class="number">{count(one.n)}</td>
+          <td class="number">{figure(one.before)}</td>
+          <td class="number">{figure(one.after)}</td>
+          <td class={`number ${tone(one)}`}>{signed(one.difference)}</td>
+          <td class="number nowrap">{one.interval === null ? "–" : `${signed(one.interval[0])} to ${signed(one.interval[1])}`}</td>
+          <td class="number">{count(one.better)}</td>
+          <td class="number">{count(one.worse)}</td>
+          <td>{one.significant ? <span class="chip chip-accent">significant</span> : <span class="muted">{one.difference === 0 ? "no difference" : "may be chance"}</span>}</td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+function tone(one: Difference): string {
+  if (!one.significant || one.difference === null) return "";
+  return one.difference > 0 ? "pass" : "fail";
+}

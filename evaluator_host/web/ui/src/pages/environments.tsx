@@ -1,0 +1,78 @@
+import { useEffect, useState } from "preact/hooks";
+import { call } from "../api";
+import { Button } from "../components/button";
+import { Empty } from "../components/empty";
+import { ErrorNote } from "../components/error-note";
+import { Spinner } from "../components/spinner";
+import { Table } from "../components/table";
+import { useLoaded } from "../components/use-loaded";
+import { BuildProgress } from "../records/build-progress";
+import { BuildDialog } from "../records/build-dialog";
+import { bytes, counted, oneLine, seconds } from "../records/format";
+import { PageHead, StatusChip, When } from "../records/parts";
+import { setTitle } from "../records/set-title";
+import { Link, setQuery } from "../router";
+import type { PageProps } from "../routes";
+import type { EnvironmentReport } from "../types";
+
+/** Every package set that this workspace asked for; builds are followed as they go. */
+export default function EnvironmentsPage({ query }: PageProps) {
+  const found = useLoaded((signal) => call<EnvironmentReport[]>("GET", "/v1/environments", { signal }), []);
+  const [open, setOpen] = useState(query.has("new"));
+  useEffect(() => setOpen(query.has("new")), [query]);
+  return (
+    <div class="page">
+      <PageHead title="Environments">
+        <Button kind="primary" onClick={() => setQuery({ new: "1" })}>
+          Install packages
+        </Button>
+      </PageHead>
+      {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
+      {found.value === null && found.loading && <Spinner label="Loading environments" />}
+      {found.value?.length === 0 && (
+        <Empty title="No packages have been installed yet">
+          <p>An evaluator with pins gets its environment when it first runs. Install one ahead, and that run need not wait.</p>
+        </Empty>
+      )}
+      {found.value !== null && found.value.length > 0 && <Environments reports={found.value} onEnd={found.reload} />}
+      {open && <BuildDialog onClose={() => setQuery({ new: null })} onAsked={found.reload} />}
+    </div>
+  );
+}
+
+function Environments({ reports, onEnd }: { reports: readonly EnvironmentReport[]; onEnd: () => void }) {
+  const head = (
+    <>
+      <th scope="col">Packages</th>
+      <th scope="col">Status</th>
+      <th scope="col">Runtime</th>
+      <th scope="col" class="number">In all</th>
+      <th scope="col" class="number">Size</th>
+      <th scope="col" class="number">Built in</th>
+      <th scope="col">Built</th>
+    </>
+  );
+  return (
+    <Table label="Environments" head={head}>
+      {reports.map((one) => (
+        <tr key={one.key}>
+          <th scope="row" class="cell-name cell-wide">
+            <Link to={`/environments/${encodeURIComponent(one.key)}`}>{setTitle(one)}</Link>
+          </th>
+          <td class="cell-status">
+            <StatusChip status={one.status} />
+            {one.status === "building" && <BuildProgress name={one.key} onEnd={onEnd} />}
+            {one.error !== null && <p class="cell-error">{oneLine(one.error, 140)}</p>}
+          </td>
+          <td class="nowrap">{one.runtime}</td>
+          <td class="number nowrap">{one.status === "ready" ? counted(one.packages.length, "package") : "–"}</td>
+          <td class="number nowrap">{one.status === "ready" ? bytes(one.size_bytes) : "–"}</td>
+          <td class="number nowrap">{one.build_s === null ? "–" : seconds(one.build_s)}</td>
+          <td>
+            <When at={one.built_at} />
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}

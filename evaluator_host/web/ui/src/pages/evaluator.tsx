@@ -1,0 +1,130 @@
+import { call } from "../api";
+import { CodeEditor } from "../components/code-editor";
+import { Diff } from "../components/diff";
+import { ErrorNote } from "../components/error-note";
+import { Select } from "../components/field";
+import { Spinner } from "../components/spinner";
+import { toast } from "../components/toasts";
+import { useLoaded } from "../components/use-loaded";
+import { Confirm } from "../records/confirm";
+import { EvaluatorFacts } from "../records/evaluator-facts";
+import { ago, counted } from "../records/format";
+import { PageHead, Panel, Segments } from "../records/parts";
+import { Traces } from "../records/traces";
+import { Link, navigate, setQuery } from "../router";
+import type { PageProps } from "../routes";
+import type { EvaluatorReport } from "../types";
+
+type Tab = "code" | "diff" | "traces";
+
+const TABS: readonly { value: Tab; label: string }[] = [
+  { value: "code", label: "Code" },
+  { value: "diff", label: "Differences" },
+  { value: "traces", label: "Live traces" },
+];
+
+/** One evaluator: its versions, how they differ, what live traffic scored. */
+export default function EvaluatorPage({ params, query }: PageProps) {
+  const name = params["name"] ?? "";
+  const route = `/v1/evaluators/${encodeURIComponent(name)}`;
+  const found = useLoaded((signal) => call<EvaluatorReport[]>("GET", `${route}/versions`, { signal }), [name]);
+  const up = { to: "/evaluators", label: "Evaluators" };
+  if (found.value === null) {
+    return (
+      <div class="page">
+        <PageHead title={name} up={up} />
+        {found.error === null ? <Spinner label="Loading the evaluator" /> : <ErrorNote error={found.error} onRetry={found.reload} />}
+      </div>
+    );
+  }
+  const versions = found.value;
+  const shown = versions.find((one) => String(one.version) === query.get("version")) ?? versions[0]!;
+  const tab = TABS.find((one) => one.value === query.get("tab"))?.value ?? "code";
+  const reference = `${name}@${shown.version}`;
+  const remove = async () => {
+    await call("DELETE", route);
+    toast(`${name} was deleted`);
+    navigate("/evaluators");
+  };
+  return (
+    <div class="page">
+      <PageHead title={name} up={up} mark={<span class="chip">{counted(versions.length, "version")}</span>}>
+        <Link to={`/?evaluator=${encodeURIComponent(reference)}`} class="button button-primary">
+          Open in the workbench
+        </Link>
+        <Link to={`/jobs/new?evaluator=${encodeURIComponent(reference)}`} class="button button-plain">
+          Start a job
+        </Link>
+        <Confirm label="Delete" title={`Delete ${name}?`} onConfirm={remove}>
+          All {counted(versions.length, "version")} and the scored live traces go. Jobs keep what they ran.
+        </Confirm>
+      </PageHead>
+      {shown.description && <p class="record-description">{shown.description}</p>}
+      <div class="record-bar">
+        <Segments label="What to show" value={tab} options={TABS} onValue={(value) => setQuery({ tab: value === "code" ? null : value })} />
+        {tab === "code" && (
+          <Select label="Version" bare value={String(shown.version)} onValue={(value) => setQuery({ version: value === String(versions[0]!.version) ? null : value })} options={versionOptions(versions)} />
+        )}
+      </div>
+      {tab === "code" && <Version report={shown} />}
+      {tab === "diff" && <Differences versions={versions} from={query.get("from")} to={query.get("to")} />}
+      {tab === "traces" && <Traces name={name} chosen={query.get("trace")} />}
+    </div>
+  );
+}
+
+function versionOptions(versions: readonly EvaluatorReport[]) {
+  return versions.map((one) => ({ value: String(one.version), label: `Version ${one.version}, ${ago(one.created_at)}` }));
+}
+
+function Version({ report }: { report: EvaluatorReport }) {
+  return (
+    <div class="record-columns">
+      <Panel title={`Code of version ${report.version}`} class="record-main panel-flush">
+        <CodeEditor label={`Code of version ${report.version}`} value={report.evaluator.code} syntax={report.evaluator.language} readOnly class="code-tall" />
+      </Panel>
+      <Panel title="About it" class="record-side">
+        <EvaluatorFacts report={report} />
+      </Panel>
+    </div>
+  );
+}
+
+function Differences({ versions, from, to }: { versions: readonly EvaluatorReport[]; from: string | null; to: string | null }) {
+  if (versions.length < 2) return <p class="muted">There is one version; nothing to compare it with yet. Open it in the workbench, change it and save it to make the next.</p>;
+  const by = (wanted: string | null, otherwise: EvaluatorReport) => versions.find((one) => String(one.version) === wanted) ?? otherwise;
+  const [later, earlier] = [by(to, versions[0]!), by(from, versions[1]!)];
+  const options = versionOptions(versions);
+  return (
+    <>
+      <div class="record-bar">
+        <Select label="From" value={String(earlier.version)} options={options} onValue={(value) => setQuery({ from: value })} />
+        <Select label="To" value={String(later.version)} options={options} onValue={(value) => setQuery({ to: value })} />
+      </div>
+      <Settings earlier={earlier} later={later} />
+      {earlier.evaluator.code === later.evaluator.code ? (
+        <p class="muted">The code is the same.</p>
+      ) : (
+        <Diff before={earlier.evaluator.code} after={later.evaluator.code} syntax={later.evaluator.language} labels={[`Version ${earlier.version}`, `Version ${later.version}`]} />
+      )}
+    </>
+  );
+}
+
+/** What differs besides the code. */
+function Settings({ earlier, later }: { earlier: EvaluatorReport; later: EvaluatorReport }) {
+  const names = ["language", "contract", "packages", "threshold", "settings", "limits", "policy"] as const;
+  const changed = names.filter((name) => JSON.stringify(earlier.evaluator[name]) !== JSON.stringify(later.evaluator[name]));
+  if (changed.length === 0) return null;
+  return (
+    <Panel title="Settings">
+      <ul class="setting-changes">
+        {changed.map((name) => (
+          <li key={name}>
+            <strong>{name}</strong> <del>{JSON.stringify(earlier.evaluator[name])}</del> → <ins>{JSON.stringify(later.evaluator[name])}</ins>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}

@@ -1,0 +1,172 @@
+import { useEffect, useState } from "preact/hooks";
+import { call } from "../api";
+import { Button } from "../components/button";
+import { ErrorNote } from "../components/error-note";
+import { Field, Select } from "../components/field";
+import { Spinner } from "../components/spinner";
+import { useLoaded } from "../components/use-loaded";
+import { EvaluatorChoice } from "../records/evaluator-choice";
+import { hasOwnRows } from "../records/dataset-name";
+import { counted, shortId } from "../records/format";
+import { faultOf, formOf, newForm, orderOf, type JobForm, type Own } from "../records/job-form";
+import { MappingFields } from "../records/mapping-fields";
+import { OwnSettings } from "../records/own-settings";
+import { PageHead, Panel } from "../records/parts";
+import { TargetFields } from "../records/target-fields";
+import type { Columns, DatasetReport, JobEvaluator, JobReport } from "../records/types";
+import { Value } from "../records/value";
+import { Link, navigate } from "../router";
+import type { PageProps } from "../routes";
+import type { EvaluatorReport } from "../types";
+
+/** Start a job; `?from=JOB` begins with what that one was asked to do. */
+export default function NewJobPage({ query }: PageProps) {
+  const from = query.get("from");
+  const earlier = useLoaded((signal) => (from === null ? Promise.resolve(null) : earlierJob(from, signal)), [from]);
+  const evaluators = useLoaded((signal) => call<EvaluatorReport[]>("GET", "/v1/evaluators", { signal }), []);
+  const datasets = useLoaded((signal) => call<DatasetReport[]>("GET", "/v1/datasets", { signal }), []);
+  const error = earlier.error ?? evaluators.error ?? datasets.error;
+  const ready = evaluators.value !== null && datasets.value !== null && !earlier.loading;
+  return (
+    <div class="page">
+      <PageHead title={from === null ? "Start a job" : `Run job ${shortId(from)} again`} up={{ to: "/jobs", label: "Jobs" }} />
+      {error !== null && <ErrorNote error={error} />}
+      {!ready && error === null && <Spinner label="Loading evaluators and data sets" />}
+      {ready && earlier.value !== null && <Lost job={earlier.value.job} />}
+      {ready && <Form start={earlier.value === null ? newForm(query) : formOf(earlier.value.job, earlier.value.ran)} evaluators={evaluators.value!} datasets={datasets.value!} />}
+    </div>
+  );
+}
+
+async function earlierJob(id: string, signal: AbortSignal): Promise<{ job: JobReport; ran: JobEvaluator[] }> {
+  const path = `/v1/jobs/${encodeURIComponent(id)}`;
+  const [job, ran] = await Promise.all([call<JobReport>("GET", path, { signal }), call<JobEvaluator[]>("GET", `${path}/evaluators`, { signal })]);
+  return { job, ran };
+}
+
+/** What of a job cannot be taken over. */
+function Lost({ job }: { job: JobReport }) {
+  if (!hasOwnRows(job)) return null;
+  return (
+    <div class="note note-warn">
+      <p>Its rows have no name any more: choose a data set.</p>
+    </div>
+  );
+}
+
+interface FormProps {
+  start: JobForm;
+  evaluators: readonly EvaluatorReport[];
+  datasets: readonly DatasetReport[];
+}
+
+function Form({ start, evaluators, datasets }: FormProps) {
+  const [form, setForm] = useState(start);
+  const [busy, setBusy] = useState(false);
+  const [fault, setFault] = useState<unknown>(null);
+  const change = (changes: Partial<JobForm>) => {
+    setForm((before) => ({ ...before, ...changes }));
+    setFault(null);
+  };
+  const changeOwn = (reference: string, own: Own) => {
+    setForm((before) => ({ ...before, own: { ...before.own, [reference]: own } }));
+    setFault(null);
+  };
+  const dataset = datasets.find((one) => one.name === form.dataset);
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    const wrong = faultOf(form);
+    setFault(wrong);
+    if (wrong !== null) return;
+    setBusy(true);
+    try {
+      const job = await call<JobReport>("POST", "/v1/jobs", { body: orderOf(form) });
+      navigate(`/jobs/${job.id}`);
+    } catch (problem) {
+      setFault(problem);
+      setBusy(false);
+    }
+  };
+  return (
+    <form class="record-columns" onSubmit={(event) => void submit(event)} noValidate>
+      <div class="record-main record-stack">
+        <Panel title="Evaluators">
+          <EvaluatorChoice evaluators={evaluators} chosen={form.evaluators} onChosen={(chosen) => change({ evaluators: chosen, own: Object.fromEntries(Object.entries(form.own).filter(([reference]) => chosen.includes(reference))) })} />
+          <OwnSettings chosen={form.evaluators} own={form.own} refused={fault} onOwn={changeOwn} />
+        </Panel>
+        <Panel title="Data set">
+          <DatasetFields form={form} datasets={datasets} onChange={change} />
+        </Panel>
+        <Panel title="Mapping">
+          <MappingFields mapping={form.mapping} columns={dataset?.columns ?? []} onMapping={(mapping) => change({ mapping })} />
+        </Panel>
+        <Panel title="Model">
+          <TargetFields form={form} onChange={change} />
+        </Panel>
+      </div>
+      <div class="record-side record-stack">
+        {dataset && <FirstRow dataset={dataset} />}
+        <Panel title="Pace">
+          <Pace form={form} onChange={change} />
+        </Panel>
+        {fault !== null && <ErrorNote title="The job cannot be started yet" error={fault} />}
+        <Button kind="primary" type="submit" busy={busy}>
+          Start the job
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+function DatasetFields({ form, datasets, onChange }: { form: JobForm; datasets: readonly DatasetReport[]; onChange: (changes: Partial<JobForm>) => void }) {
+  if (datasets.length === 0) {
+    return (
+      <p class="muted">
+        There is none yet: <Link to="/datasets">upload one</Link>.
+      </p>
+    );
+  }
+  const known = datasets.some((one) => one.name === form.dataset);
+  const options = [
+    ...(known ? [] : [{ value: form.dataset, label: form.dataset === "" ? "Choose one…" : `${form.dataset} (is not there any more)` }]),
+    ...datasets.map((one) => ({ value: one.name, label: `${one.name}, ${counted(one.rows, "row")}` })),
+  ];
+  return (
+    <div class="field-row">
+      <Select label="Data set" value={form.dataset} options={options} onValue={(dataset) => onChange({ dataset })} />
+      <Field label="Rows, from the first on" type="number" min={1} placeholder="All rows" value={form.limit} onValue={(limit) => onChange({ limit })} />
+    </div>
+  );
+}
+
+function Pace({ form, onChange }: { form: JobForm; onChange: (changes: Partial<JobForm>) => void }) {
+  return (
+    <div class="record-stack">
+      <Field label="Sandboxes at once" type="number" min={1} max={1024} placeholder="The host’s choice" value={form.parallelism} onValue={(parallelism) => onChange({ parallelism })} />
+      <Field label="Fail after this many failed rows" type="number" min={0} placeholder="Never" value={form.maxFailures} onValue={(maxFailures) => onChange({ maxFailures })} />
+      <label class="check">
+        <input type="checkbox" checked={form.batch} onChange={(event) => onChange({ batch: event.currentTarget.checked })} />
+        <span>
+          Rows may share a process <span class="muted">– faster; what a row leaves behind, the next may see</span>
+        </span>
+      </label>
+    </div>
+  );
+}
+
+/** What the mapping maps from. */
+function FirstRow({ dataset }: { dataset: DatasetReport }) {
+  const [row, setRow] = useState<Columns | null>(null);
+  useEffect(() => {
+    const abort = new AbortController();
+    const asked = call<Columns[]>("GET", `/v1/datasets/${encodeURIComponent(dataset.name)}/rows`, { query: { limit: 1 }, signal: abort.signal });
+    asked.then(([first]) => setRow(first ?? null), () => undefined); // only to look at
+    return () => abort.abort();
+  }, [dataset.name]);
+  if (row === null) return null;
+  return (
+    <Panel title="Its first row">
+      <Value label="First row" value={row} />
+    </Panel>
+  );
+}

@@ -1,0 +1,116 @@
+import { useEffect, useState } from "preact/hooks";
+import { call, download } from "../api";
+import { ErrorNote } from "../components/error-note";
+import { Select } from "../components/field";
+import { Spinner } from "../components/spinner";
+import { toast } from "../components/toasts";
+import { useLoaded } from "../components/use-loaded";
+import { CompareMenu } from "../records/compare-menu";
+import { Figures } from "../records/figures";
+import { JobFacts } from "../records/job-facts";
+import { JobProgress, JobVerbs, useJob } from "../records/job-parts";
+import { JobRows } from "../records/job-rows";
+import { shortId } from "../records/format";
+import { PageHead, Segments, StatusChip } from "../records/parts";
+import { isFinal, type EvaluatorFigures, type JobReport } from "../records/types";
+import { Link, setQuery } from "../router";
+import type { PageProps } from "../routes";
+
+const FIGURES_EVERY_MS = 2000;
+
+/** One job: how far it is, its figures, its rows. */
+export default function JobPage({ params, query }: PageProps) {
+  const id = params["id"] ?? "";
+  const { job, error, refresh } = useJob(id);
+  const up = { to: "/jobs", label: "Jobs" };
+  if (job === null) {
+    return (
+      <div class="page">
+        <PageHead title={`Job ${shortId(id)}`} up={up} />
+        {error === null ? <Spinner label="Loading the job" /> : <ErrorNote error={error} onRetry={refresh} />}
+      </div>
+    );
+  }
+  return (
+    <div class="page">
+      <PageHead title={`Job ${shortId(job.id)}`} up={up} mark={<StatusChip status={job.status} />}>
+        <CompareMenu job={job} />
+        <Downloads job={job} evaluator={query.get("evaluator")} />
+        <Link to={`/jobs/new?from=${job.id}`} class="button button-plain">
+          Run again
+        </Link>
+        <JobVerbs job={job} onAsked={refresh} />
+      </PageHead>
+      <JobProgress job={job} />
+      {error !== null && <ErrorNote title="The job is no longer followed" error={error} onRetry={refresh} />}
+      {job.error !== null && (
+        <div class="note note-error" role="alert">
+          <p class="note-title">The job has failed: {job.error.code}</p>
+          <p class="note-text">{job.error.message}</p>
+        </div>
+      )}
+      <JobFacts job={job} />
+      <Results job={job} query={query} />
+    </div>
+  );
+}
+
+function Downloads({ job, evaluator }: { job: JobReport; evaluator: string | null }) {
+  const take = (format: string) => {
+    download(`/v1/jobs/${job.id}/rows.${format}`, `${job.id}.${format}`, { evaluator }).catch((error: unknown) => toast(error instanceof Error ? error.message : String(error)));
+  };
+  return (
+    <div class="button-group" role="group" aria-label="Download all rows">
+      {["jsonl", "csv", "parquet"].map((format) => (
+        <button key={format} type="button" class="button button-plain" title={`Every row with its results, as ${format}`} aria-label={`Download as ${format}`} onClick={() => take(format)}>
+          {format === "parquet" ? "Parquet" : format.toUpperCase()}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+/** Figures and rows of one of the job's evaluators; they are read again now and then while the job goes on. */
+function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
+  const [turn, setTurn] = useState(0);
+  const final = isFinal(job.status);
+  const done = job.progress.done;
+  const stamp = final ? "end" : `${turn}`;
+  const load = async (signal: AbortSignal) => {
+    const begun = performance.now();
+    const { evaluators } = await call<{ evaluators: EvaluatorFigures[] }>("GET", `/v1/jobs/${job.id}/results`, { signal });
+    return { evaluators, took: performance.now() - begun };
+  };
+  const found = useLoaded(load, [job.id, stamp]);
+  const took = found.value?.took ?? 0;
+  useEffect(() => {
+    if (final || found.loading) return;
+    // Figures of many rows take the host a while: it is asked for them a tenth of the time at most.
+    const timer = setTimeout(() => setTurn((before) => before + 1), Math.max(FIGURES_EVERY_MS, took * 9));
+    return () => clearTimeout(timer);
+  }, [final, found.loading, took]);
+  const evaluators = found.value?.evaluators ?? [];
+  const shown = evaluators.find((one) => one.evaluator === query.get("evaluator")) ?? evaluators[0];
+  if (found.error !== null && found.value === null) return <ErrorNote error={found.error} onRetry={found.reload} />;
+  if (shown === undefined) return <Spinner label="Loading figures" />;
+  if (done === 0 && shown.rows === 0) return <p class="muted">{final ? "No row was scored." : "The first rows are being scored; their figures come here."}</p>;
+  const options = evaluators.map((one) => ({ value: one.evaluator, label: one.evaluator }));
+  return (
+    <>
+      {evaluators.length > 1 && <Choice options={options} value={shown.evaluator} />}
+      <Figures job={job} figures={shown} metric={query.get("metric")} stamp={stamp} />
+      <JobRows job={job} evaluator={shown.evaluator} query={query} stamp={final ? "end" : "going"} />
+    </>
+  );
+}
+
+/** Which evaluator: side by side as long as they are few. */
+function Choice({ options, value }: { options: readonly { value: string; label: string }[]; value: string }) {
+  const choose = (evaluator: string) => setQuery({ evaluator, metric: null, cursor: null, at: null });
+  if (options.length <= 5) return <Segments label="Evaluator" value={value} options={options} onValue={choose} />;
+  return (
+    <div class="record-bar">
+      <Select label="Evaluator" value={value} options={options} onValue={choose} />
+    </div>
+  );
+}

@@ -1,0 +1,179 @@
+/** A legacy evaluator in, the same in the new signature out, with the difference and the proof beside it. */
+import { useRef, useState } from "preact/hooks";
+import { isAbort } from "../api";
+import { Button } from "../components/button";
+import { CodeEditor } from "../components/code-editor";
+import { Diff } from "../components/diff";
+import { ErrorNote } from "../components/error-note";
+import { Field, Select } from "../components/field";
+import { toast } from "../components/toasts";
+import { useRunKey } from "../components/use-run-key";
+import { acceptStored, EXAMPLE, type Legacy, migrate, NOTHING, proofRows } from "../migrate/legacy";
+import { Verdict } from "../migrate/proof";
+import { ProofChoice, StoredChoice } from "../migrate/sources";
+import { navigate } from "../router";
+import type { PageProps } from "../routes";
+import type { EvaluatorIn, Language, Migration } from "../types";
+import { EMPTY, keepDraft, recalled } from "../workbench/draft";
+import { SaveDialog } from "../workbench/stored-dialogs";
+
+const LANGUAGES: readonly { value: Language; label: string }[] = [
+  { value: "python", label: "Python" },
+  { value: "javascript", label: "JavaScript" },
+  { value: "typescript", label: "TypeScript" },
+];
+
+interface Answer {
+  /** As it was when it was asked. */
+  legacy: Legacy;
+  rows: Record<string, unknown>;
+  migration: Migration;
+}
+
+export default function MigratePage(_: PageProps) {
+  const [legacy, setLegacy] = useState<Legacy>(NOTHING);
+  const [answer, setAnswer] = useState<Answer | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const [busy, setBusy] = useState(false);
+  const abort = useRef<AbortController | null>(null);
+  const change = (changes: Partial<Legacy>) => setLegacy((before) => ({ ...before, ...changes }));
+  const { rows, fault } = proofRows(legacy);
+
+  const start = () => {
+    if (legacy.code.trim() === "" || fault !== null) return;
+    abort.current?.abort();
+    const own = new AbortController();
+    abort.current = own;
+    setBusy(true);
+    setError(null);
+    migrate(legacy, rows, own.signal)
+      .then((migration) => setAnswer({ legacy, rows, migration }))
+      .catch((failed: unknown) => !isAbort(failed) && setError(failed))
+      .finally(() => abort.current === own && setBusy(false));
+  };
+  useRunKey(start);
+  return (
+    <div class="page migrate">
+      <header class="page-head">
+        <div>
+          <h1>Migrate</h1>
+          <p class="muted">
+            From <code>evaluate(app_params, inputs, output, correct_answer)</code> or <code>main</code> to <code>evaluate(inputs, outputs, trace)</code>, and the proof that scores stay the same.
+          </p>
+        </div>
+      </header>
+      <section class="panel" aria-labelledby="legacy-title">
+        <header class="panel-head">
+          <h2 id="legacy-title" class="visually-hidden">
+            Legacy evaluator
+          </h2>
+          <div class="segments" role="group" aria-label="Language">
+            {LANGUAGES.map(({ value, label }) => (
+              <button key={value} type="button" aria-pressed={legacy.language === value} onClick={() => change({ language: value, stored: null })}>
+                {label}
+              </button>
+            ))}
+          </div>
+          <div class="page-actions">
+            <StoredChoice legacy={legacy} replace={setLegacy} />
+            <Button small onClick={() => change({ code: EXAMPLE, language: "python", packages: [], stored: null })}>
+              Show an example
+            </Button>
+          </div>
+        </header>
+        <CodeEditor label="Legacy code" value={legacy.code} syntax={legacy.language} onValue={(code) => change({ code, stored: null })} onSubmit={start} class="legacy-editor" hint="Paste an evaluator with the legacy signature." />
+        <div class="migrate-wish">
+          <Select
+            label="To"
+            value={legacy.to}
+            onValue={(to) => change({ to: to as Legacy["to"] })}
+            options={[
+              { value: "evaluate", label: "evaluate(inputs, outputs, trace)" },
+              { value: "main", label: "main(…)" },
+            ]}
+          />
+          <Field label="Correct answer key" value={legacy.answerKey} onValue={(answerKey) => change({ answerKey })} placeholder="correct_answer" spellcheck={false} autocomplete="off" />
+          <ProofChoice legacy={legacy} change={change} fault={fault} />
+          <div class="migrate-start">
+            <Button kind="primary" busy={busy} disabled={legacy.code.trim() === "" || fault !== null} onClick={start}>
+              Migrate
+            </Button>
+          </div>
+        </div>
+      </section>
+      <div aria-live="polite" class="migrate-answer">
+        {error !== null && <ErrorNote title="It was not migrated" error={error} />}
+        {answer !== null && <Shown answer={answer} />}
+      </div>
+    </div>
+  );
+}
+
+function Shown({ answer }: { answer: Answer }) {
+  const { migration, legacy } = answer;
+  return (
+    <>
+      <Verdict migration={migration} actions={migration.status === "migrated" && <Accept answer={answer} />} />
+      {migration.status === "migrated" && <Diff before={legacy.code} after={migration.code} syntax={migration.language} labels={["Legacy", "Migrated"]} />}
+    </>
+  );
+}
+
+/** Into the editor, or into the library: a stored one gets its next version, with the proof. */
+function Accept({ answer: { legacy, rows, migration } }: { answer: Answer }) {
+  const [saving, setSaving] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [failed, setFailed] = useState<unknown>(null);
+  const stored = legacy.to === "evaluate" ? legacy.stored : null;
+  const proven = migration.proof?.verdict === "proven";
+  const evaluator: EvaluatorIn = {
+    code: migration.code,
+    language: migration.language,
+    ...(legacy.packages.length > 0 ? { packages: legacy.packages } : {}),
+  };
+  const open = () => {
+    const name = legacy.stored === null ? null : { name: legacy.stored.name, version: legacy.stored.version };
+    keepDraft({ ...(recalled() ?? EMPTY), code: migration.code, language: migration.language, packages: legacy.packages, contract: "auto", stored: name, example: null });
+    navigate("/");
+  };
+  const accept = async (name: string) => {
+    setBusy(true);
+    setFailed(null);
+    try {
+      const made = await acceptStored(name, rows, !proven);
+      toast(made === null ? `${name} was not changed` : `${name} is at version ${made}`);
+    } catch (error) {
+      setFailed(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <>
+      <Button small onClick={open}>
+        Open in the workbench
+      </Button>
+      {stored === null ? (
+        <Button small kind={proven ? "primary" : "plain"} onClick={() => setSaving(true)}>
+          Save…
+        </Button>
+      ) : (
+        <Button small kind={proven ? "primary" : "danger"} busy={busy} onClick={() => void accept(stored.name)}>
+          {proven ? `Make it version ${stored.latest + 1} of ${stored.name}` : `Make version ${stored.latest + 1} although it is not proven`}
+        </Button>
+      )}
+      {failed !== null && <ErrorNote title="No version was made" error={failed} />}
+      {saving && (
+        <SaveDialog
+          evaluator={evaluator}
+          name={legacy.stored?.name ?? ""}
+          onClose={() => setSaving(false)}
+          onSaved={(report) => {
+            setSaving(false);
+            toast(`Saved as ${report.name}, version ${report.version}`);
+          }}
+        />
+      )}
+    </>
+  );
+}

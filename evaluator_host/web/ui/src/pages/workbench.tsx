@@ -1,0 +1,115 @@
+/** Write an evaluator on the left, try it on a row on the right. */
+import type { Example } from "examples:all";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { hasKey } from "../api";
+import type { CodeEditorHandle } from "../components/code-editor";
+import { CopyButton } from "../components/copy-button";
+import { Empty } from "../components/empty";
+import { ErrorNote } from "../components/error-note";
+import { useRunKey } from "../components/use-run-key";
+import { navigate } from "../router";
+import type { PageProps } from "../routes";
+import type { CheckReport, Result } from "../types";
+import { classOf, criteriaOf } from "../workbench/classes";
+import { asCurl, asPython } from "../workbench/copies";
+import { type Draft, EMPTY, fromExample, keepDraft, recalled, toEvaluator, toRow } from "../workbench/draft";
+import { EditorPanel } from "../workbench/editor-panel";
+import { asks, draftFrom } from "../workbench/from-query";
+import { History } from "../workbench/history";
+import { ResultCard } from "../workbench/result-card";
+import { TestPanel } from "../workbench/test-panel";
+import { useBuild } from "../workbench/use-build";
+import { useCheck } from "../workbench/use-check";
+import { useRuns } from "../workbench/use-runs";
+
+const KEEP_AFTER_MS = 400;
+
+export default function WorkbenchPage({ query }: PageProps) {
+  const [draft, setDraft] = useState<Draft>(() => recalled() ?? EMPTY);
+  const [examples, setExamples] = useState<readonly Example[]>([]);
+  const [wanted, setWanted] = useState<unknown>(null);
+  const [tried, setTried] = useState(false);
+  const [turn, setTurn] = useState(0);
+  const editor = useRef<CodeEditorHandle>(null);
+  const [aside, setAside] = useState<Draft | null>(null);
+  const replace = (another: Draft) => {
+    setDraft((before) => {
+      const isOwn = before.example === null && before.code.trim() !== "" && before.code !== another.code;
+      setAside(isOwn ? before : null);
+      return another;
+    });
+    setTurn((before) => before + 1);
+  };
+  const change = (changes: Partial<Draft>) => setDraft((before) => ({ ...before, ...changes }));
+
+  useEffect(() => {
+    void import("examples:all").then(({ default: all }) => {
+      setExamples(all);
+      const first = all[0];
+      if (first !== undefined && recalled() === null && !asks(query)) setDraft((before) => (before === EMPTY ? fromExample(first, "python") : before));
+    });
+  }, []);
+  const address = query.toString();
+  useEffect(() => {
+    if (!asks(query)) return;
+    draftFrom(query, draft).then(replace, setWanted).finally(() => navigate("/", { replace: true }));
+  }, [address]);
+  useEffect(() => {
+    if (draft === EMPTY) return;
+    const timer = setTimeout(() => keepDraft(draft), KEEP_AFTER_MS);
+    return () => clearTimeout(timer);
+  }, [draft]);
+
+  const { evaluator, faults } = useMemo(() => toEvaluator(draft), [draft]);
+  const row = useMemo(() => toRow(draft.row), [draft.row]);
+  const build = useBuild(draft.packages, draft.language);
+  const checked = useCheck(evaluator, build.state, turn);
+  const runs = useRuns();
+  const run = () => {
+    setTried(true);
+    if (Object.keys(row.faults).length > 0 || Object.keys(faults).length > 0 || draft.code.trim() === "") return;
+    runs.start(draft, evaluator, row.row);
+  };
+  useRunKey(run);
+  const contract = draft.contract === "auto" ? (checked.report?.contract ?? null) : draft.contract;
+  const goTo = (line: number, column: number | null) => editor.current?.goTo(line, column);
+  return (
+    <div class="page workbench">
+      <h1 class="visually-hidden">Workbench</h1>
+      {wanted !== null && <ErrorNote title="What the address asks for cannot be shown" error={wanted} />}
+      <div class="workbench-grid">
+        <EditorPanel draft={draft} change={change} replace={replace} evaluator={evaluator} faults={faults} examples={examples} checked={checked} build={build} handle={editor} onRun={run} aside={aside} />
+        <TestPanel row={draft.row} onRow={(changed) => change({ row: changed })} contract={contract} criteria={criteriaOf(classOf(checked.report, draft))} faults={tried ? row.faults : {}} running={runs.running} onRun={run} onStop={runs.stop} />
+        <div class="results" aria-live="polite" aria-busy={runs.running}>
+          {runs.error !== null && <ErrorNote title="It was not run" error={runs.error} />}
+          {runs.shown !== null ? (
+            <section class="panel">
+              <ResultCard result={runs.shown.result} goTo={goTo} pins={lacking(runs.shown.result, checked.report)} onPin={(pin) => change({ packages: [...draft.packages, pin], example: null })} actions={<Copies draft={runs.shown.draft} />} />
+            </section>
+          ) : (
+            runs.error === null && <Empty title="No result yet">Run the evaluator on the test row: its score, metrics, logs and timing will be here.</Empty>
+          )}
+          <History runs={runs.runs} shown={runs.shown?.number ?? null} onShow={runs.show} onBring={(one) => replace(one.draft)} />
+        </div>
+      </div>
+    </div>
+  );
+}
+
+/** The pins that a failed run lacked, as far as the check of the code at hand knows them. */
+function lacking(result: Result, report: CheckReport | null): string[] {
+  const said = result.error?.message ?? "";
+  return (report?.missing_imports ?? []).flatMap(({ module, pin }) => (pin !== null && said.includes(module) ? [pin] : []));
+}
+
+function Copies({ draft }: { draft: Draft }) {
+  const where = { origin: location.origin, withKey: hasKey() };
+  const { evaluator } = toEvaluator(draft);
+  const { row } = toRow(draft.row);
+  return (
+    <>
+      <CopyButton label="Copy as curl" said="Copied as a curl command" text={() => asCurl(evaluator, row, where)} />
+      <CopyButton label="Copy as Python" said="Copied as a Python program" text={() => asPython(evaluator, row, where)} />
+    </>
+  );
+}

@@ -1,0 +1,14 @@
+/** Figures of a plot as CSV, for a spreadsheet. */
+
+/** A header and rows as CSV. Text that a spreadsheet would take for a formula begins with an apostrophe, as in the host's own files. */
+export function csv(header: readonly string[], rows: readonly (readonly (string | number | null)[])[]): Blob {
+  const lines = [header, ...rows].map((cells) => cells.map(cell).join(","));
+  return new Blob([`${lines.join("\r\n")}\r\n`], { type: "text/csv" });
+}
+
+function cell(value: string | number | null): string {
+  if (value === null) return "";
+  if (typeof value === "number") return String(value);
+  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}

@@ -1,0 +1,109 @@
+/** How far a job is, and what can be asked of it. */
+import { useEffect, useState } from "preact/hooks";
+import { call, events, isAbort } from "../api";
+import { Button } from "../components/button";
+import { toast } from "../components/toasts";
+import { navigate } from "../router";
+import { Confirm } from "./confirm";
+import { count, figure, seconds } from "./format";
+import { isFinal, type JobReport } from "./types";
+
+const AGAIN_MS = 1500;
+
+/** A job as it goes: once now, then whenever it has changed, until it has ended. A watch that breaks is begun anew. */
+export function useJob(id: string): { job: JobReport | null; error: unknown; refresh: () => void } {
+  const [job, setJob] = useState<JobReport | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    const abort = new AbortController();
+    const watch = async () => {
+      const route = `/v1/jobs/${encodeURIComponent(id)}`;
+      let last = await call<JobReport>("GET", route, { signal: abort.signal });
+      setJob(last);
+      setError(null);
+      while (!isFinal(last.status) && !abort.signal.aborted) {
+        try {
+          for await (const { data } of events(`${route}/events`, { signal: abort.signal })) {
+            last = data as JobReport;
+            setJob(last);
+          }
+        } catch (problem) {
+          if (isAbort(problem)) return;
+        }
+        if (isFinal(last.status) || abort.signal.aborted) return;
+        await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+        last = await call<JobReport>("GET", route, { signal: abort.signal });
+        setJob(last);
+      }
+    };
+    watch().catch((problem: unknown) => !isAbort(problem) && setError(problem));
+    return () => abort.abort();
+  }, [id, turn]);
+  return { job, error, refresh: () => setTurn((before) => before + 1) };
+}
+
+/** A bar, and what it means in words. */
+export function JobProgress({ job, bare = false }: { job: JobReport; bare?: boolean }) {
+  const { rows, done, failed, rows_per_s, eta_s, generated } = job.progress;
+  const share = rows === 0 ? 0 : done / rows;
+  const words = [
+    `${count(done)} of ${count(rows)}`,
+    failed > 0 && `${count(failed)} failed`,
+    !bare && generated !== null && !isFinal(job.status) && `${count(generated)} asked`,
+    !bare && rows_per_s !== null && `${rows_per_s < 10 ? figure(rows_per_s) : count(Math.round(rows_per_s))} a second`,
+    !bare && eta_s !== null && !isFinal(job.status) && `${seconds(eta_s)} to go`,
+  ].filter(Boolean);
+  return (
+    <div class={bare ? "job-progress job-progress-bare" : "job-progress"}>
+      <div class="progress" role="progressbar" aria-label="Progress" aria-valuenow={done} aria-valuemin={0} aria-valuemax={rows} aria-valuetext={words.join(", ")}>
+        <div class={job.status === "failed" ? "progress-bar progress-failed" : "progress-bar"} style={{ width: `${share * 100}%` }} />
+      </div>
+      <p class="muted">{words.join(" · ")}</p>
+    </div>
+  );
+}
+
+/** Pause, resume, cancel, delete: what the job's status allows. */
+export function JobVerbs({ job, onAsked }: { job: JobReport; onAsked: () => void }) {
+  const [busy, setBusy] = useState<string | null>(null);
+  const route = `/v1/jobs/${encodeURIComponent(job.id)}`;
+  const ask = async (verb: string) => {
+    setBusy(verb);
+    try {
+      await call("POST", `${route}/${verb}`);
+    } catch (problem) {
+      toast(problem instanceof Error ? problem.message : String(problem));
+    }
+    setBusy(null);
+    onAsked();
+  };
+  const remove = async () => {
+    await call("DELETE", route);
+    toast("The job was deleted");
+    navigate("/jobs");
+  };
+  if (isFinal(job.status)) {
+    return (
+      <Confirm label="Delete" title="Delete this job?" onConfirm={remove}>
+        Its results go. Evaluators and data sets stay.
+      </Confirm>
+    );
+  }
+  return (
+    <>
+      {job.status === "paused" ? (
+        <Button kind="primary" busy={busy === "resume"} onClick={() => void ask("resume")}>
+          Resume
+        </Button>
+      ) : (
+        <Button busy={busy === "pause"} onClick={() => void ask("pause")}>
+          Pause
+        </Button>
+      )}
+      <Confirm label="Cancel" title="Cancel this job?" onConfirm={() => ask("cancel")}>
+        It stops for good. What was scored is kept.
+      </Confirm>
+    </>
+  );
+}

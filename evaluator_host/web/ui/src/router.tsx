@@ -1,0 +1,87 @@
+/** Which page is shown: by the path, without loading the document anew. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+
+export interface Place {
+  path: string;
+  query: URLSearchParams;
+}
+
+const listeners = new Set<() => void>();
+
+function here(): Place {
+  return { path: decodeURI(location.pathname), query: new URLSearchParams(location.search) };
+}
+
+function tell(): void {
+  for (const listener of listeners) listener();
+}
+
+addEventListener("popstate", tell);
+
+/** Go to a page of the workbench; `replace` leaves no trace in the history. */
+export function navigate(to: string, { replace = false, scroll = true } = {}): void {
+  if (replace) history.replaceState(null, "", to);
+  else history.pushState(null, "", to);
+  if (scroll && !replace) scrollTo(0, 0);
+  tell();
+}
+
+/** Change parts of the query of the page that is shown; null removes one. */
+export function setQuery(changes: Record<string, string | null>): void {
+  const query = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null || value === "") query.delete(name);
+    else query.set(name, value);
+  }
+  const text = query.toString();
+  navigate(location.pathname + (text === "" ? "" : `?${text}`), { replace: true });
+}
+
+export function usePlace(): Place {
+  const [place, setPlace] = useState(here);
+  useEffect(() => {
+    const listener = () => setPlace(here());
+    listeners.add(listener);
+    listener();
+    return () => void listeners.delete(listener);
+  }, []);
+  return place;
+}
+
+/** The named parts of a path that fits `pattern` (`/jobs/:id`), or null. */
+export function match(pattern: string, path: string): Record<string, string> | null {
+  const wanted = pattern.split("/").filter(Boolean);
+  const given = path.split("/").filter(Boolean);
+  if (wanted.length !== given.length) return null;
+  const found: Record<string, string> = {};
+  for (const [index, part] of wanted.entries()) {
+    const value = given[index] ?? "";
+    if (part.startsWith(":")) found[part.slice(1)] = decodeURIComponent(value);
+    else if (part !== value) return null;
+  }
+  return found;
+}
+
+interface LinkProps {
+  to: string;
+  children: ComponentChildren;
+  class?: string;
+  title?: string | undefined;
+  "aria-label"?: string | undefined;
+  "aria-current"?: "page" | "true" | undefined;
+}
+
+/** A link within the workbench. */
+export function Link({ to, children, ...rest }: LinkProps) {
+  const follow = (event: MouseEvent) => {
+    if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    navigate(to);
+  };
+  return (
+    <a {...rest} href={to} onClick={follow}>
+      {children}
+    </a>
+  );
+}

@@ -1,0 +1,42 @@
+/** Every page, by path. A page's module default-exports its component, and is loaded when somebody goes there. */
+import type { ComponentType } from "preact";
+
+export interface PageProps {
+  /** The named parts of the path. */
+  params: Record<string, string>;
+  query: URLSearchParams;
+}
+
+export interface Route {
+  path: string;
+  title: string;
+  /** Which entry of the navigation is lit. */
+  section: string;
+  load: () => Promise<{ default: ComponentType<PageProps> }>;
+}
+
+/** The first parts of these paths are also in evaluator_host/web/workbench.py, which answers them with the page. */
+export const ROUTES: readonly Route[] = [
+  { path: "/", title: "Workbench", section: "/", load: () => import("./pages/workbench") },
+  { path: "/migrate", title: "Migrate", section: "/migrate", load: () => import("./pages/migrate") },
+  { path: "/evaluators", title: "Evaluators", section: "/evaluators", load: () => import("./pages/evaluators") },
+  { path: "/evaluators/:name", title: "Evaluator", section: "/evaluators", load: () => import("./pages/evaluator") },
+  { path: "/datasets", title: "Data sets", section: "/datasets", load: () => import("./pages/datasets") },
+  { path: "/datasets/:name", title: "Data set", section: "/datasets", load: () => import("./pages/dataset") },
+  { path: "/jobs", title: "Jobs", section: "/jobs", load: () => import("./pages/jobs") },
+  { path: "/jobs/new", title: "Start a job", section: "/jobs", load: () => import("./pages/job-new") },
+  { path: "/jobs/:id", title: "Job", section: "/jobs", load: () => import("./pages/job") },
+  { path: "/jobs/:id/rows/:index", title: "Row of a job", section: "/jobs", load: () => import("./pages/job-row") },
+  { path: "/compare/:before/:after", title: "Comparison", section: "/jobs", load: () => import("./pages/compare") },
+  { path: "/environments", title: "Environments", section: "/environments", load: () => import("./pages/environments") },
+  { path: "/environments/:key", title: "Environment", section: "/environments", load: () => import("./pages/environment") },
+];
+
+export const NAVIGATION: readonly { to: string; label: string }[] = [
+  { to: "/", label: "Workbench" },
+  { to: "/migrate", label: "Migrate" },
+  { to: "/evaluators", label: "Evaluators" },
+  { to: "/datasets", label: "Data sets" },
+  { to: "/jobs", label: "Jobs" },
+  { to: "/environments", label: "Environments" },
+];

@@ -1,0 +1,36 @@
+/** What the page keeps in the browser; a browser that refuses to keep anything is no fault. */
+
+export function recall(key: string): string | null {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+export function keep(key: string, value: string | null): void {
+  try {
+    if (value === null) localStorage.removeItem(key);
+    else localStorage.setItem(key, value);
+  } catch {
+    // full, or forbidden
+  }
+}
+
+/** What lives as long as the tab, a reload included. */
+export function recallInTab(key: string): string | null {
+  try {
+    return sessionStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+export function keepInTab(key: string, value: string | null): void {
+  try {
+    if (value === null) sessionStorage.removeItem(key);
+    else sessionStorage.setItem(key, value);
+  } catch {
+    // it lasts until the page is loaded anew
+  }
+}

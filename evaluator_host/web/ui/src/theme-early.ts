@@ -1,0 +1,7 @@
+// Sets the theme that was chosen before anything is painted; runs as a script of its own, ahead of the modules.
+try {
+  const chosen = localStorage.getItem("theme");
+  if (chosen === "light" || chosen === "dark") document.documentElement.dataset["theme"] = chosen;
+} catch {
+  // no storage: the system's theme it is
+}

@@ -1,0 +1,175 @@
+/** What is being written: an evaluator and a row, as people type them, and what is sent of it. */
+import type { Example } from "examples:all";
+import { readJson } from "../json";
+import { keep, recall } from "../storage";
+import type { EvaluatorIn, Language, Limits, Row, Settings, StoredEvaluator } from "../types";
+
+export const ROW_FIELDS = ["inputs", "outputs", "trace", "variables", "criteria"] as const;
+export type RowField = (typeof ROW_FIELDS)[number];
+export const LIMITS = ["timeout_s", "memory_mb", "processes", "disk_mb", "log_kb", "result_kb"] as const satisfies readonly (keyof Limits)[];
+
+export interface Draft {
+  code: string;
+  language: Language;
+  contract: string;
+  packages: string[];
+  threshold: string;
+  policy: "none" | "restricted";
+  /** The minor version of Python that a stored evaluator asks for; null is the host's own. */
+  python: string | null;
+  /** As typed; empty is the host's default. */
+  limits: Record<keyof Limits, string>;
+  settings: { correct_answer_key: string; entry: string; config: string; score_output: string };
+  row: Record<RowField, string>;
+  /** The stored evaluator that it came from, or was kept as. */
+  stored: { name: string; version: number } | null;
+  /** The example that it is as long as nobody changed it. */
+  example: string | null;
+}
+
+const KEY = "draft";
+const NO_LIMITS: Record<keyof Limits, string> = { timeout_s: "", memory_mb: "", processes: "", disk_mb: "", log_kb: "", result_kb: "" };
+const NO_SETTINGS: Draft["settings"] = { correct_answer_key: "", entry: "", config: "", score_output: "" };
+
+export const EMPTY: Draft = {
+  code: "",
+  language: "python",
+  contract: "auto",
+  packages: [],
+  threshold: "",
+  policy: "none",
+  python: null,
+  limits: NO_LIMITS,
+  settings: NO_SETTINGS,
+  row: { inputs: "", outputs: "", trace: "", variables: "", criteria: "" },
+  stored: null,
+  example: null,
+};
+
+export function fromExample(example: Example, wanted: Language): Draft {
+  const language = example.programs[wanted] !== undefined ? wanted : (Object.keys(example.programs)[0] as Language);
+  return {
+    ...EMPTY,
+    code: example.programs[language] ?? "",
+    language,
+    packages: example.packages[language] ?? [],
+    row: rowTexts(example.row),
+    example: example.id,
+  };
+}
+
+/** The stored evaluator in place of the one at hand; the row stays. */
+export function withStored(draft: Draft, evaluator: StoredEvaluator, stored: Draft["stored"]): Draft {
+  const { settings, limits } = evaluator;
+  return {
+    ...draft,
+    code: evaluator.code,
+    language: evaluator.language,
+    contract: evaluator.contract,
+    packages: [...evaluator.packages],
+    threshold: evaluator.threshold === null ? "" : String(evaluator.threshold),
+    policy: evaluator.policy,
+    python: evaluator.python,
+    limits: Object.fromEntries(LIMITS.map((name) => [name, String(limits[name])])) as Draft["limits"],
+    settings: {
+      correct_answer_key: settings.correct_answer_key === "correct_answer" ? "" : settings.correct_answer_key,
+      entry: settings.entry ?? "",
+      config: Object.keys(settings.config).length === 0 ? "" : pretty(settings.config),
+      score_output: settings.score_output ?? "",
+    },
+    stored,
+    example: null,
+  };
+}
+
+export function rowTexts(row: Row): Draft["row"] {
+  const text = (value: unknown) => (value === undefined || value === null ? "" : pretty(value));
+  return { inputs: text(row.inputs), outputs: text(row.outputs), trace: text(row.trace), variables: text(row.variables), criteria: text(row.criteria) };
+}
+
+/** A record of a data set as the row it means, where no mapping says otherwise (evaluator_host/datasets/mapping.py). */
+export function rowOfRecord(record: Record<string, unknown>): Row {
+  const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+  if (isObject(record["inputs"]) || isObject(record["variables"])) return record as Row;
+  const outputs = "outputs" in record ? record["outputs"] : record["output"];
+  return { inputs: record, outputs, trace: isObject(record["trace"]) ? record["trace"] : null };
+}
+
+/** Why a draft cannot be sent yet, by field. */
+export type Faults = Partial<Record<string, string>>;
+
+export function toEvaluator(draft: Draft): { evaluator: EvaluatorIn; faults: Faults } {
+  const faults: Faults = {};
+  const number = (field: string, text: string): number | null => {
+    if (text.trim() === "") return null;
+    const value = Number(text);
+    if (!Number.isFinite(value)) faults[field] = "This is no number.";
+    return value;
+  };
+  const limits: Partial<Limits> = {};
+  for (const name of LIMITS) {
+    const value = number(name, draft.limits[name]);
+    if (value !== null) limits[name] = value;
+  }
+  const settings: Partial<Settings> = {};
+  if (draft.settings.correct_answer_key.trim()) settings.correct_answer_key = draft.settings.correct_answer_key.trim();
+  if (draft.settings.entry.trim()) settings.entry = draft.settings.entry.trim();
+  if (draft.settings.score_output.trim()) settings.score_output = draft.settings.score_output.trim();
+  const config = readJson(draft.settings.config);
+  if (!config.ok) faults["config"] = config.message;
+  else if (config.given) settings.config = config.value as Record<string, unknown>;
+  const threshold = number("threshold", draft.threshold);
+  const evaluator: EvaluatorIn = { code: draft.code, language: draft.language };
+  if (draft.contract !== "auto") evaluator.contract = draft.contract as NonNullable<EvaluatorIn["contract"]>;
+  if (draft.packages.length > 0) evaluator.packages = draft.packages;
+  if (threshold !== null) evaluator.threshold = threshold;
+  if (draft.policy !== "none") evaluator.policy = draft.policy;
+  if (draft.python !== null && draft.language === "python") evaluator.python = draft.python;
+  if (Object.keys(limits).length > 0) evaluator.limits = limits;
+  if (Object.keys(settings).length > 0) evaluator.settings = settings;
+  return { evaluator, faults };
+}
+
+const OBJECTS: ReadonlySet<RowField> = new Set(["inputs", "trace", "variables"]);
+
+export function toRow(texts: Draft["row"]): { row: Row; faults: Faults } {
+  const row: Record<string, unknown> = {};
+  const faults: Faults = {};
+  for (const field of ROW_FIELDS) {
+    const read = readJson(texts[field]);
+    if (!read.ok) faults[field] = read.message;
+    else if (!read.given) continue;
+    else if (OBJECTS.has(field) && read.value !== null && (typeof read.value !== "object" || Array.isArray(read.value))) faults[field] = "This has to be an object: {…}.";
+    else if (!(OBJECTS.has(field) && read.value === null)) row[field] = read.value;
+  }
+  return { row: row as Row, faults };
+}
+
+/** The draft of last time; null when there is none, or it is of an earlier version of this page. */
+export function recalled(): Draft | null {
+  try {
+    const found = JSON.parse(recall(KEY) ?? "null") as Partial<Draft> | null;
+    if (found === null || typeof found.code !== "string" || !Array.isArray(found.packages)) return null;
+    return {
+      ...EMPTY,
+      ...found,
+      limits: { ...NO_LIMITS, ...found.limits },
+      settings: { ...NO_SETTINGS, ...found.settings },
+      row: { ...EMPTY.row, ...found.row },
+    };
+  } catch {
+    return null;
+  }
+}
+
+const MOST_KEPT = 1_000_000; // a browser keeps about 5 MB for a site
+
+export function keepDraft(draft: Draft): void {
+  const text = JSON.stringify(draft);
+  if (text.length <= MOST_KEPT) keep(KEY, text);
+  else keep(KEY, JSON.stringify({ ...draft, row: EMPTY.row })); // the code at least
+}
+
+function pretty(value: unknown): string {
+  return JSON.stringify(value, null, 2);
+}

@@ -1,0 +1,174 @@
+/** The code: language, examples, the library, the editor, and what the host makes of the code as it stands. */
+import type { Example } from "examples:all";
+import type { Ref } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import { Button } from "../components/button";
+import { CodeEditor, type CodeEditorHandle, type Mark } from "../components/code-editor";
+import { ErrorNote } from "../components/error-note";
+import { Prose } from "../components/prose";
+import { toast } from "../components/toasts";
+import { Link } from "../router";
+import type { CheckReport, EvaluatorIn, Language } from "../types";
+import { type Draft, type Faults, fromExample, withStored } from "./draft";
+import { Packages } from "./packages";
+import { SettingsPanel } from "./settings";
+import { OpenDialog, SaveDialog } from "./stored-dialogs";
+import type { Build } from "./use-build";
+import type { Checked } from "./use-check";
+
+const LANGUAGES: readonly { value: Language; label: string }[] = [
+  { value: "python", label: "Python" },
+  { value: "javascript", label: "JavaScript" },
+  { value: "typescript", label: "TypeScript" },
+];
+
+interface EditorPanelProps {
+  draft: Draft;
+  change: (changes: Partial<Draft>) => void;
+  replace: (draft: Draft) => void;
+  evaluator: EvaluatorIn;
+  faults: Faults;
+  examples: readonly Example[];
+  checked: Checked;
+  build: Build;
+  handle: Ref<CodeEditorHandle>;
+  onRun: () => void;
+  /** What was here before, when somebody had written it. */
+  aside: Draft | null;
+}
+
+export function EditorPanel({ draft, change, replace, evaluator, faults, examples, checked, build, handle, onRun, aside }: EditorPanelProps) {
+  const [dialog, setDialog] = useState<"open" | "save" | null>(null);
+  const marks = useMemo(() => marksOf(checked.report), [checked.report]);
+  const setLanguage = (language: Language) => {
+    const example = examples.find((one) => one.id === draft.example);
+    if (example?.programs[language] !== undefined) replace({ ...fromExample(example, language), row: draft.row });
+    else change({ language, packages: language === "python" || draft.language === "python" ? [] : draft.packages });
+  };
+  return (
+    <section class="panel editor-panel" aria-labelledby="editor-title">
+      <header class="panel-head editor-head">
+        <h2 id="editor-title" class="visually-hidden">
+          Evaluator
+        </h2>
+        <div class="segments" role="group" aria-label="Language">
+          {LANGUAGES.map(({ value, label }) => (
+            <button key={value} type="button" aria-pressed={draft.language === value} onClick={() => setLanguage(value)}>
+              {label}
+            </button>
+          ))}
+        </div>
+        <div class="page-actions">
+          <ExampleMenu examples={examples} draft={draft} onExample={(example) => replace(fromExample(example, draft.language))} />
+          <Button small onClick={() => setDialog("open")}>
+            Open…
+          </Button>
+          <Button small onClick={() => setDialog("save")} disabled={draft.code.trim() === ""}>
+            Save…
+          </Button>
+        </div>
+      </header>
+      <CodeEditor label="Code of the evaluator" value={draft.code} syntax={draft.language} marks={marks} handle={handle} onValue={(code) => change({ code, example: null })} onSubmit={onRun} class="main-editor" hint="Paste or write an evaluator: a function evaluate(inputs, outputs, trace) that returns a number, a bool, or an object with a score." />
+      {aside !== null && (
+        <p class="aside">
+          <span class="muted">What you had written was put aside.</span>
+          <Button kind="quiet" small onClick={() => replace(aside)}>
+            Bring it back
+          </Button>
+        </p>
+      )}
+      <StatusLine draft={draft} checked={checked} waiting={build.state === "building"} />
+      {checked.error !== null && (
+        <div class="editor-error">
+          <ErrorNote title="The code was not checked" error={checked.error} />
+        </div>
+      )}
+      <Packages language={draft.language} packages={draft.packages} onPackages={(packages) => change({ packages, example: null })} missing={checked.report?.missing_imports ?? []} build={build} />
+      <SettingsPanel draft={draft} change={change} faults={faults} report={checked.report} />
+      {dialog === "open" && (
+        <OpenDialog
+          onClose={() => setDialog(null)}
+          onOpen={(report) => {
+            replace(withStored(draft, report.evaluator, { name: report.name, version: report.version }));
+            setDialog(null);
+          }}
+        />
+      )}
+      {dialog === "save" && (
+        <SaveDialog
+          evaluator={evaluator}
+          name={draft.stored?.name ?? ""}
+          onClose={() => setDialog(null)}
+          onSaved={(report, isNew) => {
+            change({ stored: { name: report.name, version: report.version } });
+            setDialog(null);
+            toast(isNew ? `Saved as ${report.name}, version ${report.version}` : `${report.name}, version ${report.version}, is this already`);
+          }}
+        />
+      )}
+    </section>
+  );
+}
+
+function ExampleMenu({ examples, draft, onExample }: { examples: readonly Example[]; draft: Draft; onExample: (example: Example) => void }) {
+  const choose = (event: Event & { currentTarget: HTMLSelectElement }) => {
+    const example = examples.find((one) => one.id === event.currentTarget.value);
+    if (example !== undefined) onExample(example);
+  };
+  return (
+    <select class="input example-menu" aria-label="Start from an example" value={draft.example ?? ""} onChange={choose}>
+      <option value="" disabled={draft.example === null}>
+        Examples
+      </option>
+      {examples.map((example) => (
+        <option key={example.id} value={example.id} title={example.description}>
+          {example.title}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** The contract and why, how many faults, and the name under which it is stored. */
+function StatusLine({ draft, checked, waiting }: { draft: Draft; checked: Checked; waiting: boolean }) {
+  const { report } = checked;
+  const faults = (report?.problems.length ?? 0) + (report?.missing_imports.length ?? 0);
+  const first = report?.problems[0];
+  return (
+    <div class="status-line" role="status">
+      {checked.checking && <span class="spinner-ring" aria-hidden="true" />}
+      {report !== null && report.contract !== null && (
+        <span>
+          <span class="chip chip-accent">{report.contract}</span> <span class="muted">{report.reason}</span>
+        </span>
+      )}
+      {first !== undefined && (
+        <span class="fail">
+          {first.line !== null ? `Line ${first.line}: ` : ""}
+          <Prose text={first.message} most={300} />
+        </span>
+      )}
+      {report !== null && faults === 0 && report.contract !== null && <span class="pass">✓ loads</span>}
+      {report === null && checked.error === null && <span class="muted">{draft.code.trim() === "" ? "Nothing to check yet" : waiting ? "Waiting for the packages…" : "Checking…"}</span>}
+      {draft.stored !== null && (
+        <span class="status-stored">
+          <Link to={`/evaluators/${encodeURIComponent(draft.stored.name)}`}>
+            {draft.stored.name}@{draft.stored.version}
+          </Link>
+        </span>
+      )}
+    </div>
+  );
+}
+
+function marksOf(report: CheckReport | null): readonly Mark[] {
+  if (report === null) return [];
+  const problems = report.problems.map(({ line, column, message, hint }): Mark => ({ line: line ?? 1, column, severity: "error", message: hint === null ? message : `${message}\n${hint}` }));
+  const missing = report.missing_imports.map(
+    ({ module, line, pin }): Mark => ({ line, column: null, severity: "warning", message: pin === null ? `Nothing installed provides ${module}.` : `Nothing installed provides ${module}. It probably needs ${pin}.` }),
+  );
+  const classes = (report.classes ?? []).flatMap(
+    ({ name, line, error }): Mark[] => (error === null ? [] : [{ line: error.line ?? line ?? 1, column: error.column, severity: "warning", message: `${name}: ${error.message}` }]),
+  );
+  return [...problems, ...missing, ...classes];
+}

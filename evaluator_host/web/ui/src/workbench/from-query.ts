@@ -1,0 +1,63 @@
+/** What an address asks for: a stored evaluator, a row of a data set or of a job, a live trace. */
+import { call } from "../api";
+import type { EvaluatorReport, Row, StoredEvaluator } from "../types";
+import { type Draft, rowOfRecord, rowTexts, withStored } from "./draft";
+
+/** Whether an address asks for anything. */
+export function asks(query: URLSearchParams): boolean {
+  return query.has("evaluator") || query.has("dataset") || query.has("job");
+}
+
+/** The draft with what the address asks for in it. */
+export async function draftFrom(query: URLSearchParams, before: Draft): Promise<Draft> {
+  let draft = before;
+  const name = query.get("evaluator");
+  if (name !== null) {
+    const report = await stored(name);
+    draft = withStored(draft, report.evaluator, { name: report.name, version: report.version });
+    const trace = query.get("trace");
+    if (trace !== null) draft = withRow(draft, await traced(report.name, Number(trace)));
+  }
+  const row = Number(query.get("row") ?? 0);
+  const dataset = query.get("dataset");
+  if (dataset !== null) draft = withRow(draft, await rowOfDataset(dataset, row));
+  const job = query.get("job");
+  if (job !== null) draft = await ofJob(draft, job, row, query.get("label"));
+  return draft;
+}
+
+function withRow(draft: Draft, row: Row): Draft {
+  return { ...draft, row: rowTexts(row) };
+}
+
+/** What a reference means: `name`, `name@3`, `name@latest`. */
+export function stored(reference: string): Promise<EvaluatorReport> {
+  const [, name = reference, version] = /^(.+)@(\d+)$/.exec(reference) ?? [];
+  const path = `/v1/evaluators/${encodeURIComponent(name.replace(/@latest$/, ""))}`;
+  return call("GET", version === undefined ? path : `${path}/versions/${version}`);
+}
+
+async function traced(evaluator: string, number: number): Promise<Row> {
+  const [found] = await call<{ number: number; trace: Record<string, unknown> }[]>("GET", `/v1/evaluators/${encodeURIComponent(evaluator)}/traces`, { query: { before: number + 1, limit: 1 } });
+  if (found?.number !== number) throw new Error(`${evaluator} has no trace ${number}, or no longer.`);
+  return { trace: found.trace };
+}
+
+async function rowOfDataset(name: string, index: number): Promise<Row> {
+  const [record] = await call<Record<string, unknown>[]>("GET", `/v1/datasets/${encodeURIComponent(name)}/rows`, { query: { first: index, limit: 1 } });
+  if (record === undefined) throw new Error(`The data set ${name} has no row ${index}.`);
+  return rowOfRecord(record);
+}
+
+/** The row as its evaluators were given it, and the code that ran. */
+async function ofJob(draft: Draft, id: string, index: number, label: string | null): Promise<Draft> {
+  const path = `/v1/jobs/${encodeURIComponent(id)}`;
+  const [row, evaluators] = await Promise.all([
+    call<{ given: Row | null }>("GET", `${path}/rows/${index}`),
+    call<{ label: string; name: string | null; version: number | null; evaluator: StoredEvaluator }[]>("GET", `${path}/evaluators`),
+  ]);
+  const ran = evaluators.find((one) => one.label === label) ?? evaluators[0];
+  const named = ran !== undefined && ran.name !== null && ran.version !== null ? { name: ran.name, version: ran.version } : null;
+  const with_ = ran === undefined ? draft : withStored(draft, ran.evaluator, named);
+  return row.given === null ? with_ : withRow(with_, row.given);
+}

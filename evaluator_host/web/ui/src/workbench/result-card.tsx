@@ -1,0 +1,177 @@
+/** What came of a run: the score first, then whatever explains it. Everything that code printed or returned is text. */
+import type { ComponentChildren } from "preact";
+import { Button } from "../components/button";
+import { LongText } from "../components/long-text";
+import { Prose } from "../components/prose";
+import { shownJson } from "../json";
+import { plain, shownMs, shownNumber } from "../shown-text";
+import type { Fault, Result } from "../types";
+import { TimingBar } from "./timing-bar";
+
+const MOST_METRICS = 60;
+const MOST_WARNINGS = 20;
+const REASON = 4000;
+
+type GoTo = (line: number, column: number | null) => void;
+
+interface ResultCardProps {
+  result: Result;
+  goTo: GoTo;
+  /** Packages that it lacked. */
+  pins?: readonly string[];
+  onPin?: (pin: string) => void;
+  actions?: ComponentChildren;
+}
+
+export function ResultCard({ result, goTo, pins = [], onPin, actions }: ResultCardProps) {
+  return (
+    <article class="result" aria-label="Result">
+      <Headline result={result} />
+      {result.error && (
+        <Failure error={result.error} goTo={goTo}>
+          {pins.map((pin) => (
+            <Button key={pin} small onClick={() => onPin?.(pin)}>
+              Add {pin}
+            </Button>
+          ))}
+        </Failure>
+      )}
+      {result.reason !== null && <p class="result-reason">{plain(result.reason.slice(0, REASON))}{result.reason.length > REASON && "…"}</p>}
+      <Metrics result={result} />
+      {result.warnings.length > 0 && (
+        <ul class="result-warnings" aria-label="Warnings">
+          {result.warnings.slice(0, MOST_WARNINGS).map((warning, index) => (
+            <li key={index}>
+              <span class="chip chip-warn">{warning.code}</span> <Prose text={warning.message} />
+            </li>
+          ))}
+        </ul>
+      )}
+      <TimingBar timing={result.timing_ms} />
+      <Outputs result={result} />
+      <p class="result-where muted">
+        {result.environment.runtime} · {result.sandbox.backend}
+        {result.sandbox.warm ? " · was loaded already" : ""}
+        {result.sandbox.peak_memory_kb !== null ? ` · ${(result.sandbox.peak_memory_kb / 1024).toFixed(1)} MB at most` : ""}
+      </p>
+      {actions && <div class="result-actions">{actions}</div>}
+    </article>
+  );
+}
+
+function Headline({ result }: { result: Result }) {
+  const tone = result.status === "failed" ? "fail" : result.passed === null ? "plain" : result.passed ? "pass" : "fail";
+  return (
+    <header class={`result-head result-${tone}`}>
+      <span class="result-score" data-testid="score">
+        {result.status === "failed" ? "Failed" : result.score === null ? "No score" : shownNumber(result.score)}
+      </span>
+      {result.passed !== null && <span class={result.passed ? "chip chip-pass" : "chip chip-fail"}>{result.passed ? "✓ passed" : "✗ not passed"}</span>}
+      {result.label !== null && <span class="chip">{plain(result.label.slice(0, 120))}</span>}
+      {result.error && <code class="chip chip-fail">{result.error.code}</code>}
+      <span class="result-total muted">{shownMs(result.timing_ms.total)}</span>
+    </header>
+  );
+}
+
+function Failure({ error, goTo, children }: { error: Fault; goTo: GoTo; children: ComponentChildren }) {
+  return (
+    <div class="note note-error result-error">
+      <p class="note-title">
+        {error.type !== null && !error.message.startsWith(error.type) && `${plain(error.type.slice(0, 100))}: `}
+        <Prose text={error.message} />
+      </p>
+      {error.hint !== null && (
+        <p>
+          <Prose text={error.hint} />
+        </p>
+      )}
+      {children}
+      {error.line !== null && (
+        <button type="button" class="link-button" onClick={() => goTo(error.line ?? 1, error.column)}>
+          Go to line {error.line}
+        </button>
+      )}
+      {error.traceback !== null && <Traceback text={error.traceback} goTo={goTo} />}
+    </div>
+  );
+}
+
+const PLACE = /\bline (\d+)|:(\d+):(\d+)/;
+const MOST_LINES = 120;
+
+/** A traceback; each place in it goes there. */
+function Traceback({ text, goTo }: { text: string; goTo: GoTo }) {
+  const lines = text.trimEnd().split("\n");
+  return (
+    <pre class="output traceback" tabIndex={0} role="region" aria-label="Traceback">
+      {lines.slice(0, MOST_LINES).map((line, index) => {
+        const found = PLACE.exec(line);
+        const shown = plain(line.slice(0, 500));
+        const words = shown.trimStart();
+        const number = Number(found?.[1] ?? found?.[2]);
+        return found === null || !Number.isSafeInteger(number) ? (
+          <span key={index}>{shown}{"\n"}</span>
+        ) : (
+          <span key={index}>
+            {shown.slice(0, shown.length - words.length)}
+            <button type="button" class="link-button" onClick={() => goTo(number, found[3] === undefined ? null : Number(found[3]))}>
+              {words}
+            </button>
+            {"\n"}
+          </span>
+        );
+      })}
+      {lines.length > MOST_LINES && `… ${lines.length - MOST_LINES} more lines`}
+    </pre>
+  );
+}
+
+function Metrics({ result }: { result: Result }) {
+  const metrics = Object.entries(result.metrics).filter(([name]) => name !== "score");
+  if (metrics.length === 0) return null;
+  return (
+    <dl class="metrics" aria-label="Metrics">
+      {metrics.slice(0, MOST_METRICS).map(([name, value]) => (
+        <div key={name}>
+          <dt title={name}>{plain(name.slice(0, 80))}</dt>
+          <dd>{shownNumber(value)}</dd>
+        </div>
+      ))}
+      {metrics.length > MOST_METRICS && (
+        <div>
+          <dt class="muted">and {metrics.length - MOST_METRICS} more</dt>
+          <dd />
+        </div>
+      )}
+    </dl>
+  );
+}
+
+/** The returned value and what was printed, folded unless there is little of it. */
+function Outputs({ result }: { result: Result }) {
+  const { stdout, stderr, truncated } = result.logs;
+  const isPlain = result.value === null || typeof result.value !== "object";
+  return (
+    <>
+      {stdout !== "" && (
+        <details class="fold" open>
+          <summary>Printed{truncated ? " (cut at the limit)" : ""}</summary>
+          <LongText text={stdout} name="stdout.txt" label="Printed" />
+        </details>
+      )}
+      {stderr !== "" && (
+        <details class="fold" open>
+          <summary>Errors printed{truncated ? " (cut at the limit)" : ""}</summary>
+          <LongText text={stderr} name="stderr.txt" label="Errors printed" />
+        </details>
+      )}
+      {result.status === "scored" && !(isPlain && typeof result.value !== "string") && (
+        <details class="fold">
+          <summary>Returned value</summary>
+          <LongText text={shownJson(result.value, Infinity).text} name="value.json" label="Returned value" />
+        </details>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,113 @@
+/** How an evaluator is called, when it has passed, and what it may use. */
+import { useState } from "preact/hooks";
+import { Button } from "../components/button";
+import { Field, Select } from "../components/field";
+import { JsonEditor } from "../components/json-editor";
+import { useHost } from "../host";
+import { readJson } from "../json";
+import type { CheckReport, Limits } from "../types";
+import { classOf } from "./classes";
+import { type Draft, type Faults, LIMITS } from "./draft";
+
+const LIMIT_LABELS: Record<keyof Limits, string> = {
+  timeout_s: "Time (s)",
+  memory_mb: "Memory (MB)",
+  processes: "Processes",
+  disk_mb: "Disk (MB)",
+  log_kb: "Logs (KB)",
+  result_kb: "Result (KB)",
+};
+
+interface FieldsProps {
+  draft: Draft;
+  change: (changes: Partial<Draft>) => void;
+  faults: Faults;
+  /** What is known of the code. */
+  report: Pick<CheckReport, "contract" | "classes"> | null;
+}
+
+export function SettingsPanel(props: FieldsProps) {
+  const { draft, faults } = props;
+  const host = useHost();
+  const [open, setOpen] = useState(false);
+  const changed = LIMITS.filter((name) => draft.limits[name] !== "" && Number(draft.limits[name]) !== host?.default_limits[name]).length;
+  const isSet = draft.contract !== "auto" || draft.policy !== "none" || Object.values(draft.settings).some((value) => value !== "");
+  return (
+    <details class="settings" open={open || Object.keys(faults).length > 0} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        Settings
+        <span class="muted">
+          {draft.threshold !== "" ? ` · passes from ${draft.threshold}` : ""}
+          {changed > 0 ? ` · ${changed} ${changed === 1 ? "limit" : "limits"} changed` : ""}
+          {isSet ? " · contract settings" : ""}
+        </span>
+      </summary>
+      <SettingsFields {...props} />
+    </details>
+  );
+}
+
+/** The fields alone. */
+export function SettingsFields({ draft, change, faults, report }: FieldsProps) {
+  const host = useHost();
+  const contracts = [{ value: "auto", label: "Detect it" }, ...(host?.contracts ?? []).filter((name) => name !== "auto").map((name) => ({ value: name, label: name }))];
+  const applies = draft.contract === "auto" ? (report?.contract ?? null) : draft.contract;
+  const defaults = classOf(report, draft)?.config ?? null;
+  const names = (report?.classes ?? []).map((one) => one.name);
+  const set = (changes: Partial<Draft["settings"]>) => change({ settings: { ...draft.settings, ...changes } });
+  return (
+    <>
+      <div class="settings-grid">
+        <Field label="Passes from" hint="The score that is enough, unless the code says itself." type="number" step="any" value={draft.threshold} error={faults["threshold"]} onValue={(threshold) => change({ threshold })} placeholder="none" />
+        <Select label="Contract" hint="How the code is called." value={draft.contract} options={contracts} onValue={(value) => change({ contract: value })} />
+        <Field label="Entry" hint={names.length > 1 ? `One of ${names.join(", ")}` : "When the code has several."} value={draft.settings.entry} onValue={(entry) => set({ entry })} placeholder="found by name" spellcheck={false} />
+        {applies === "evaluate-v1" && (
+          <Field label="Correct answer key" hint="The input that is the fourth argument." value={draft.settings.correct_answer_key} onValue={(value) => set({ correct_answer_key: value })} placeholder="correct_answer" spellcheck={false} />
+        )}
+        {applies === "nemo" && <Field label="Score output" hint="Which of several is the score." value={draft.settings.score_output} onValue={(value) => set({ score_output: value })} placeholder="the first" spellcheck={false} />}
+        {draft.language === "python" && (
+          <Select
+            label="Policy"
+            hint="Inside the sandbox."
+            value={draft.policy}
+            options={[
+              { value: "none", label: "Anything" },
+              { value: "restricted", label: "RestrictedPython" },
+            ]}
+            onValue={(policy) => change({ policy: policy as Draft["policy"] })}
+          />
+        )}
+      </div>
+      {applies !== null && applies !== "evaluate" && applies !== "evaluate-v1" && applies !== "main" && (
+        <div class="settings-config">
+          <span class="field-label">Arguments of the class</span>
+          <JsonEditor label="Arguments of the class" value={draft.settings.config} onValue={(config) => set({ config })} hint="{}" />
+          {faults["config"] && readJson(draft.settings.config).ok && <p class="field-error">{faults["config"]}</p>}
+          {defaults !== null && (
+            <div>
+              <Button small onClick={() => set({ config: JSON.stringify(defaults, null, 2) })}>
+                Start from the defaults
+              </Button>
+            </div>
+          )}
+        </div>
+      )}
+      <fieldset class="settings-grid settings-limits">
+        <legend class="field-label">Limits of one row</legend>
+        {LIMITS.map((name) => (
+          <Field
+            key={name}
+            label={LIMIT_LABELS[name]}
+            type="number"
+            step="any"
+            value={draft.limits[name]}
+            error={faults[name]}
+            placeholder={host === null ? "" : String(host.default_limits[name])}
+            hint={host === null ? "" : `at most ${host.limit_ceilings[name]}`}
+            onValue={(value) => change({ limits: { ...draft.limits, [name]: value } })}
+          />
+        ))}
+      </fieldset>
+    </>
+  );
+}

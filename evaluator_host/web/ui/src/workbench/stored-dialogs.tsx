@@ -1,0 +1,117 @@
+/** Keeping an evaluator under a name, and taking one from the library. */
+import { useState } from "preact/hooks";
+import { ApiError, call } from "../api";
+import { Button } from "../components/button";
+import { Dialog } from "../components/dialog";
+import { Empty } from "../components/empty";
+import { ErrorNote } from "../components/error-note";
+import { Field } from "../components/field";
+import { Spinner } from "../components/spinner";
+import { Table } from "../components/table";
+import { useLoaded } from "../components/use-loaded";
+import type { EvaluatorIn, EvaluatorReport } from "../types";
+
+export function OpenDialog({ onClose, onOpen }: { onClose: () => void; onOpen: (report: EvaluatorReport) => void }) {
+  const [wanted, setWanted] = useState("");
+  const all = useLoaded((signal) => call<EvaluatorReport[]>("GET", "/v1/evaluators", { signal }), []);
+  const shown = (all.value ?? []).filter((one) => `${one.name} ${one.description}`.toLowerCase().includes(wanted.toLowerCase()));
+  return (
+    <Dialog title="Open a stored evaluator" onClose={onClose} wide>
+      {all.error !== null && <ErrorNote error={all.error} onRetry={all.reload} />}
+      {all.value === null && all.error === null && <Spinner label="Looking" />}
+      {all.value?.length === 0 && <Empty title="Nothing is stored yet">Save what you write here, and it will be on this list.</Empty>}
+      {all.value !== null && all.value.length > 0 && (
+        <>
+          <Field label="Find" type="search" value={wanted} onValue={setWanted} placeholder="Name or description" autocomplete="off" />
+          <Table
+            label="Stored evaluators"
+            head={
+              <>
+                <th scope="col">Name</th>
+                <th scope="col">Version</th>
+                <th scope="col">Language</th>
+                <th scope="col">Contract</th>
+                <th scope="col">Description</th>
+              </>
+            }
+          >
+            {shown.slice(0, 200).map((one) => (
+              <tr key={one.name}>
+                <td>
+                  <button type="button" class="link-button" onClick={() => onOpen(one)}>
+                    {one.name}
+                  </button>
+                </td>
+                <td class="mono">{one.version}</td>
+                <td>{one.evaluator.language}</td>
+                <td>{one.contract}</td>
+                <td>{one.description.slice(0, 160)}</td>
+              </tr>
+            ))}
+          </Table>
+        </>
+      )}
+    </Dialog>
+  );
+}
+
+interface SaveDialogProps {
+  evaluator: EvaluatorIn;
+  /** The name it has already. */
+  name: string;
+  onClose: () => void;
+  onSaved: (report: EvaluatorReport, isNew: boolean) => void;
+}
+
+export function SaveDialog({ evaluator, name: given, onClose, onSaved }: SaveDialogProps) {
+  const [name, setName] = useState(given);
+  const [description, setDescription] = useState("");
+  const [error, setError] = useState<unknown>(null);
+  const [busy, setBusy] = useState(false);
+  const all = useLoaded((signal) => call<EvaluatorReport[]>("GET", "/v1/evaluators", { signal }), []);
+  const before = all.value?.find((one) => one.name === name.trim());
+  const save = async (force: boolean) => {
+    setBusy(true);
+    setError(null);
+    try {
+      const report = await keepAs(name.trim(), evaluator, { description: description.trim(), force, exists: before !== undefined });
+      onSaved(report, before === undefined || report.version !== before.version);
+    } catch (fault) {
+      setError(fault);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const doesNotLoad = error instanceof ApiError && error.status === 422;
+  return (
+    <Dialog
+      title="Save the evaluator"
+      onClose={onClose}
+      onSubmit={() => name.trim() !== "" && void save(false)}
+      actions={
+        <>
+          {doesNotLoad && (
+            <Button busy={busy} onClick={() => void save(true)}>
+              Keep it all the same
+            </Button>
+          )}
+          <Button kind="primary" type="submit" busy={busy} disabled={name.trim() === "" || all.value === null}>
+            {before === undefined ? "Save" : `Save as version ${before.latest + 1}`}
+          </Button>
+        </>
+      }
+    >
+      <Field label="Name" value={name} onValue={setName} hint="Letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />
+      <Field label="Description" value={description} onValue={setDescription} placeholder={before?.description || "What it scores, for people"} />
+      {error !== null && <ErrorNote title="It was not saved" error={error} />}
+    </Dialog>
+  );
+}
+
+/** Make version 1, or the next one. Somebody else may have taken the name meanwhile: then the host says so. */
+export async function keepAs(name: string, evaluator: EvaluatorIn, how: { description: string; force: boolean; exists: boolean }): Promise<EvaluatorReport> {
+  const body = { ...evaluator, ...(how.description === "" ? {} : { description: how.description }) };
+  const query = { force: how.force || null };
+  if (how.exists) return call("PUT", `/v1/evaluators/${encodeURIComponent(name)}`, { body, query });
+  return call("POST", "/v1/evaluators", { body: { name, ...body }, query });
+}

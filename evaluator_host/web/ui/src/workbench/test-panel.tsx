@@ -1,0 +1,100 @@
+/** The row to try an evaluator on: its fields as JSON, where they come from, and the button that runs it. */
+import { useState } from "preact/hooks";
+import { Button } from "../components/button";
+import { JsonEditor } from "../components/json-editor";
+import { readJson } from "../json";
+import type { Draft, Faults, RowField } from "./draft";
+import { FillDialog } from "./fill-dialog";
+
+const LABELS: Record<RowField, { label: string; hint: string }> = {
+  inputs: { label: "Inputs", hint: '{"question": "…", "correct_answer": "…"}' },
+  outputs: { label: "Outputs", hint: '"what your application answered"' },
+  trace: { label: "Trace", hint: '{"spans": […]}, or OTLP/JSON' },
+  variables: { label: "Variables", hint: "Arguments of main by name; without them, the inputs and outputs" },
+  criteria: { label: "Criteria", hint: "Evaluation criteria of this row" },
+};
+
+/** What a contract is called with. */
+function fieldsOf(contract: string | null): readonly RowField[] {
+  if (contract === "main") return ["variables", "inputs", "outputs"];
+  if (contract === null || contract === "evaluate" || contract === "evaluate-v1" || contract === "nemo") return ["inputs", "outputs", "trace"];
+  return ["inputs", "outputs", "trace", "criteria"];
+}
+
+interface TestPanelProps {
+  row: Draft["row"];
+  onRow: (row: Draft["row"]) => void;
+  contract: string | null;
+  /** Criteria to fill in, where the evaluator says what they are. */
+  criteria: unknown;
+  faults: Faults;
+  running: boolean;
+  onRun: () => void;
+  onStop: () => void;
+}
+
+export function TestPanel({ row, onRow, contract, criteria, faults, running, onRun, onStop }: TestPanelProps) {
+  const [filling, setFilling] = useState(false);
+  const wanted = fieldsOf(contract);
+  const fields = (Object.keys(LABELS) as RowField[]).filter((field) => wanted.includes(field) || row[field] !== "").sort((one, other) => order(wanted, one) - order(wanted, other));
+  return (
+    <section class="panel test-panel" aria-labelledby="test-title">
+      <header class="panel-head">
+        <h2 id="test-title">Test row</h2>
+        <Button kind="quiet" small onClick={() => setFilling(true)}>
+          Take a stored row…
+        </Button>
+      </header>
+      <div class="panel-body test-fields">
+        {fields.map((field) => (
+          <RowEditor key={field} field={field} text={row[field]} fault={faults[field]} start={field === "criteria" ? criteria : null} onText={(text) => onRow({ ...row, [field]: text })} onRun={onRun} />
+        ))}
+      </div>
+      <footer class="test-run">
+        {running ? (
+          <Button onClick={onStop}>
+            <span class="spinner-ring" aria-hidden="true" /> Stop
+          </Button>
+        ) : (
+          <Button kind="primary" onClick={onRun}>
+            Run
+          </Button>
+        )}
+        <span class="muted">
+          <kbd>Ctrl</kbd> <kbd>Enter</kbd>
+        </span>
+      </footer>
+      {filling && <FillDialog onClose={() => setFilling(false)} onRow={onRow} />}
+    </section>
+  );
+}
+
+function order(wanted: readonly RowField[], field: RowField): number {
+  return wanted.includes(field) ? wanted.indexOf(field) : wanted.length;
+}
+
+function RowEditor({ field, text, fault, start, onText, onRun }: { field: RowField; text: string; fault: string | undefined; start: unknown; onText: (text: string) => void; onRun: () => void }) {
+  const { label, hint } = LABELS[field];
+  const broken = !readJson(text).ok;
+  return (
+    <div class="row-field">
+      <span class="field-label">{label}</span>
+      <JsonEditor label={label} value={text} onValue={onText} hint={hint} onSubmit={onRun} />
+      {!broken && fault && (
+        <p class="field-error" role="status">
+          {fault}
+        </p>
+      )}
+      {text === "" && start !== null && (
+        <Button small onClick={() => onText(JSON.stringify(start, null, 2))}>
+          Start from its fields
+        </Button>
+      )}
+      {broken && (field === "outputs" || field === "criteria") && (
+        <Button small onClick={() => onText(JSON.stringify(text))}>
+          Take it as text
+        </Button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,55 @@
+/** Has the host look at the code while it is being written, and at its packages first. */
+import { useEffect, useState } from "preact/hooks";
+import { call, isAbort } from "../api";
+import type { CheckReport, EvaluatorIn } from "../types";
+import type { Build } from "./use-build";
+
+const PAUSE_MS = 450; // after the last key
+
+export interface Checked {
+  /** Of the code as it was a moment ago. */
+  report: CheckReport | null;
+  /** Why the host could not look. */
+  error: unknown;
+  checking: boolean;
+}
+
+const NOTHING: Checked = { report: null, error: null, checking: false };
+
+/**
+ * Check `evaluator` whenever it changes; `turn` changes when another one takes its place.
+ *
+ * While its packages are not installed, the code is checked without them: whether it can be read is known at once.
+ */
+export function useCheck(evaluator: EvaluatorIn, packages: Build["state"], turn: number): Checked {
+  const [checked, setChecked] = useState<Checked>(NOTHING);
+  const ready = packages === "ready" || packages === "none";
+  const building = packages === "building";
+  const asked = JSON.stringify(ready ? evaluator : { ...evaluator, packages: undefined });
+  useEffect(() => setChecked(NOTHING), [turn]);
+  useEffect(() => {
+    if (evaluator.code.trim() === "") {
+      setChecked(NOTHING);
+      return;
+    }
+    const abort = new AbortController();
+    const timer = setTimeout(() => {
+      setChecked((before) => ({ ...before, checking: true }));
+      call<CheckReport>("POST", "/v1/check", { body: { evaluator: JSON.parse(asked) }, signal: abort.signal }).then(
+        (report) => setChecked({ report: building ? readable(report) : report, error: null, checking: false }),
+        (error: unknown) => !isAbort(error) && setChecked({ report: null, error, checking: false }),
+      );
+    }, PAUSE_MS);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [asked, building]);
+  return checked;
+}
+
+/** What holds whatever the packages will be: that the code cannot be read. Null when it can. */
+function readable(report: CheckReport): CheckReport | null {
+  const problems = report.problems.filter(({ code }) => code === "syntax_error");
+  return problems.length === 0 ? null : { ...report, problems, missing_imports: [] };
+}

@@ -1,0 +1,72 @@
+"""A real host with real sandboxes, and a real Chromium that looks at it; both are shared by every test here."""
+
+import shutil
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from playwright.async_api import Browser, Page, async_playwright, expect
+
+from evaluator_host.client import Client
+from tests.browser.looking import Look, looking
+from tests.browser.seeds import Seeds, sow
+from tests.server import Server, new_home
+
+CHROMIUM = shutil.which("chromium") or "chromium"
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+expect.set_options(timeout=30_000)  # milliseconds; the machine may be busy with other tests
+
+
+@pytest.fixture(scope="session")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The host that serves the pages, with records of its own. Tests give what they store names of their own."""
+    folder = tmp_path_factory.mktemp("host")
+    database = {"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{folder / 'host.db'}"}
+    with Server(log=folder / "log", environment=database) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def seeds(host: Server) -> Seeds:
+    """Evaluators, data sets, jobs and traces on the host; tests look at them and change nothing."""
+    with Client(host.url) as client:
+        return sow(client)
+
+
+@pytest.fixture(scope="session")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A host on which nothing is kept and no package is installed."""
+    folder = tmp_path_factory.mktemp("bare")
+    database = {"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{folder / 'host.db'}"}
+    with Server(log=folder / "log", data_dir=new_home(folder), environment=database) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    """Chromium."""
+    async with async_playwright() as playwright:
+        running = await playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
+        yield running
+        await running.close()
+
+
+@pytest.fixture
+async def look(browser: Browser, host: Server) -> AsyncIterator[Look]:
+    """Opens pages of the host; the test fails when one of them reports a fault, or breaks its own policy."""
+    async with looking(browser, host.url) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def page(look: Look) -> Page:
+    """A window of 1280 by 800 that shows nothing yet: `await page.goto("/jobs")`."""
+    return await look.page()

@@ -1,0 +1,94 @@
+"""Windows of the browser, what went wrong in them, what axe finds, and pictures of them."""
+
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from playwright.async_api import Browser, ConsoleMessage, Error, Page, ViewportSize
+
+from evaluator_host.web.workbench import DIST
+
+AXE = DIST.parent / "node_modules" / "axe-core" / "axe.min.js"
+PICTURES = os.environ.get("EVALUATOR_HOST_TEST_PICTURES")  # a folder; without it no picture is taken
+GRAVE = ("serious", "critical")
+
+
+class Look:
+    """Opens windows, and keeps what went wrong in them.
+
+    Attributes:
+      faults: Errors on the console, exceptions nobody caught, and violations of the page's policy. A test that expects some
+        removes them from here.
+    """
+
+    def __init__(self, browser: Browser, url: str) -> None:
+        self._browser = browser
+        self._url = url
+        self.faults: list[str] = []
+
+    async def page(
+        self, *, width: int = 1280, height: int = 800, theme: Literal["light", "dark"] = "light", **options: Any
+    ) -> Page:
+        """Open a window of its own storage. `goto` takes paths."""
+        context = await self._browser.new_context(
+            base_url=self._url, viewport=ViewportSize(width=width, height=height), color_scheme=theme, **options
+        )
+        context.set_default_timeout(30_000)
+        page = await context.new_page()
+        page.on("console", self._heard)
+        page.on("pageerror", self._threw)
+        return page
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        # An answer of 4xx is told there too; what the page makes of it is what a test looks at.
+        if message.type == "error" and not message.text.startswith("Failed to load resource"):
+            self.faults.append(message.text)
+
+    def _threw(self, error: Error) -> None:
+        self.faults.append(str(error))
+
+
+@asynccontextmanager
+async def looking(browser: Browser, url: str) -> AsyncIterator[Look]:
+    """Lend windows; close them, and fail when something went wrong in one."""
+    before = set(browser.contexts)
+    look = Look(browser, url)
+    try:
+        yield look
+    finally:
+        for context in [context for context in browser.contexts if context not in before]:
+            await context.close()
+    assert not look.faults, look.faults
+
+
+async def grave_findings(page: Page) -> list[str]:
+    """What axe finds serious or critical in what is shown now."""
+    # In a world of its own: the page's policy lets nothing in that the host has not served.
+    session = await page.context.new_cdp_session(page)
+    frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
+    world = await session.send("Page.createIsolatedWorld", {"frameId": frame, "worldName": "axe"})
+    where = {"contextId": world["executionContextId"]}
+    await session.send("Runtime.evaluate", {"expression": AXE.read_text("utf-8"), **where})
+    run = "axe.run(document, {resultTypes: ['violations']}).then((found) => JSON.stringify(found.violations))"
+    answer = await session.send("Runtime.evaluate", {"expression": run, "awaitPromise": True, **where})
+    await session.detach()
+    found = json.loads(answer["result"]["value"])
+    return [
+        f"{one['impact']} {one['id']}: {one['help']}: {[node['html'][:160] for node in one['nodes'][:4]]}"
+        for one in found
+        if one["impact"] in GRAVE
+    ]
+
+
+async def picture(page: Page, name: str) -> None:
+    """Take a picture for people, when a folder for them is named."""
+    if PICTURES:
+        await page.screenshot(path=Path(PICTURES) / f"{name}.png", full_page=True)
+
+
+async def widest_overflow(page: Page) -> int:
+    """How many pixels the page is wider than its window: 0 when it fits."""
+    return max(0, int(await page.evaluate("document.documentElement.scrollWidth - innerWidth")))

@@ -1,0 +1,123 @@
+"""The pages of data sets: files dropped and chosen, bad lines, pages of rows, hostile columns, deleted."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from tests.browser.looking import looking, picture
+from tests.browser.seeds import MARKUP, Seeds, as_lines
+from tests.keyed import make_key
+from tests.server import Server
+
+DROP = """([name, text]) => {
+  const transfer = new DataTransfer();
+  transfer.items.add(new File([text], name));
+  const place = document.querySelector(".drop-zone");
+  for (const kind of ["dragenter", "dragover", "drop"])
+    place.dispatchEvent(new DragEvent(kind, { dataTransfer: transfer, bubbles: true, cancelable: true }));
+}"""
+
+
+async def choose(page: Page, name: str, content: bytes) -> None:
+    async with page.expect_file_chooser() as chooser:
+        await page.get_by_role("button", name="Upload a file").click()
+    await (await chooser.value).set_files({"name": name, "mimeType": "", "buffer": content})
+
+
+async def test_a_file_that_is_dropped_becomes_a_data_set(page: Page, seeds: Seeds) -> None:
+    await page.goto("/datasets")
+    await expect(page.get_by_role("link", name="many")).to_be_visible()
+    text = f'question,"{MARKUP.replace(chr(34), chr(34) * 2)}"\nCapital of France?,Paris\nno\n{MARKUP},x\n'
+    await page.evaluate(DROP, ["My rows (1).csv", text])
+    dialog = page.get_by_role("dialog")
+    await expect(dialog.get_by_label("Name")).to_have_value("My-rows-1")
+    await expect(dialog.get_by_label("Name")).to_be_focused()
+    await expect(dialog.get_by_label("Format")).to_have_value("csv")
+    await dialog.get_by_role("button", name="Upload").click()
+    await expect(dialog.get_by_role("heading", name="My-rows-1 is uploaded")).to_be_visible()
+    await expect(dialog.get_by_text("2 rows with 2 columns")).to_be_visible()
+    await expect(dialog.get_by_text("1 line was left out")).to_be_visible()
+    await picture(page, "dataset-uploaded")
+    await dialog.get_by_role("link", name="Look at its rows").click()
+    await expect(page.get_by_role("columnheader", name=MARKUP[:39])).to_be_visible()
+    await expect(page.get_by_text("line 3")).to_be_visible()
+    assert await page.title() == "Data set · Evaluator Host"
+
+
+async def test_a_taken_name_is_replaced_knowingly_and_a_bad_file_is_refused(page: Page, seeds: Seeds) -> None:
+    await page.goto("/datasets")
+    await choose(page, "again.jsonl", as_lines([{"n": n} for n in range(3)]))
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("button", name="Upload").click()
+    await expect(dialog.get_by_text("3 rows")).to_be_visible()
+    await dialog.get_by_role("button", name="Close").last.click()
+    await choose(page, "again.jsonl", as_lines([{"n": 1}]))
+    await dialog.get_by_role("button", name="Replace").click()
+    await expect(dialog.get_by_text("1 row with 1 column")).to_be_visible()
+    await dialog.get_by_role("button", name="Close").last.click()
+    await choose(page, "again.parquet", b"not parquet at all")
+    await dialog.get_by_label("Name").fill("no name")
+    await dialog.get_by_role("button", name="Upload").click()
+    await expect(dialog.get_by_role("alert")).to_contain_text("The file was not taken")
+    await picture(page, "dataset-refused")
+
+
+async def test_rows_are_read_a_page_at_a_time(page: Page, seeds: Seeds) -> None:
+    await page.goto("/datasets/many")
+    await expect(page.get_by_text("rows 0 to 49 of 10,000")).to_be_visible()
+    await page.get_by_role("button", name="After").click()
+    await expect(page.get_by_text("rows 50 to 99 of 10,000")).to_be_visible()
+    await page.goto("/datasets/many?first=9990")
+    await expect(page.get_by_text("rows 9,990 to 9,999 of 10,000")).to_be_visible()
+    await expect(page.get_by_role("button", name="After")).to_be_disabled()
+    await page.get_by_role("button", name="Row 9995", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog.get_by_role("region", name="question")).to_have_text("question 9995")
+    await expect(dialog.get_by_role("region", name="mark")).to_have_text(MARKUP)
+    await page.reload()
+    use = dialog.get_by_role("link", name="Use in the workbench")
+    assert await use.get_attribute("href") == "/?dataset=many&row=9995"
+    await page.goto("/datasets/many?row=1234")  # not of the page that is shown
+    await expect(dialog.get_by_role("region", name="question")).to_have_text("question 1234")
+
+
+async def test_a_data_set_is_taken_home_and_deleted(page: Page, seeds: Seeds) -> None:
+    await page.goto("/datasets")
+    await choose(page, "gone.json", b'[{"n": 1, "text": "caf\xc3\xa9"}]')
+    await page.get_by_role("dialog").get_by_role("button", name="Upload").click()
+    await page.get_by_role("link", name="Look at its rows").click()
+    async with page.expect_download() as download:
+        await page.get_by_role("button", name="Download").click()
+    assert (await (await download.value).path()).read_text().strip() == '{"n":1,"text":"café"}'
+    await page.get_by_role("button", name="Delete").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await expect(page.get_by_text("gone was deleted")).to_be_visible()
+    await expect(page.get_by_role("link", name="gone")).to_have_count(0)
+
+
+@pytest.fixture
+def keyed(tmp_path: Path) -> Iterator[tuple[Server, str]]:
+    """A host that wants a key, and one that works."""
+    database = f"sqlite:///{tmp_path / 'host.db'}"
+    key = make_key("people", "default", url=database)
+    with Server(log=tmp_path / "log", environment={"EVALUATOR_HOST_DATABASE_URL": database}) as running:
+        yield running, key
+
+
+async def test_an_upload_asks_for_the_key_that_the_host_wants(browser: Browser, keyed: tuple[Server, str]) -> None:
+    host, key = keyed
+    async with looking(browser, host.url) as look:
+        page = await look.page()
+        await page.goto("/datasets")
+        asked = page.get_by_role("dialog", name="This host needs a key")
+        await expect(asked).to_be_visible()
+        await page.wait_for_load_state("networkidle")  # whatever asks has asked
+        await page.keyboard.press("Escape")
+        await expect(asked).to_be_hidden()
+        await choose(page, "kept.jsonl", as_lines([{"n": 1}]))
+        await page.get_by_role("dialog").get_by_role("button", name="Upload").click()
+        await asked.get_by_label("API key").fill(key)
+        await asked.get_by_role("button", name="Use this key").click()
+        await expect(page.get_by_role("heading", name="kept is uploaded")).to_be_visible()

@@ -1,0 +1,235 @@
+"""The editor: what the host makes of code while it is written, packages, settings, the library."""
+
+import asyncio
+import re
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.browser.looking import Look, grave_findings, picture
+from tests.browser.writing import CODE, loads, open_workbench, run, score, write
+from tests.docs.blocks import ROOT
+from tests.server import Server
+
+USES_A_PACKAGE = "import iniconfig\n\ndef evaluate(inputs, outputs, trace):\n    return bool(iniconfig.IniConfig)\n"
+
+
+async def test_a_newcomer_scores_an_example_by_a_key(page: Page) -> None:
+    await open_workbench(page)
+    status = page.locator(".status-line")
+    await expect(status).to_contain_text("evaluate")
+    await expect(status).to_contain_text("function evaluate with 3 parameters")
+    await page.keyboard.press("ControlOrMeta+Enter")  # nothing has the focus yet
+    card = page.get_by_role("article", name="Result")
+    await expect(score(card)).to_have_text("1")
+    await expect(card).to_contain_text("passed")
+    assert await grave_findings(page) == []
+
+
+async def test_every_example_scores_what_it_says_in_another_language(page: Page) -> None:
+    await open_workbench(page)
+    await page.get_by_label("Start from an example").select_option(label="Edit distance")
+    for language in ("JavaScript", "TypeScript", "Python"):
+        await page.get_by_role("button", name=language, exact=True).click()
+        await expect(page.get_by_role("button", name=language, exact=True)).to_have_attribute("aria-pressed", "true")
+        scores = (await score(await run(page)).inner_text(), language)
+        assert float(scores[0]) > 0, scores
+
+
+async def test_faults_are_marked_at_their_place(page: Page) -> None:
+    await open_workbench(page)
+    await write(page, CODE, "def evaluate(inputs, outputs, trace):\n    return (1,,\n")
+    await expect(page.locator(".status-line")).to_contain_text("Line 2:")
+    marked = page.locator(".main-editor .cm-line", has=page.locator(".cm-lintRange-error"))
+    await expect(marked).to_contain_text("return (1,,")
+    await expect(page.locator(".main-editor .cm-lint-marker-error")).to_be_visible()
+    await picture(page, "editor-syntax-error")
+    await write(page, CODE, "def evaluate(inputs, outputs, trace):\n    return 1\n")
+    await loads(page)
+    await expect(page.locator(".cm-lintRange-error")).to_have_count(0)
+
+
+async def test_another_contract_is_found_and_asks_for_its_own_fields(page: Page) -> None:
+    await open_workbench(page)
+    await write(page, CODE, "def main(completion, target):\n    return float(completion == target)\n")
+    await expect(page.locator(".status-line .chip")).to_have_text("main")
+    await expect(page.get_by_role("textbox", name="Variables")).to_be_visible()
+    await write(page, "Variables", '{"completion": "a", "target": "a"}')
+    await expect(score(await run(page))).to_have_text("1")
+
+
+async def test_a_class_says_what_it_can_be_given(page: Page) -> None:
+    code = (ROOT / "docs" / "uipath.md").read_text("utf-8").split("<<'PY'\n")[1].split("PY\n")[0]
+    await open_workbench(page)
+    await write(page, CODE, code)
+    await expect(page.locator(".status-line .chip")).to_have_text("uipath", timeout=30_000)
+    await page.get_by_role("button", name="Start from its fields").click()
+    await expect(page.get_by_role("textbox", name="Criteria")).to_contain_text('"expected_tools": []')
+    await page.get_by_text("Settings", exact=True).click()
+    await page.get_by_role("button", name="Start from the defaults").click()
+    await expect(page.get_by_role("textbox", name="Arguments of the class")).to_contain_text('"caseSensitive": false')
+    await write(page, "Outputs", "{}")
+    card = await run(page)
+    await expect(score(card)).to_have_text("1")
+    await expect(card).to_contain_text("used none")
+
+
+async def test_a_version_is_chosen_by_keyboard_installed_and_used(look: Look) -> None:
+    page = await look.page()
+    await open_workbench(page)
+    await write(page, CODE, USES_A_PACKAGE)
+    box = page.get_by_role("combobox", name="Add a package")
+    await box.fill("iniconfig==2.0")
+    await expect(page.get_by_role("option", name="2.0.0")).to_be_visible(timeout=30_000)
+    await picture(page, "editor-versions")
+    assert await grave_findings(page) == []
+    await page.keyboard.press("Enter")
+    chips = page.get_by_role("list", name="Packages").get_by_role("listitem")
+    await expect(chips).to_have_count(1)
+    await expect(chips).to_contain_text("iniconfig==2.0.0")
+    await expect(page.get_by_text("✓ Installed")).to_be_visible(timeout=90_000)
+    await loads(page)
+    await expect(score(await run(page))).to_have_text("1")
+    await page.get_by_role("button", name="Remove iniconfig==2.0.0").click()
+    await expect(chips).to_have_count(0)
+    missing = page.get_by_role("button", name=re.compile(r"Add iniconfig==\d"))
+    await expect(missing).to_be_visible(timeout=30_000)
+    failed = await run(page)
+    await expect(failed.get_by_text("packages", exact=True)).to_be_visible()  # in the hint, as code
+    await failed.get_by_role("button", name=re.compile(r"Add iniconfig==\d")).click()
+    await expect(chips).to_have_count(1)
+
+
+async def test_a_build_that_fails_says_why(page: Page) -> None:
+    await open_workbench(page)
+    box = page.get_by_role("combobox", name="Add a package")
+    await box.fill("iniconfig==99.0.0")
+    await page.keyboard.press("Enter")
+    failed = page.get_by_role("alert").filter(has_text="The packages were not installed")
+    await expect(failed).to_be_visible(timeout=90_000)
+    await expect(failed).to_contain_text("99.0.0")
+    await expect(failed.get_by_role("button", name="Try again")).to_be_visible()
+    await picture(page, "editor-failed-build")
+    await box.fill("nopackagehasthisname")
+    await expect(page.get_by_text("There is no package nopackagehasthisname")).to_be_visible(timeout=30_000)
+
+
+async def test_another_evaluator_has_nothing_of_the_one_before(page: Page) -> None:
+    await open_workbench(page)
+    await write(page, CODE, "import iniconfig\n\ndef evaluate(inputs, outputs, trace):\n    return 1\n")
+    await expect(page.get_by_role("button", name=re.compile("Add iniconfig"))).to_be_visible(timeout=30_000)
+    await page.route("**/v1/check", lambda route: asyncio.sleep(30))  # an answer that does not come
+    await page.get_by_label("Start from an example").select_option(label="JSON schema")
+    await expect(page.locator(".main-editor .cm-content")).to_contain_text("schema")
+    await expect(page.get_by_role("button", name=re.compile("Add iniconfig"))).to_have_count(0)
+    await expect(page.locator(".cm-lintRange-error, .cm-lintRange-warning")).to_have_count(0)
+    await expect(page.locator(".status-line")).not_to_contain_text("iniconfig")
+    await page.unroute_all(behavior="ignoreErrors")
+
+
+async def test_settings_and_limits_go_along(page: Page) -> None:
+    await open_workbench(page)
+    await write(
+        page, CODE, "import time\n\ndef evaluate(inputs, outputs, trace):\n    time.sleep(outputs)\n    return 0.4\n"
+    )
+    await write(page, "Outputs", "0")
+    await page.get_by_text("Settings", exact=True).click()
+    await page.get_by_label("Passes from").fill("0.5")
+    card = await run(page)
+    await expect(card).to_contain_text("not passed")
+    await page.get_by_label("Passes from").fill("0.3")
+    await expect((await run(page)).get_by_text("✓ passed")).to_be_visible()
+    await page.get_by_label("Time (s)").fill("0.5")
+    await write(page, "Outputs", "30")
+    card = await run(page)
+    await expect(card).to_contain_text("timeout")
+    await expect(score(card)).to_have_text("Failed")
+    await picture(page, "result-timeout")
+    await page.get_by_label("Time (s)").fill("1e9")
+    await page.get_by_role("button", name="Run", exact=True).click()
+    await expect(page.get_by_role("alert")).to_contain_text("timeout_s")
+
+
+async def test_an_evaluator_is_kept_opened_and_made_anew(page: Page, host: Server) -> None:
+    await open_workbench(page)
+    await write(page, CODE, "def evaluate(inputs, outputs, trace):\n    return 0.25\n")
+    await loads(page)
+    await page.get_by_role("button", name="Save…").click()
+    dialog = page.get_by_role("dialog", name="Save the evaluator")
+    await dialog.get_by_label("Name").fill("browser-quarter")
+    await dialog.get_by_label("Description").fill("A quarter, always")
+    assert await grave_findings(page) == []
+    await dialog.get_by_role("button", name="Save", exact=True).click()
+    await expect(page.get_by_text("Saved as browser-quarter, version 1")).to_be_visible()
+    await write(page, CODE, "def evaluate(inputs, outputs, trace):\n    return 0.75\n")
+    await page.get_by_role("button", name="Save…").click()
+    await dialog.get_by_role("button", name="Save as version 2").click()
+    await expect(page.locator(".status-line")).to_contain_text("browser-quarter@2")
+    kept = (await asyncio.to_thread(host.client.get, "/v1/evaluators/browser-quarter")).json()
+    assert (kept["version"], kept["description"]) == (2, "A quarter, always")
+
+    await page.goto("/?evaluator=browser-quarter@1")
+    await expect(page.locator(".status-line")).to_contain_text("browser-quarter@1")
+    await expect(page).to_have_url(re.compile(r"/$"))
+    await expect(score(await run(page))).to_have_text("0.25")
+    await page.get_by_role("button", name="Open…").click()
+    library = page.get_by_role("dialog", name="Open a stored evaluator")
+    await library.get_by_role("button", name="browser-quarter").click()
+    await expect(page.locator(".status-line")).to_contain_text("browser-quarter@2")
+
+
+async def test_what_does_not_load_is_kept_only_on_purpose(page: Page) -> None:
+    await open_workbench(page)
+    await write(page, CODE, "def evaluate(inputs, outputs, trace):\n    return (\n")
+    await page.get_by_role("button", name="Save…").click()
+    dialog = page.get_by_role("dialog", name="Save the evaluator")
+    await dialog.get_by_label("Name").fill("browser-broken")
+    await dialog.get_by_role("button", name="Save", exact=True).click()
+    await expect(dialog.get_by_role("alert")).to_contain_text("It was not saved")
+    await dialog.get_by_role("button", name="Keep it all the same").click()
+    await expect(page.get_by_text("Saved as browser-broken, version 1")).to_be_visible()
+
+
+async def test_a_draft_outlives_the_page(page: Page) -> None:
+    await open_workbench(page)
+    await write(page, CODE, "def evaluate(inputs, outputs, trace):\n    return 0.125  # mine\n")
+    await write(page, "Outputs", '"kept"')
+    async with asyncio.timeout(20):
+        while '\\"kept\\"' not in await page.evaluate("localStorage.getItem('draft') ?? ''"):
+            await asyncio.sleep(0.05)
+    await page.reload()
+    await expect(page.get_by_role("textbox", name=CODE)).to_contain_text("# mine")
+    await expect(page.get_by_role("textbox", name="Outputs")).to_contain_text("kept")
+
+
+@pytest.mark.parametrize("width", [400, 2560])
+async def test_it_can_be_used_in_narrow_and_wide_windows(look: Look, width: int) -> None:
+    page = await look.page(width=width, theme="dark")
+    await open_workbench(page)
+    await page.get_by_text("Settings", exact=True).click()
+    await expect(score(await run(page))).to_have_text("1")
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert await grave_findings(page) == []
+    await picture(page, f"workbench-{width}-dark")
+
+
+async def test_what_was_written_is_not_lost_to_an_example_or_a_link(page: Page) -> None:
+    await open_workbench(page)
+    await write(page, CODE, "def evaluate(inputs, outputs, trace):\n    return 1  # an hour of work\n")
+    await page.get_by_label("Start from an example").select_option(label="Edit distance")
+    await expect(page.get_by_role("textbox", name=CODE)).not_to_contain_text("an hour of work")
+    await page.get_by_role("button", name="Bring it back").click()
+    await expect(page.get_by_role("textbox", name=CODE)).to_contain_text("an hour of work")
+    await expect(page.get_by_role("button", name="Bring it back")).to_have_count(0)
+
+
+async def test_the_keyboard_gets_out_of_the_editor(page: Page) -> None:
+    await open_workbench(page)
+    editor = page.get_by_role("textbox", name=CODE)
+    await editor.click()
+    await page.keyboard.press("Tab")
+    await expect(editor).to_be_focused()
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("Tab")
+    await expect(editor).not_to_be_focused()
+    await expect(page.get_by_role("combobox", name="Add a package")).to_be_focused()

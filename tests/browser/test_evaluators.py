@@ -1,0 +1,90 @@
+"""The pages of named evaluators: found, compared version by version, their live traces, deleted."""
+
+import asyncio
+
+from playwright.async_api import Page, expect
+
+from evaluator_host.client import Client
+from evaluator_host.model import Evaluator
+from tests.browser.looking import picture
+from tests.browser.seeds import MARKUP, Seeds
+from tests.server import Server
+
+
+async def test_evaluators_are_found_and_the_address_says_so(page: Page, seeds: Seeds) -> None:
+    await page.goto("/evaluators")
+    table = page.get_by_role("region", name="Evaluators")
+    await expect(table.get_by_role("link", name="length", exact=True)).to_be_visible()
+    await expect(table.get_by_text(f"Counts letters {MARKUP}")).to_be_visible()
+    await expect(table.get_by_role("rowheader", name="broken does not load", exact=True)).to_be_visible()
+    await page.get_by_label("Find an evaluator").fill("LETTERS")
+    await expect(table.locator("tbody tr")).to_have_count(1)
+    await page.reload()
+    await expect(table.locator("tbody tr")).to_have_count(1)
+    await page.get_by_label("Find an evaluator").fill("nobody")
+    await expect(page.get_by_text("No evaluator has “nobody”")).to_be_visible()
+    assert await page.title() == "Evaluators · Evaluator Host"
+
+
+async def test_versions_are_read_and_compared(page: Page, seeds: Seeds) -> None:
+    await page.goto("/evaluators/length")
+    await expect(page.get_by_role("heading", name="length")).to_be_visible()
+    code = page.get_by_role("region", name="Code of version 2")
+    await expect(code.get_by_text("% 7")).to_be_visible()
+    await page.get_by_label("Version", exact=True).select_option("1")
+    await expect(page).to_have_url(f"{page.url.split('/evaluators')[0]}/evaluators/length?version=1")
+    await expect(page.get_by_role("region", name="Code of version 1").get_by_text("% 11")).to_be_visible()
+    workbench = page.get_by_role("link", name="Open in the workbench")
+    assert await workbench.get_attribute("href") == "/?evaluator=length%401"
+    assert await page.get_by_role("link", name="Start a job").get_attribute("href") == "/jobs/new?evaluator=length%401"
+    await page.get_by_role("button", name="Differences").click()
+    await expect(page.get_by_role("region", name="Settings")).to_contain_text("threshold 0.5 → 0.6")
+    await expect(page.locator(".diff").get_by_text("lacks an")).to_be_visible()
+    await expect(page.locator(".diff").get_by_text("has no")).to_be_visible()
+    await picture(page, "evaluator-diff")
+    await page.get_by_label("To", exact=True).select_option("1")
+    await expect(page.get_by_text("The code is the same.")).to_be_visible()
+
+
+async def test_an_evaluator_that_does_not_load_says_why(page: Page, seeds: Seeds) -> None:
+    await page.goto("/evaluators/broken")
+    await expect(page.get_by_text("It does not load, line 1")).to_be_visible()
+    await page.get_by_role("button", name="Differences").click()
+    await expect(page.get_by_text("There is one version")).to_be_visible()
+
+
+async def test_live_traces_are_opened_and_have_an_address(page: Page, seeds: Seeds) -> None:
+    await page.goto("/evaluators/latency?tab=traces")
+    rows = page.get_by_role("region", name="Live traces").locator("tbody tr")
+    await expect(rows).to_have_count(3)
+    await rows.first.get_by_role("button").click()
+    dialog = page.get_by_role("dialog")
+    spans = dialog.get_by_role("list", name="Spans")
+    await expect(spans.get_by_role("button", name=f"request {MARKUP}", exact=True)).to_be_visible()
+    await expect(spans.get_by_text("1.2 s")).to_be_visible()
+    await picture(page, "evaluator-trace")
+    await page.reload()
+    await expect(dialog.get_by_text("2 spans, 2 s")).to_be_visible()
+    number = page.url.split("trace=")[1]
+    use = dialog.get_by_role("link", name="Use in the workbench")
+    assert await use.get_attribute("href") == f"/?evaluator=latency&trace={number}"
+    await page.keyboard.press("Escape")
+    await expect(dialog).to_be_hidden()
+    await page.goto("/evaluators/length?tab=traces")
+    await expect(page.get_by_text("No live trace has been scored yet")).to_be_visible()
+
+
+async def test_an_evaluator_is_deleted_once_that_is_confirmed(page: Page, host: Server) -> None:
+    code = "def evaluate(i, o, t):\n    return 1\n"
+    with Client(host.url) as client:
+        await asyncio.to_thread(client.evaluators.create, "doomed", Evaluator(code))
+    await page.goto("/evaluators/doomed")
+    await page.get_by_role("button", name="Delete").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Keep it").click()
+    await expect(page.get_by_role("heading", name="doomed")).to_be_visible()
+    await page.get_by_role("button", name="Delete").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await expect(page.get_by_text("doomed was deleted")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Evaluators")).to_be_visible()
+    await page.goto("/evaluators/doomed")
+    await expect(page.get_by_role("alert")).to_contain_text("doomed")

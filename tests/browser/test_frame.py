@@ -1,0 +1,178 @@
+"""What every page of the workbench has: the frame, deep links, themes, a key when one is needed, and its policy."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from evaluator_host.web.workbench import DIST
+from tests.browser.looking import Look, grave_findings, looking, picture, widest_overflow
+from tests.keyed import make_key
+from tests.server import Server
+
+PLACES = {
+    "/": "Workbench",
+    "/migrate": "Migrate",
+    "/evaluators": "Evaluators",
+    "/datasets": "Data sets",
+    "/jobs": "Jobs",
+    "/environments": "Environments",
+}
+
+
+@pytest.fixture(scope="module")
+def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, str]]:
+    """A host that wants a key, and one that works."""
+    folder = tmp_path_factory.mktemp("keyed")
+    url = f"sqlite:///{folder / 'host.db'}"
+    key = make_key("people", "default", url=url)
+    with Server(log=folder / "log", environment={"EVALUATOR_HOST_DATABASE_URL": url}) as running:
+        yield running, key
+
+
+async def test_every_page_is_reached_by_its_link_and_by_its_address(page: Page) -> None:
+    await page.goto("/")
+    for path, label in PLACES.items():
+        await page.get_by_role("navigation", name="Main").get_by_role("link", name=label, exact=True).click()
+        await expect(page).to_have_url(f"{page.url.split('/', 3)[0]}//{page.url.split('/', 3)[2]}{path}")
+        await expect(page.get_by_role("heading", level=1)).to_have_count(1)
+    for path, label in PLACES.items():
+        await page.goto(path)
+        lit = page.locator("nav [aria-current=page]")
+        await expect(lit).to_have_text(label)
+    await page.go_back()
+    await expect(page.locator("nav [aria-current=page]")).to_have_text("Jobs")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_axe_finds_nothing_grave_on_any_page(look: Look, theme: str) -> None:
+    page = await look.page(theme=theme)
+    for path in PLACES:
+        await page.goto(path)
+        await expect(page.get_by_role("heading", level=1)).to_be_visible()
+        assert await grave_findings(page) == [], path
+
+
+async def test_pages_fit_narrow_and_wide_windows(look: Look) -> None:
+    for width in (400, 2560):
+        page = await look.page(width=width)
+        for path in PLACES:
+            await page.goto(path)
+            await expect(page.get_by_role("heading", level=1)).to_be_visible()
+            assert await widest_overflow(page) == 0, (width, path)
+            await picture(page, f"frame-{width}-{path.strip('/') or 'workbench'}")
+
+
+async def test_a_narrow_navigation_shows_where_one_is(look: Look) -> None:
+    page = await look.page(width=400)
+    await page.goto("/environments")
+    await expect(page.get_by_role("link", name="Environments")).to_be_in_viewport(ratio=1)
+    await expect(page.locator("nav[data-more-before]:not([data-more-after])")).to_have_count(1)
+    await page.goto("/")
+    await expect(page.locator("nav[data-more-after]:not([data-more-before])")).to_have_count(1)
+
+
+async def test_the_theme_is_the_systems_until_one_is_chosen(look: Look) -> None:
+    page = await look.page(theme="dark")
+    await page.goto("/jobs")
+    dark = await page.evaluate("getComputedStyle(document.body).backgroundColor")
+    await page.get_by_role("button", name="Use the light theme").click()
+    light = await page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert light != dark
+    await page.reload()
+    await expect(page.get_by_role("button", name="Use the dark theme")).to_be_visible()
+    assert await page.evaluate("getComputedStyle(document.body).backgroundColor") == light
+
+
+async def test_the_keyboard_skips_the_navigation(page: Page) -> None:
+    await page.goto("/jobs")
+    await expect(page.get_by_role("heading", level=1)).to_be_visible()
+    await page.keyboard.press("Tab")
+    await expect(page.get_by_role("link", name="Skip to the page")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(page.locator("main")).to_be_focused()
+
+
+async def test_a_path_that_is_no_page_says_so(page: Page) -> None:
+    await page.goto("/jobs/a/b/c/d")
+    await expect(page.get_by_role("heading", name="There is no such page")).to_be_visible()
+
+
+async def test_the_licences_of_what_is_in_the_pages_come_with_them(page: Page) -> None:
+    await page.goto("/")
+    href = await page.locator("link[rel=license]").get_attribute("href")
+    assert href is not None
+    answer = await page.request.get(href)
+    assert (answer.status, answer.headers["content-type"]) == (200, "text/plain; charset=utf-8")
+    text = await answer.text()
+    locked = json.loads((DIST.parent / "package-lock.json").read_text())["packages"]
+    assert {
+        name
+        for name in locked[""]["dependencies"]
+        if f"\n{name} {locked[f'node_modules/{name}']['version']} (" not in text
+    } == set()
+    assert text.count("Permission is hereby granted, free of charge") >= len(locked[""]["dependencies"])
+
+
+async def test_the_policy_stops_markup_that_got_in_somehow(look: Look) -> None:
+    page = await look.page()
+    await page.goto("/jobs")
+    await expect(page.get_by_role("heading", level=1)).to_be_visible()
+    thrown = await page.evaluate(
+        "(() => { try { document.body.innerHTML = '<b>x</b>'; return null } catch (e) { return e.name } })()"
+    )
+    assert thrown == "TypeError"
+    await page.evaluate(
+        "document.body.append(Object.assign(document.createElement('img'), {src: 'http://127.0.0.1:9/x'}))"
+    )
+    blocked = await page.evaluate("fetch('http://127.0.0.1:9/').then(() => 'sent', () => 'stopped')")
+    assert blocked == "stopped"
+    assert look.faults
+    look.faults.clear()
+
+
+async def test_a_host_with_keys_shows_its_pages_and_asks_for_one(browser: Browser, keyed: tuple[Server, str]) -> None:
+    host, key = keyed
+    async with looking(browser, host.url) as look:
+        page = await look.page()
+        await page.goto("/jobs")
+        await expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+        asked = page.get_by_role("dialog", name="This host needs a key")
+        await expect(asked).to_be_visible()
+        assert await grave_findings(page) == []
+        await asked.get_by_label("API key").fill("eh_" + "x" * 40)
+        await asked.get_by_role("button", name="Use this key").click()
+        await expect(asked.get_by_text("does not know this key")).to_be_visible()
+        await asked.get_by_label("API key").fill(key)
+        await page.keyboard.press("Enter")
+        await expect(asked).to_be_hidden()
+        await page.reload()
+        await expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+        await expect(asked).to_be_hidden()
+
+
+async def test_the_api_is_described_and_tried_with_nothing_from_elsewhere(look: Look, host: Server) -> None:
+    page = await look.page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    await page.goto("/docs")
+    await page.get_by_role("button", name="get /healthz", exact=True).click()
+    await page.get_by_role("button", name="Try it out").click()
+    await page.get_by_role("button", name="Execute").click()
+    await expect(page.locator(".live-responses-table").get_by_text('"ok"')).to_be_visible()
+    await picture(page, "docs")
+    assert {url.split("/assets/")[0] for url in asked if "/assets/" in url} == {host.url}
+    assert all(url.startswith((host.url, "data:")) for url in asked)
+
+
+async def test_the_description_of_a_host_with_keys_takes_the_key_of_the_tab(
+    look: Look, keyed: tuple[Server, str]
+) -> None:
+    server, key = keyed
+    page = await look.page()
+    await page.goto(f"{server.url}/docs")
+    await expect(page.get_by_text("This host wants a key")).to_be_visible()
+    await page.evaluate("key => sessionStorage.setItem('key', key)", key)
+    await page.reload()
+    await expect(page.get_by_role("heading", name="Evaluator Host")).to_be_visible()

@@ -1,0 +1,159 @@
+"""Rows of a job of 10,000: filtered, sorted, searched, paged, each by its address; one row with its trace."""
+
+import asyncio
+import json
+
+from playwright.async_api import Locator, Page, expect
+
+from evaluator_host.client import Client
+from evaluator_host.model import Evaluator
+from tests.browser.looking import Look, picture
+from tests.browser.seeds import MARKUP, Seeds
+from tests.server import Server
+
+
+def rows(page: Page) -> Locator:
+    return page.locator(".rows-table tbody tr")
+
+
+def rows_link(page: Page, row: str) -> Locator:
+    return rows(page).get_by_role("link", name=row, exact=True)
+
+
+def count(page: Page) -> Locator:
+    return page.locator(".rows-panel .panel-head")
+
+
+async def test_rows_are_filtered_and_sorted_by_the_host(page: Page, seeds: Seeds) -> None:
+    await page.goto(f"/jobs/{seeds.before}")
+    await expect(count(page)).to_contain_text("10,000 rows")
+    await page.get_by_label("Outcome").select_option("failed")
+    await expect(count(page)).to_contain_text("1,001 rows")
+    await page.get_by_label("Outcome").select_option("")
+    await page.get_by_role("button", name="Score", exact=True).click()
+    await expect(rows(page).first.locator(".score")).to_have_text("1")
+    await page.get_by_role("button", name="Score", exact=True).click()
+    await expect(rows(page).first.locator(".score")).to_have_text("0")
+    await expect(page.get_by_role("columnheader", name="Score")).to_have_attribute("aria-sort", "ascending")
+    await page.reload()
+    await expect(rows(page).first.locator(".score")).to_have_text("0")
+    await page.get_by_role("region", name="Failures").get_by_role("button", name="user_exception").first.click()
+    await expect(count(page)).to_contain_text("1,001 rows")
+    await page.get_by_role("button", name="Remove the filter user_exception").click()
+    await expect(count(page)).to_contain_text("10,000 rows")
+
+
+async def test_a_bar_of_the_histogram_shows_its_rows(page: Page, seeds: Seeds) -> None:
+    await page.goto(f"/jobs/{seeds.before}")
+    canvas = page.locator("canvas[data-drawn=true]")
+    box = await canvas.bounding_box()
+    assert box is not None
+    await page.wait_for_timeout(400)  # the bars grow
+    await canvas.click(position={"x": box["width"] - 30, "y": box["height"] - 90})
+    await expect(page.get_by_role("button", name="Remove the filter score 0.9 to 1")).to_be_visible()
+    await expect(count(page)).to_contain_text("1,6")
+
+
+async def test_pages_of_rows_go_forth_and_back_and_have_addresses(page: Page, seeds: Seeds) -> None:
+    await page.goto(f"/jobs/{seeds.before}?outcome=failed")
+    pager = page.get_by_role("navigation", name="Pages of rows")
+    await expect(pager).to_contain_text("1 to 50")
+    await pager.get_by_role("button", name="After").click()
+    await expect(pager).to_contain_text("51 to 100")
+    await pager.get_by_role("button", name="After").click()
+    await expect(pager).to_contain_text("101 to 150")
+    third = await rows(page).first.get_by_role("link").inner_text()
+    await page.reload()
+    await expect(rows(page).first.get_by_role("link")).to_have_text(third)
+    await pager.get_by_role("button", name="Before").click()
+    await expect(pager).to_contain_text("51 to 100")
+    await page.reload()
+    await pager.get_by_role("button", name="Before").click()
+    await expect(pager).to_contain_text("1 to 50")
+
+
+async def test_who_comes_to_rows_in_the_middle_goes_back_to_the_first(look: Look, seeds: Seeds) -> None:
+    page = await look.page()
+    await page.goto(f"/jobs/{seeds.before}")
+    pager = page.get_by_role("navigation", name="Pages of rows")
+    for reached in ("51 to 100", "101 to 150"):
+        await pager.get_by_role("button", name="After").click()
+        await expect(pager).to_contain_text(reached)
+    other = await look.page()
+    await other.goto(page.url)
+    pager = other.get_by_role("navigation", name="Pages of rows")
+    await expect(pager).to_contain_text("101 to 150")
+    await pager.get_by_role("button", name="First").click()
+    await expect(pager).to_contain_text("1 to 50")
+
+
+async def test_a_text_is_searched_as_far_as_one_likes(page: Page, seeds: Seeds) -> None:
+    await page.goto(f"/jobs/{seeds.before}")
+    await page.get_by_label("Find a text in rows").fill("QUESTION 7777")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text("Not among these; search on.")).to_be_visible()
+    await page.get_by_role("button", name="Search on").click()
+    await expect(rows(page)).to_have_count(1)
+    await expect(rows(page).first).to_contain_text("7,777")
+    await page.get_by_label("Find a text in rows").fill("nowhere at all")
+    await page.get_by_role("button", name="Find", exact=True).click()
+    await page.get_by_role("button", name="Search on").click()
+    await expect(page.get_by_text("No row is like that")).to_be_visible()
+    await page.get_by_role("button", name="Show all rows").click()
+    await expect(count(page)).to_contain_text("10,000 rows")
+    await expect(page.get_by_label("Find a text in rows")).to_have_value("")
+
+
+async def test_one_row_has_inputs_outputs_results_and_its_trace_as_a_tree(page: Page, seeds: Seeds) -> None:
+    await page.goto(f"/jobs/{seeds.small}/rows/3")
+    await expect(page.get_by_role("region", name="Outputs").last).to_have_text(f"{MARKUP} 3")
+    spans = page.get_by_role("list", name="Spans").get_by_role("listitem")
+    await expect(spans).to_have_count(4)
+    await expect(spans.nth(1)).to_contain_text(f"retrieve {MARKUP} (failed)")
+    await expect(spans.nth(3)).to_contain_text("503 tokens, $0.0021")
+    await expect(spans.nth(3)).to_contain_text("1.3 s")
+    await spans.nth(2).get_by_role("button", name="What is in generate").press("Enter")
+    await expect(spans).to_have_count(3)
+    await spans.first.get_by_role("button", name="answer", exact=True).press("Enter")
+    await expect(page.get_by_role("region", name="Attributes of answer")).to_contain_text(json.dumps(MARKUP))
+    for label in ("length@2", "latency@1", "full@1"):
+        await expect(page.get_by_role("heading", name=label)).to_be_visible()
+    await picture(page, "job-row")
+    use = page.get_by_role("link", name="Use in the workbench")
+    assert await use.get_attribute("href") == f"/?job={seeds.small}&row=3"
+    await page.get_by_role("link", name="After").click()
+    await expect(page.get_by_role("heading", name="Row 4")).to_be_visible()
+    await page.goto(f"/jobs/{seeds.small}/rows/99")
+    await expect(page.get_by_role("alert")).to_contain_text("its rows are 0 to 11")
+
+
+async def test_a_result_of_a_megabyte_is_shown_in_part_and_in_whole_when_asked(page: Page, host: Server) -> None:
+    code = "def evaluate(i, outputs, t):\n    print('p' * 50_000)\n    return {'score': 1, 'reason': 'r' * 900, 'big': {'all': outputs}}\n"
+    rows = [{"inputs": {"n": n}, "outputs": "x" * 1_000_000} for n in range(3)]
+    with Client(host.url) as client:
+        job = await asyncio.to_thread(client.jobs.create, [Evaluator(code)], rows)
+        await asyncio.to_thread(client.jobs.wait, job.id)
+        short = await asyncio.to_thread(client._http.get, f"/v1/jobs/{job.id}/rows?brief=true")
+    assert len(short.content) < 12_000
+    await page.goto(f"/jobs/{job.id}")
+    await expect(count(page)).to_contain_text("3 rows")
+    await rows_link(page, "1").click()
+    outputs = page.get_by_role("region", name="Outputs").last
+    await expect(outputs).to_have_text("x" * 20_000 + "…")
+    await page.get_by_role("button", name="Show 980,000 more characters").click()
+    await expect(outputs).to_have_text("x" * 1_000_000)
+    await expect(page.get_by_text("Printed")).to_be_visible()
+    again = page.get_by_role("link", name="Run it again")
+    await expect(again).to_have_attribute("href", f"/?job={job.id}&row=1&label=evaluator%201")
+    await again.click()
+    await expect(page.get_by_text("'p' * 50_000")).to_be_visible()
+    await expect(page).to_have_url(
+        f"{host.url}/"
+    )  # the address is for coming here, and what is written stays in the tab
+
+
+async def test_bars_are_chosen_by_keyboard_too(page: Page, seeds: Seeds) -> None:
+    await page.goto(f"/jobs/{seeds.before}")
+    await page.get_by_text("Data as a table").press("Enter")
+    await page.get_by_role("button", name="Show line 10", exact=True).press("Enter")
+    await expect(page.get_by_role("button", name="Remove the filter score 0.9 to 1")).to_be_visible()

@@ -1,0 +1,231 @@
+"""The pages of jobs: started by a form, followed live, asked to pause, go on and stop; figures, plots, downloads, comparison."""
+
+import asyncio
+import csv
+import json
+import sys
+from collections.abc import Iterator
+
+import pytest
+from playwright.async_api import Page, expect
+
+from evaluator_host.client import Client
+from evaluator_host.model import Evaluator
+from evaluator_host.reports.jobs import JobStatus
+from tests.browser.looking import picture
+from tests.browser.seeds import LENGTH, MARKUP, Seeds
+from tests.server import Server
+
+SLOW = "import time\n\ndef evaluate(inputs, outputs, trace):\n    time.sleep(0.05)\n    return inputs['n'] % 2\n"
+
+
+@pytest.fixture(scope="module")
+def client(host: Server) -> Iterator[Client]:
+    with Client(host.url) as opened:
+        yield opened
+
+
+async def status(page: Page, text: str) -> None:
+    await expect(page.locator(".record-title .chip")).to_have_text(text)
+
+
+async def test_a_job_is_started_by_a_form_and_ends_as_one_looks_on(page: Page, seeds: Seeds) -> None:
+    await page.goto("/jobs/new")
+    await page.get_by_role("button", name="Start the job").click()
+    await expect(page.get_by_role("alert")).to_contain_text("Choose an evaluator")
+    await page.get_by_role("checkbox", name="length", exact=True).check()
+    await page.get_by_label("A certain version").fill("length@1")
+    await page.get_by_role("button", name="Add").click()
+    await page.get_by_role("combobox", name="Data set").select_option("many")
+    await expect(page.get_by_role("region", name="First row", exact=True)).to_contain_text("question 0")
+    await page.get_by_label("Rows, from the first on").fill("40")
+    await page.get_by_role("button", name="Map a field").click()
+    await page.get_by_label("Source of field 1").fill("answer")
+    await page.get_by_label("Rows may share a process").check()
+    await picture(page, "job-new")
+    await page.get_by_role("button", name="Start the job").click()
+    await status(page, "completed")
+    await expect(page.get_by_text("80 of 80")).to_be_visible()
+    await expect(page.get_by_text("outputs ← answer")).to_be_visible()
+    await page.get_by_role("button", name="length@1", exact=True).click()
+    await expect(page.get_by_role("list", name="Figures of length@1")).to_contain_text("Failed5")
+    await page.get_by_role("link", name="Run again").click()
+    await expect(page.get_by_label("Source of field 1")).to_have_value("answer")
+    await expect(page.get_by_role("button", name="Leave out length@1")).to_be_visible()
+    await expect(page.get_by_label("Rows, from the first on")).to_have_value("40")
+
+
+async def test_an_evaluator_has_settings_of_its_own_in_a_job(page: Page, seeds: Seeds, client: Client) -> None:
+    python = f"3.{sys.version_info.minor}"
+    code = Evaluator(LENGTH, threshold=0.5, python=python)
+    await asyncio.to_thread(client.evaluators.create, "strict", code)
+    await page.goto("/jobs/new?evaluator=strict&evaluator=latency&dataset=many")
+    await page.get_by_label("Rows, from the first on").fill("40")
+    await page.get_by_role("button", name="Map a field").click()
+    await page.get_by_label("Source of field 1").fill("answer")
+    own = page.get_by_role("list", name="Settings in this job").get_by_role("listitem")
+    await own.first.get_by_text("Settings of strict").click()
+    await expect(own.first.get_by_label("Passes from")).to_have_value("0.5")
+    await own.first.get_by_label("Passes from").fill("0.9")
+    await own.first.get_by_label("Time (s)").fill("100000")
+    await expect(own.first).to_contain_text("changed for this job")
+    await page.get_by_role("button", name="Start the job").click()
+    await expect(own.first.locator(".field-error")).to_contain_text("over this host's ceiling")
+    await picture(page, "job-new-own")
+    await own.first.get_by_label("Time (s)").fill("20")
+    await expect(own.first.locator(".field-error")).to_have_count(0)
+    await page.get_by_role("button", name="Start the job").click()
+    await status(page, "completed")
+    ran = await asyncio.to_thread(client._http.get, f"/v1/jobs/{page.url.rpartition('/')[2]}/evaluators")
+    first, second = ran.json()
+    assert (first["evaluator"]["threshold"], first["evaluator"]["limits"]["timeout_s"], first["name"]) == (
+        0.9,
+        20,
+        None,
+    )
+    assert first["evaluator"]["python"] == python
+    assert second["label"] == "latency@1"
+    stored = await asyncio.to_thread(client.evaluators.get, "strict")
+    assert stored.evaluator.threshold == 0.5
+    await page.get_by_role("link", name="Run again").click()
+    await own.first.get_by_text("Settings of evaluator 1 (pasted)").click()
+    await expect(own.first.get_by_label("Passes from")).to_have_value("0.9")
+    await expect(own.first.get_by_label("Time (s)")).to_have_value("20")
+    await page.get_by_role("button", name="Leave out latency@1").click()
+    await page.get_by_role("button", name="Start the job").click()
+    await status(page, "completed")
+    await expect(page.get_by_text("40 of 40")).to_be_visible()
+
+
+async def test_an_order_that_the_host_refuses_says_why(page: Page, seeds: Seeds) -> None:
+    await page.goto("/jobs/new?evaluator=length%4099&dataset=many")
+    await page.get_by_role("button", name="Start the job").click()
+    await expect(page.get_by_role("alert")).to_contain_text("length")
+    await page.get_by_role("button", name="Leave out length@99").click()
+    length = page.get_by_role("checkbox", name="length", exact=True)
+    await expect(length).not_to_be_checked()
+    await length.check()
+    await page.get_by_label("Ask a model for the outputs first").check()
+    await page.get_by_role("button", name="Start the job").click()
+    await expect(page.get_by_role("alert")).to_contain_text("The model needs an address")
+    await page.get_by_label("Address").fill("ftp://nowhere")
+    await page.get_by_role("textbox", name="Model").fill("m")
+    await page.get_by_label("Prompt").fill("{{ question }}")
+    await page.get_by_role("button", name="Start the job").click()
+    await expect(page.get_by_role("alert")).to_contain_text("http")
+
+
+async def test_a_job_is_paused_resumed_and_cancelled(page: Page, client: Client) -> None:
+    rows = [{"inputs": {"n": n}, "outputs": n} for n in range(4000)]
+    job = await asyncio.to_thread(client.jobs.create, [Evaluator(SLOW)], rows, parallelism=1)
+    await page.goto(f"/jobs/{job.id}")
+    await expect(page.get_by_role("list", name="Figures of evaluator 1")).to_be_visible()
+    await expect(page.get_by_text("to go")).to_be_visible()
+    await page.get_by_role("button", name="Pause").click()
+    await status(page, "paused")
+    await page.get_by_role("button", name="Look again").click()
+    done = (await asyncio.to_thread(client.jobs.get, job.id)).progress.done
+    await expect(page.locator(".rows-panel .panel-head")).to_contain_text(f"{done:,} row")
+    await page.goto("/jobs")
+    line = page.get_by_role("row", name=job.id[4:12])
+    await expect(line).to_contain_text("paused")
+    await line.get_by_role("link").click()
+    await page.get_by_role("button", name="Resume").click()
+    await status(page, "running")
+    await page.get_by_role("button", name="Cancel").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    await status(page, "cancelled")
+    assert (await asyncio.to_thread(client.jobs.get, job.id)).status is JobStatus.CANCELLED
+    await page.get_by_role("button", name="Delete").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await expect(page.get_by_text("The job was deleted")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+
+
+async def test_jobs_are_filtered_and_two_are_chosen_to_compare(page: Page, seeds: Seeds) -> None:
+    await page.goto("/jobs")
+    await page.get_by_label("Status").select_option("completed")
+    await expect(page).to_have_url(f"{page.url.split('?')[0]}?status=completed")
+    compare = page.get_by_role("button", name="Compare", exact=True)
+    await expect(compare).to_be_disabled()
+    for job in (seeds.after, seeds.before):
+        await page.get_by_role("checkbox", name=job[4:12]).check()
+    await compare.click()
+    await expect(page).to_have_url(f"{page.url.split('/compare')[0]}/compare/{seeds.before}/{seeds.after}")
+
+
+async def test_figures_and_plots_of_ten_thousand_rows_are_taken_home(page: Page, seeds: Seeds, client: Client) -> None:
+    figures = (await asyncio.to_thread(client.jobs.results, seeds.before)).evaluators[0]
+    score = next(metric for metric in figures.metrics if metric.name == "score")
+    await page.goto(f"/jobs/{seeds.before}")
+    tiles = page.get_by_role("list", name="Figures of length@1")
+    await expect(tiles).to_contain_text(f"Scored{figures.scored:,}")
+    await expect(tiles).to_contain_text(f"Mean score{score.mean:.4g}")
+    await expect(page.locator("canvas[data-drawn=true]")).to_have_count(1)
+    name = f"{seeds.before}-score"
+    async with page.expect_download() as download:
+        await page.get_by_role("button", name=f"{name}: save as CSV").click()
+    table = list(csv.reader((await (await download.value).path()).read_text().splitlines()))
+    assert table[0] == ["from", "to", "rows"]
+    assert [int(row[2]) for row in table[1:]] == [one.count for one in score.histogram]
+    async with page.expect_download() as download:
+        await page.get_by_role("button", name=f"{name}: save as PNG").click()
+    assert (await (await download.value).path()).read_bytes()[:4] == b"\x89PNG"
+    await page.get_by_text("Data as a table").click()
+    await expect(page.get_by_role("region", name="Data: How score is distributed").locator("tbody tr")).to_have_count(
+        len(score.histogram)
+    )
+    async with page.expect_download() as download:
+        await page.get_by_role("button", name="Download as jsonl").click()
+    lines = (await (await download.value).path()).read_text().splitlines()
+    assert len(lines) == 10_000
+    assert json.loads(lines[-1])["index"] == 9999
+    await page.get_by_label("Metric", exact=True).select_option("words")
+    await expect(page.get_by_role("img", name="How words is distributed")).to_be_visible()
+    await page.reload()
+    await expect(page.get_by_role("img", name="How words is distributed")).to_be_visible()
+
+
+async def test_failures_are_grouped_and_lead_to_their_rows(page: Page, seeds: Seeds) -> None:
+    await page.goto(f"/jobs/{seeds.before}")
+    failures = page.get_by_role("region", name="Failures").get_by_role("listitem")
+    await expect(failures).to_have_count(2)
+    await expect(failures.first).to_contain_text("1,000")
+    await expect(failures.first).to_contain_text(f"row 0 has no output {MARKUP}")
+    await expect(failures.last).to_contain_text("ZeroDivisionError")
+    await picture(page, "job-10000")
+    await failures.last.get_by_role("link", name="row 1").click()
+    await expect(page.get_by_role("heading", name="Row 1")).to_be_visible()
+    await expect(page.get_by_text("ZeroDivisionError on line 6")).to_be_visible()
+    assert await page.title() == "Row of a job · Evaluator Host"
+
+
+async def test_two_jobs_are_compared(page: Page, seeds: Seeds, client: Client) -> None:
+    compared = (await asyncio.to_thread(client.jobs.compare, seeds.before, seeds.after))[0]
+    await page.goto(f"/jobs/{seeds.after}")
+    await page.get_by_role("button", name="Compare…").click()
+    await page.get_by_role("dialog").get_by_role("link", name=seeds.before[4:12]).click()
+    await expect(page.get_by_role("region", name=f"Worse: {compared.regressed:,}")).to_be_visible()
+    better = page.get_by_role("region", name=f"Better: {compared.improved:,}").get_by_role("listitem")
+    await expect(better).to_have_count(100)
+    await expect(page.locator("canvas[data-drawn=true]")).to_have_count(1)
+    async with page.expect_download() as download:
+        await page.get_by_role("button", name="save as CSV").click()
+    points = list(csv.DictReader((await (await download.value).path()).read_text().splitlines()))
+    assert sum(int(point["rows"]) for point in points) == compared.metrics[0].n
+    differences = page.get_by_role("region", name="Mean differences")
+    await expect(differences.get_by_role("row", name="words")).to_contain_text("no difference")
+    await picture(page, "compare")
+    change = compared.improvements[0]
+    await better.first.get_by_role("link", name=f"row {change.row:,}").click()
+    await expect(page.get_by_role("heading", name=f"Row {change.row:,}")).to_be_visible()
+    await page.go_back()
+    await page.get_by_role("link", name="Swap").click()
+    await expect(page.get_by_role("region", name=f"Better: {compared.regressed:,}")).to_be_visible()
+    await page.goto(f"/compare/{seeds.small}/{seeds.small}")
+    await expect(page.get_by_role("region", name="Worse: 0")).to_be_visible()
+    await expect(page.locator(".tile-value.pass, .tile-value.fail")).to_have_count(
+        0
+    )  # nothing is good or bad about none
+    await page.goto(f"/compare/{seeds.before}/{seeds.small}")
+    await expect(page.get_by_role("alert")).to_contain_text("other rows")

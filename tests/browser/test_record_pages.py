@@ -1,0 +1,65 @@
+"""Every page of records in both themes, narrow and wide: nothing grave for axe, nothing sticks out, nothing is markup."""
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.browser.looking import Look, grave_findings, picture, widest_overflow
+from tests.browser.seeds import Seeds
+
+
+def places(seeds: Seeds) -> dict[str, str]:
+    return {
+        "/evaluators": "length",
+        "/evaluators/length": "About it",
+        "/evaluators/length?tab=diff": "threshold",
+        "/evaluators/latency?tab=traces": "latency@1",
+        "/evaluators/latency?tab=traces&trace=1": "Use in the workbench",
+        "/datasets": "many",
+        "/datasets/many": "rows 0 to 49",
+        "/datasets/many?row=3": "Use in the workbench",
+        "/environments": "lodash 4.17.21",
+        "/environments?new=1": "Packages, one on a line",
+        "/jobs": seeds.before[4:12],
+        "/jobs/new?evaluator=length&dataset=many": "Its first row",
+        f"/jobs/{seeds.before}": "10,000 rows",
+        f"/jobs/{seeds.small}/rows/3": "4 spans",
+        f"/compare/{seeds.before}/{seeds.after}": "Above the line is better",
+    }
+
+
+def telling(seeds: Seeds) -> dict[str, str]:
+    """The places with most on them: what another theme or width would spoil, it spoils there."""
+    chosen = (
+        "/evaluators/length?tab=diff",
+        "/datasets/many?row=3",
+        f"/jobs/{seeds.before}",
+        "/jobs/new?evaluator=length&dataset=many",
+    )
+    rest = (f"/jobs/{seeds.small}/rows/3", f"/compare/{seeds.before}/{seeds.after}")
+    return {path: text for path, text in places(seeds).items() if path in (*chosen, *rest)}
+
+
+async def show(page: Page, path: str, text: str) -> None:
+    await page.goto(path)
+    await expect(page.get_by_text(text).first).to_be_visible()
+    await page.wait_for_load_state("networkidle")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_axe_finds_nothing_grave(look: Look, seeds: Seeds, theme: str) -> None:
+    page = await look.page(theme=theme, reduced_motion="reduce")
+    for path, text in (places if theme == "light" else telling)(seeds).items():
+        await show(page, path, text)
+        assert await grave_findings(page) == [], path
+        assert await page.locator("main img, main b").count() == 0, path
+        assert not (await page.title()).startswith("owned")
+        await picture(page, f"{theme}-{path.strip('/').replace('/', '-').replace('?', '-')}")
+
+
+@pytest.mark.parametrize("width", [400, 2560])
+async def test_pages_fit_their_windows(look: Look, seeds: Seeds, width: int) -> None:
+    page = await look.page(width=width)
+    for path, text in (places if width == 400 else telling)(seeds).items():
+        await show(page, path, text)
+        assert await widest_overflow(page) == 0, path
+        await picture(page, f"{width}-{path.strip('/').replace('/', '-').replace('?', '-')}")

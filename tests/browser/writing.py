@@ -1,0 +1,44 @@
+"""What people do in the workbench: write code, fill in a row, run it, read the result."""
+
+from playwright.async_api import Locator, Page, expect
+
+CODE = "Code of the evaluator"
+
+
+async def open_workbench(page: Page) -> None:
+    """Wait until everything is there, the editors too."""
+    await page.goto("/")
+    await expect(page.locator(".code-editor[data-ready=true]")).to_have_count(4)
+    await loads(page)
+
+
+async def write(page: Page, label: str, text: str) -> None:
+    """Put a text in place of what an editor holds."""
+    editor = page.get_by_role("textbox", name=label, exact=True)
+    await editor.click()
+    await page.keyboard.press("ControlOrMeta+a")
+    await page.keyboard.press(
+        "Delete"
+    )  # Chromium keeps the styles of what is typed over, and reports those it made itself
+    await page.keyboard.insert_text(text)
+
+
+async def loads(page: Page) -> None:
+    """Wait until the host has looked at the code and found nothing."""
+    await expect(page.locator(".status-line").get_by_text("✓ loads")).to_be_visible(timeout=30_000)
+
+
+async def run(page: Page) -> Locator:
+    """Run, and return the result card once it is there."""
+    before = await page.locator(".run").count() or await page.get_by_test_id("score").count()
+    await page.get_by_role("button", name="Run", exact=True).click()
+    if before:
+        await expect(page.locator(".run")).to_have_count(min(before + 1, 30), timeout=60_000)
+    card = page.get_by_role("article", name="Result")
+    await expect(card).to_be_visible(timeout=60_000)
+    return card
+
+
+def score(card: Locator) -> Locator:
+    """The score, or that there is none."""
+    return card.get_by_test_id("score")
