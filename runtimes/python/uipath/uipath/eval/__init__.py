@@ -1,0 +1,1 @@
+"""Owns what custom evaluators of UiPath import: light modules with the names and paths of the package `uipath`."""

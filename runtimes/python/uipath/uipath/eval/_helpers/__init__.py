@@ -1,0 +1,1 @@
+"""Owns what evaluators read traces with."""

@@ -1,0 +1,13 @@
+"""Owns what the host asks of a process in which an agent ran."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..tracing._recording import take_spans
+from .runtime._spans import serialize_span
+
+
+def recorded_spans() -> list[dict[str, Any]]:
+    """Return the spans that have ended since this was last called, in that order, as JSON."""
+    return [serialize_span(span) for span in take_spans()]

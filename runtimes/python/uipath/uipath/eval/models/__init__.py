@@ -1,0 +1,37 @@
+"""Owns what an evaluator is given and what it returns, under the names that evaluators import."""
+
+from .models import (
+    AgentExecution,
+    BooleanEvaluationResult,
+    ErrorEvaluationResult,
+    EvalItemResult,
+    EvaluationResult,
+    EvaluationResultDto,
+    EvaluatorType,
+    LLMResponse,
+    NumericEvaluationResult,
+    ScoreType,
+    ToolCall,
+    ToolOutput,
+    UiPathEvaluationError,
+    UiPathEvaluationErrorCategory,
+    WorkloadExecution,
+)
+
+__all__ = [
+    "AgentExecution",
+    "BooleanEvaluationResult",
+    "ErrorEvaluationResult",
+    "EvalItemResult",
+    "EvaluationResult",
+    "EvaluationResultDto",
+    "EvaluatorType",
+    "LLMResponse",
+    "NumericEvaluationResult",
+    "ScoreType",
+    "ToolCall",
+    "ToolOutput",
+    "UiPathEvaluationError",
+    "UiPathEvaluationErrorCategory",
+    "WorkloadExecution",
+]
