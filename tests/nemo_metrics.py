@@ -10,6 +10,12 @@ RESULT: Final[dict[str, Any]] = json.loads((GOLDEN / "result.json").read_text("u
 SUMMARY: Final = (GOLDEN / "summary.txt").read_text("utf-8")
 ROWS: Final = [{name: one["item"][name] for name in one["item"] if name != "output"} for one in RESULT["row_scores"]]
 
+REAL: Final = (
+    *("nemo-platform==0.3.0", "cloudpickle==3.1.2"),
+    *("jinja2==3.1.6", "jsonpath-ng==1.7.0", "jsonschema==4.25.1", "openai==2.8.0"),  # what its SDK imports
+    *("pyarrow==22.0.0", "pydantic==2.12.4", "sacrebleu==2.5.1"),
+)
+
 IMPORTS: Final = "from nemo_evaluator_sdk import Metric, MetricInput, MetricOutput, MetricOutputSpec, MetricResult\n"
 
 EXPRESSIONS: Final = f"""\
@@ -100,3 +106,27 @@ class M(Metric):
 def returning(value: str, spec: str = 'MetricOutputSpec.boolean("p")') -> str:
     """Return a module with a metric whose only output, `p`, has the value of an expression."""
     return metric(f'return MetricResult(outputs=[MetricOutput(name="p", value={value})])', spec)
+
+
+# pickles a metric, as its bundle has it, whose only output is the minor version of the Python that it runs on
+PICKLER: Final = """
+import base64, sys
+import cloudpickle
+import nemo_evaluator_sdk
+
+CODE = '''
+from nemo_evaluator_sdk import *
+class Minor(Metric):
+    type = "minor"
+    def output_spec(self):
+        return [MetricOutputSpec.discrete_score("p")]
+    async def compute_scores(self, metric_input):
+        import sys
+        return MetricResult(outputs=[MetricOutput(name="p", value=sys.version_info[1])])
+'''
+
+def evaluate(inputs, outputs, trace):
+    names = {"__name__": "__main__"}
+    exec(CODE, names)
+    return {"score": 1, "reason": base64.b64encode(cloudpickle.dumps(names["Minor"]())).decode()}
+"""

@@ -1,11 +1,26 @@
 """Metrics of NeMo Evaluator in one's own process: `from evaluator_host.sdk import Evaluator, ExactMatchMetric, …`.
 
-These are the very modules that sandboxes have (`runtimes/python/nemo`), submodules included, under this name.
+These are the very modules that sandboxes have (`runtimes/python/nemo`), submodules included, under this name, with an
+`Evaluator` that also runs metrics in sandboxes and on a host.
 """
+
+from typing import Any
 
 from evaluator_host.config import RUNTIMES_DIR
 
 __path__.append(str(RUNTIMES_DIR / "python" / "nemo" / "nemo_evaluator_sdk"))
 
 from evaluator_host.sdk.exports import *  # noqa: E402, F403
-from evaluator_host.sdk.exports import __all__  # noqa: E402, F401
+from evaluator_host.sdk.exports import __all__ as __all__  # noqa: E402
+from evaluator_host.sdk.runs import Evaluator as Evaluator  # noqa: E402 - in place of the one among them
+
+_OF_A_HOST = {"NoSource": "source", "Sandboxes": "sandboxes", "Submission": "submission"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what few need, when it is asked for: it brings a whole host along."""
+    if name not in _OF_A_HOST:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - as above
+
+    return getattr(import_module(f"{__name__}.{_OF_A_HOST[name]}"), name)

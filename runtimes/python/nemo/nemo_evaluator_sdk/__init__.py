@@ -1,8 +1,51 @@
 """Owns the names that metrics written for NeMo Evaluator import: the same behaviour, without its 190 dependencies.
 
-It is for scoring outputs that are there already. What needs a model, a platform or a remote service is not in here;
-an evaluator that pins the real package gets that one instead.
+A judge and a target ask models; what needs a platform or another service is not in here, and an evaluator that pins the
+real package gets that one instead. Modules are imported when a name of theirs is used: few evaluators use many.
 """
 
-from .exports import *  # noqa: F403
-from .exports import __all__  # noqa: F401
+from __future__ import annotations
+
+from typing import Any
+
+from .lazy import attribute, names
+
+version = "0.0.0"  # what the real package says of itself
+
+_NAMES = {
+    "datasets": "DatasetLoadError load_dataset_as_dicts",
+    "execution.backend": "LocalBackend",
+    "execution.evaluator": "Evaluator",
+    "execution.values": "EvaluationError EvaluationPhase",
+    "inference": "InferenceFn",
+    "metrics.bleu": "BLEUMetric",
+    "metrics.exact_match": "ExactMatchMetric",
+    "metrics.f1": "F1Metric",
+    "metrics.llm_judge": "LLMJudgeMetric",
+    "metrics.number_check": "NumberCheckMetric",
+    "metrics.protocol": "Metric",
+    "metrics.rouge": "ROUGEMetric",
+    "metrics.string_check": "StringCheckMetric",
+    "metrics.tool_calling": "ToolCallingMetric",
+    "resolver_protocols": "ModelResolver SecretResolver",
+    "resolvers": "LocalModelResolver LocalSecretResolver",
+    "structured_output": "StructuredOutputMode default_structured_output_mode",
+    "values.common": "SecretRef",
+    "values.dataset_schemas": "FieldMapping",
+    "values.datasets": "DatasetRows",
+    "values.models": "Model ModelRef ReasoningParams",
+    "values.params": "InferenceParams RunConfig RunConfigOnline RunConfigOnlineModel",
+    "values.protocol": (
+        "BooleanValue CandidateOutput ContinuousScore DatasetRow DiscreteScore Label MetricDescriptor "
+        "MetricDiagnostic MetricInput MetricOutput MetricOutputSpec MetricResult MetricTypeName "
+        "validate_metric_result"
+    ),
+    "values.results": "EvaluationResult",
+    "values.scores": "JSONScoreParser RangeScore RegexScoreParser Rubric RubricScore",
+}
+
+__all__ = [*names(_NAMES), "version"]  # noqa: PLE0604 - strings
+
+
+def __getattr__(name: str) -> Any:
+    return attribute(__name__, globals(), _NAMES, name)

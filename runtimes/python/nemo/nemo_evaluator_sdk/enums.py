@@ -15,6 +15,7 @@ class MetricType(str, Enum):
     STRING_CHECK = "string-check"
     NUMBER_CHECK = "number-check"
     TOOL_CALLING = "tool-calling"
+    LLM_JUDGE = "llm-judge"
 
 
 class ModelFormat(str, Enum):

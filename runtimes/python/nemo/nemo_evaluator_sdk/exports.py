@@ -1,12 +1,14 @@
-"""Owns the list of public names, under whichever name this package is imported."""
+"""Owns the public names all at once, for whoever imports ahead, and under whichever name this package is imported."""
 
 from .datasets import DatasetLoadError, load_dataset_as_dicts
 from .execution.backend import LocalBackend
 from .execution.evaluator import Evaluator
 from .execution.values import EvaluationError, EvaluationPhase
+from .inference import InferenceFn
 from .metrics.bleu import BLEUMetric
 from .metrics.exact_match import ExactMatchMetric
 from .metrics.f1 import F1Metric
+from .metrics.llm_judge import LLMJudgeMetric
 from .metrics.number_check import NumberCheckMetric
 from .metrics.protocol import Metric
 from .metrics.rouge import ROUGEMetric
@@ -14,6 +16,7 @@ from .metrics.string_check import StringCheckMetric
 from .metrics.tool_calling import ToolCallingMetric
 from .resolver_protocols import ModelResolver, SecretResolver
 from .resolvers import LocalModelResolver, LocalSecretResolver
+from .structured_output import StructuredOutputMode, default_structured_output_mode
 from .values import (
     BooleanValue,
     CandidateOutput,
@@ -24,6 +27,7 @@ from .values import (
     EvaluationResult,
     FieldMapping,
     InferenceParams,
+    JSONScoreParser,
     Label,
     MetricDescriptor,
     MetricDiagnostic,
@@ -34,7 +38,11 @@ from .values import (
     MetricTypeName,
     Model,
     ModelRef,
+    RangeScore,
     ReasoningParams,
+    RegexScoreParser,
+    Rubric,
+    RubricScore,
     RunConfig,
     RunConfigOnline,
     RunConfigOnlineModel,
@@ -60,7 +68,10 @@ __all__ = [
     "ExactMatchMetric",
     "F1Metric",
     "FieldMapping",
+    "InferenceFn",
     "InferenceParams",
+    "JSONScoreParser",
+    "LLMJudgeMetric",
     "Label",
     "LocalBackend",
     "LocalModelResolver",
@@ -78,14 +89,20 @@ __all__ = [
     "ModelResolver",
     "NumberCheckMetric",
     "ROUGEMetric",
+    "RangeScore",
     "ReasoningParams",
+    "RegexScoreParser",
+    "Rubric",
+    "RubricScore",
     "RunConfig",
     "RunConfigOnline",
     "RunConfigOnlineModel",
     "SecretRef",
     "SecretResolver",
     "StringCheckMetric",
+    "StructuredOutputMode",
     "ToolCallingMetric",
+    "default_structured_output_mode",
     "load_dataset_as_dicts",
     "validate_metric_result",
     "version",

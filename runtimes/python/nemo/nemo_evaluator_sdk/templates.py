@@ -41,6 +41,20 @@ def render_template(template: str | dict[str, Any] | list[Any], context: dict[st
     return json.loads(rendered) if "tojson" in template and isinstance(rendered, str) else rendered
 
 
+def render_request(template: str | dict[str, Any], context: dict[str, Any]) -> dict[str, Any]:
+    """Return the request to a model that a template renders to; a text is a `prompt`.
+
+    Raises:
+      TypeError: it renders to something else.
+    """
+    request = render_template(template, context)
+    if isinstance(request, str):
+        return {"prompt": request}
+    if not isinstance(request, dict):
+        raise TypeError(f"a request to a model is an object or a text, not {type(request).__name__}")
+    return request
+
+
 def _single_expression(template: str) -> str | None:
     text = template.strip()
     alone = text.startswith("{{") and text.endswith("}}") and text.count("{{") == text.count("}}") == 1

@@ -1,27 +1,27 @@
-"""Owns evaluation in this process, of outputs that are there already."""
+"""Owns evaluation in this process: of outputs that are there already, or that a model makes first."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..datasets.loader import prepare_rows
 from ..metrics.protocol import Metric
 from ..metrics.utils import metric_type_name
 from ..resolvers import LocalModelResolver, LocalSecretResolver
+from ..values.aggregates import AggregatedMetricResult
 from ..values.dataset_schemas import FieldMapping
 from ..values.datasets import DatasetInput
-from ..values.params import RunConfig
+from ..values.models import Model
+from ..values.params import RunConfig, RunConfigOnline, RunConfigOnlineModel
 from ..values.results import BenchmarkEvaluationResult, EvaluationResult, RowScore
-from ..values.scores import AggregatedMetricResult
-from .scoring import evaluate_metric
+from .online import Rows, Sample, offline_samples, online_samples
+from .scoring import Policy, evaluate_metric
 from .utils import prepare_metric_for_execution, unique_metric_keys
 
-_NO_TARGET = (
-    "these modules have no network and score outputs that are there already; to have a model make them, "
-    "run a job with a `target` on the host, or pin the package nemo-platform"
-)
+OnError = Literal["raise", "row"]
+Hooks = tuple[Any, ...] | None
 
 
 class LocalBackend:
@@ -44,22 +44,24 @@ class LocalBackend:
         params: RunConfig,
         target: object = None,
         field_mapping: FieldMapping | None = None,
-        prompt_template: object = None,
+        prompt_template: str | dict[str, Any] | None = None,
         aggregate_fields: tuple[str, ...] | None = None,
-        preprocess_hooks: tuple[Any, ...] | None = None,
-        postprocess_hooks: tuple[Any, ...] | None = None,
+        preprocess_hooks: Hooks = None,
+        postprocess_hooks: Hooks = None,
+        on_error: OnError = "raise",
+        row_timeout_s: float | None = None,
     ) -> EvaluationResult:
         """Run one metric.
 
         Raises:
           EvaluationError: a row failed.
         """
-        _refuse(target, prompt_template, preprocess_hooks, postprocess_hooks)
         rows = prepare_rows(dataset, limit=params.limit_samples, mapping=field_mapping)
+        samples = await self._samples(rows, target, params, prompt_template, (preprocess_hooks, postprocess_hooks))
         own = await self._prepared(metric, params)
-        key = metric_type_name(metric)
-        result = await evaluate_metric(own, key=key, rows=rows, parallelism=params.parallelism)
-        return _filtered(result, aggregate_fields)
+        policy = _policy(params, on_error, row_timeout_s)
+        result = await evaluate_metric(own, key=metric_type_name(metric), rows=rows, samples=samples, policy=policy)
+        return filtered(result, aggregate_fields)
 
     async def evaluate_benchmark(
         self,
@@ -69,10 +71,12 @@ class LocalBackend:
         params: RunConfig,
         target: object = None,
         field_mapping: FieldMapping | None = None,
-        prompt_template: object = None,
+        prompt_template: str | dict[str, Any] | None = None,
         aggregate_fields: tuple[str, ...] | None = None,
-        preprocess_hooks: tuple[Any, ...] | None = None,
-        postprocess_hooks: tuple[Any, ...] | None = None,
+        preprocess_hooks: Hooks = None,
+        postprocess_hooks: Hooks = None,
+        on_error: OnError = "raise",
+        row_timeout_s: float | None = None,
     ) -> BenchmarkEvaluationResult:
         """Run several metrics.
 
@@ -80,20 +84,48 @@ class LocalBackend:
           EvaluationError: a row failed.
           ValueError: there is no metric.
         """
-        _refuse(target, prompt_template, preprocess_hooks, postprocess_hooks)
         if not metrics:
             raise ValueError("metrics must contain at least one (metric_ref, metric) tuple")
         rows = prepare_rows(dataset, limit=params.limit_samples, mapping=field_mapping)
+        samples = await self._samples(rows, target, params, prompt_template, (preprocess_hooks, postprocess_hooks))
         own = [await self._prepared(metric, params) for metric in metrics]
+        policy = _policy(params, on_error, row_timeout_s, in_declared_order=True)
         results = {}
         for key, metric in zip(unique_metric_keys(metrics), own, strict=True):
             if not metric.output_spec():
                 raise RuntimeError(f"Metric '{key}' does not declare any outputs")
-            result = await evaluate_metric(
-                metric, key=key, rows=rows, parallelism=params.parallelism, in_declared_order=True
+            result = await evaluate_metric(metric, key=key, rows=rows, samples=samples, policy=policy)
+            results[key] = filtered(result, aggregate_fields)
+        return joined(results, len(rows))
+
+    async def _samples(
+        self,
+        rows: Rows,
+        target: object,
+        params: RunConfig,
+        prompt_template: str | dict[str, Any] | None,
+        hooks: tuple[Hooks, Hooks],
+    ) -> list[Sample]:
+        before, after = hooks
+        if isinstance(target, Model) and isinstance(params, RunConfigOnlineModel):
+            return await online_samples(
+                rows,
+                target=target,
+                prompt_template=prompt_template,
+                params=params,
+                secret_resolver=self.secret_resolver,
+                preprocess=before or (),
+                postprocess=after or (),
             )
-            results[key] = _filtered(result, aggregate_fields)
-        return _together(results, len(rows))
+        if target is not None:
+            raise NotImplementedError(
+                "these modules ask models, not agents; have the agent make the outputs first, or use nemo-platform"
+            )
+        samples = offline_samples(rows)
+        for index, sample in enumerate(samples):
+            for hook in after or ():
+                sample.given = hook.postprocess(sample.given, id=str(index))
+        return samples
 
     async def _prepared(self, metric: Metric, params: RunConfig) -> Any:
         return await prepare_metric_for_execution(
@@ -101,37 +133,56 @@ class LocalBackend:
         )
 
 
-def _refuse(target: object, prompt_template: object, *hooks: tuple[Any, ...] | None) -> None:
-    if target is not None or prompt_template is not None or any(hooks):
-        raise NotImplementedError(_NO_TARGET)
+def _policy(
+    params: RunConfig, on_error: OnError, row_timeout_s: float | None, *, in_declared_order: bool = False
+) -> Policy:
+    ignored = isinstance(params, RunConfigOnline) and params.ignore_request_failure
+    return Policy(
+        parallelism=params.parallelism,
+        fail_fast=on_error == "raise" and not ignored,
+        timeout_s=row_timeout_s,
+        in_declared_order=in_declared_order,
+    )
 
 
-def _filtered(result: EvaluationResult, fields: tuple[str, ...] | None) -> EvaluationResult:
+def filtered(result: EvaluationResult, fields: tuple[str, ...] | None) -> EvaluationResult:
+    """Return a result whose figures are written with these fields only."""
     if not fields:
         return result
     scores = [score.with_fields(frozenset(fields)) for score in result.aggregate_scores.scores]
     return EvaluationResult(row_scores=result.row_scores, aggregate_scores=AggregatedMetricResult(scores=scores))
 
 
-def _together(results: dict[str, EvaluationResult], count: int) -> BenchmarkEvaluationResult:
-    rows = [
-        RowScore(
-            row_index=index,
-            item=first.item,
-            sample=first.sample,
-            metrics={key: result.row_scores[index].metrics[key] for key, result in results.items()},
-            requests=[],
-            metric_diagnostics=_diagnostics(results, index),
+def joined(results: dict[str, EvaluationResult], count: int) -> BenchmarkEvaluationResult:
+    """Return the results of several metrics over the same rows as one."""
+    rows = []
+    for index in range(count):
+        own = {key: result.row_scores[index] for key, result in results.items()}
+        first = next(iter(own.values()))
+        rows.append(
+            RowScore(
+                row_index=index,
+                item=first.item,
+                sample=first.sample,
+                metrics={key: row.metrics[key] for key, row in own.items()},
+                requests=_requests(list(own.values())),
+                metric_errors=_merged(row.metric_errors for row in own.values()),
+                metric_diagnostics=_merged(row.metric_diagnostics for row in own.values()),
+            )
         )
-        for index in range(count)
-        for first in [next(iter(results.values())).row_scores[index]]
-    ]
     scores = [score for result in results.values() for score in result.aggregate_scores.scores]
     return BenchmarkEvaluationResult(
         row_scores=rows, aggregate_scores=AggregatedMetricResult(scores=scores), per_metric=results
     )
 
 
-def _diagnostics(results: dict[str, EvaluationResult], index: int) -> dict[str, Any] | None:
-    found = (result.row_scores[index].metric_diagnostics for result in results.values())
-    return {key: items for one in found if one for key, items in one.items()} or None
+def _requests(rows: Sequence[RowScore]) -> list[dict[str, Any]]:
+    """Return each request once: those that made the output are in the rows of every metric."""
+    found: list[dict[str, Any]] = []
+    for row in rows:
+        found += [one for one in row.requests if not any(one is known for known in found)]
+    return found
+
+
+def _merged(parts: Any) -> dict[str, Any] | None:
+    return {key: value for part in parts if part for key, value in part.items()} or None

@@ -11,7 +11,7 @@ from ..values.dataset_schemas import FieldMapping
 from ..values.datasets import DatasetInput
 from ..values.params import RunConfig
 from ..values.results import BenchmarkEvaluationResult, EvaluationResult
-from .backend import LocalBackend
+from .backend import LocalBackend, OnError
 from .config import resolve_params
 from .utils import is_metric, is_metric_sequence
 
@@ -43,14 +43,29 @@ class Evaluator:
         aggregate_fields: tuple[str, ...] | None = None,
         preprocess_hooks: Sequence[Any] | None = None,
         postprocess_hooks: Sequence[Any] | None = None,
+        on_error: OnError = "raise",
+        row_timeout_s: float | None = None,
     ) -> Result:
         """Return what one metric says of a data set, or what several say.
+
+        Args:
+          metrics: One, or a list.
+          dataset: Rows, or a file of them.
+          config: Pace; `RunConfigOnlineModel` with a target.
+          target: A `Model` that makes the outputs first.
+          field_mapping: Which column is which field.
+          prompt_template: What the target is asked: a text, or a request such as `{"messages": […]}`.
+          aggregate_fields: Figures that are written; None for all.
+          preprocess_hooks: Change requests to the target.
+          postprocess_hooks: Change its answers.
+          on_error: `row`: a row that fails has `metric_errors`, and the others are scored; `raise`: it ends the run.
+          row_timeout_s: For the scores of a row. In this process, code that never awaits is not stopped by it.
 
         Raises:
           EvaluationError: a row failed.
           TypeError: no metric, or a configuration of another kind of run.
         """
-        options = {
+        options: dict[str, Any] = {
             "dataset": dataset,
             "params": resolve_params(config, target),
             "target": target,
@@ -60,6 +75,8 @@ class Evaluator:
             "preprocess_hooks": None if preprocess_hooks is None else tuple(preprocess_hooks),
             "postprocess_hooks": None if postprocess_hooks is None else tuple(postprocess_hooks),
         }
+        options |= {} if on_error == "raise" else {"on_error": on_error}  # a backend may know neither
+        options |= {} if row_timeout_s is None else {"row_timeout_s": row_timeout_s}
         if is_metric_sequence(metrics):
             return await self._asked(
                 "evaluate_benchmark",

@@ -1,19 +1,48 @@
-"""Owns one pass of a prepared metric over rows: a few at once, in their order, and the first failure ends it."""
+"""Owns one pass of a prepared metric over rows and their samples: a few at once, in their order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ..metrics.aggregation import aggregate_metrics, corpus_figures
+from ..inference import requests_log
+from ..metrics.aggregation import aggregate_metrics, corpus_figures, is_aggregateable_output_spec, rubrics_of
 from ..metrics.protocol import CorpusMetric
-from ..values.protocol import MetricOutputSpec, MetricResult, validate_metric_result
+from ..values.aggregates import AggregatedMetricResult
+from ..values.protocol import MetricOutput, MetricOutputSpec, MetricResult, validate_metric_result
 from ..values.results import EvaluationResult, RowScore
-from ..values.scores import AggregatedMetricResult
-from .samples import build_metric_input, build_offline_sample
+from .online import Sample
+from .samples import build_metric_input
 from .values import EvaluationError
 
 Rows = Sequence[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How rows are scored.
+
+    Attributes:
+      parallelism: Rows at once, on one event loop.
+      fail_fast: The first row that fails ends the run.
+      timeout_s: For a row; code that blocks the event loop is not stopped by it.
+      in_declared_order: Outputs come as they are declared, rather than as they are returned.
+    """
+
+    parallelism: int = 8
+    fail_fast: bool = True
+    timeout_s: float | None = None
+    in_declared_order: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What became of a row; a failed one has NaN for its numbers."""
+
+    result: MetricResult
+    requests: list[dict[str, Any]]
+    error: str | None = None
 
 
 def corpus_output_spec(metric: Any) -> list[MetricOutputSpec]:
@@ -23,61 +52,98 @@ def corpus_output_spec(metric: Any) -> list[MetricOutputSpec]:
 
 
 async def evaluate_metric(
-    metric: Any, *, key: str, rows: Rows, parallelism: int, in_declared_order: bool = False
+    metric: Any, *, key: str, rows: Rows, samples: Sequence[Sample], policy: Policy
 ) -> EvaluationResult:
     """Score rows and aggregate; names of scores begin with `key`.
 
     Raises:
-      EvaluationError: a row failed.
+      EvaluationError: a row failed, and that ends the run.
     """
-    results = await _score_all(metric, rows, key=key, parallelism=parallelism, in_declared_order=in_declared_order)
-    figures = aggregate_metrics(results, metric.output_spec()).scores if rows else []
-    if rows and isinstance(metric, CorpusMetric):
-        inputs = [build_metric_input(row, build_offline_sample(row), index) for index, row in enumerate(rows)]
-        together = await metric.compute_corpus_scores(inputs)
-        figures += corpus_figures(together, corpus_output_spec(metric)) if together else []
+    scored = await _score_all(metric, rows, samples, key=key, policy=policy)
+    figures: list[Any] = []
+    if rows:
+        results = [one.result for one in scored]
+        figures = list(aggregate_metrics(results, metric.output_spec(), rubrics_of(metric)).scores)
+        figures += await _corpus_figures(metric, rows, samples, scored)
     scores = [score.model_copy(update={"name": f"{key}.{score.name}"}) for score in figures]
     row_scores = [
         RowScore(
             row_index=index,
             item=row,
-            sample=build_offline_sample(row),
-            metrics={key: result.outputs},
-            requests=[],
-            metric_diagnostics={key: result.diagnostics} if result.diagnostics else None,
+            sample=sample.given,
+            metrics={key: one.result.outputs},
+            requests=[*sample.requests, *one.requests],
+            metric_errors={key: one.error} if one.error is not None else None,
+            metric_diagnostics={key: one.result.diagnostics} if one.result.diagnostics else None,
         )
-        for index, (row, result) in enumerate(zip(rows, results, strict=True))
+        for index, (row, sample, one) in enumerate(zip(rows, samples, scored, strict=True))
     ]
     return EvaluationResult(row_scores=row_scores, aggregate_scores=AggregatedMetricResult(scores=scores))
 
 
-async def score_row(metric: Any, row: dict[str, Any], index: int, *, key: str) -> MetricResult:
+async def _corpus_figures(metric: Any, rows: Rows, samples: Sequence[Sample], scored: Sequence[Scored]) -> list[Any]:
+    if not isinstance(metric, CorpusMetric):
+        return []
+    inputs = [
+        build_metric_input(row, sample.given, index)
+        for index, (row, sample, one) in enumerate(zip(rows, samples, scored, strict=True))
+        if one.error is None
+    ]
+    together = await metric.compute_corpus_scores(inputs) if inputs else None
+    return list(corpus_figures(together, corpus_output_spec(metric))) if together else []
+
+
+async def _score_row(metric: Any, row: dict[str, Any], sample: Sample, index: int, *, policy: Policy) -> MetricResult:
+    import asyncio
+
+    declared = metric.output_spec()
+    scoring: Coroutine[Any, Any, Any] = metric.compute_scores(build_metric_input(dict(row), sample.given, index))
+    if policy.timeout_s is None:
+        return validate_metric_result(await scoring, declared)
+    try:
+        async with asyncio.timeout(policy.timeout_s):
+            return validate_metric_result(await scoring, declared)
+    except TimeoutError as error:
+        raise TimeoutError(str(error) or f"no result within {policy.timeout_s:g} s") from error
+
+
+async def _outcome(metric: Any, row: dict[str, Any], sample: Sample, index: int, *, key: str, policy: Policy) -> Scored:
     """Score a row and check the result.
 
     Raises:
-      EvaluationError: the metric raised, or its result is not as declared.
+      EvaluationError: the metric raised, or its result is not as declared, and that ends the run.
     """
+    log: list[dict[str, Any]] = []
+    requests_log.set(log)
+    if sample.error is not None:
+        return Scored(nan_result(metric.output_spec()), log, sample.error)
     try:
-        declared = metric.output_spec()
-        given = build_metric_input(dict(row), build_offline_sample(row), index)
-        return validate_metric_result(await metric.compute_scores(given), declared)
+        return Scored(await _score_row(metric, row, sample, index, policy=policy), log)
     except Exception as error:
-        raise EvaluationError(index, str(error), metric_key=key) from error
+        if policy.fail_fast:
+            raise EvaluationError(index, str(error), metric_key=key) from error
+        return Scored(nan_result(metric.output_spec()), log, str(error) or type(error).__name__)
 
 
-async def _score_all(
-    metric: Any, rows: Rows, *, key: str, parallelism: int, in_declared_order: bool
-) -> list[MetricResult]:
+def nan_result(declared: Sequence[MetricOutputSpec]) -> MetricResult:
+    """Return what stands for the result of a row that failed: NaN for every number."""
+    nan = float("nan")
+    return MetricResult(
+        outputs=[MetricOutput(name=spec.name, value=nan) for spec in declared if is_aggregateable_output_spec(spec)]
+    )
+
+
+async def _score_all(metric: Any, rows: Rows, samples: Sequence[Sample], *, key: str, policy: Policy) -> list[Scored]:
     import asyncio  # 40 ms, which a metric that is called by the host does not pay
 
-    results: dict[int, MetricResult] = {}
-    waiting = iter(enumerate(rows))
+    results: dict[int, Scored] = {}
+    waiting = iter(enumerate(zip(rows, samples, strict=True)))
 
-    async def work(share: Iterator[tuple[int, dict[str, Any]]]) -> None:
-        for index, row in share:
-            results[index] = await score_row(metric, row, index, key=key)
+    async def work(share: Iterator[tuple[int, tuple[dict[str, Any], Sample]]]) -> None:
+        for index, (row, sample) in share:
+            results[index] = await _outcome(metric, row, sample, index, key=key, policy=policy)
 
-    workers = [asyncio.ensure_future(work(waiting)) for _ in range(min(parallelism, len(rows)))]
+    workers = [asyncio.ensure_future(work(waiting)) for _ in range(min(policy.parallelism, len(rows)))]
     try:
         for worker in asyncio.as_completed(workers):
             await worker
@@ -86,10 +152,11 @@ async def _score_all(
             task.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
     ordered = [results[index] for index in range(len(rows))]
-    return [_in_order(metric, result) for result in ordered] if in_declared_order else ordered
+    return [_in_order(metric, one) for one in ordered] if policy.in_declared_order else ordered
 
 
-def _in_order(metric: Any, result: MetricResult) -> MetricResult:
-    outputs = {output.name: output for output in result.outputs}
-    declared = [outputs[spec.name] for spec in metric.output_spec()]
-    return MetricResult(outputs=declared, diagnostics=result.diagnostics)
+def _in_order(metric: Any, scored: Scored) -> Scored:
+    outputs = {output.name: output for output in scored.result.outputs}
+    declared = [outputs[spec.name] for spec in metric.output_spec() if spec.name in outputs]
+    result = MetricResult(outputs=declared, diagnostics=scored.result.diagnostics)
+    return Scored(result, scored.requests, scored.error)

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
+from ..values.aggregates import (
+    AggregatedMetricResult,
+    AggregateRangeScore,
+    AggregateRubricScore,
+    AggregateScore,
+    Histogram,
+    HistogramBin,
+    Percentiles,
+    RubricScoreStat,
+)
 from ..values.protocol import (
     BooleanValue,
     ContinuousScore,
@@ -13,7 +24,7 @@ from ..values.protocol import (
     MetricOutputSpec,
     MetricResult,
 )
-from ..values.scores import AggregatedMetricResult, AggregateRangeScore, Histogram, HistogramBin, Percentiles
+from ..values.scores import Rubric, RubricScore
 
 _BINS = 10
 
@@ -38,18 +49,50 @@ def number_of(output: MetricOutput, spec: MetricOutputSpec) -> float | int | Non
 
 
 def aggregate_metrics(
-    items: Sequence[MetricResult], output_specs: Sequence[MetricOutputSpec]
+    items: Sequence[MetricResult],
+    output_specs: Sequence[MetricOutputSpec],
+    rubrics: dict[str, list[Rubric]] | None = None,
 ) -> AggregatedMetricResult:
-    """Return the figures of every score, in the order in which scores first came."""
+    """Return the figures of every score, in the order in which scores first came; `rubrics` by name of score."""
     specs = {spec.name: spec for spec in output_specs}
     values: dict[str, list[float]] = {}
+    labels: Counter[tuple[str, str]] = Counter()
     for item in items:
         for output in item.outputs:
             spec = specs.get(output.name)
             number = None if spec is None else number_of(output, spec)
             if number is not None:
                 values.setdefault(output.name, []).append(number)
-    return AggregatedMetricResult(scores=[_figures(name, found) for name, found in values.items()])
+            elif isinstance(output.value, str):
+                labels[output.name, output.value] += 1
+    scores: list[AggregateScore] = []
+    for name, found in values.items():
+        figures = _figures(name, found)
+        rubric = (rubrics or {}).get(name)
+        scores.append(figures if rubric is None else _of_rubric(figures, rubric, labels))
+    return AggregatedMetricResult(scores=scores)
+
+
+def rubrics_of(metric: object) -> dict[str, list[Rubric]]:
+    """Return the levels of each score of a metric that is a rubric."""
+    scores = getattr(metric, "scores", None)
+    known = scores if isinstance(scores, list | tuple) else ()
+    return {score.name: score.rubric for score in known if isinstance(score, RubricScore)}
+
+
+def _of_rubric(
+    figures: AggregateRangeScore, rubric: list[Rubric], labels: Counter[tuple[str, str]]
+) -> AggregateRubricScore:
+    levels = [
+        RubricScoreStat(label=one.label, value=one.value, count=labels[f"{figures.name}.label", one.label])
+        for one in rubric
+    ]
+    most = max(level.count for level in levels)
+    return AggregateRubricScore(
+        **figures.model_dump(exclude={"score_type", "percentiles", "histogram"}),
+        rubric_distribution=levels,
+        mode_category=min(level.label for level in levels if level.count == most),
+    )
 
 
 def corpus_figures(result: MetricResult, output_specs: Sequence[MetricOutputSpec]) -> list[AggregateRangeScore]:

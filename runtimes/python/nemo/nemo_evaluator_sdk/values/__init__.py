@@ -1,74 +1,31 @@
-"""Owns the values that evaluations, metrics and results are made of."""
+"""Owns the values that evaluations, metrics and results are made of; each module is imported when it is used."""
 
-from .common import SecretRef, SupportedJobTypes
-from .dataset_schemas import FieldMapping
-from .datasets import DatasetInput, DatasetRows
-from .models import Model, ModelRef, ReasoningParams
-from .multi_metric_results import BenchmarkEvaluationResult
-from .params import InferenceParams, RunConfig, RunConfigOnline, RunConfigOnlineModel
-from .protocol import (
-    BooleanValue,
-    CandidateOutput,
-    ContinuousScore,
-    DatasetRow,
-    DiscreteScore,
-    Label,
-    MetricDescriptor,
-    MetricDiagnostic,
-    MetricInput,
-    MetricOutput,
-    MetricOutputSpec,
-    MetricResult,
-    MetricTypeName,
-)
-from .results import (
-    AggregatedMetricResult,
-    AggregateFieldName,
-    AggregateRangeScore,
-    AggregateScore,
-    AggregateScoreBase,
-    EvaluationResult,
-    Histogram,
-    HistogramBin,
-    Percentiles,
-    RowScore,
-)
+from __future__ import annotations
 
-__all__ = [
-    "AggregateFieldName",
-    "AggregateRangeScore",
-    "AggregateScore",
-    "AggregateScoreBase",
-    "AggregatedMetricResult",
-    "BenchmarkEvaluationResult",
-    "BooleanValue",
-    "CandidateOutput",
-    "ContinuousScore",
-    "DatasetInput",
-    "DatasetRow",
-    "DatasetRows",
-    "DiscreteScore",
-    "EvaluationResult",
-    "FieldMapping",
-    "Histogram",
-    "HistogramBin",
-    "InferenceParams",
-    "Label",
-    "MetricDescriptor",
-    "MetricDiagnostic",
-    "MetricInput",
-    "MetricOutput",
-    "MetricOutputSpec",
-    "MetricResult",
-    "MetricTypeName",
-    "Model",
-    "ModelRef",
-    "Percentiles",
-    "ReasoningParams",
-    "RowScore",
-    "RunConfig",
-    "RunConfigOnline",
-    "RunConfigOnlineModel",
-    "SecretRef",
-    "SupportedJobTypes",
-]
+from typing import Any
+
+from ..lazy import attribute, names
+
+_NAMES = {
+    "common": "SecretRef SupportedJobTypes",
+    "dataset_schemas": "FieldMapping",
+    "datasets": "DatasetInput DatasetRows",
+    "models": "Model ModelRef ReasoningParams",
+    "multi_metric_results": "BenchmarkEvaluationResult",
+    "params": "InferenceParams RunConfig RunConfigOnline RunConfigOnlineModel",
+    "protocol": (
+        "BooleanValue CandidateOutput ContinuousScore DatasetRow DiscreteScore Label MetricDescriptor "
+        "MetricDiagnostic MetricInput MetricOutput MetricOutputSpec MetricResult MetricTypeName"
+    ),
+    "results": (
+        "AggregateFieldName AggregateRangeScore AggregateRubricScore AggregateScore AggregateScoreBase "
+        "AggregatedMetricResult EvaluationResult Histogram HistogramBin Percentiles RowScore RubricScoreStat"
+    ),
+    "scores": "JSONScoreParser RangeScore RegexScoreParser Rubric RubricScore",
+}
+
+__all__ = names(_NAMES)  # noqa: PLE0605 - a list
+
+
+def __getattr__(name: str) -> Any:
+    return attribute(__name__, globals(), _NAMES, name)

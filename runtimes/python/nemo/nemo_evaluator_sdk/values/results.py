@@ -7,20 +7,23 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from . import summaries
-from .protocol import MetricDiagnostic, MetricOutput
-from .scores import (
+from .aggregates import (
     AggregatedMetricResult,
     AggregateRangeScore,
+    AggregateRubricScore,
     AggregateScore,
     AggregateScoreBase,
     Histogram,
     HistogramBin,
     Percentiles,
+    RubricScoreStat,
 )
+from .protocol import MetricDiagnostic, MetricOutput
 
 __all__ = [
     "AggregateFieldName",
     "AggregateRangeScore",
+    "AggregateRubricScore",
     "AggregateScore",
     "AggregateScoreBase",
     "AggregatedMetricResult",
@@ -31,11 +34,13 @@ __all__ = [
     "Percentiles",
     "ResultView",
     "RowScore",
+    "RubricScoreStat",
 ]
 
 ResultView = Literal["rows", "aggregate"]
 AggregateFieldName = Literal[
-    "nan_count", "sum", "mean", "min", "max", "std_dev", "variance", "score_type", "percentiles", "histogram"
+    *("nan_count", "sum", "mean", "min", "max", "std_dev", "variance", "score_type", "percentiles", "histogram"),
+    *("rubric_distribution", "mode_category"),
 ]
 _ROWS = 10
 _ROWS_AS_TEXT = 5

@@ -1,84 +1,82 @@
-"""Owns the figures that many values of one score come to."""
+"""Owns how scores of a judge are defined: a range or a rubric, and where in its answer they are."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+import re
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, model_serializer
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 
-class _Strict(BaseModel):
+class JSONScoreParser(BaseModel):
+    """Takes a score from a key of a JSON object."""
+
+    model_config = ConfigDict(defer_build=True)
+
+    type: Literal["json"] = "json"
+    json_path: str
+
+
+class RegexScoreParser(BaseModel):
+    """Takes a score from the first group of a pattern, searched anywhere or matched from the beginning."""
+
+    model_config = ConfigDict(defer_build=True)
+
+    type: Literal["regex"] = "regex"
+    pattern: str
+    method: Literal["search", "match"] = "match"
+
+    @model_validator(mode="after")
+    def _compiles(self) -> Self:
+        try:
+            re.compile(self.pattern)
+        except re.error as error:
+            raise ValueError(f"invalid regex for score parser: {error}") from error
+        return self
+
+
+class _Score(BaseModel):
     model_config = ConfigDict(defer_build=True, extra="forbid")
 
-
-class Percentiles(_Strict):
-    """Values below which so many per cent lie."""
-
-    p10: float
-    p20: float
-    p30: float
-    p40: float
-    p50: float
-    p60: float
-    p70: float
-    p80: float
-    p90: float
-    p100: float
+    name: str = Field(pattern=r"^[a-z0-9_]+$")
+    description: str | None = None
+    parser: JSONScoreParser | RegexScoreParser = Field(
+        default_factory=lambda given: JSONScoreParser(json_path=given["name"])
+    )
 
 
-class HistogramBin(_Strict):
-    """How many values lie between two bounds; the upper one belongs to the last bin only."""
+class Rubric(BaseModel):
+    """One level of a rubric, and what it is worth."""
 
-    lower_bound: float
-    upper_bound: float
-    count: int
+    model_config = ConfigDict(defer_build=True, extra="forbid")
 
-
-class Histogram(_Strict):
-    """How values are spread."""
-
-    bins: list[HistogramBin]
+    label: str
+    description: str | None = None
+    value: float | int
 
 
-class AggregateScoreBase(_Strict):
-    """Figures of one score; `count` leaves NaN out, the variance is that of the population."""
+class RubricScore(_Score):
+    """A score by levels; the judge names one of their labels."""
 
-    name: str
-    count: int
-    nan_count: int
-    sum: float | None = None
-    mean: float | None = None
-    min: float | None = None
-    max: float | None = None
-    std_dev: float | None = None
-    variance: float | None = None
-
-    _shown: frozenset[str] | None = None
-
-    def with_fields(self, fields: frozenset[str]) -> Self:
-        """Return a copy that writes only these fields, name and count."""
-        copy = self.model_copy()
-        copy._shown = fields | {"name", "count"}  # noqa: SLF001 - a copy of this object
-        return copy
-
-    @model_serializer(mode="wrap")
-    def _only_shown(self, handler: Any) -> dict[str, Any]:
-        data: dict[str, Any] = handler(self)
-        return data if self._shown is None else {name: data[name] for name in data if name in self._shown}
+    rubric: list[Rubric] = Field(min_length=2)
 
 
-class AggregateRangeScore(AggregateScoreBase):
-    """Figures of a number."""
+class RangeScore(_Score):
+    """A score between two bounds, which the judge is told and which nothing enforces."""
 
-    score_type: Literal["range"] = "range"
-    percentiles: Percentiles | None = None
-    histogram: Histogram | None = None
+    minimum: float | int
+    maximum: float | int
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.minimum >= self.maximum:
+            raise ValueError(f"minimum must be less than maximum: {self.minimum} < {self.maximum}")
+        return self
 
 
-AggregateScore = AggregateRangeScore
+def _kind(given: Any) -> str:
+    is_rubric = isinstance(given, RubricScore) or (isinstance(given, dict) and "rubric" in given)
+    return "rubric" if is_rubric else "range"
 
 
-class AggregatedMetricResult(_Strict):
-    """Figures of every score, in the order in which scores first came."""
-
-    scores: list[AggregateScore]
+Score = Annotated[Annotated[RubricScore, Tag("rubric")] | Annotated[RangeScore, Tag("range")], Discriminator(_kind)]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 if TYPE_CHECKING:
+    from .aggregates import AggregateScoreBase
     from .results import RowScore
-    from .scores import AggregateScoreBase
 
 Record = dict[str, Any]
 _CELL_CHARS = 40
@@ -68,8 +68,9 @@ def score_record(score: AggregateScoreBase) -> Record:
     """Return the figures of a score that a summary shows."""
     names = ("name", "count", "nan_count", "mean", "min", "max", "score_type")
     record = {name: getattr(score, name) for name in names}
-    percentiles = getattr(score, "percentiles", None)
-    return record if percentiles is None else {**record, "p50": percentiles.p50}
+    percentiles, mode = getattr(score, "percentiles", None), getattr(score, "mode_category", None)
+    record |= {} if percentiles is None else {"p50": percentiles.p50}
+    return record if mode is None else {**record, "mode_category": mode}
 
 
 def preview_record(row: RowScore, index: int) -> Record:

@@ -1,0 +1,99 @@
+"""From what a host said of rows to the results of NeMo Evaluator, by the same rules as in one's own process."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evaluator_host.sdk.execution.scoring import corpus_output_spec, nan_result
+from evaluator_host.sdk.execution.values import EvaluationError
+from evaluator_host.sdk.metrics.aggregation import (
+    aggregate_metrics,
+    corpus_figures,
+    is_aggregateable_output_spec,
+    rubrics_of,
+)
+from evaluator_host.sdk.values.aggregates import AggregatedMetricResult
+from evaluator_host.sdk.values.protocol import MetricDiagnostic, MetricOutput, MetricOutputSpec, MetricResult
+from evaluator_host.sdk.values.results import EvaluationResult, RowScore
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A row as a host answered it.
+
+    Attributes:
+      value: `value` of its result, None when it failed.
+      error: Why it failed.
+      sample: What was scored.
+      requests: What a model was asked for it.
+    """
+
+    value: dict[str, Any] | None
+    error: str | None
+    sample: dict[str, Any]
+    requests: list[dict[str, Any]] = field(default_factory=list)
+
+
+def evaluation_result(
+    metric: Any,
+    key: str,
+    rows: Sequence[dict[str, Any]],
+    answered: Sequence[Answered],
+    *,
+    together: dict[str, Any] | None = None,
+) -> EvaluationResult:
+    """Return the result of a metric over rows, `together` being the value of what these have together."""
+    declared = metric.output_spec()
+    results = [_result(one, declared) for one in answered]
+    figures: list[Any] = []
+    if rows:
+        figures = list(aggregate_metrics(results, declared, rubrics_of(metric)).scores)
+    if together is not None:
+        specs = corpus_output_spec(metric)
+        figures += corpus_figures(MetricResult(outputs=_outputs(together, specs)), specs)
+    scores = [score.model_copy(update={"name": f"{key}.{score.name}"}) for score in figures]
+    row_scores = [
+        RowScore(
+            row_index=index,
+            item=row,
+            sample=one.sample,
+            metrics={key: result.outputs},
+            requests=one.requests,
+            metric_errors=None if one.error is None else {key: one.error},
+            metric_diagnostics={key: result.diagnostics} if result.diagnostics else None,
+        )
+        for index, (row, one, result) in enumerate(zip(rows, answered, results, strict=True))
+    ]
+    return EvaluationResult(row_scores=row_scores, aggregate_scores=AggregatedMetricResult(scores=scores))
+
+
+def raise_first(key: str, answered: Sequence[Answered]) -> None:
+    """Raise what the first row that failed says.
+
+    Raises:
+      EvaluationError: one failed.
+    """
+    for index, one in enumerate(answered):
+        if one.error is not None:
+            raise EvaluationError(index, one.error, metric_key=key)
+
+
+def _result(one: Answered, declared: list[MetricOutputSpec]) -> MetricResult:
+    if one.value is None:
+        return nan_result(declared)
+    diagnostics = [MetricDiagnostic(**found) for found in one.value["diagnostics"]]
+    return MetricResult(outputs=_outputs(one.value, declared), diagnostics=diagnostics)
+
+
+def _outputs(value: dict[str, Any], declared: list[MetricOutputSpec]) -> list[MetricOutput]:
+    """Return outputs as the metric gave them; JSON has neither NaN nor infinities, which are NaN here."""
+    numeric = {spec.name for spec in declared if is_aggregateable_output_spec(spec)}
+    return [
+        MetricOutput(name=one["name"], value=_number(one["value"]) if one["name"] in numeric else one["value"])
+        for one in value["outputs"]
+    ]
+
+
+def _number(value: Any) -> Any:
+    return math.nan if value is None or value == "NaN" else value

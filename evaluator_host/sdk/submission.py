@@ -1,0 +1,214 @@
+"""Metrics on a running host: kept there as evaluators, rows as a data set, and run as a durable job."""
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from evaluator_host.calls import encode
+from evaluator_host.client import DEFAULT_URL, Client
+from evaluator_host.errors import NameTaken
+from evaluator_host.model import Contract, EvaluatorSettings, Limits
+from evaluator_host.model import Evaluator as HostEvaluator
+from evaluator_host.reports.jobs import JobReport, JobStatus, Target
+from evaluator_host.sdk.datasets.loader import prepare_rows
+from evaluator_host.sdk.execution.backend import joined
+from evaluator_host.sdk.execution.samples import build_offline_sample
+from evaluator_host.sdk.execution.utils import is_metric_sequence, unique_metric_keys
+from evaluator_host.sdk.results import Answered, evaluation_result
+from evaluator_host.sdk.source import ENTRY, metric_code
+from evaluator_host.sdk.values.models import Model
+from evaluator_host.sdk.values.params import RunConfig
+from evaluator_host.sdk.values.results import BenchmarkEvaluationResult, EvaluationResult
+
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_NAME_CHARS: Final = 48
+
+
+class Submission:
+    """A job on a host, and what it came to.
+
+    Attributes:
+      url: Of the host.
+      job_id: Of the job.
+      evaluators: References to the metrics as the host keeps them: `length@1`.
+      dataset: Name of the rows there.
+    """
+
+    def __init__(
+        self,
+        metrics: Sequence[Any],
+        rows: Sequence[dict[str, Any]],
+        *,
+        url: str,
+        key: str | None,
+        several: bool,
+        job_id: str,
+        evaluators: Sequence[str],
+        dataset: str,
+    ) -> None:
+        self.url = url
+        self.job_id = job_id
+        self.evaluators = tuple(evaluators)
+        self.dataset = dataset
+        self._metrics = dict(zip(unique_metric_keys(metrics), metrics, strict=True))
+        self._rows = rows
+        self._key = key
+        self._several = several
+
+    @property
+    def job(self) -> JobReport:
+        """The job, and how far it is."""
+        with self._client() as client:
+            return client.jobs.get(self.job_id)
+
+    @property
+    def status(self) -> JobStatus:
+        """Where it stands."""
+        return self.job.status
+
+    def wait_until_done(self, *, on_progress: Callable[[JobReport], None] | None = None) -> JobReport:
+        """Return the job when it has ended.
+
+        Raises:
+          RuntimeError: it has not come to its end.
+        """
+        with self._client() as client:
+            job = client.jobs.wait(self.job_id, on_progress=on_progress)
+        if job.status is not JobStatus.COMPLETED:
+            why = f": {job.error.message}" if job.error is not None else ""
+            raise RuntimeError(f"job {self.job_id} has ended as {job.status.value}{why}")
+        return job
+
+    def cancel(self) -> JobReport:
+        """Stop the job; what was scored is kept."""
+        with self._client() as client:
+            return client.jobs.cancel(self.job_id)
+
+    def get_result(self) -> EvaluationResult | BenchmarkEvaluationResult:
+        """Return the result of the job, when it is done. Rows that failed have `metric_errors`."""
+        self.wait_until_done()
+        results = {}
+        with self._client() as client:
+            figures = client.jobs.results(self.job_id).evaluators
+            for at, (key, metric) in enumerate(self._metrics.items()):
+                answered: list[Answered | None] = [None] * len(self._rows)
+                for row in client.jobs.rows(self.job_id, evaluator=self.evaluators[at]):
+                    answered[row.index] = _answered(self._rows[row.index], row)
+                together = figures[at].together
+                value = together.value if together is not None and together.error is None else None
+                results[key] = evaluation_result(
+                    metric, key, self._rows, [one for one in answered if one is not None], together=value
+                )
+        return joined(results, len(self._rows)) if self._several else next(iter(results.values()))
+
+    def print_summary(self, max_rows: int = 10) -> None:
+        """Print the summary of the result."""
+        self.get_result().print_summary(max_rows)
+
+    def _client(self) -> Client:
+        return Client(self.url, key=self._key)
+
+
+def submit(
+    metrics: Any,
+    dataset: Any,
+    *,
+    url: str = DEFAULT_URL,
+    key: str | None = None,
+    name: str | None = None,
+    config: RunConfig | None = None,
+    target: Model | None = None,
+    prompt_template: str | dict[str, Any] | None = None,
+    field_mapping: Any = None,
+    packages: Sequence[str] = (),
+    row_timeout_s: float | None = None,
+) -> Submission:
+    """Start a job; see `Evaluator.submit`."""
+    several = is_metric_sequence(metrics)
+    own = list(metrics) if several else [metrics]
+    config = config or RunConfig()
+    rows = prepare_rows(dataset, limit=config.limit_samples, mapping=field_mapping)
+    limits = Limits(timeout_s=row_timeout_s) if row_timeout_s is not None else Limits()
+    with Client(url, key=key) as client:
+        references = [
+            _kept(client, _name(name, metric_key, several=several), metric, tuple(packages), limits)
+            for metric_key, metric in zip(unique_metric_keys(own), own, strict=True)
+        ]
+        kept_rows = _kept_rows(client, _name(name, unique_metric_keys(own)[0]), rows)
+        job = client.jobs.create(
+            references, kept_rows, target=None if target is None else _target(target, prompt_template, config)
+        )
+    return Submission(
+        own, rows, url=url, key=key, several=several, job_id=job.id, evaluators=references, dataset=kept_rows
+    )
+
+
+def _kept(client: Client, name: str, metric: Any, packages: tuple[str, ...], limits: Limits) -> str:
+    """Keep a metric, as the next version where there is one of its name, and return the reference to it."""
+    evaluator = HostEvaluator(
+        metric_code(metric),
+        contract=Contract.NEMO,
+        packages=packages,
+        settings=EvaluatorSettings(entry=ENTRY),
+        limits=limits,
+    )
+    try:
+        report = client.evaluators.create(name, evaluator)
+    except NameTaken:
+        report = client.evaluators.update(name, evaluator)
+    return f"{report.name}@{report.version}"
+
+
+def _kept_rows(client: Client, name: str, rows: Sequence[dict[str, Any]]) -> str:
+    """Keep rows under a name that says what is in them: the same again is the same data set."""
+    records = [{"inputs": row} for row in rows]
+    digest = hashlib.sha256(b"\n".join(encode(record) for record in records)).hexdigest()[:12]
+    kept = f"{name}-{digest}"
+    with suppress(NameTaken):
+        client.datasets.upload(kept, records)
+    return kept
+
+
+def _name(given: str | None, key: str, *, several: bool = False) -> str:
+    name = key if given is None else f"{given}-{key}" if several else given
+    return _NOT_IN_NAMES.sub("-", name).strip("-.")[:_NAME_CHARS] or "metric"
+
+
+def _target(target: Model, prompt_template: str | dict[str, Any] | None, config: Any) -> Target:
+    """Return a target of jobs.
+
+    Raises:
+      ValueError: there is no prompt.
+    """
+    if prompt_template is None:
+        raise ValueError("a target needs a prompt_template")
+    asked = prompt_template if isinstance(prompt_template, dict) else {}
+    inference = getattr(config, "inference", None)
+    more = {name: value for name, value in asked.items() if name != "messages"}
+    secret = target.api_key_secret
+    return Target(
+        base_url=target.url.rstrip("/").removesuffix("/chat/completions").removesuffix("/completions"),
+        model=target.name,
+        api_key=secret.root.rpartition("/")[2] if secret is not None else None,
+        prompt_template=prompt_template if isinstance(prompt_template, str) else asked.get("prompt"),
+        messages=tuple(asked.get("messages", ())),
+        system=getattr(config, "system_prompt", None),
+        inference={**more, **(inference.model_dump(mode="json", exclude_none=True) if inference is not None else {})},
+        concurrency=config.parallelism,
+        timeout_s=float(getattr(config, "request_timeout", None) or 60.0),
+        retries=getattr(config, "max_retries", 3),
+    )
+
+
+def _answered(row: dict[str, Any], found: Any) -> Answered:
+    sample = build_offline_sample(row)
+    requests: list[dict[str, Any]] = []
+    if found.request is not None:
+        sample = {"output_text": found.output} if isinstance(found.output, str) else {"response": found.output}
+        requests = [found.request]
+    error = found.result["error"]
+    if error is not None:
+        return Answered(None, error["message"], sample, requests)
+    return Answered(found.result["value"], None, sample, requests)

@@ -1,0 +1,191 @@
+"""Things that NeMo's client keeps, each a JSON object under a name of its kind, in a namespace of a workspace."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Select, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from evaluator_host.errors import NameTaken, NotFound
+from evaluator_host.protocol import decode_json, encode_json
+from evaluator_host.store.database import Database
+from evaluator_host.store.entity_tables import EntityTable
+
+_SHOWN: Final = 120
+
+
+class Kind(StrEnum):
+    """What an entity is; a namespace is one too, of no namespace."""
+
+    WORKSPACE = "workspace"
+    FILESET = "fileset"
+    FILE = "file"
+    MODEL = "model"
+    PROVIDER = "model provider"
+    METRIC = "metric"
+    JOB = "job"
+
+
+class Order(StrEnum):
+    """How a list is sorted; `-` is the other way round."""
+
+    CREATED = "created_at"
+    CREATED_DOWN = "-created_at"
+    UPDATED = "updated_at"
+    UPDATED_DOWN = "-updated_at"
+    NAME = "name"
+    NAME_DOWN = "-name"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where entities of one kind are."""
+
+    workspace_id: str
+    kind: Kind
+    namespace: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """One thing."""
+
+    id: str
+    namespace: str
+    name: str
+    content: dict[str, Any]
+    created_at: datetime
+    updated_at: datetime
+
+
+class Entities:
+    """The entities of one host."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, place: Place, name: str, content: dict[str, Any]) -> Entity:
+        """Keep a new one.
+
+        Raises:
+          NameTaken: there is one of that name.
+        """
+        now = datetime.now(UTC)
+        made = Entity(f"{place.kind[:3]}-{secrets.token_hex(8)}", place.namespace, name, content, now, now)
+        values = {
+            "id": made.id,
+            "workspace_id": place.workspace_id,
+            "kind": place.kind,
+            "namespace": place.namespace,
+            "name": name,
+            "content": encode_json(content).decode(),
+            "created_at": now,
+            "updated_at": now,
+        }
+        try:
+            async with self._database.transaction() as connection:
+                await connection.execute(insert(EntityTable).values(**values))
+        except IntegrityError as error:
+            raise NameTaken(f"there is a {place.kind} named {name[:_SHOWN]} in {place.namespace or 'here'}") from error
+        return made
+
+    async def change(self, place: Place, name: str, content: dict[str, Any]) -> Entity:
+        """Replace the content of one.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        values = {"content": encode_json(content).decode(), "updated_at": datetime.now(UTC)}
+        async with self._database.transaction() as connection:
+            done = await connection.execute(update(EntityTable).where(_named(place, name)).values(**values))
+            if not done.rowcount:
+                raise _missing(place, name)
+        return await self.get(place, name)
+
+    async def find(self, place: Place, name: str) -> Entity | None:
+        """Return one, if there is one of that name."""
+        async with self._database.reading() as connection:
+            row = (await connection.execute(_entities().where(_named(place, name)))).first()
+        return None if row is None else _entity(row)
+
+    async def get(self, place: Place, name: str) -> Entity:
+        """Return one.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        found = await self.find(place, name)
+        if found is None:
+            raise _missing(place, name)
+        return found
+
+    async def page(
+        self, place: Place, *, order: Order = Order.CREATED, first: int = 0, limit: int = 100
+    ) -> tuple[list[Entity], int]:
+        """Return some of them, and how many there are."""
+        column = getattr(EntityTable, order.removeprefix("-"))
+        by = column.desc() if order.startswith("-") else column.asc()
+        query = _entities().where(_at(place)).order_by(by, EntityTable.id).offset(first).limit(limit)
+        counting = select(func.count()).select_from(EntityTable).where(_at(place))
+        async with self._database.reading() as connection:
+            found = [_entity(row) for row in await connection.execute(query)]
+            return found, int(await connection.scalar(counting) or 0)
+
+    async def below(self, place: Place, prefix: str) -> list[Entity]:
+        """Return those whose names begin like this, by name."""
+        query = _entities().where(_at(place), EntityTable.name.startswith(prefix, autoescape=True))
+        async with self._database.reading() as connection:
+            return [_entity(row) for row in await connection.execute(query.order_by(EntityTable.name))]
+
+    async def holds(self, workspace_id: str, namespace: str) -> list[str]:
+        """Return the kinds of which there is something in a namespace."""
+        table = EntityTable
+        query = select(table.kind).distinct().where(table.workspace_id == workspace_id, table.namespace == namespace)
+        async with self._database.reading() as connection:
+            return sorted(await connection.scalars(query))
+
+    async def delete(self, place: Place, name: str) -> Entity:
+        """Remove one, and return what it was.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        found = await self.get(place, name)
+        async with self._database.transaction() as connection:
+            await connection.execute(delete(EntityTable).where(EntityTable.id == found.id))
+        return found
+
+    async def contents(self, kind: Kind) -> list[dict[str, Any]]:
+        """Return what all entities of a kind are, of all workspaces."""
+        query = select(EntityTable.content).where(EntityTable.kind == kind)
+        async with self._database.reading() as connection:
+            return [decode_json(text.encode()) for text in await connection.scalars(query)]
+
+
+def _entities() -> Select[Any]:
+    table = EntityTable
+    columns: list[Any] = [table.id, table.namespace, table.name, table.content, table.created_at, table.updated_at]
+    return select(*columns)
+
+
+def _at(place: Place) -> ColumnElement[bool]:
+    table = EntityTable
+    here = (table.workspace_id == place.workspace_id) & (table.kind == place.kind)
+    return here & (table.namespace == place.namespace)
+
+
+def _named(place: Place, name: str) -> ColumnElement[bool]:
+    return _at(place) & (EntityTable.name == name)
+
+
+def _entity(row: Any) -> Entity:
+    id_, namespace, name, content, created_at, updated_at = row
+    return Entity(id_, namespace, name, decode_json(content.encode()), created_at, updated_at)
+
+
+def _missing(place: Place, name: str) -> NotFound:
+    where = f" in {place.namespace}" if place.namespace else ""
+    return NotFound(f"there is no {place.kind} {name[:_SHOWN]}{where}")

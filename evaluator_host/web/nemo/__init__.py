@@ -1,0 +1,1 @@
+"""The routes that NVIDIA's NeMo Platform client calls, under `/apis`."""

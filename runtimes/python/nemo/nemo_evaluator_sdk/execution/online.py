@@ -1,0 +1,179 @@
+"""Owns the outputs of online runs: a model is asked about every row before anything is scored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..enums import ModelFormat
+from ..inference import deep_merge, is_chat, make_inference_request, output_text, requests_log
+from ..resolver_protocols import SecretResolver
+from ..structured_output import default_structured_output_mode, with_schema, with_system
+from ..templates import render_request
+from ..values.models import Model
+from ..values.params import RunConfigOnlineModel
+from .samples import build_offline_sample
+from .values import EvaluationError, EvaluationPhase
+
+_NIM_MAX_TOKENS = 4096
+_COLUMNS = ("prompt", "input", "question", "query")
+_NO_HTTP = (
+    "these modules have no network in a sandbox and score outputs that are there already; to have a model make them, "
+    "run a job with a `target` on the host, or pin the package nemo-platform"
+)
+
+Rows = Sequence[dict[str, Any]]
+
+
+@dataclass(slots=True)
+class Sample:
+    """What was made for a row. `error` says why nothing was."""
+
+    given: dict[str, Any]
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    error: str | None = None
+
+
+def offline_samples(rows: Rows) -> list[Sample]:
+    """Return the samples of rows that have their outputs already."""
+    return [Sample(build_offline_sample(row)) for row in rows]
+
+
+async def online_samples(
+    rows: Rows,
+    *,
+    target: Model,
+    prompt_template: str | dict[str, Any] | None,
+    params: RunConfigOnlineModel,
+    secret_resolver: SecretResolver,
+    preprocess: Sequence[Any] = (),
+    postprocess: Sequence[Any] = (),
+) -> list[Sample]:
+    """Ask a model about every row, a few at a time.
+
+    Raises:
+      EvaluationError: it did not answer, and that is not to be ignored.
+      ValueError: there is no prompt template, and none can be told from the first row.
+    """
+    try:
+        import httpx
+    except ImportError:
+        raise NotImplementedError(_NO_HTTP) from None
+    if not rows:
+        return []
+    template = prompt_template if prompt_template is not None else _inferred(rows[0], target)
+    key = await secret_resolver.resolve_secret(target.api_key_secret) if target.api_key_secret is not None else None
+    async with httpx.AsyncClient(follow_redirects=True) as client:
+        asking = _Asking(target, template, params, client=client, key=key, pre=preprocess, post=postprocess)
+        return await asking.run(rows)
+
+
+class _Asking:
+    def __init__(
+        self,
+        target: Model,
+        template: str | dict[str, Any],
+        params: RunConfigOnlineModel,
+        *,
+        client: Any,
+        key: str | None,
+        pre: Sequence[Any],
+        post: Sequence[Any],
+    ) -> None:
+        self._target = target
+        self._template = template
+        self._params = params
+        self._client = client
+        self._key = key
+        self._pre = pre
+        self._post = post
+
+    async def run(self, rows: Rows) -> list[Sample]:
+        import asyncio
+
+        places = asyncio.Semaphore(self._params.parallelism)
+
+        async def one(index: int, row: dict[str, Any]) -> Sample:
+            async with places:
+                return await self._sample(index, row)
+
+        tasks = [asyncio.ensure_future(one(index, row)) for index, row in enumerate(rows)]
+        try:
+            return list(await asyncio.gather(*tasks))
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _sample(self, index: int, row: dict[str, Any]) -> Sample:
+        log: list[dict[str, Any]] = []
+        requests_log.set(log)
+        try:
+            response = await self._asked(self._request(index, row))
+            for hook in self._post:
+                response = hook.postprocess(response, id=str(index))
+            text = output_text(response, self._params.reasoning)
+        except Exception as error:
+            cause = " ".join((str(error) or type(error).__name__).split())
+            message = f"Row {index} failed inference: {cause}."
+            if not self._params.ignore_request_failure:
+                advice = f"{message} With ignore_request_failure=True such rows are marked as NaN."
+                raise EvaluationError(index, advice, phase=EvaluationPhase.SAMPLE_GENERATION) from error
+            return Sample({"output_text": None, "response": {}, "inference_error": message}, log, message)
+        given: dict[str, Any] = {"output_text": text} if text else {}
+        if response:
+            given["response"] = response
+        if "trajectory" in response:
+            given["trajectory"] = response["trajectory"]
+        return Sample(given, log)
+
+    def _request(self, index: int, row: dict[str, Any]) -> dict[str, Any]:
+        params, target = self._params, self._target
+        request = render_request(self._template, {**row, "item": row})
+        inference = params.inference.model_dump(mode="json", exclude_none=True) if params.inference else {}
+        limits = {"max_tokens", "max_completion_tokens"}
+        if target.format == ModelFormat.NVIDIA_NIM and not limits & (set(request) | set(inference)):
+            request["max_tokens"] = _NIM_MAX_TOKENS
+        if params.system_prompt:
+            request = with_system(request, params.system_prompt)
+        request = deep_merge(request, inference)
+        if params.structured_output:
+            request = with_schema(request, params.structured_output, default_structured_output_mode(target.format))
+        for hook in self._pre:
+            request = hook.preprocess(request, id=str(index))
+        return request
+
+    async def _asked(self, request: dict[str, Any]) -> dict[str, Any]:
+        return await make_inference_request(
+            self._target,
+            request,
+            self._params.max_retries,
+            client=self._client,
+            api_key=self._key,
+            timeout=self._params.request_timeout,
+        )
+
+
+def _inferred(row: dict[str, Any], target: Model) -> dict[str, Any]:
+    """Return a template for rows like this one.
+
+    Raises:
+      ValueError: it has no column that is a prompt by its name.
+    """
+    template: dict[str, Any] | None = None
+    column = next((name for name in _COLUMNS if name in row), None)
+    text = f"{{{{item.{column}}}}}"
+    if is_chat(target.url):
+        if "messages" in row:
+            template = {"messages": "{{item.messages}}"}
+        elif column is not None:
+            template = {"messages": [{"role": "user", "content": text}]}
+    elif column is not None:
+        template = {"prompt": text}
+    if template is None:
+        raise ValueError(f"give a prompt_template, or rows with one of the columns {', '.join(_COLUMNS)}")
+    from logging import getLogger  # 10 ms, which scoring does not pay
+
+    getLogger(__name__).warning("there is no prompt_template; it is taken to be %s", json.dumps(template))
+    return template

@@ -1,0 +1,188 @@
+"""Owns how a model is asked: directly over HTTP, for work in one's own process. In a sandbox the host asks."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from contextvars import ContextVar
+from typing import Any, Protocol, runtime_checkable
+
+from .values.models import Model, ReasoningParams
+
+_NO_KEY = "XXX"  # some servers want any
+_AGAIN = frozenset({408, 429, 500, 502, 503, 504})
+_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 15.0
+_TIMEOUT_S = 600.0
+_NOT_SENT = frozenset({"extra_body", "extra_headers", "extra_query", "timeout"})
+_SUFFIXES = ("/chat/completions", "/completions")
+
+requests_log: ContextVar[list[dict[str, Any]]] = ContextVar("requests_log")
+in_place: InferenceFn | None = None  # set in a sandbox, where there is no network
+
+
+class ClientInferenceError(RuntimeError):
+    """A model refused a request.
+
+    Attributes:
+      status_code: Of HTTP.
+    """
+
+    def __init__(self, message: str, status_code: int) -> None:
+        super().__init__(message)
+        self.status_code = status_code
+
+
+@runtime_checkable
+class InferenceFn(Protocol):
+    """Asks a model and returns its whole answer."""
+
+    def __call__(
+        self,
+        model: Model,
+        request: dict[str, Any],
+        max_retries: int | None,
+        *,
+        client: Any = None,
+        api_key: str | None = None,
+        default_headers: dict[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> Awaitable[dict[str, Any]]:
+        """Ask it."""
+        ...
+
+
+async def make_inference_request(
+    model: Model,
+    request: dict[str, Any],
+    max_retries: int | None = 3,
+    *,
+    client: Any = None,
+    api_key: str | None = None,
+    default_headers: dict[str, str] | None = None,
+    timeout: float | None = None,  # noqa: ASYNC109 - the documented name
+) -> dict[str, Any]:
+    """Return a model's answer to a chat request, or to a completion request when there are no `messages`.
+
+    Faults that may pass are tried again, after twice as long each time.
+
+    Args:
+      model: Where, and which.
+      request: What is sent, `extra_body` merged into it.
+      max_retries: After the first try.
+      client: An `httpx.AsyncClient`; None for one of its own.
+      api_key: Bearer token.
+      default_headers: Sent along with the model's own.
+      timeout: Seconds for one answer.
+
+    Raises:
+      ClientInferenceError: the model refuses the request.
+      RuntimeError: it does not answer.
+    """
+    if in_place is not None:
+        return await in_place(model, request, max_retries, timeout=timeout)
+    import httpx  # for work with models only
+
+    if client is None:
+        async with httpx.AsyncClient(follow_redirects=True) as own:
+            return await _asked(own, model, request, max_retries, api_key, default_headers, timeout)
+    return await _asked(client, model, request, max_retries, api_key, default_headers, timeout)
+
+
+async def _asked(
+    client: Any,
+    model: Model,
+    request: dict[str, Any],
+    max_retries: int | None,
+    api_key: str | None,
+    default_headers: dict[str, str] | None,
+    timeout_s: float | None,
+) -> dict[str, Any]:
+    import asyncio
+    import random
+
+    body = deep_merge({"model": model.name, **_sent(request)}, request.get("extra_body") or {})
+    headers = {"Authorization": f"Bearer {api_key or _NO_KEY}", **(model.default_headers or {})}
+    url = endpoint_url(model.url, chat="messages" in request)
+    for tries in range(1, (max_retries or 0) + 2):
+        last = tries > (max_retries or 0)
+        try:
+            answer = await client.post(
+                url, json=body, headers={**headers, **(default_headers or {})}, timeout=timeout_s or _TIMEOUT_S
+            )
+        except OSError as error:  # of a socket itself
+            problem: Exception = error
+        except Exception as error:  # httpx.HTTPError, which is not imported for work without models
+            if type(error).__module__.partition(".")[0] != "httpx":
+                raise
+            problem = error
+        else:
+            if answer.is_success:
+                found: dict[str, Any] = answer.json()
+                requests_log.get([]).append({"request": {"model": model.name, **request}, "response": found})
+                return found
+            problem = refused(answer.status_code, answer.text, url=url, model=model.name)
+            if answer.status_code not in _AGAIN:
+                raise problem
+        if last:
+            if isinstance(problem, RuntimeError):
+                raise problem
+            raise RuntimeError(f"Error connecting to inference server at {url}") from problem
+        longest = min(_PAUSE_S * 2.0 ** (tries - 1), _LONGEST_PAUSE_S)
+        await asyncio.sleep(longest * (0.5 + random.random() / 2))  # noqa: S311 - spreads callers, guards nothing
+    raise AssertionError("unreachable")  # pragma: no cover
+
+
+def refused(status: int, said: str, *, url: str, model: str) -> RuntimeError:
+    """Return what to raise for an answer that is none."""
+    if status == 429:
+        return RuntimeError(f"Rate limit exceeded when issuing inference requests for {model}")
+    detail = f" Details: {said}" if said.strip() else ""
+    message = f"Unable to complete inference because a {status} error occurred. {url}, model_id: {model}{detail}"
+    return ClientInferenceError(message, status)
+
+
+def endpoint_url(url: str, *, chat: bool) -> str:
+    """Return where requests go: a model's address may have the path of one of the two kinds, or neither."""
+    base, mark, query = url.partition("?")
+    base = base.rstrip("/")
+    for suffix in _SUFFIXES:
+        base = base.removesuffix(suffix)
+    return f"{base}{_SUFFIXES[0 if chat else 1]}{mark}{query}"
+
+
+def is_chat(url: str) -> bool:
+    """Whether a model's address is for chat rather than for completions."""
+    path = url.partition("?")[0].rstrip("/")
+    return not path.endswith(_SUFFIXES[1]) or path.endswith(_SUFFIXES[0])
+
+
+def output_text(response: dict[str, Any], reasoning: ReasoningParams | None = None) -> str | None:
+    """Return the text of an answer, without what a model thought before it.
+
+    Raises:
+      ValueError: there is none.
+    """
+    choices = response.get("choices")
+    if not choices:
+        raise ValueError("Invalid response format: No choices found in the response.")
+    choice = choices[0]
+    if "content" in (choice.get("message") or {}):
+        text = choice["message"]["content"]
+    elif "text" in choice:
+        text = choice["text"]
+    else:
+        raise ValueError(f"Invalid response format: No text found in the response {response}.")
+    token = reasoning.end_token if reasoning is not None else None
+    return text.rpartition(token)[2] if token and isinstance(text, str) else text
+
+
+def deep_merge(request: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+    """Return a request with parameters added, inside objects too; what is there already is replaced."""
+    merged = dict(request)
+    for key, value in params.items():
+        both = isinstance(merged.get(key), dict) and isinstance(value, dict)
+        merged[key] = deep_merge(merged[key], value) if both else value
+    return merged
+
+
+def _sent(request: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in request.items() if key not in _NOT_SENT}
