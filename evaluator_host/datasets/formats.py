@@ -14,6 +14,8 @@ from evaluator_host.datasets.mapping import BadRow
 from evaluator_host.datasets.parquet import parquet_records
 from evaluator_host.errors import InvalidRequest
 from evaluator_host.protocol import ProtocolError, decode_json
+from evaluator_host.uipath.eval_set import is_eval_set
+from evaluator_host.uipath.records import rows_of
 
 _BOM: Final = b"\xef\xbb\xbf"
 _JSON_COLUMNS: Final = ("trace", "variables", "criteria")  # of a CSV file; its other cells stay text
@@ -70,7 +72,7 @@ def _starts_with_bom(file: BinaryIO, start: int) -> bool:
 
 
 def _wrapped(file: BinaryIO, max_row_bytes: int) -> list[Any]:
-    """Return the rows of `{"rows": […]}`: a request body kept as a file, so that its limit is a body's."""
+    """Return the rows of `{"rows": […]}` or of an eval set: a request body kept as a file, with a body's limit."""
     text = file.read(max_row_bytes + 1)
     if len(text) > max_row_bytes:
         raise InvalidRequest(
@@ -80,6 +82,8 @@ def _wrapped(file: BinaryIO, max_row_bytes: int) -> list[Any]:
     if isinstance(body, BadRow):
         raise InvalidRequest(f"the data file is {body}")
     if not isinstance(body.get("rows"), list):
+        if is_eval_set(body) or "eval_set" in body:
+            return rows_of(body)
         raise InvalidRequest('a .json data file is an array of rows, or {"rows": […]}; one row a line is .jsonl')
     rows: list[Any] = body["rows"]
     return rows

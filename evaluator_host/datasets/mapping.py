@@ -1,7 +1,8 @@
 """From one record of a file to a row: which column, or which template over the columns, goes to which field.
 
 A record with an object under `inputs` (or `variables`) is a row as the API takes it. Any other record is flat: every
-column is in `inputs`, `outputs` (or `output`) is also the outputs, and an object under `trace` is also the trace.
+column is in `inputs`, `outputs` (or `output`) is also the outputs, and objects under `trace` and `criteria` are these
+too.
 """
 
 from collections.abc import Iterable
@@ -15,6 +16,7 @@ from evaluator_host.model import Row
 _MISSING: Final = object()  # a column that is not there, where null is a value
 
 ROW_FIELDS: Final = ("inputs", "outputs", "trace", "variables", "criteria")
+_ALSO: Final = ("trace", "criteria")  # columns that are fields too, when they hold an object
 _KEYED: Final = ("inputs", "variables")  # fields in which a mapping may set one key
 _ALIASES: Final = {"correct_answer": "inputs.correct_answer"}
 
@@ -102,8 +104,7 @@ def _flat_fields(record: dict[str, Any]) -> dict[str, Any]:
         if name in record:
             fields["outputs"] = record[name]
             break
-    if isinstance(record.get("trace"), dict):
-        fields["trace"] = record["trace"]
+    fields.update({name: record[name] for name in _ALSO if isinstance(record.get(name), dict)})
     return fields
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -68,6 +68,21 @@ class DatasetShelf:
             raise
         await self._forget_unused()
         return _report(made)
+
+    async def add_unnamed(self, workspace_id: str, records: Iterable[dict[str, Json]], format_: str) -> DatasetReport:
+        """Keep rows for a job that is about to be made; they are read in a thread.
+
+        Raises:
+          InvalidRequest: there is no row.
+          TooLarge: they are over this host's ceiling.
+        """
+        dataset_id = new_dataset_id()
+        numbered = enumerate(records, start=1)
+        async with self._turns:
+            facts = await asyncio.to_thread(
+                self._folder.write, dataset_id, numbered, format_=format_, max_bytes=self._max_bytes
+            )
+        return _report(await self._store.add(dataset_id, workspace_id, None, facts))
 
     async def get(self, workspace_id: str, name: str) -> DatasetReport:
         """Return a data set by its name or id.

@@ -32,14 +32,14 @@ def aggregate(name: str, values: Iterable[float], *, nan_count: int = 0) -> Aggr
     if not finite:
         return Aggregate(name, 0, nan_count)
     ordered = array("d", sorted(finite))
-    total = _sum(ordered)
-    mean = total / len(ordered)
-    variance = _sum(array("d", ((value - mean) * (value - mean) for value in ordered))) / len(ordered)
+    added = total(ordered)
+    mean = added / len(ordered)
+    variance = total(array("d", ((value - mean) * (value - mean) for value in ordered))) / len(ordered)
     return Aggregate(
         name,
         len(ordered),
         nan_count,
-        sum=total,
+        sum=added,
         mean=mean,
         min=ordered[0],
         max=ordered[-1],
@@ -50,7 +50,7 @@ def aggregate(name: str, values: Iterable[float], *, nan_count: int = 0) -> Aggr
     )
 
 
-def _sum(values: "array[float]") -> float:
+def total(values: "array[float]") -> float:
     """Add exactly; a sum beyond what a float holds is infinite."""
     try:
         return math.fsum(values)

@@ -10,7 +10,7 @@ from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.evaluators.library import Found
 from evaluator_host.jobs.models import Models
-from evaluator_host.jobs.order import JobRequest, evaluator_to_json, request_from_json, request_to_json
+from evaluator_host.jobs.order import JobRequest, evaluator_to_json, label_of, request_from_json, request_to_json
 from evaluator_host.jobs.reports import job_report
 from evaluator_host.jobs.scheduler import Scheduler
 from evaluator_host.model import Evaluator, Json
@@ -82,9 +82,9 @@ class JobBoard:
         request = JobRequest(order.mapping, order.target, order.config)
         request.sources()
         await self._require_target(order, workspace_id)
-        evaluators = [
-            await self._evaluator(position, given, workspace_id) for position, given in enumerate(order.evaluators)
-        ]
+        evaluators: list[JobEvaluator] = []
+        for given in order.evaluators:
+            evaluators.append(await self._evaluator(given, workspace_id, before=evaluators))
         if not evaluators:
             raise InvalidRequest("a job needs an evaluator", problems=(Problem("evaluators", "the list is empty"),))
         dataset = await self._dataset(order.dataset, workspace_id)
@@ -153,18 +153,31 @@ class JobBoard:
         for dataset_id in await self._datasets.forget_unused():
             await asyncio.to_thread(self._folder.remove, dataset_id)
 
-    async def _evaluator(self, position: int, given: Evaluator | str, workspace_id: str) -> JobEvaluator:
+    async def _evaluator(
+        self, given: Evaluator | str, workspace_id: str, *, before: Sequence[JobEvaluator]
+    ) -> JobEvaluator:
+        position, taken = len(before), {one.label for one in before}
         named = await self._find(workspace_id, given) if isinstance(given, str) else Found(given, None)
         evaluator = named.evaluator
-        require_fit(evaluator, self._service.settings)
+        try:
+            require_fit(evaluator, self._service.settings)
+        except InvalidRequest as error:
+            problems = (
+                replace(one, field=f"evaluators.{position}.{one.field.removeprefix('evaluator.')}")
+                for one in error.problems
+            )
+            raise InvalidRequest(error.detail, problems=tuple(problems)) from error
+        if evaluator.python is not None:
+            await self._service.environments.asking.python(evaluator.python)
         if evaluator.packages:
             try:
                 await self._service.environments.asking.parse(evaluator.packages, evaluator.language)
             except InvalidPin as error:
-                problems = (replace(one, field=f"evaluators[{position}].{one.field}") for one in error.problems)
+                problems = (replace(one, field=f"evaluators.{position}.{one.field}") for one in error.problems)
                 raise InvalidPin(error.detail, problems=tuple(problems)) from error
         digest = evaluator_digest(evaluator)
-        label = f"{evaluator.name}@{evaluator.version}" if evaluator.name else f"evaluator {position + 1}"
+        named_so = f"{evaluator.name}@{evaluator.version}"
+        label = named_so if evaluator.name else label_of(evaluator, position, taken=taken)
         return JobEvaluator(
             position=position,
             label=label,

@@ -8,29 +8,30 @@ from array import array
 from collections.abc import Iterable
 from typing import Final
 
+from evaluator_host.jobs.aggregate import total
 from evaluator_host.reports.results import Difference
 
 CONFIDENCE: Final = 0.95
 
 
 def paired_difference(metric: str, pairs: Iterable[tuple[float, float]]) -> Difference:
-    """Compare a metric over pairs of (before, after); pairs that are not finite are left out."""
+    """Compare a metric over pairs of (before, after); pairs whose values or difference are not finite are left out."""
     before, after = array("d"), array("d")
     for old, new in pairs:
-        if math.isfinite(old) and math.isfinite(new):
+        if math.isfinite(old) and math.isfinite(new) and math.isfinite(new - old):
             before.append(old)
             after.append(new)
     n = len(before)
     if not n:
         return Difference(metric, 0, None, None, None, None, significant=False, better=0, worse=0)
     changes = array("d", (new - old for old, new in zip(before, after, strict=True)))
-    mean = math.fsum(changes) / n
+    mean = total(changes) / n
     interval = _interval(changes, mean)
     return Difference(
         metric,
         n,
-        before=math.fsum(before) / n,
-        after=math.fsum(after) / n,
+        before=total(before) / n,
+        after=total(after) / n,
         difference=mean,
         interval=interval,
         significant=interval is not None and not interval[0] <= 0.0 <= interval[1],
@@ -43,7 +44,10 @@ def _interval(changes: "array[float]", mean: float) -> tuple[float, float] | Non
     n = len(changes)
     if n < 2:
         return None
-    deviation = math.sqrt(math.fsum((change - mean) ** 2 for change in changes) / (n - 1))
+    squares = total(array("d", ((change - mean) * (change - mean) for change in changes)))
+    if not math.isfinite(squares):
+        return None
+    deviation = math.sqrt(squares / (n - 1))
     reach = student_t((1 + CONFIDENCE) / 2, n - 1) * deviation / math.sqrt(n)
     return mean - reach, mean + reach
 

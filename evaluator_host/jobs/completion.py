@@ -29,12 +29,7 @@ def read_completion(body: Any) -> Completion:
     Raises:
       BadAnswer: there is none.
     """
-    if not isinstance(body, dict):
-        raise BadAnswer(f"it is {type(body).__name__}, not an object")
-    if not nests_within(body, VALUE_DEPTH):
-        raise BadAnswer(f"it nests more than {VALUE_DEPTH} levels")
-    if body.get("error"):
-        raise BadAnswer(_said(body) or "it is an error")
+    _require_answer(body)
     choices = body.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
@@ -43,6 +38,41 @@ def read_completion(body: Any) -> Completion:
     facts = {"answered_by": body.get("model"), "finish_reason": choice.get("finish_reason")}
     known = {name: value[:200] for name, value in facts.items() if isinstance(value, str)}
     return Completion(_output(message, known.get("finish_reason")), {**known, **_usage(body.get("usage"))})
+
+
+def read_text(body: Any) -> Completion:
+    """Return how the first choice of an answer goes on with the prompt.
+
+    Raises:
+      BadAnswer: there is none.
+    """
+    whole = read_whole(body)
+    choice = body["choices"][0]
+    text = choice.get("text") if isinstance(choice, dict) else None
+    if not isinstance(text, str):
+        raise BadAnswer("it has no choices[0].text; is the base URL that of an OpenAI-compatible API?")
+    return Completion(text, {**whole.facts, **_usage(body.get("usage"))})
+
+
+def read_whole(body: Any) -> Completion:
+    """Return an answer as it is, its first choice untouched.
+
+    Raises:
+      BadAnswer: it is none.
+    """
+    _require_answer(body)
+    if not isinstance(body.get("choices"), list) or not body["choices"]:
+        raise BadAnswer("it has no choices; is the address that of an OpenAI-compatible API?")
+    return Completion(body, {})
+
+
+def _require_answer(body: Any) -> None:
+    if not isinstance(body, dict):
+        raise BadAnswer(f"it is {type(body).__name__}, not an object")
+    if not nests_within(body, VALUE_DEPTH):
+        raise BadAnswer(f"it nests more than {VALUE_DEPTH} levels")
+    if body.get("error"):
+        raise BadAnswer(_said(body) or "it is an error")
 
 
 def fault_of(text: str) -> str:

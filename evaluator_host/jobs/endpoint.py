@@ -7,15 +7,16 @@ read, and whatever comes back is masked before it is kept.
 import asyncio
 import random
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import httpx
 
-from evaluator_host.jobs.completion import BadAnswer, Completion, fault_of, read_completion
+from evaluator_host.jobs.completion import BadAnswer, Completion, fault_of, read_completion, read_text, read_whole
 from evaluator_host.jobs.masking import Mask
 from evaluator_host.model import Json
 from evaluator_host.protocol import ProtocolError, decode_json, encode_json
@@ -28,6 +29,12 @@ _AGAIN: Final = frozenset({408, 409, 425, 429})
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
 _LONGEST_WAIT_S: Final = 300.0  # whatever Retry-After says
+_CHAT: Final = "/chat/completions"
+_COMPLETIONS: Final = "/completions"
+
+_NO_SUCH_PATH: Final = frozenset({404, 405, 501})
+
+_Read: TypeAlias = Callable[[Any], Completion]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +75,8 @@ class Endpoint:
 
     def __init__(self, target: Target, key: str | None, client: httpx.AsyncClient) -> None:
         self._target = target
-        self._url = target.base_url.rstrip("/") + "/chat/completions"
+        self._completes = target.completion
+        self._base_url = target.base_url.rstrip("/")
         self._mask = Mask(key)
         self._client = client
         self._headers = {
@@ -81,7 +89,21 @@ class Endpoint:
 
     async def ask(self, messages: list[Json]) -> Answer:
         """Return what the model says to these messages, or why it does not; never raises."""
-        body = encode_json({**self._target.inference, "model": self._target.model, "messages": messages})
+        body = {**self._target.inference, "model": self._target.model}
+        if self._completes and len(messages) == 1:
+            answer = await self._ask(_COMPLETIONS, {**body, "prompt": messages[0]["content"]}, read_text)
+            if answer.error is None or _last_status(answer) not in _NO_SUCH_PATH:
+                return answer
+            self._completes = False
+        return await self._ask(_CHAT, {**body, "messages": messages}, read_completion)
+
+    async def complete(self, request: dict[str, Json]) -> Answer:
+        """Return the whole answer to a request, of a chat when it has `messages`; never raises."""
+        path = _CHAT if "messages" in request else _COMPLETIONS
+        return await self._ask(path, {**request, "model": self._target.model}, read_whole)
+
+    async def _ask(self, path: str, request: dict[str, Json], read: _Read) -> Answer:
+        url, body = self._base_url + path, encode_json(request)
         attempts: list[Json] = []
         started_at = datetime.now(UTC)
         while True:
@@ -89,7 +111,7 @@ class Endpoint:
             fault: _Fault | None = None
             completion: Completion | None = None
             try:
-                completion = await self._try(body)
+                completion = await self._try(url, body, read)
             except _Fault as error:
                 fault = error
             latency_ms = round((time.perf_counter() - started) * 1000, 3)
@@ -115,19 +137,19 @@ class Endpoint:
         log |= self._mask.value(completion.facts)
         return Answer(self._mask.value(completion.output), None, latency_ms, log)
 
-    async def _try(self, body: bytes) -> Completion:
+    async def _try(self, url: str, body: bytes, read: _Read) -> Completion:
         timeout_s = self._target.timeout_s
         try:
             async with asyncio.timeout(timeout_s):
-                async with self._client.stream("POST", self._url, content=body, headers=self._headers) as response:
-                    return await self._read(response)
+                async with self._client.stream("POST", url, content=body, headers=self._headers) as response:
+                    return await self._read(response, read)
         except TimeoutError as error:
             raise _Fault(f"no answer within {timeout_s:g} s", again=True) from error
         except httpx.HTTPError as error:
             said = str(error) or type(error).__name__
             raise _Fault(f"the connection failed: {said}", again=True) from error
 
-    async def _read(self, response: httpx.Response) -> Completion:
+    async def _read(self, response: httpx.Response, read: _Read) -> Completion:
         status = response.status_code
         if response.headers.get("content-encoding", "identity") != "identity":
             raise _Fault("the answer is compressed, which was not asked for", status=status, again=False)
@@ -137,7 +159,7 @@ class Endpoint:
         if len(data) > ANSWER_BYTES:
             raise _Fault(f"the answer is longer than {ANSWER_BYTES >> 20} MB", status=status, again=False)
         try:
-            return read_completion(decode_json(data))
+            return read(decode_json(data))
         except (ProtocolError, BadAnswer) as error:
             raise _Fault(f"the answer is no chat completion: {error}", status=status, again=False) from error
 
@@ -150,6 +172,10 @@ class Endpoint:
         again = status in _AGAIN or status >= httpx.codes.INTERNAL_SERVER_ERROR
         wait_s = _wait_s(response.headers.get("retry-after"))
         return _Fault(f"HTTP {status}: {said}".rstrip(": "), status=status, again=again, wait_s=wait_s)
+
+
+def _last_status(answer: Answer) -> Json:
+    return answer.log["attempts"][-1]["status"]
 
 
 async def _body(response: httpx.Response, most: int) -> bytes:

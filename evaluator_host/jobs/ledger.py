@@ -65,6 +65,16 @@ class Ledger:
         self._output_bytes += len(output.output or "")
         await self._wait_for_room(max(len(self._outputs), self._output_bytes // _OUTPUT_BYTES))
 
+    async def keep_together(self, position: int, result: EvaluationResult) -> None:
+        """Keep what an evaluator made of all rows.
+
+        Raises:
+          NoLongerOurs: another host has the job.
+          StoreUnavailable: the store does not answer.
+        """
+        kept = encode_json(result).decode()
+        self._obey(await self._work.save_together(self._job_id, self._owner, position, kept))
+
     async def run(self) -> None:
         """Keep what comes, and say that the job is worked on, until cancelled.
 

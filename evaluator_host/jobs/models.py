@@ -1,25 +1,23 @@
 """Which models jobs may ask, with which key, and how they are reached."""
 
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
-import certifi
 import httpx
 
 from evaluator_host.config import Settings
-from evaluator_host.errors import InvalidRequest, Misconfigured, Problem
+from evaluator_host.errors import InvalidRequest, Problem
+from evaluator_host.jobs.connections import new_client
 from evaluator_host.jobs.endpoint import Endpoint
 from evaluator_host.jobs.prompts import require_prompt
 from evaluator_host.reports.jobs import Target
 from evaluator_host.store.outputs import Outputs
 from evaluator_host.store.secrets import Secrets
 
-_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _OURS: Final = frozenset({"model", "messages", "stream", "stream_options", "n"})
-_PORTS: Final = {"http": 80, "https": 443}
+PORTS: Final = {"http": 80, "https": 443}
 
 
 class Models:
@@ -48,7 +46,7 @@ class Models:
           NotFound: there is no such secret.
           Misconfigured: the secret cannot be opened.
         """
-        parts = _require_url(target.base_url)
+        parts = require_url(target.base_url)
         _require_inference(target)
         require_prompt(target)
         await self._require_allowed(parts)
@@ -58,21 +56,14 @@ class Models:
     async def open(self, target: Target, workspace_id: str) -> AsyncIterator[Endpoint]:
         """Open connections to a target, checked anew: settings and secrets may have changed since the job was made."""
         key = await self.require(target, workspace_id)
-        at_once = target.concurrency
-        async with httpx.AsyncClient(
-            verify=self._trusted(),
-            proxy=self._proxy(str(urlsplit(target.base_url).hostname)),
-            trust_env=False,
-            follow_redirects=False,
-            timeout=target.timeout_s,
-            limits=httpx.Limits(max_connections=at_once, max_keepalive_connections=at_once),
-        ) as client:
+        client = new_client(self._settings, target.base_url, timeout_s=target.timeout_s, at_once=target.concurrency)
+        async with client:
             yield Endpoint(target, key, client)
 
     async def _require_allowed(self, parts: SplitResult) -> None:
         allowed = {one.lower() for one in self._settings.target_hosts}
         host = str(parts.hostname)
-        port = parts.port or _PORTS[parts.scheme]
+        port = parts.port or PORTS[parts.scheme]
         if allowed & {"*", host, f"{host}:{port}", f"[{host}]", f"[{host}]:{port}"}:
             return
         if not allowed and not await self._any_key():
@@ -83,31 +74,13 @@ class Models:
             f"the operator allows it by EVALUATOR_HOST_TARGET_HOSTS='[\"{host}\"]'",
         )
 
-    def _trusted(self) -> ssl.SSLContext:
-        context = ssl.create_default_context(cafile=certifi.where())
-        if (file := self._settings.ca_file) is not None:
-            try:
-                context.load_verify_locations(file)
-            except OSError as error:  # ssl.SSLError is one
-                raise Misconfigured(f"the CA file {file} cannot be read ({type(error).__name__})") from error
-        return context
 
-    def _proxy(self, host: str) -> str | None:
-        proxy = self._settings.proxy
-        if proxy is None or host in _LOOPBACK:
-            return None
-        direct = [name.strip().lower().lstrip(".") for name in self._settings.no_proxy.split(",")]
-        if any(name == "*" or (name and (host == name or host.endswith(f".{name}"))) for name in direct):
-            return None
-        return proxy.get_secret_value()
-
-
-def _require_url(base_url: str) -> SplitResult:
-    """Check the address without repeating it: it may hold what somebody took for a place for the key."""
+def require_url(base_url: str) -> SplitResult:
+    """Check an address without repeating it: it may hold what somebody took for a place for the key."""
     example = "write it as https://api.example.com/v1; the key goes into a secret"
     try:
         parts = urlsplit(base_url)
-        whole = parts.scheme in _PORTS and bool(parts.hostname) and parts.port != 0
+        whole = parts.scheme in PORTS and bool(parts.hostname) and parts.port != 0
         whole = whole and httpx.URL(base_url).host == parts.hostname  # whoever sends reads the same as we check
     except (ValueError, httpx.InvalidURL) as error:
         raise _refused("base_url", "it is no address", example) from error

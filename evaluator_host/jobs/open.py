@@ -5,11 +5,14 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
+from evaluator_host.datasets.blobs import BlobFolder
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.datasets.shelf import DatasetShelf
 from evaluator_host.evaluators.library import Library
 from evaluator_host.jobs.board import JobBoard
 from evaluator_host.jobs.exports import JobExports
+from evaluator_host.jobs.judges import open_judges
+from evaluator_host.jobs.kept_models import KeptModels
 from evaluator_host.jobs.models import Models
 from evaluator_host.jobs.records import Records
 from evaluator_host.jobs.results import JobResults
@@ -17,6 +20,7 @@ from evaluator_host.jobs.rows_read import JobRowsRead
 from evaluator_host.jobs.run import Means
 from evaluator_host.jobs.scheduler import Scheduler, owner_name
 from evaluator_host.service import Service
+from evaluator_host.store.entities import Kind
 from evaluator_host.store.store import Store
 from evaluator_host.traffic import open_traffic
 
@@ -32,16 +36,20 @@ async def open_records(service: Service, store: Store) -> AsyncIterator[Records]
     """
     settings = service.settings
     folder = RowsFolder(settings.data_dir / "datasets")
-    await _sweep(store, folder)
+    blobs = BlobFolder(settings.data_dir / "filesets", max_bytes=settings.datasets_mb << 20)
+    await _sweep(store, folder, blobs)
     models = Models(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
     means = Means(service, store.job_work, folder, owner_name(), models)
     scheduler = Scheduler(means, store.jobs, at_once=settings.jobs_at_once)
     working = asyncio.create_task(scheduler.run())
     library = Library(service, store.evaluators)
     try:
-        results = JobResults(store.jobs, store.results, store.datasets)
+        results = JobResults(store.jobs, store.results, store.datasets, folder)
         rows = JobRowsRead(store.jobs, store.results, store.datasets, folder, outputs=store.outputs)
-        async with open_traffic(service, library, store.traces, days=settings.traces_days) as traffic:
+        async with (
+            open_judges(settings, store.secrets, kept=KeptModels(store.entities)) as service.models,
+            open_traffic(service, library, store.traces, days=settings.traces_days) as traffic,
+        ):
             yield Records(
                 evaluators=library,
                 datasets=DatasetShelf(
@@ -64,6 +72,8 @@ async def open_records(service: Service, store: Store) -> AsyncIterator[Records]
                 exports=JobExports(results, rows),
                 secrets=store.secrets,
                 traffic=traffic,
+                entities=store.entities,
+                blobs=blobs,
             )
     finally:
         working.cancel()
@@ -71,10 +81,12 @@ async def open_records(service: Service, store: Store) -> AsyncIterator[Records]
             await working
 
 
-async def _sweep(store: Store, folder: RowsFolder) -> None:
+async def _sweep(store: Store, folder: RowsFolder, blobs: BlobFolder) -> None:
     """Remove rows that belong to nothing: of uploads that were broken off, and of jobs that are gone."""
     await store.datasets.forget_unused()
     known = await store.datasets.ids()
     for leftover in await asyncio.to_thread(folder.leftovers, known):
         _log.info("removing the rows of %s, which nothing refers to", leftover)
         await asyncio.to_thread(folder.remove, leftover)
+    kept = {str(content.get("blob")) for content in await store.entities.contents(Kind.FILE)}
+    await asyncio.to_thread(blobs.sweep, kept)

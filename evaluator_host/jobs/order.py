@@ -1,5 +1,6 @@
 """What a job is asked to do, as it is kept: its evaluators, its mapping, its target and its pace."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -28,6 +29,7 @@ class JobRequest:
         return Mapping.of(self.mapping)
 
 
+_LABEL: Final = 63
 _REQUEST: Final = TypeAdapter(JobRequest)
 _EVALUATOR: Final = TypeAdapter(Evaluator)
 
@@ -45,6 +47,27 @@ def request_from_json(text: str) -> JobRequest:
 def evaluator_to_json(evaluator: Evaluator) -> str:
     """Return an evaluator as it is kept; its name and version are kept beside it."""
     return _EVALUATOR.dump_json(replace(evaluator, name=None, version=None)).decode()
+
+
+def label_of(evaluator: Evaluator, position: int, *, taken: Collection[str]) -> str:
+    """Return what a pasted evaluator is called in its job: its UiPath id, unless another has that, or its place."""
+    name = _uipath_id(evaluator)
+    fits = name is not None and 0 < len(name) <= _LABEL and name.isprintable() and name not in taken
+    return str(name) if fits else f"evaluator {position + 1}"
+
+
+def names_of(kept: JobEvaluator) -> frozenset[str]:
+    """Return by which names rows may have criteria for an evaluator: its own, its label, its entry, its UiPath id."""
+    evaluator = evaluator_of(kept)
+    names = (kept.name, kept.label, evaluator.settings.entry, _uipath_id(evaluator))
+    return frozenset(name for name in names if name is not None)
+
+
+def _uipath_id(evaluator: Evaluator) -> str | None:
+    """Return the id in the JSON file of a UiPath project, where that is the evaluator's configuration."""
+    config = evaluator.settings.config
+    name = config.get("id")
+    return name if isinstance(name, str) and "evaluatorConfig" in config else None
 
 
 def evaluator_of(kept: JobEvaluator) -> Evaluator:

@@ -19,7 +19,7 @@ from evaluator_host.jobs.ledger import Ledger
 from evaluator_host.jobs.prompts import messages_of
 from evaluator_host.jobs.rows import Portion
 from evaluator_host.model import Json, Row
-from evaluator_host.outcome import ErrorCode, EvaluationError
+from evaluator_host.outcome import ErrorCode, EvaluationError, Given
 from evaluator_host.protocol import decode_json, encode_json
 from evaluator_host.reports.jobs import Target
 from evaluator_host.store.job import Job
@@ -140,8 +140,8 @@ def _error(answer: Answer) -> EvaluationError | None:
     )
 
 
-def _with_output(row: Row | EvaluationError, stored: StoredOutput, job_id: str) -> Row | EvaluationError:
-    if isinstance(row, EvaluationError):
+def _with_output(row: Given, stored: StoredOutput, job_id: str) -> Given:
+    if not isinstance(row, Row):
         return row
     if stored.error is not None:
         error = decode_json(stored.error.encode())

@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 
+from evaluator_host.datasets.blobs import BlobFolder
 from evaluator_host.datasets.shelf import DatasetShelf
 from evaluator_host.evaluators.library import Library
 from evaluator_host.jobs.board import JobBoard
 from evaluator_host.jobs.exports import JobExports
 from evaluator_host.jobs.results import JobResults
 from evaluator_host.jobs.rows_read import JobRowsRead
+from evaluator_host.store.entities import Entities
 from evaluator_host.store.secrets import Secrets
 from evaluator_host.traffic import Traffic
 
@@ -24,3 +26,5 @@ class Records:
     exports: JobExports
     secrets: Secrets
     traffic: Traffic
+    entities: Entities
+    blobs: BlobFolder

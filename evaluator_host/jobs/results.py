@@ -1,33 +1,54 @@
 """What a job came to: figures per evaluator, rows with their results, and how two jobs differ."""
 
+import asyncio
 from array import array
 from collections import Counter, OrderedDict
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
+from pydantic import TypeAdapter
 
-from evaluator_host.errors import InvalidRequest
+from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.errors import InvalidRequest, NotFound
 from evaluator_host.jobs.aggregate import aggregate, as_float, percentile
+from evaluator_host.jobs.cases import are_same_cases
 from evaluator_host.jobs.comparison import paired_difference
-from evaluator_host.outcome import Status
-from evaluator_host.reports.results import Change, Comparison, ErrorCount, EvaluatorFigures, JobFigures, Latency
+from evaluator_host.jobs.failures import failure_groups
+from evaluator_host.jobs.order import evaluator_of
+from evaluator_host.jobs.pairs import Pairing
+from evaluator_host.jobs.rubrics import rubrics_of, with_rubrics
+from evaluator_host.outcome import EvaluationResult, Status
+from evaluator_host.reports.results import (
+    Change,
+    Comparison,
+    ErrorCount,
+    EvaluatorFigures,
+    FailureGroup,
+    JobEvaluatorReport,
+    JobFigures,
+    Latency,
+    Pairs,
+)
 from evaluator_host.store.datasets import Datasets
 from evaluator_host.store.job import Job, JobEvaluator
 from evaluator_host.store.jobs import Jobs
-from evaluator_host.store.results import Figures, Results
+from evaluator_host.store.results import Figures, Filter, Results
 
 CHANGES_SHOWN: Final = 100
 _REMEMBERED: Final = 64  # jobs that have ended: their figures do not change
+_read_result: Final = TypeAdapter(EvaluationResult).validate_json
 
 
 class JobResults:
     """Reads what jobs came to."""
 
-    def __init__(self, jobs: Jobs, results: Results, datasets: Datasets) -> None:
+    def __init__(self, jobs: Jobs, results: Results, datasets: Datasets, folder: RowsFolder) -> None:
         self._jobs = jobs
         self._datasets = datasets
         self._results = results
+        self._folder = folder
         self._ended: OrderedDict[str, JobFigures] = OrderedDict()
 
     async def figures(self, workspace_id: str, job_id: str) -> JobFigures:
@@ -60,19 +81,76 @@ class JobResults:
           InvalidRequest: the jobs are not over the same rows, or no evaluator can be compared.
         """
         before, after = await self._jobs.get(workspace_id, job_id), await self._jobs.get(workspace_id, other_id)
+        wanted = await self._in_common(before, after, evaluator)
+        return [await self._comparison(before, after, old, new) for old, new in wanted]
+
+    async def pairs(
+        self, workspace_id: str, job_id: str, other_id: str, *, evaluator: str | None = None, metric: str = "score"
+    ) -> Pairs:
+        """Return a metric of the rows that two jobs have in common, of the first evaluator that both have.
+
+        Raises:
+          NotFound: the workspace has no such job.
+          InvalidRequest: as for `compare`.
+        """
+        before, after = await self._jobs.get(workspace_id, job_id), await self._jobs.get(workspace_id, other_id)
+        old, new = (await self._in_common(before, after, evaluator))[0]
+        pairing = Pairing()
+        async for one, other in _paired(
+            self._results.figures(before.id, old.position), self._results.figures(after.id, new.position)
+        ):
+            was, now = _value(one, metric), _value(other, metric)
+            if was is not None and now is not None:
+                pairing.add(one.row, was, now)
+        points, binned = await asyncio.to_thread(pairing.points)
+        return Pairs(old.label, new.label, metric, len(pairing), points, binned)
+
+    async def failures(self, workspace_id: str, job_id: str, *, evaluator: str | None = None) -> list[FailureGroup]:
+        """Return the rows that failed, put together by what went wrong, evaluator by evaluator.
+
+        Raises:
+          NotFound: the workspace has none of that id, or it has no such evaluator.
+        """
+        job = await self._jobs.get(workspace_id, job_id)
+        evaluators = [one for one in await self._jobs.evaluators(job.id) if evaluator in (None, one.label, one.name)]
+        if not evaluators:
+            raise NotFound(f"the job has no evaluator {str(evaluator)[:80]}")
+        found = []
+        for one in evaluators:
+            failed = self._results.every(job.id, Filter(one.position, Status.FAILED))
+            found += await failure_groups(one.label, failed)
+        return found
+
+    async def evaluators(self, workspace_id: str, job_id: str) -> list[JobEvaluatorReport]:
+        """Return what a job runs, as it was when the job was made.
+
+        Raises:
+          NotFound: the workspace has none of that id.
+        """
+        job = await self._jobs.get(workspace_id, job_id)
+        return [
+            JobEvaluatorReport(one.label, one.name, one.version, one.digest, evaluator_of(one))
+            for one in await self._jobs.evaluators(job.id)
+        ]
+
+    async def _in_common(
+        self, before: Job, after: Job, evaluator: str | None
+    ) -> list[tuple[JobEvaluator, JobEvaluator]]:
         await self._require_same_rows(before, after)
         pairs = _pairs(await self._jobs.evaluators(before.id), await self._jobs.evaluators(after.id))
         wanted = [(old, new) for old, new in pairs if evaluator in (None, old.label, new.label, old.name)]
         if not wanted:
             raise InvalidRequest("the jobs have no evaluator in common that could be compared")
-        return [await self._comparison(before, after, old, new) for old, new in wanted]
+        return wanted
 
     async def _require_same_rows(self, before: Job, after: Job) -> None:
         if before.dataset_id == after.dataset_id:
             return
         one = await self._datasets.get(before.workspace_id, before.dataset_id)
         other = await self._datasets.get(after.workspace_id, after.dataset_id)
-        if one.facts.digest != other.facts.digest:
+        if one.facts.digest == other.facts.digest:
+            return
+        if not await asyncio.to_thread(are_same_cases, self._folder, one, other):
             raise InvalidRequest(
                 f"the jobs are over other rows ({one.name or one.id}, {other.name or other.id}), and are compared row "
                 "by row; compare jobs over the same data set"
@@ -82,7 +160,13 @@ class JobResults:
         gathered = _Gathered()
         async for one in self._results.figures(job_id, evaluator.position):
             gathered.add(one)
-        return gathered.figures(evaluator.label)
+        together = await self._results.together(job_id, evaluator.position)
+        found = gathered.figures(evaluator.label, together=None if together is None else _read_result(together))
+        scored = Filter(evaluator.position, Status.SCORED)
+        first, _ = await self._results.page(job_id, scored, limit=1)
+        if not first or not (rubrics := rubrics_of(first[0])):
+            return found
+        return replace(found, metrics=await with_rubrics(found.metrics, rubrics, self._results.every(job_id, scored)))
 
     async def _comparison(self, before: Job, after: Job, old: JobEvaluator, new: JobEvaluator) -> Comparison:
         metrics: dict[str, list[tuple[float, float]]] = {}
@@ -123,6 +207,8 @@ class _Gathered:
 
     def add(self, one: Figures) -> None:
         self._statuses[one.status] += 1
+        if one.status == Status.SKIPPED:
+            return
         self._verdicts[one.passed] += 1
         self._run_ms.append(one.run_ms)
         for name, value in _metrics(one).items():
@@ -131,7 +217,7 @@ class _Gathered:
             count, example = self._errors.get(one.error_code, (0, one.row))
             self._errors[one.error_code] = (count + 1, example)
 
-    def figures(self, label: str) -> EvaluatorFigures:
+    def figures(self, label: str, *, together: EvaluationResult | None) -> EvaluatorFigures:
         scored = self._statuses[Status.SCORED]
         judged = self._verdicts[True] + self._verdicts[False]
         return EvaluatorFigures(
@@ -149,6 +235,7 @@ class _Gathered:
                 for code, (count, example) in sorted(self._errors.items(), key=lambda item: -item[1][0])
             ),
             run_ms=self._latency(),
+            together=together,
         )
 
     def _latency(self) -> Latency | None:
@@ -161,6 +248,10 @@ class _Gathered:
 def _metrics(one: Figures) -> dict[str, float]:
     found: dict[str, Any] = orjson.loads(one.metrics)
     return {name: as_float(value) for name, value in found.items()}
+
+
+def _value(one: Figures, metric: str) -> float | None:
+    return one.score if metric == "score" else _metrics(one).get(metric)
 
 
 def _gain(before: Figures, after: Figures) -> float:

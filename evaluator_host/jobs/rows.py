@@ -1,13 +1,14 @@
 """The rows of a job, in portions: read from its data set, mapped, and without those that have a result already."""
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from evaluator_host.datasets.criteria import given_to, is_keyed
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.datasets.mapping import BadRow, Mapping, to_row
-from evaluator_host.model import Row
-from evaluator_host.outcome import ErrorCode, EvaluationError
+from evaluator_host.outcome import ErrorCode, EvaluationError, Given
 from evaluator_host.protocol import decode_json
 
 PORTION_ROWS: Final = 2000
@@ -16,20 +17,40 @@ PORTION_BYTES: Final = 8 << 20  # as the rows lie in their file
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Some rows of a job, by their numbers in the data set. An error stands for a row that could not be made."""
+    """Some rows of a job, by their numbers in the data set, with what stands for one that could not be made."""
 
     numbers: list[int]
-    rows: list[Row | EvaluationError]
+    rows: list[Given]
 
 
 class JobRows:
-    """The rows of one job. Blocking; call it in a thread."""
+    """The rows of one job. Blocking; call it in a thread.
 
-    def __init__(self, folder: RowsFolder, dataset_id: str, *, mapping: Mapping, count: int) -> None:
+    Args:
+      folder: Of all rows.
+      dataset_id: Of the job.
+      mapping: Of the job.
+      count: Rows to read, at most.
+      names: By which rows may name the evaluator they are for; None for rows as they are for nobody in particular.
+      outputs_come: A model is asked for the outputs.
+    """
+
+    def __init__(
+        self,
+        folder: RowsFolder,
+        dataset_id: str,
+        *,
+        mapping: Mapping,
+        count: int,
+        names: AbstractSet[str] | None = None,
+        outputs_come: bool = False,
+    ) -> None:
         self._folder = folder
         self._dataset_id = dataset_id
         self._mapping = mapping
         self._count = count
+        self._names = None if any(field == "criteria" for field, _ in mapping.sources) else names
+        self._outputs_come = outputs_come
 
     def portions(self, done: bytearray) -> Iterator[Portion]:
         """Yield what is not done: `done` has a byte per row, and may be shorter."""
@@ -42,7 +63,7 @@ class JobRows:
             if number < len(done) and done[number]:
                 continue
             portion.numbers.append(number)
-            portion.rows.append(self._row(number, decode_json(line)))
+            portion.rows.append(self.row(number, decode_json(line)))
             size += len(line)
             if len(portion.rows) >= PORTION_ROWS or size >= PORTION_BYTES:
                 yield portion
@@ -50,10 +71,14 @@ class JobRows:
         if portion.rows:
             yield portion
 
-    def _row(self, number: int, record: dict[str, Any]) -> Row | EvaluationError:
+    def row(self, number: int, record: dict[str, Any]) -> Given:
+        """Return what a record of the data set becomes."""
         try:
-            return replace(to_row(record, self._mapping), index=number)
+            row = replace(to_row(record, self._mapping), index=number)
         except BadRow as error:
             return EvaluationError(
                 ErrorCode.BINDING_ERROR, f"the row cannot be made: {error}", hint="see the job's mapping"
             )
+        if self._names is None or not is_keyed(record):
+            return row
+        return given_to(row, record, self._names, outputs_come=self._outputs_come)

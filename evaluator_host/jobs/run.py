@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from evaluator_host.datasets.files import RowsFolder
@@ -24,10 +24,10 @@ from evaluator_host.errors import (
 )
 from evaluator_host.jobs.ledger import Ledger, NoLongerOurs
 from evaluator_host.jobs.models import Models
-from evaluator_host.jobs.order import evaluator_of, request_from_json
+from evaluator_host.jobs.order import evaluator_of, names_of, request_from_json
 from evaluator_host.jobs.outputs import Generation, Prompts, answered
 from evaluator_host.jobs.rows import JobRows, Portion
-from evaluator_host.model import Evaluator
+from evaluator_host.model import Contract, Evaluator, Language, Row
 from evaluator_host.protocol import encode_json
 from evaluator_host.reports.jobs import JobStatus
 from evaluator_host.service import Service
@@ -48,13 +48,20 @@ class TooManyFailures(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What every job of a host needs. `owner` is this host, as the store knows it; `models` is for online jobs."""
+    """What every job of a host needs.
+
+    Attributes:
+      owner: This host, as the store knows it.
+      models: For online jobs.
+      together: Held while rows are scored together: one evaluator at a time, for they are in memory all at once.
+    """
 
     service: Service
     work: JobWork
     folder: RowsFolder
     owner: str
     models: Models | None = None
+    together: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class JobRun:
@@ -156,11 +163,39 @@ class JobRun:
         evaluator = evaluator_of(kept)
 
         async def score() -> AsyncGenerator[int, None]:
-            async for portion in self._portions(kept):
+            await self._ledger.flush()
+            done = await self._means.work.done_rows(self._job.id, kept.position)
+            async for portion in self._portions(kept, done):
                 yield await self._run(kept, evaluator, portion, parallelism=parallelism)
+
+        async def score_together() -> AsyncGenerator[int, None]:
+            await self._ledger.flush()
+            await self._score_together(kept, evaluator)
+            yield 0
 
         async with places:
             await self._patiently(score)
+            if evaluator.language is Language.PYTHON and evaluator.contract in (Contract.AUTO, Contract.NEMO):
+                await self._patiently(score_together)
+
+    async def _score_together(self, kept: JobEvaluator, evaluator: Evaluator) -> None:
+        """Have an evaluator score the rows that scored, together, unless it has done so."""
+        if await self._means.work.has_together(self._job.id, kept.position):
+            return
+        async with self._means.together:  # its rows are in memory all at once
+            result = await self._means.service.score_together(
+                evaluator, self._scored(kept), workspace=self._job.workspace_id, lock=kept.lock
+            )
+        if result is not None:
+            await self._ledger.keep_together(kept.position, result)
+
+    async def _scored(self, kept: JobEvaluator) -> AsyncGenerator[Row, None]:
+        """Yield the rows that an evaluator has scored."""
+        unscored = await self._means.work.unscored_rows(self._job.id, kept.position, count=self._job.rows)
+        async for portion in self._portions(kept, unscored):
+            for row in portion.rows:
+                if isinstance(row, Row):
+                    yield row
 
     async def _patiently(self, work: Callable[[], AsyncGenerator[int, None]]) -> None:
         """Do work that yields how many rows it has done; faults of the host are waited out, up to a point."""
@@ -181,12 +216,17 @@ class JobRun:
             else:
                 return
 
-    async def _portions(self, kept: JobEvaluator) -> AsyncIterator[Portion]:
-        """Yield what an evaluator has not scored yet, read and mapped outside the event loop."""
-        await self._ledger.flush()
-        done = await self._means.work.done_rows(self._job.id, kept.position)
+    async def _portions(self, kept: JobEvaluator, done: bytearray) -> AsyncIterator[Portion]:
+        """Yield what is not done, read and mapped outside the event loop."""
         job = self._job
-        rows = JobRows(self._means.folder, job.dataset_id, mapping=self._request.sources(), count=job.rows)
+        rows = JobRows(
+            self._means.folder,
+            job.dataset_id,
+            mapping=self._request.sources(),
+            count=job.rows,
+            names=names_of(kept),
+            outputs_come=self._request.target is not None,
+        )
         portions = rows.portions(done)
         while (portion := await asyncio.to_thread(next, portions, None)) is not None:
             if self._request.target is None:

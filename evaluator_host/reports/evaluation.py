@@ -3,7 +3,15 @@
 from dataclasses import dataclass, field
 
 from evaluator_host.model import Limits
-from evaluator_host.outcome import EnvironmentInfo, EvaluationError, EvaluationResult, Logs, MissingImport, Note
+from evaluator_host.outcome import (
+    EnvironmentInfo,
+    EvaluationError,
+    EvaluationResult,
+    EvaluatorClass,
+    Logs,
+    MissingImport,
+    Note,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +20,7 @@ class CheckReport:
 
     Attributes:
       logs: What the code printed at module level.
+      classes: Evaluator classes of contract `uipath`, in the order of definition, faulty ones too.
     """
 
     ok: bool
@@ -24,6 +33,7 @@ class CheckReport:
     notes: tuple[Note, ...]
     environment: EnvironmentInfo
     logs: Logs = field(default_factory=Logs)
+    classes: tuple[EvaluatorClass, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +42,7 @@ class HostInfo:
 
     Attributes:
       runtimes: What evaluators run on: `{"python": "3.13", "node": "24"}`.
+      pythons: Minor versions of Python that they may ask for instead.
     """
 
     version: str
@@ -44,6 +55,7 @@ class HostInfo:
     default_limits: Limits
     limit_ceilings: Limits
     runtimes: dict[str, str] = field(default_factory=dict)
+    pythons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

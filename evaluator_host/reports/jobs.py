@@ -55,6 +55,7 @@ class Target:
       concurrency: Requests at once.
       timeout_s: Of one request.
       retries: After the first try.
+      completion: The prompt is a text to go on with (`/completions`); where the API has no such thing it is a message.
     """
 
     base_url: str
@@ -67,6 +68,7 @@ class Target:
     concurrency: int = 8
     timeout_s: float = 60.0
     retries: int = 4
+    completion: bool = False
 
 
 @dataclass(frozen=True, slots=True)

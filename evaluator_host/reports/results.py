@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluator_host.model import Json
+from evaluator_host.model import Evaluator, Json
+from evaluator_host.outcome import EvaluationResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +13,14 @@ class Bin:
 
     lower_bound: float
     upper_bound: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class LevelCount:
+    """A level of a rubric, and how many rows have it."""
+
+    label: str
     count: int
 
 
@@ -25,6 +34,8 @@ class Aggregate:
       nan_count: Values that are not finite, or missing where a row was scored.
       percentiles: `p10` … `p100`, and `p99`.
       histogram: Ten bins, or one when all values are equal.
+      rubric_distribution: Of a judge's rubric, in the rubric's order; None of anything else.
+      mode_category: Its most frequent label; of several the first by name.
     """
 
     name: str
@@ -38,6 +49,8 @@ class Aggregate:
     variance: float | None = None
     percentiles: dict[str, float] | None = None
     histogram: tuple[Bin, ...] = field(default=())
+    rubric_distribution: tuple[LevelCount, ...] | None = None
+    mode_category: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +62,7 @@ class Difference:
       before: Mean in the earlier run.
       after: Mean in the later one.
       difference: `after - before`.
-      interval: The 95 % confidence interval of the difference; None with fewer than two rows.
+      interval: The 95 % confidence interval of the difference; None with fewer than two rows, or when it is not finite.
       significant: Whether the interval excludes zero.
       better: Rows whose value rose.
       worse: Rows whose value fell.
@@ -86,7 +99,12 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorFigures:
-    """What one evaluator made of a job's rows. `pass_rate` is over the rows that passed or did not."""
+    """What one evaluator made of a job's rows.
+
+    Attributes:
+      pass_rate: Over the rows that passed or did not.
+      together: What the rows that scored came to together, where the evaluator says that, once all have a result.
+    """
 
     evaluator: str
     rows: int
@@ -97,6 +115,7 @@ class EvaluatorFigures:
     metrics: tuple[Aggregate, ...]
     errors: tuple[ErrorCount, ...]
     run_ms: Latency | None
+    together: EvaluationResult | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +158,55 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class Point:
+    """Rows of two jobs with the same values, or nearly: how many, and the first of them."""
+
+    before: float
+    after: float
+    count: int
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """A metric of the rows that two jobs have in common, for a scatter plot.
+
+    Attributes:
+      before: Label of the evaluator in the earlier job.
+      after: Its label in the later one.
+      n: Rows that have the metric in both.
+      points: By `before`, then `after`; at most `POINTS`.
+      binned: Whether neighbours were put together: each point is then where they are on average.
+    """
+
+    before: str
+    after: str
+    metric: str
+    n: int
+    points: tuple[Point, ...]
+    binned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FailureGroup:
+    """Rows of one evaluator that failed alike.
+
+    Attributes:
+      message: Of the first of them; numbers in it may differ.
+      line: Of the evaluator's code, where the error has one.
+      rows: The first of them.
+    """
+
+    evaluator: str
+    code: str
+    type: str | None
+    message: str
+    line: int | None
+    count: int
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class JobRow:
     """A row of a job with one evaluator's result.
 
@@ -177,7 +245,35 @@ class JobRow:
 
 @dataclass(frozen=True, slots=True)
 class JobRowPage:
-    """Some rows, and the cursor of those that follow; None at the end."""
+    """Some rows, and the cursor of those that follow; None at the end. `total` is how many there are, when asked."""
 
     rows: tuple[JobRow, ...]
     next_cursor: str | None
+    total: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobRowDetail:
+    """A row of a job with all that came of it.
+
+    Attributes:
+      row: As it is in the data set.
+      given: What evaluators got, as `POST /v1/evaluate` takes it; None when it could not be made.
+      results: By evaluator, in the job's order; those there are yet.
+    """
+
+    index: int
+    row: dict[str, Json]
+    given: dict[str, Json] | None
+    results: tuple[JobRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobEvaluatorReport:
+    """An evaluator as a job runs it, whatever became of it since. `name` and `version` are None for a pasted one."""
+
+    label: str
+    name: str | None
+    version: int | None
+    digest: str
+    evaluator: Evaluator

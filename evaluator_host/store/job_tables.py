@@ -99,6 +99,16 @@ class ResultTable(Table):
     result: Mapped[str]
 
 
+class TogetherTable(Table):
+    """What each evaluator of a job that scores rows together made of them: one, ever. JSON: `result`."""
+
+    __tablename__ = "together"
+
+    job_id: Mapped[str] = mapped_column(ForeignKey(JobTable.id, ondelete="CASCADE"), primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    result: Mapped[str]
+
+
 class OutputTable(Table):
     """What a job's model answered to each row: one, ever. JSON: `output`, `log` (requests, retries, tokens, times)."""
 

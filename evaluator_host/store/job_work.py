@@ -12,10 +12,11 @@ from typing import Any
 from sqlalchemy import case, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from evaluator_host.outcome import Status
 from evaluator_host.reports.jobs import JobStatus
 from evaluator_host.store.database import Database
 from evaluator_host.store.job import Job, Wanted, as_job, select_jobs
-from evaluator_host.store.job_tables import JobTable, OutputTable, ResultTable
+from evaluator_host.store.job_tables import JobTable, OutputTable, ResultTable, TogetherTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,30 @@ class JobWork:
                 await connection.execute(insert(OutputTable), [_output_values(job_id, output) for output in outputs])
         return wanted
 
+    async def save_together(self, job_id: str, owner: str, position: int, result: str) -> Wanted | None:
+        """Keep what an evaluator made of all rows, as JSON, unless it is there already; as `save`."""
+        values = {"job_id": job_id, "position": position, "result": result}
+        async with self._database.transaction() as connection:
+            wanted = await _note(connection, job_id, owner)
+            if wanted is not None and await connection.scalar(_together(job_id, position)) is None:
+                await connection.execute(insert(TogetherTable), [values])
+        return wanted
+
+    async def has_together(self, job_id: str, position: int) -> bool:
+        """Return whether it is kept what an evaluator made of all rows."""
+        async with self._database.reading() as connection:
+            return await connection.scalar(_together(job_id, position)) is not None
+
+    async def unscored_rows(self, job_id: str, position: int, *, count: int) -> bytearray:
+        """Return a byte per row of a job: 0 where an evaluator has a score for it."""
+        table = ResultTable
+        query = select(table.row).where(
+            table.job_id == job_id, table.position == position, table.status == Status.SCORED.value
+        )
+        scored = await self._marks(query)
+        scored.extend(bytes(count - len(scored)))
+        return bytearray(not mark for mark in scored)
+
     async def done_rows(self, job_id: str, position: int) -> bytearray:
         """Return a byte per row: 1 where an evaluator of the job has a result."""
         query = select(ResultTable.row).where(ResultTable.job_id == job_id, ResultTable.position == position)
@@ -174,6 +199,11 @@ async def _note(
     if changed.rowcount != 1:
         return None
     return Wanted(str(await connection.scalar(select(JobTable.wanted).where(JobTable.id == job_id))))
+
+
+def _together(job_id: str, position: int) -> Any:
+    table = TogetherTable
+    return select(table.job_id).where(table.job_id == job_id, table.position == position)
 
 
 def _owned(job_id: str, owner: str) -> Any:

@@ -6,11 +6,11 @@ from enum import StrEnum
 from typing import Any, Final
 
 import orjson
-from sqlalchemy import and_, false, null, or_, select
+from sqlalchemy import and_, false, func, null, or_, select
 
 from evaluator_host.errors import InvalidRequest
 from evaluator_host.store.database import Database
-from evaluator_host.store.job_tables import ResultTable
+from evaluator_host.store.job_tables import ResultTable, TogetherTable
 from evaluator_host.store.job_work import StoredResult
 
 _AT_ONCE: Final = 2000
@@ -74,6 +74,22 @@ class Results:
         more = len(found) > limit
         return found[:limit], order.cursor(found[limit - 1]) if more else None
 
+    def after(self, result: StoredResult, sort: Sort) -> str:
+        """Return the cursor of the page that begins after a result."""
+        return _Order(sort).cursor(result)
+
+    async def count(self, job_id: str, which: Filter) -> int:
+        """Return how many results there are."""
+        query = select(func.count()).select_from(_selected(job_id, which).subquery())
+        async with self._database.reading() as connection:
+            return int((await connection.execute(query)).scalar_one())
+
+    async def of_row(self, job_id: str, row: int) -> list[StoredResult]:
+        """Return what each evaluator made of a row, in their order."""
+        query = _selected(job_id, Filter()).where(ResultTable.row == row).order_by(ResultTable.position)
+        async with self._database.reading() as connection:
+            return [StoredResult(*found) for found in await connection.execute(query)]
+
     async def every(self, job_id: str, which: Filter) -> AsyncGenerator[StoredResult, None]:
         """Yield results by row, whatever their number; the database is asked for some at a time."""
         cursor: str | None = None
@@ -106,6 +122,14 @@ class Results:
         query = _selected(job_id, Filter(position)).where(ResultTable.row == row)
         async with self._database.reading() as connection:
             return next((StoredResult(*found) for found in await connection.execute(query)), None)
+
+    async def together(self, job_id: str, position: int) -> str | None:
+        """Return what an evaluator made of all rows of a job, as JSON, if there is such a result."""
+        table = TogetherTable
+        query = select(table.result).where(table.job_id == job_id, table.position == position)
+        async with self._database.reading() as connection:
+            found: str | None = await connection.scalar(query)
+            return found
 
 
 class _Order:

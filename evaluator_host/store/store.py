@@ -9,6 +9,7 @@ from evaluator_host.store.address import address as address_of
 from evaluator_host.store.audit import Audit
 from evaluator_host.store.database import Database
 from evaluator_host.store.datasets import Datasets
+from evaluator_host.store.entities import Entities
 from evaluator_host.store.evaluators import Evaluators
 from evaluator_host.store.job_work import JobWork
 from evaluator_host.store.jobs import Jobs
@@ -46,6 +47,7 @@ class Store:
         self.results = Results(database)
         self.outputs = Outputs(database)
         self.secrets = Secrets(database, seal)
+        self.entities = Entities(database)
 
 
 @asynccontextmanager

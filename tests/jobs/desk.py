@@ -77,7 +77,7 @@ async def opened(database_url: str, folder: Path, *, jobs_at_once: int = 2) -> A
             service, store.jobs, store.datasets, folder=rows, scheduler=scheduler, find=_find, models=models
         )
         try:
-            yield Desk(store, backend, board, JobResults(store.jobs, store.results, store.datasets), rows)
+            yield Desk(store, backend, board, JobResults(store.jobs, store.results, store.datasets, rows), rows)
         finally:
             task.cancel()
             with suppress(asyncio.CancelledError):

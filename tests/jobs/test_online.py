@@ -77,6 +77,15 @@ async def test_each_row_is_asked_once_and_its_answer_is_scored(desk: Desk) -> No
     assert [one["status"] for one in shown.request["attempts"]] == [200]
 
 
+@pytest.mark.parametrize("completes", [True, False])
+async def test_a_prompt_is_gone_on_with_where_the_model_does_that(desk: Desk, completes: bool) -> None:
+    with ModelServer(completes=completes) as server:
+        job = await desk.ended(await start(desk, target(server, completion=True, concurrency=2), ROWS[:6]))
+    assert (job.status, job.progress.failed) == ("completed", 0)
+    assert [row.output for row in await rows_of(desk, job)] == [f"answer to q{n}" for n in range(6)]
+    assert all(("prompt" in body) is completes for body in server.bodies)
+
+
 async def test_what_passes_is_tried_again_and_what_does_not_is_not(desk: Desk) -> None:
     soon = format_datetime(datetime.now(UTC) + timedelta(seconds=1), usegmt=True)
     first: dict[str, Fault] = {

@@ -8,7 +8,7 @@ import pytest
 
 from evaluator_host.errors import InUse, InvalidRequest, NotFound, StoreUnavailable
 from evaluator_host.jobs.board import JobOrder
-from evaluator_host.model import Evaluator, Limits
+from evaluator_host.model import Evaluator, EvaluatorSettings, Limits
 from evaluator_host.reports.jobs import JobConfig, JobStatus
 from evaluator_host.store.job import Wanted
 from evaluator_host.store.job_work import JobWork, StoredResult
@@ -48,6 +48,21 @@ async def test_a_failing_row_never_fails_the_job(desk: Desk) -> None:
     job = await desk.ended(await desk.start(words))
     assert (job.status, job.progress.done, job.progress.failed) == (JobStatus.COMPLETED, 30, 15)
     assert await desk.rows_of(job) == list(range(30))
+
+
+async def test_rows_with_criteria_by_evaluator_ask_only_those(desk: Desk) -> None:
+    first = Evaluator("ok", settings=EvaluatorSettings(config={"id": "First", "evaluatorConfig": {}}))
+    asked: list[dict[str, object]] = [{"First": {}, "exact": None}, {"exact": None}, {"First": None}]
+    rows = [{"inputs": {}, "outputs": "ok", "criteria_by_evaluator": one} for one in asked]
+    rows[2]["agent_error"] = "boom"
+    job = await desk.ended(await desk.board.create(JobOrder([first, "exact@1", BAD], rows), WORKSPACE))
+    assert (job.status, job.progress.done, job.progress.failed) == (JobStatus.COMPLETED, 9, 1)
+    assert job.evaluators == ("First", "exact@1", "evaluator 3")
+    figures = await desk.results.figures(WORKSPACE, job.id)
+    counts = [(one.scored, one.skipped, one.failed) for one in figures.evaluators]
+    assert counts == [(1, 1, 1), (2, 1, 0), (0, 3, 0)]
+    assert figures.evaluators[0].errors[0].code == "target_failed"
+    assert figures.evaluators[2].run_ms is None
 
 
 async def test_an_evaluator_that_does_not_load_fails_its_rows_and_no_other_ones(desk: Desk) -> None:

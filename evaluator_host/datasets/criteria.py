@@ -1,0 +1,42 @@
+"""Rows that hold the criteria of several evaluators: what one of these is given."""
+
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import Any
+
+from evaluator_host.datasets.mapping import is_row
+from evaluator_host.model import Row
+from evaluator_host.outcome import ErrorCode, EvaluationError, Given, Note, Skipped
+from evaluator_host.uipath.records import AGENT_ERROR, CRITERIA
+
+_SHOWN = 8
+
+
+def is_keyed(record: dict[str, Any]) -> bool:
+    """Whether a record holds criteria by evaluator."""
+    return is_row(record) and isinstance(record.get(CRITERIA), dict)
+
+
+def given_to(row: Row, record: dict[str, Any], names: AbstractSet[str], *, outputs_come: bool) -> Given:
+    """Return a row as an evaluator is given it.
+
+    Args:
+      row: Made from the record.
+      record: Holds criteria by evaluator.
+      names: By which the evaluator may be called there.
+      outputs_come: A model is asked for the outputs.
+    """
+    criteria: dict[str, Any] = record[CRITERIA]
+    known = sorted(names & criteria.keys())
+    if not known:
+        others = ", ".join(list(criteria)[:_SHOWN]) or "none"
+        return Skipped(Note("not_asked", f"the row has no criteria for this evaluator; it has criteria for {others}"))
+    if isinstance(record.get(AGENT_ERROR), str):
+        return EvaluationError(ErrorCode.TARGET_FAILED, f"the agent has no output to score: {record[AGENT_ERROR]}")
+    if row.outputs is None and not outputs_come and not {"outputs", "output"} & record.keys():
+        return EvaluationError(
+            ErrorCode.MISSING_INPUT,
+            "the row has no output of the agent",
+            hint="send the eval set together with its executions, or give the job a target or a mapping of outputs",
+        )
+    return replace(row, criteria=criteria[known[0]])

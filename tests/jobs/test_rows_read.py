@@ -1,0 +1,105 @@
+"""A search for a text in the rows of a job takes turns with other requests: neither what it decodes nor what it compares
+is done on the event loop.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.jobs.rows_read import JobRowsRead
+from evaluator_host.store.job_work import StoredResult
+from evaluator_host.store.results import Filter, Results
+from tests.jobs.desk import WORKSPACE, Desk, opened
+
+
+class Gate:
+    """Where a search stops until it is let on; whoever waits there on the event loop is never let on."""
+
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self._open = threading.Event()
+
+    def wait(self) -> None:
+        self.reached.set()
+        assert self._open.wait(10), "nobody else had a turn"
+
+    def open(self) -> None:
+        self._open.set()
+
+
+class GatedText(str):
+    """A result as it is stored, decoded behind a gate."""
+
+    __slots__ = ("gate",)
+    gate: Gate
+
+    def encode(self, *_: Any) -> bytes:
+        self.gate.wait()
+        return super().encode()
+
+
+class GatedRow(dict[str, Any]):
+    """A row of a data set, compared behind a gate."""
+
+    gate: Gate
+
+    def values(self) -> Any:
+        self.gate.wait()
+        return super().values()
+
+
+class GatedResults(Results):
+    """The results of a host, each decoded behind a gate."""
+
+    gate: Gate
+
+    async def page(self, *arguments: Any, **named: Any) -> tuple[list[StoredResult], str | None]:
+        found, cursor = await super().page(*arguments, **named)
+        return [replace(one, result=_gated(GatedText(one.result), self.gate)) for one in found], cursor
+
+
+class GatedFolder(RowsFolder):
+    """The data sets of a host, each row compared behind a gate."""
+
+    gate: Gate
+
+    def some(self, dataset_id: str, numbers: Iterable[int]) -> dict[int, dict[str, Any]]:
+        found = super().some(dataset_id, numbers)
+        return {number: _gated(GatedRow(row), self.gate) for number, row in found.items()}
+
+
+def _gated(one: Any, gate: Gate) -> Any:
+    one.gate = gate
+    return one
+
+
+@pytest.fixture
+async def desk(database_url: str, tmp_path: Path) -> AsyncIterator[Desk]:
+    async with opened(database_url, tmp_path) as made:
+        yield made
+
+
+@pytest.mark.parametrize("where", ["decoded", "compared"])
+async def test_another_request_is_answered_in_the_middle_of_a_search(where: str, desk: Desk) -> None:
+    job = await desk.ended(await desk.start(["ok"] * 6))
+    gate, results, folder = Gate(), desk.store.results, desk.folder
+    if where == "decoded":
+        results = _gated(GatedResults(results._database), gate)
+    else:
+        folder = _gated(GatedFolder(folder.path), gate)
+    read = JobRowsRead(desk.store.jobs, results, desk.store.datasets, folder)
+    search = asyncio.create_task(read.page(WORKSPACE, job.id, Filter(), text="OK", limit=4))
+    assert await asyncio.to_thread(gate.reached.wait, 10)
+    assert (await desk.board.get(WORKSPACE, job.id)).progress.done == 6
+    assert not search.done()
+    gate.open()
+    page = await search
+    assert [row.index for row in page.rows] == [0, 1, 2, 3]
+    rest = await read.page(WORKSPACE, job.id, Filter(), text="OK", limit=4, cursor=page.next_cursor)
+    assert ([row.index for row in rest.rows], rest.next_cursor) == ([4, 5], None)
