@@ -20,6 +20,7 @@ from evaluator_host.packages.index import IndexSettings
 from evaluator_host.packages.lock import Lock, Target, resolve
 from evaluator_host.packages.pins import Pin
 from evaluator_host.sandbox.base import Backend
+from evaluator_host.sandbox.pythons import Pythons
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class Workshop:
     index: IndexSettings
     allow_source_builds: bool
     ceiling_mb: int
+    pythons: Pythons | None = None
 
 
 class Build:
@@ -79,10 +81,15 @@ class Build:
             status=BuildStatus.FAILED if self.error else BuildStatus.BUILDING,
             language=self.language,
             runtime=f"{'python' if self.language is Language.PYTHON else 'node'} {self.target.runtime}",
-            packages=packages_of(lock) if lock else (),
+            packages=packages_of(lock) if lock else self._asked_for(),
             lock=lock.text if lock else None,
             error=self.error.detail if self.error else None,
         )
+
+    def _asked_for(self) -> tuple[Package, ...]:
+        """Return the pins, which are all that is known before they are resolved."""
+        extras = {pin: f"[{','.join(pin.extras)}]" if pin.extras else "" for pin in self.pins}
+        return tuple(Package(pin.name + extras[pin], pin.version) for pin in self.pins)
 
     async def run(self, shop: Workshop) -> Record:
         """Return the record of the installed set, which may have been there before.

@@ -21,7 +21,6 @@ class Builds:
 
     Args:
       shop: What builds need.
-      target: The runtime that sets of a language are for.
       on_ready: Told the record of each set as soon as it is installed.
       on_done: Called after that, when callers need not wait any more.
     """
@@ -30,12 +29,10 @@ class Builds:
         self,
         shop: Workshop,
         *,
-        target: Callable[[Language], Target],
         on_ready: Callable[[Record], object],
         on_done: Callable[[], Awaitable[object]],
     ) -> None:
         self._shop = shop
-        self._target = target
         self._on_ready = on_ready
         self._on_done = on_done
         self._running: dict[str, tuple[Build, asyncio.Task[Record]]] = {}
@@ -64,11 +61,11 @@ class Builds:
         """Forget that a build failed; says whether it had."""
         return self._failed.pop(key, None) is not None
 
-    def begin(self, key: str, pins: tuple[Pin, ...], language: Language) -> asyncio.Task[Record]:
+    def begin(self, key: str, pins: tuple[Pin, ...], language: Language, target: Target) -> asyncio.Task[Record]:
         """Return the build of a set, beginning it unless it is under way; to be awaited shielded."""
         if key in self._running:
             return self._running[key][1]
-        build = Build(key, pins, language, self._target(language))
+        build = Build(key, pins, language, target)
         build.tell(BuildEvent(Step.RESOLVING))
         task = asyncio.get_running_loop().create_task(self._run(build))
         self._running[key] = build, task

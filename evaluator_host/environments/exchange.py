@@ -6,18 +6,21 @@ import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from evaluator_host.environments.build import Workshop, packages_of, runtime_name
 from evaluator_host.environments.contents import discard, settle, size_bytes
 from evaluator_host.environments.health import examine
 from evaluator_host.environments.locking import held
 from evaluator_host.environments.record import EnvironmentReport, Record, now, set_key
-from evaluator_host.environments.registry import MAX_BYTES, Pulled, pull, push
 from evaluator_host.environments.shelf import not_installed
 from evaluator_host.environments.targets import require_fit
 from evaluator_host.errors import HostError, InUse, PackagesFailed
-from evaluator_host.model import Environment, Language
+from evaluator_host.model import Environment
 from evaluator_host.packages.locked import Lock, Progress, Target
+
+if TYPE_CHECKING:
+    from evaluator_host.environments.registry import Pulled
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class Exchange:
       shop: Where sets are installed.
       find: Returns the record of an installed set by its key or digest.
       use: Notes that a set is used here; false when another process is removing it.
-      target: The runtime that this host's sets of a language are for.
+      target_of: The runtime that this host has for a lock.
       on_pulled: Called when a set has been installed.
     """
 
@@ -45,13 +48,13 @@ class Exchange:
         *,
         find: Callable[[str], Record | None],
         use: Callable[[Record], bool],
-        target: Callable[[Language], Target],
+        target_of: Callable[[Lock], Awaitable[Target]],
         on_pulled: Callable[[], Awaitable[object]],
     ) -> None:
         self._shop = shop
         self._find = find
         self._use = use
-        self._target = target
+        self._target_of = target_of
         self._on_pulled = on_pulled
 
     async def push(self, name: str, reference: str, *, carrier: Carrier, progress: Progress | None = None) -> str:
@@ -71,6 +74,8 @@ class Exchange:
           IndexUnavailable: the registry does not answer.
           SandboxUnavailable: the engine does not answer, or has no runtime image.
         """
+        from evaluator_host.environments import registry  # noqa: PLC0415 - docker-py, which nothing else here needs
+
         record = await asyncio.to_thread(self._find, name)
         if record is None:
             raise not_installed(name)
@@ -84,7 +89,7 @@ class Exchange:
             raise PackagesFailed(
                 f"{broken[0]} of the set is not as it was installed; run `evaluator-host packages verify`"
             )
-        return await push(
+        return await registry.push(
             shelf.environment(record),
             reference,
             record=replace(record, key=set_key(lock.pins, lock.language, lock.target), lock=lock.to_json()),
@@ -111,17 +116,19 @@ class Exchange:
           IndexUnavailable: the registry does not answer.
           SandboxUnavailable: the engine does not answer, or no sandbox can be started.
         """
+        from evaluator_host.environments import registry  # noqa: PLC0415 - as above
+
         shelf = self._shop.shelf
         pulling = "sha256:" + hashlib.sha256(f"pull {reference}".encode("utf-8", "replace")).hexdigest()
         async with held(shelf.build_lock(pulling)):  # whoever sweeps leaves the stage alone
             stage = await asyncio.to_thread(shelf.new_stage, pulling)
             try:
-                pulled = await pull(
+                pulled = await registry.pull(
                     reference,
                     stage / "files",
                     docker_host=carrier.docker_host,
                     digest=digest,
-                    max_bytes=min(MAX_BYTES, self._shop.ceiling_mb << 20),
+                    max_bytes=min(registry.MAX_BYTES, self._shop.ceiling_mb << 20),
                     progress=progress,
                 )
                 record = await self._receive(pulled, stage)
@@ -131,16 +138,16 @@ class Exchange:
         await self._on_pulled()
         return record.report()
 
-    async def _receive(self, pulled: Pulled, stage: Path) -> Record:
+    async def _receive(self, pulled: "Pulled", stage: Path) -> Record:
         lock = Lock.from_json(pulled.record.lock)
-        own = self._target(lock.language)
+        own = await self._target_of(lock)
         require_fit(lock, own)
         key = set_key(lock.pins, lock.language, own)
         async with held(self._shop.shelf.build_lock(key)):
             return await _adopt(self._shop, stage, key=key, lock=lock, pulled=pulled)
 
 
-async def _adopt(shop: Workshop, stage: Path, *, key: str, lock: Lock, pulled: Pulled) -> Record:
+async def _adopt(shop: Workshop, stage: Path, *, key: str, lock: Lock, pulled: "Pulled") -> Record:
     known = shop.shelf.lock_of(key)
     if known is not None and known.digest != lock.digest:
         raise PackagesFailed(

@@ -55,6 +55,7 @@ class EnvironmentReport:
 
     Attributes:
       status: `building`, `ready` or `failed`.
+      packages: Everything that is installed; until the set is resolved, the pins.
       built_at: UTC, ISO 8601.
       lock: Requirements with hashes (pip) or `package-lock.json` (npm).
       error: Why the last build failed.

@@ -23,7 +23,7 @@ from evaluator_host.environments.targets import require_fit
 from evaluator_host.environments.usage import Usage
 from evaluator_host.errors import InUse
 from evaluator_host.model import Environment, Language
-from evaluator_host.packages.locked import Lock
+from evaluator_host.packages.locked import Lock, Target
 from evaluator_host.packages.pins import Pin, RawPin
 
 _KNOWN: Final = 4096
@@ -53,21 +53,21 @@ class Environments:
     def __init__(
         self, shop: Workshop, *, in_use: Callable[[], Collection[str]], on_changed: Callable[[str], None]
     ) -> None:
-        self.asking = Asking(shop.index, shop.backend.name)
+        self.asking = Asking(shop.index, shop.backend.name, shop.pythons)
         self._shop = shop
         self._shelf = shop.shelf
         self._usage = Usage(shop.shelf, in_use)
         self._on_changed = on_changed
         self._known: dict[tuple[str, tuple[str, ...]], Known] = {}
-        self._builds = Builds(shop, target=self.asking.target, on_ready=self._use, on_done=self.prune)
+        self._builds = Builds(shop, on_ready=self._use, on_done=self.prune)
         self.exchange = Exchange(
-            shop, find=self._record, use=self._use, target=self.asking.target, on_pulled=self.prune
+            shop, find=self._record, use=self._use, target_of=self.asking.target_of, on_pulled=self.prune
         )
         self._mending = Mending(shop.shelf, shop.backend, install=self._install, forget=self._forget)
 
-    def lookup(self, packages: tuple[str, ...], language: Language) -> Known | None:
+    def lookup(self, packages: tuple[str, ...], language: Language, python: str | None = None) -> Known | None:
         """Return a set that this process has used before, whatever way its pins are written; never waits."""
-        known = self._known.get((language.runner, packages))
+        known = self._known.get((f"{language.runner} {python}", packages))
         if known is not None:
             self._usage.touch(known.environment.digest)
         return known
@@ -78,19 +78,19 @@ class Environments:
         lock = self._shelf.lock_of(record.key) if record is not None else None
         return None if lock is None or lock.digest != digest else lock.to_json()
 
-    async def require(self, packages: tuple[str, ...], language: Language) -> Known:
-        """Return the set that an evaluator pins, installing it when it is new.
+    async def require(self, packages: tuple[str, ...], language: Language, python: str | None = None) -> Known:
+        """Return the set that an evaluator pins, installing it when it is new; `python` as in `Asking.target`.
 
         Raises:
           InvalidPin: a pin is not exact; each hint is the pin that was probably meant.
           PackagesFailed: the set cannot be resolved or installed.
           IndexUnavailable: the index does not answer.
         """
-        if (known := self.lookup(packages, language)) is not None:
+        if (known := self.lookup(packages, language, python)) is not None:
             return known
-        pins = await self.asking.parse(packages, language)
-        known = Known(tuple(pin.text for pin in pins), await self.ensure(pins, language))
-        self._remember((language.runner, packages), known)
+        pins = await self.asking.parse(packages, language, python)
+        known = Known(tuple(pin.text for pin in pins), await self.ensure(pins, language, python))
+        self._remember((f"{language.runner} {python}", packages), known)
         return known
 
     async def require_locked(self, lock: Lock) -> Known:
@@ -105,7 +105,7 @@ class Environments:
         if known is not None:
             self._usage.touch(lock.digest)
             return known
-        require_fit(lock, self.asking.target(lock.language))
+        require_fit(lock, await self.asking.target_of(lock))
         known = Known(packages, await self._ensure_locked(lock))
         self._remember((lock.digest, packages), known)
         return known
@@ -114,39 +114,45 @@ class Environments:
         """Install a lock under its own digest as key: what its pins would resolve to today does not matter."""
         if await asyncio.to_thread(self._shelf.record, lock.digest) is None:
             await asyncio.to_thread(self._shelf.keep_lock, lock.digest, lock)
-        key = lock.digest
-        while True:
-            record = await asyncio.to_thread(self._shelf.record, lock.digest)
-            if record is None:
-                record = await asyncio.shield(self._builds.begin(key, lock.pins, lock.language))
-            if self._use(record) and self._shelf.record(record.digest) is not None:
-                return self._shelf.environment(record)
+        return await self._held(lock.digest, lock.pins, lock.language, lock.target)
 
-    async def ensure(self, pins: tuple[Pin, ...], language: Language) -> Environment:
+    async def ensure(self, pins: tuple[Pin, ...], language: Language, python: str | None = None) -> Environment:
         """Return the installed set; one build serves however many callers.
 
         Raises:
           PackagesFailed: it cannot be resolved or installed.
           IndexUnavailable: the index does not answer.
         """
-        key = set_key(pins, language, self.asking.target(language))
+        target = self.asking.target(language, python)
+        return await self._held(set_key(pins, language, target), pins, language, target)
+
+    async def _held(self, key: str, pins: tuple[Pin, ...], language: Language, target: Target) -> Environment:
+        """Return a set that is installed, and that no other process is removing: else it is installed again."""
         while True:
             record = await self._installed(key)
             if record is None:
-                record = await asyncio.shield(self._builds.begin(key, pins, language))
+                record = await asyncio.shield(self._builds.begin(key, pins, language, target))
             if self._use(record) and self._shelf.record(record.digest) is not None:
                 return self._shelf.environment(record)
 
-    async def request(self, raw: Sequence[RawPin], language: Language) -> EnvironmentReport:
+    async def request(self, raw: Sequence[RawPin], language: Language, python: str | None = None) -> EnvironmentReport:
         """Return a set as it is now, having its build begin when it is new.
+
+        Args:
+          raw: Its pins.
+          language: Whose packages.
+          python: Minor version that it is for; None for the host's own.
 
         Raises:
           InvalidPin: see `require`.
+          InvalidRequest: there is no such Python here.
         """
-        pins = await self.asking.parse(raw, language)
-        key = set_key(pins, language, self.asking.target(language))
+        python = await self.asking.python_of_set(python, language)
+        pins = await self.asking.parse(raw, language, python)
+        target = self.asking.target(language, python)
+        key = set_key(pins, language, target)
         if await self._installed(key) is None:
-            _ = self._builds.begin(key, pins, language)
+            _ = self._builds.begin(key, pins, language, target)
         return await self.get(key)
 
     async def get(self, name: str) -> EnvironmentReport:
@@ -276,7 +282,7 @@ class Environments:
         return self._shelf.record(lock.digest if lock is not None else name)
 
     async def _install(self, key: str, lock: Lock) -> Record:
-        return await asyncio.shield(self._builds.begin(key, lock.pins, lock.language))
+        return await asyncio.shield(self._builds.begin(key, lock.pins, lock.language, lock.target))
 
     async def _remove(self, digest: str) -> bool:
         removed = await self._usage.remove(digest)

@@ -16,19 +16,21 @@ _IMAGE_GLIBC: Final = (2, 41)  # of Debian trixie, the base of the runtime image
 _OLDEST_GLIBC: Final = (2, 28)
 
 
-def target_for(backend: str, language: Language) -> Target:
+def target_for(backend: str, language: Language, python: str | None = None) -> Target:
     """Return what sets of a language are resolved for.
 
     Args:
       backend: Its name: containers have the image's interpreter, every other sandbox this machine's.
       language: Of the evaluator.
+      python: Minor version of Python; None for the backend's own.
     """
     machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
     in_image = backend == "docker"
     glibc = _IMAGE_GLIBC if in_image else _own_glibc()
     if language is not Language.PYTHON:
         return Target(NODE, machine, glibc)
-    return Target(_image_python() if in_image else f"{sys.version_info.major}.{sys.version_info.minor}", machine, glibc)
+    own = _image_python() if in_image else f"{sys.version_info.major}.{sys.version_info.minor}"
+    return Target(python or own, machine, glibc)
 
 
 def require_fit(lock: Lock, own: Target) -> None:

@@ -1,6 +1,7 @@
 """Pip pins: PEP 503 names, PEP 508 extras and PEP 440 versions, decided by the `packaging` library."""
 
 import re
+from contextlib import suppress
 from typing import Final
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -42,19 +43,26 @@ def wanted(text: str) -> Requirement | None:
     """Return the range that a refused text asks for, so that the newest match can be named; None if it is no range."""
     if _foreign(text, npm_too=False):
         return None
-    try:
-        found = Requirement(text)
-    except InvalidRequirement:
-        loose = _LOOSE.fullmatch(text)
-        if loose is None:
-            return None
-        found = Requirement(canonicalize_name(loose["name"]) + (loose["extras"] or ""))
+    found = _loosely(text)
+    if found is None:
+        return None
     if found.url == "latest":
         found.url = None
     found.marker = None
     if any(spec.operator == "===" for spec in found.specifier):
         return None
     return None if found.url else found
+
+
+def _loosely(text: str) -> Requirement | None:
+    """Return a requirement, or the package that a text which is none begins with."""
+    with suppress(InvalidRequirement):
+        return Requirement(text)
+    loose = _LOOSE.fullmatch(text)
+    try:
+        return None if loose is None else Requirement(canonicalize_name(loose["name"]) + (loose["extras"] or ""))
+    except InvalidRequirement:  # `a- =1`, `a[,]=1`
+        return None
 
 
 def canonical_version(version: Version) -> str:

@@ -3,9 +3,11 @@
 from typing import Any
 
 from evaluator_host.model import Contract
+from evaluator_host.nesting import VALUE_DEPTH, nests_within
 from evaluator_host.outcome import (
     ErrorCode,
     EvaluationError,
+    EvaluatorClass,
     Failed,
     Kind,
     Loaded,
@@ -18,6 +20,7 @@ from evaluator_host.outcome import (
 from evaluator_host.protocol import Frame, ProtocolError, decode_json
 
 _LONG_AGO_MS = 1e9  # eleven days: a runner that claims more is not telling the time
+_CLASSES = 100
 _TEXT_CHARS = 16_384  # traceback cap of the runners; a guest that writes its own frames gets no more
 
 
@@ -31,7 +34,7 @@ def loaded(frame: Frame) -> Loaded | Failed:
         header, body = frame.header, decode_json(frame.body or b"{}")
         imports = tuple(MissingImport(str(i["module"]), int(i["line"])) for i in body.get("missing_imports") or ())
         if frame.type == "load_failed":
-            return Failed(_error(body["error"]), _logs(header.get("logs")), imports=imports)
+            return Failed(_error(body["error"]), _logs(header.get("logs")), imports=imports, classes=_classes(body))
         if frame.type != "loaded":
             raise ProtocolError(f"unexpected frame {frame.type!r}")
         return Loaded(
@@ -46,6 +49,7 @@ def loaded(frame: Frame) -> Loaded | Failed:
             bundle=body.get("bundle"),
             logs=_logs(header.get("logs")),
             together=header.get("together") is True,
+            classes=_classes(body),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ProtocolError(f"malformed {frame.type!r} frame: {error!r}") from error
@@ -122,6 +126,31 @@ def _error(raw: dict[str, Any]) -> EvaluationError:
         traceback=_optional_text(raw.get("traceback")),
         hint=_optional_text(raw.get("hint")),
     )
+
+
+def _classes(body: dict[str, Any]) -> tuple[EvaluatorClass, ...]:
+    return tuple(_class(raw) for raw in (body.get("classes") or ())[:_CLASSES])
+
+
+def _class(raw: dict[str, Any]) -> EvaluatorClass:
+    return EvaluatorClass(
+        name=_text(raw["name"]),
+        line=_position(raw["line"]),
+        docstring=_optional_text(raw["docstring"]),
+        id=_optional_text(raw["id"]),
+        abstract=tuple(_text(name) for name in raw["abstract"])[:_CLASSES],
+        error=_error(raw["error"]) if raw["error"] is not None else None,
+        types=_optional_object(raw["types"]),
+        config=_optional_object(raw["config"]),
+    )
+
+
+def _optional_object(raw: object) -> dict[str, Any] | None:
+    if raw is None:
+        return None
+    if not isinstance(raw, dict) or not nests_within(raw, VALUE_DEPTH):
+        raise TypeError("expected an object")
+    return raw
 
 
 def _logs(raw: dict[str, Any] | None) -> Logs:

@@ -9,7 +9,7 @@ import itertools
 import json
 import platform
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +17,7 @@ from evaluator_host import config
 from evaluator_host.errors import Misconfigured, SandboxLost, SandboxUnavailable
 from evaluator_host.model import Environment, SandboxSpec
 from evaluator_host.sandbox import bubblewrap_doctor as doctor
-from evaluator_host.sandbox import cgroups
+from evaluator_host.sandbox import cgroups, orphans
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.sandbox.bubblewrap_args import Host, Identity, bubblewrap_args, etc_files, runner_command
 from evaluator_host.sandbox.cgroup_homes import find_cgroups, mounts_of
@@ -28,9 +28,11 @@ from evaluator_host.sandbox.enclosure import Namespaces
 from evaluator_host.sandbox.hidden import hidden_on
 from evaluator_host.sandbox.host_files import compile_runner, find_libraries, find_python
 from evaluator_host.sandbox.inherited import Inherited
+from evaluator_host.sandbox.network_files import network_files
 from evaluator_host.sandbox.overhead import process_limit
 from evaluator_host.sandbox.process import PipeLink
-from evaluator_host.sandbox.seccomp import UnknownPolicy, compile_policy
+from evaluator_host.sandbox.pythons import Pythons, own_python
+from evaluator_host.sandbox.seccomp import UnknownPolicy, compile_policy, without_unix_sockets
 from evaluator_host.sandbox.watchdog import Watch, Watchdog
 
 _ZONES: Final = Path("/usr/share/zoneinfo")
@@ -41,11 +43,15 @@ _BACKENDS: Final = itertools.count(1)  # one process may have several, each with
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """What is found out once, at the first start."""
+    """What is found out once, at the first start.
+
+    Attributes:
+      seccomp: Compiled filters, by whether the sandbox has network.
+    """
 
     bwrap: doctor.Bubblewrap
     host: Host
-    seccomp: bytes
+    seccomp: dict[bool, bytes]
     cgroups: Cgroups | None
 
     def limits(self, controller: str) -> bool:
@@ -61,19 +67,31 @@ class BubblewrapBackend:
       esbuild: Their bundler.
       restricted: Folder that holds RestrictedPython.
       runtimes_dir: Folder of the runners.
+      pythons: Other interpreters that a spec may ask for.
       instance: Name of this host process (`instance.this_instance`), by which its cgroups are told from others'.
+
+    Attributes:
+      instance: Name of the folder of its cgroups.
     """
 
     name = "bubblewrap"
 
     def __init__(
-        self, *, node: Path, esbuild: Path, restricted: Path, runtimes_dir: Path = config.RUNTIMES_DIR, instance: str
+        self,
+        *,
+        node: Path,
+        esbuild: Path,
+        restricted: Path,
+        runtimes_dir: Path = config.RUNTIMES_DIR,
+        instance: str,
+        pythons: Pythons | None = None,
     ) -> None:
         self._node = node
         self._esbuild = esbuild
         self._restricted = restricted
         self._runtimes = runtimes_dir
-        self._instance = f"{instance}.{next(_BACKENDS)}"
+        self.instance = f"{instance}.{next(_BACKENDS)}"
+        self._pythons = pythons or Pythons()
         self._numbers = itertools.count(1)
         self._watchdog = Watchdog()
         self._preparing: asyncio.Task[_Ready] | None = None
@@ -86,9 +104,12 @@ class BubblewrapBackend:
           SandboxLost: something killed it while it started.
         """
         ready = await self._ready()
+        if spec.environment.python not in (None, own_python().minor):
+            ready = await asyncio.to_thread(self._with_python, ready, spec)
         identity = choose_identity()
         try:
-            with Inherited(seccomp=ready.seccomp, files=etc_files(identity)) as inherited:
+            files = {**etc_files(identity), **(network_files() if spec.network else {})}
+            with Inherited(seccomp=ready.seccomp[spec.network], files=files) as inherited:
                 link, enclosure = self._spawn(spec, ready, identity=identity, inherited=inherited)
                 try:
                     await self._confine(spec, ready, identity=identity, inherited=inherited, of=(link, enclosure))
@@ -130,8 +151,9 @@ class BubblewrapBackend:
         ]
 
     async def sweep(self) -> int:
-        """As `base.Backend.sweep`: the cgroups of dead hosts. Their processes ended with them."""
-        return await asyncio.to_thread(cgroups.sweep, mounts_of())
+        """As `base.Backend.sweep`: cgroups of dead hosts, and what bubblewrap left of a sandbox that had not begun."""
+        orphans_killed = await asyncio.to_thread(orphans.sweep)
+        return orphans_killed + await asyncio.to_thread(cgroups.sweep, mounts_of())
 
     async def close(self) -> None:
         """As `base.Backend.close`: removes this host's own cgroup folders."""
@@ -150,13 +172,25 @@ class BubblewrapBackend:
         bwrap = await doctor.find_bubblewrap()
         try:
             policy = json.loads((config.SANDBOX_IMAGES_DIR / "seccomp.json").read_text(encoding="utf-8"))
-            seccomp = compile_policy(policy, platform.machine())
+            machine = platform.machine()
+            seccomp = {
+                False: compile_policy(policy, machine),
+                True: compile_policy(without_unix_sockets(policy), machine),
+            }
             host = self._find_host(bwrap)
             self._check_paths()
             await asyncio.to_thread(compile_runner, self._runtimes / "python")
         except (OSError, ValueError, UnknownPolicy, Misconfigured) as error:
             raise SandboxUnavailable(f"bubblewrap sandboxes cannot be prepared: {error}") from error
-        return _Ready(bwrap, host, seccomp, find_cgroups(self._instance))
+        return _Ready(bwrap, host, seccomp, find_cgroups(self.instance))
+
+    def _with_python(self, ready: _Ready, spec: SandboxSpec) -> _Ready:
+        """Return the same with the interpreter of a spec that is not for this host's own."""
+        minor = spec.environment.python
+        facts = self._pythons.find(minor) if minor is not None else None
+        if facts is None:
+            raise SandboxUnavailable(f"there is no Python {minor} on this machine any more")
+        return replace(ready, host=replace(ready.host, python=find_python(facts)))
 
     def _check_paths(self) -> None:
         for path in (self._node, self._esbuild, self._restricted, self._runtimes):

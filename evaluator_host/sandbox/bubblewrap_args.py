@@ -139,7 +139,9 @@ def etc_files(identity: Identity) -> dict[str, bytes]:
 
 
 def _namespaces(spec: SandboxSpec, host: Host, identity: Identity) -> Iterator[str]:
-    yield from ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup")
+    yield from ("--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup")
+    if not spec.network:
+        yield "--unshare-net"
     if identity.drop:
         # Without a user namespace root stays root, so that it can bind files under a 0700 home; what remains of its
         # rights is what the runner needs to become `uid`, where it loses them.
@@ -194,7 +196,7 @@ def _own_files(spec: SandboxSpec, host: Host, descriptors: Descriptors) -> Itera
             yield from ("--perms", "0555", "--size", "4096", "--tmpfs", path, "--remount-ro", path)
         else:
             yield from ("--ro-bind", "/dev/null", path)
-    yield from _parents([Path("/dev/null"), Path("/etc/passwd")])
+    yield from _parents([Path("/dev/null"), *(Path("/etc", name) for name in descriptors.files)])
     for device in _DEVICES:
         yield from ("--dev-bind", f"/dev/{device}", f"/dev/{device}")
     for source, target in _DEVICE_LINKS:

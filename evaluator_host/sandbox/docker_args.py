@@ -113,7 +113,7 @@ def create_body(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFac
         "AttachStdin": True,
         "AttachStdout": True,
         "AttachStderr": True,
-        "NetworkDisabled": (policy.runtime or engine.default_runtime) in _MAKES_NAMESPACES,
+        "NetworkDisabled": not spec.network and (policy.runtime or engine.default_runtime) in _MAKES_NAMESPACES,
         "StopTimeout": 0,  # a runner has nothing to save: an engine that shuts down and Podman's removal need not wait
         "HostConfig": _host_config(spec, policy=policy, engine=engine),
     }
@@ -139,8 +139,7 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
         USER_PROCESSES if engine.pids_limit else processes
     )  # where no cgroup counts, the user's count must do
     config: dict[str, Any] = {
-        "NetworkMode": "none",
-        "Dns": ["0.0.0.0"],  # noqa: S104 - else the engine copies the host's resolv.conf into the container
+        "NetworkMode": "default" if spec.network else "none",  # an engine's own: a bridge, or what Podman has for it
         "ReadonlyRootfs": True,
         "Privileged": False,
         "CapDrop": ["ALL"],
@@ -164,6 +163,8 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
         "AutoRemove": False,  # the autopsy comes first
         "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
     }
+    if not spec.network:
+        config["Dns"] = ["0.0.0.0"]  # noqa: S104 - else the engine copies the host's resolv.conf into the container
     if engine.cpu_quota:  # an engine without CFS quota refuses the request
         config["NanoCpus"] = int(min(CPUS, engine.cpus) * 1e9)
     if engine.cgroup_version == "2" or (engine.cgroup_version == "1" and not engine.podman):

@@ -7,6 +7,7 @@ import os
 import signal
 from typing import Final
 
+from evaluator_host.sandbox import orphans
 from evaluator_host.sandbox.cgroups import Cgroup
 from evaluator_host.sandbox.child import Child, readable
 from evaluator_host.sandbox.watchdog import Watch, Watchdog, children, tree
@@ -72,6 +73,8 @@ class Namespaces:
         """As `process.Enclosure.gone`."""
         if self._init is not None:
             await readable(self._init)
+        else:  # who killed the wrapper may not have looked for what it had started
+            await asyncio.to_thread(orphans.sweep)
 
     def memory_events(self) -> int:
         """As `process.Enclosure.memory_events`."""

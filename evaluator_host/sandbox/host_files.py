@@ -1,14 +1,12 @@
 """Finds what of this machine a sandbox must see: the interpreter with its standard library, and the C libraries."""
 
 import compileall
-import sys
-import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.errors import Misconfigured
+from evaluator_host.sandbox.pythons import PythonFacts, own_python
 
 PYTHON_HOME: Final = Path("/opt/python")  # where an interpreter appears that does not lie in /usr
 RUNNER_HOME: Final = Path("/opt/runner")
@@ -50,22 +48,22 @@ class HostLibraries:
     links: tuple[tuple[str, Path], ...]
 
 
-def find_python() -> HostPython:
-    """Return the base interpreter of the running one; a virtual environment stays outside.
+def find_python(facts: PythonFacts | None = None) -> HostPython:
+    """Return an interpreter as a sandbox sees it; by default the base interpreter of the running one.
 
     Raises:
       Misconfigured: it lies nowhere that a sandbox could use.
     """
-    prefix = Path(sys.base_prefix).resolve()
-    executable = base_executable()
+    facts = facts or own_python()
+    prefix, executable = facts.prefix, facts.executable
     home = prefix if prefix == Path("/usr") else PYTHON_HOME
-    sources = [executable, *_standard_library(prefix)]
+    sources = [executable, *_standard_library(facts)]
     if home == PYTHON_HOME:
-        sources += _own_libraries(prefix / "lib")
+        sources += _own_libraries(facts)
     sources = _without_nested(sources)
     binds = tuple(Bind(source, home / source.relative_to(prefix)) for source in sources)
     masked = tuple(home / folder.relative_to(prefix) for source in sources for folder in _third_party(source))
-    shared = bool(sysconfig.get_config_var("Py_ENABLE_SHARED")) and home == PYTHON_HOME
+    shared = facts.shared and home == PYTHON_HOME
     return HostPython(home / executable.relative_to(prefix), binds, masked, home / "lib" if shared else None)
 
 
@@ -75,13 +73,7 @@ def base_executable() -> Path:
     Raises:
       Misconfigured: it does not lie in its own prefix.
     """
-    prefix = Path(sys.base_prefix).resolve()
-    executable = (prefix / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}").resolve()
-    if not executable.is_relative_to(prefix) or not executable.is_file():
-        executable = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
-    if not executable.is_relative_to(prefix):
-        raise Misconfigured(f"the interpreter {executable} does not lie in its own prefix {prefix}")
-    return executable
+    return own_python().executable
 
 
 def find_libraries(root: Path = Path("/")) -> HostLibraries:
@@ -116,18 +108,16 @@ def _libraries_in(folder: Path, target: Path) -> Iterator[Bind]:
                 yield Bind(folder, target)
 
 
-def _standard_library(prefix: Path) -> list[Path]:
-    base = {"installed_base": sys.base_prefix, "platbase": sys.base_exec_prefix}  # not those of a virtual environment
-    folders = {Path(sysconfig.get_path(name, vars=base)).resolve() for name in ("stdlib", "platstdlib")}
+def _standard_library(facts: PythonFacts) -> list[Path]:
     return [
         folder
-        for folder in sorted(folders)
-        if folder.is_relative_to(prefix) and ((folder / "os.py").is_file() or (folder / "lib-dynload").is_dir())
+        for folder in facts.folders
+        if folder.is_relative_to(facts.prefix) and ((folder / "os.py").is_file() or (folder / "lib-dynload").is_dir())
     ]
 
 
-def _own_libraries(folder: Path) -> list[Path]:
-    wanted = sysconfig.get_config_var("INSTSONAME")
+def _own_libraries(facts: PythonFacts) -> list[Path]:
+    folder, wanted = facts.prefix / "lib", facts.library
     libraries = [f for f in sorted(folder.glob("lib*.so*")) if f.name == wanted or not f.name.startswith("libpython")]
     return libraries if len(libraries) <= _FEW_LIBRARIES else [folder]
 

@@ -10,6 +10,7 @@ from typing import Final, Self
 from evaluator_host.sandbox.bubblewrap_args import Descriptors
 from evaluator_host.sandbox.child import readable
 
+MEMORY_FILE: Final = "evaluator-host"  # what /proc shows of the files that bubblewrap inherits
 _FIRST_PROCESS: Final = re.compile(rb'"child-pid":\s*(\d+)')
 
 
@@ -96,7 +97,7 @@ class Inherited:
         return own, child
 
     def _filled(self, content: bytes) -> int:
-        descriptor = os.memfd_create("evaluator-host", os.MFD_CLOEXEC)
+        descriptor = os.memfd_create(MEMORY_FILE, os.MFD_CLOEXEC)
         self._child.append(descriptor)
         os.write(descriptor, content)
         os.lseek(descriptor, 0, os.SEEK_SET)

@@ -31,6 +31,13 @@ _NR_OFFSET: Final = 0
 _ARCH_OFFSET: Final = 4
 _ARGS_OFFSET: Final = 16
 
+_NO_UNIX_SOCKETS: Final = {
+    "names": ["socket"],
+    "action": "SCMP_ACT_ERRNO",
+    "errnoRet": 97,
+    "args": [{"index": 0, "value": 1, "op": "SCMP_CMP_EQ"}],
+}
+
 _NEWEST_REVIEWED: Final = 469  # file_setattr, Linux 6.17: later calls get reviewed before a guest may use them
 
 
@@ -47,6 +54,14 @@ _Instruction = tuple[int, int, int, int]  # opcode, jump if true, jump if false,
 
 class UnknownPolicy(ValueError):
     """The policy file says something that this compiler does not understand."""
+
+
+def without_unix_sockets(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a policy for a guest in the host's network, where it would find the host's abstract sockets.
+
+    Pairs of sockets, which lead nowhere else, stay.
+    """
+    return {**policy, "syscalls": [*policy["syscalls"], _NO_UNIX_SOCKETS]}
 
 
 def compile_policy(policy: Mapping[str, Any], machine: str) -> bytes:

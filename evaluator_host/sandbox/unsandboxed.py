@@ -18,9 +18,9 @@ from evaluator_host.model import Environment, Language, SandboxSpec
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.sandbox.bubblewrap_args import ENVIRONMENT
 from evaluator_host.sandbox.child import Child
-from evaluator_host.sandbox.host_files import base_executable
 from evaluator_host.sandbox.instance import is_dead, this_instance
 from evaluator_host.sandbox.process import PipeLink
+from evaluator_host.sandbox.pythons import Pythons, own_python
 
 _PREFIX: Final = "evaluator-host-"
 
@@ -31,8 +31,15 @@ class UnsandboxedBackend:
     name = "none"
 
     def __init__(
-        self, *, node: Path, esbuild: Path, restricted: Path, runtimes_dir: Path = config.RUNTIMES_DIR
+        self,
+        *,
+        node: Path,
+        esbuild: Path,
+        restricted: Path,
+        runtimes_dir: Path = config.RUNTIMES_DIR,
+        pythons: Pythons | None = None,
     ) -> None:
+        self._pythons = pythons or Pythons()
         self._node = node
         self._esbuild = esbuild
         self._restricted = restricted
@@ -80,7 +87,11 @@ class UnsandboxedBackend:
     def _command(self, spec: SandboxSpec) -> list[str]:
         runner = self._runtimes / spec.language.runner
         if spec.language is Language.PYTHON:
-            command = [str(base_executable()), "-I", "-S", "-B", "-X", "utf8", str(runner / "runner.py")]
+            minor = spec.environment.python
+            facts = own_python() if minor is None else self._pythons.find(minor)
+            if facts is None:
+                raise Misconfigured(f"there is no Python {minor} on this machine any more")
+            command = [str(facts.executable), "-I", "-S", "-B", "-X", "utf8", str(runner / "runner.py")]
             command += ["--restricted", str(self._restricted)]
         else:
             flags = runner / "node_flags.json"

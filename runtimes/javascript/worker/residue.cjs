@@ -3,18 +3,26 @@
 /** Removes what a row left outside its context: processes it started, files in the sandbox's own temporary folders. */
 const fs = require('node:fs');
 
+const GONE_MS = 2000; // what cannot be killed until then stays
+const PAUSE = new Int32Array(new SharedArrayBuffer(4));
+
 /**
  * Kill every process below this one, and in a sandbox of its own every other one as well: what was started detached
- * hangs from process 1.
+ * hangs from process 1. Returns when they are gone: one that is killed dies only when its memory has been given back.
  *
  * @param {boolean} ownSandbox
  */
 function killProcesses(ownSandbox) {
-  for (let round = 0; round < 10; round++) {
-    const found = ownSandbox ? strangers() : children();
+  const end = performance.now() + GONE_MS;
+  for (let found = others(ownSandbox); found.length > 0 && performance.now() < end; found = others(ownSandbox)) {
     for (const pid of found) kill(pid);
-    if (found.length === 0) return;
+    Atomics.wait(PAUSE, 0, 0, 1);
   }
+}
+
+/** @param {boolean} ownSandbox */
+function others(ownSandbox) {
+  return ownSandbox ? strangers() : children();
 }
 
 /** @returns {number[]} */

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluator_runner import nemo, signature
+from evaluator_runner import nemo, signature, uipath
 from evaluator_runner.failures import Failure
 from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 
@@ -28,21 +28,23 @@ class Entry:
 
     Attributes:
       call: The user's function, or whatever is callable under its name.
-      contract: `evaluate`, `evaluate-v1`, `main` or `nemo`.
+      contract: `evaluate`, `evaluate-v1`, `main`, `nemo` or `uipath`.
       source: `declared` or `inferred`.
       reason: Why this contract applies, for people.
       name: Under which it was found.
       signature: Its parameters; None when the interpreter cannot tell.
+      notes: What its author should know.
       together: Whether it may be called with rows, as `together`, for what they have together.
     """
 
-    __slots__ = ("call", "contract", "name", "reason", "signature", "source", "together")
+    __slots__ = ("call", "contract", "name", "notes", "reason", "signature", "source", "together")
 
     def __init__(self, name: str, call: Callable[..., Any]) -> None:
         self.name = name
         self.call = call
         self.signature = signature.read(call)
         self.together = False
+        self.notes: list[dict[str, str]] = []
         self.contract = ""
         self.source = ""
         self.reason = ""
@@ -56,6 +58,8 @@ def find(namespace: dict[str, Any], *, contract: str, name: str | None, config: 
     """
     if contract == "nemo" or (contract == "auto" and nemo.applies(namespace, name)):
         return _metric(namespace, name, config or {}, inferred=contract == "auto")
+    if contract == "uipath" or (contract == "auto" and uipath.applies(namespace, name)):
+        return _evaluator(namespace, name, config or {}, inferred=contract == "auto")
     if contract != "auto":
         return _declared(namespace, contract, name or ("main" if contract == "main" else "evaluate"))
     if name is not None:
@@ -75,6 +79,15 @@ def _metric(namespace: dict[str, Any], name: str | None, config: dict[str, Any],
     entry.signature, entry.together = metric.signature, metric.together
     entry.contract, entry.source = "nemo", "inferred" if inferred else "declared"
     entry.reason = f"metric {metric.key} of {nemo.SDK}" if inferred else "contract nemo was declared"
+    return entry
+
+
+def _evaluator(namespace: dict[str, Any], name: str | None, config: dict[str, Any], *, inferred: bool) -> Entry:
+    name, evaluator = uipath.find(namespace, name=name, config=config)
+    entry = Entry(name, evaluator.evaluate)
+    entry.signature, entry.notes = evaluator.signature, evaluator.notes
+    entry.contract, entry.source = "uipath", "inferred" if inferred else "declared"
+    entry.reason = f"{name}, a BaseEvaluator of uipath" if inferred else "contract uipath was declared"
     return entry
 
 

@@ -63,6 +63,7 @@ class RowHandle:
       ready: Whether it has loaded.
       used: Whether it was given a call; then only calls of the same `share` may follow.
       ended: Its socket is at the end: nothing more will come.
+      heard: Whether the last look into its socket found something; there may be more.
       started_at: When the call at the head of `calls` started, monotonic seconds.
     """
 
@@ -77,6 +78,7 @@ class RowHandle:
         self.used = False
         self.share: str | None = None
         self.ended = False
+        self.heard = False
         self.calls: deque[Call] = deque()
         self.ahead_bytes = 0
         self.started_at = 0.0
@@ -129,6 +131,7 @@ class RowHandle:
         return found
 
     def _read(self) -> None:
+        self.heard = False
         try:
             data = os.read(self.sock, _READ_BYTES)
         except BlockingIOError:
@@ -137,6 +140,7 @@ class RowHandle:
             data = b""
         if not data:
             self.ended = True
+        self.heard = bool(data)
         self._buffer += data
 
     def kill(self) -> None:

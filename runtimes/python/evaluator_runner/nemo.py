@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sys
 
-from evaluator_runner import signature
+from evaluator_runner import classes, signature
 from evaluator_runner.failures import Failure
+from evaluator_runner.nemo_models import Asked, Conversation, Resolver
 from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
-from evaluator_runner.tracebacks import FILENAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 SDK = "nemo_evaluator_sdk"
 _MEMBERS = ("type", "output_spec", "compute_scores")
-_ONLY_AST = 0x400
 _NAN, _INFINITY = "NaN", float("inf")
 _modules = sys.modules
 
@@ -40,13 +39,13 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
     """
     if SDK not in _modules:
         raise Failure("entry_not_found", f"the code does not import {SDK}, which contract nemo is for")
-    classes, instances = _classes(namespace), _instances(namespace)
+    kinds, instances = _classes(namespace), _instances(namespace)
     if name is not None:
-        if name not in classes and name not in instances:
-            raise _not_found(f"`{name}` is no metric", {**classes, **instances})
-        found = classes.get(name, instances.get(name))
-    elif classes:
-        name, found = _last(classes, namespace)
+        if name not in kinds and name not in instances:
+            raise _not_found(f"`{name}` is no metric", {**kinds, **instances})
+        found = kinds.get(name, instances.get(name))
+    elif kinds:
+        name, found = _last(kinds, namespace)
     elif instances:
         name, found = list(instances.items())[-1]
     else:
@@ -80,24 +79,10 @@ def _is_metric(value: Any) -> bool:
         return False
 
 
-def _last(classes: dict[str, type], namespace: dict[str, Any]) -> tuple[str, type]:
-    """Return the class that the code defines last: a name that is bound anew keeps its place among names."""
-    lines = _class_lines(namespace["__loader__"].get_source("evaluator"))
-    return max(classes.items(), key=lambda item: lines.get(item[0], 0))
-
-
-def _class_lines(code: str) -> dict[str, int]:
-    """Return where each class of the module level is defined last."""
-    lines: dict[str, int] = {}
-    left = [compile(code, FILENAME, "exec", _ONLY_AST, dont_inherit=True)]
-    while left:
-        node = left.pop()
-        if type(node).__name__ == "ClassDef":
-            lines[node.name] = max(lines.get(node.name, 0), node.lineno)
-            continue
-        for part in ("body", "orelse", "handlers", "finalbody"):
-            left.extend(getattr(node, part, ()))
-    return lines
+def _last(found: dict[str, type], namespace: dict[str, Any]) -> tuple[str, type]:
+    """Return the class that the code defines last."""
+    lines = classes.lines(namespace)
+    return max(found.items(), key=lambda item: lines.get(item[0], 0))
 
 
 def _made(kind: type, name: str, instances: dict[str, Any], config: dict[str, Any]) -> Any:
@@ -144,7 +129,10 @@ class Metric:
         self._sdk = _modules[SDK]
         self._metric = _copy(metric)
         self.key = _key(self._metric)
-        _make_ready(self._metric, self._sdk)
+        self._rubrics = _rubrics(self._metric)
+        self._models = Conversation()
+        asks = self._models.lead(self._metric)
+        _make_ready(self._metric, self._sdk, Resolver(self._sdk) if asks else None)
 
     @property
     def signature(self) -> signature.Signature | None:
@@ -156,14 +144,21 @@ class Metric:
         """Whether rows have scores together."""
         return callable(getattr(self._metric, "compute_corpus_scores", None))
 
-    async def score(self, *row: Any, together: list[list[Any]] | None = None) -> dict[str, Any]:
-        """Score a row: data, outputs, trace, index; or many together.
+    async def score(
+        self, *row: Any, together: list[list[Any]] | None = None, answers: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Score a row: data, outputs, trace, index; or many together. `answers` are those of models so far.
 
         Raises:
           Failure: the result is not what the metric declares.
         """
-        if together is not None:
-            return await self._score_together(together)
+        self._models.begin(answers or {})
+        try:
+            return await (self._score(*row) if together is None else self._score_together(together))
+        except Asked:
+            return {"asks": self._models.open}
+
+    async def _score(self, *row: Any) -> dict[str, Any]:
         index: int = row[3]
         pending = self._metric.compute_scores(self._input(*row))
         if not hasattr(type(pending), "__await__"):
@@ -216,7 +211,15 @@ class Metric:
             elif issubclass(schema, sdk.Label):
                 labels[output.name] = specs[output.name].coerce_output(output).root
         diagnostics = [{"message": one.message, "details": one.details} for one in result.diagnostics]
-        return {"type": self.key, "outputs": outputs, "scores": scores, "labels": labels, "diagnostics": diagnostics}
+        plain = {"type": self.key, "outputs": outputs, "scores": scores, "labels": labels, "diagnostics": diagnostics}
+        return {**plain, "rubrics": self._rubrics} if self._rubrics else plain
+
+
+def _rubrics(metric: Any) -> dict[str, list[str]]:
+    """Return the labels of every score of a judge that is a rubric."""
+    scores = getattr(metric, "scores", None)
+    levels = {score.name: score.rubric for score in scores if hasattr(score, "rubric")} if type(scores) is list else {}
+    return {name: [level.label for level in rubric] for name, rubric in levels.items()}
 
 
 def _finite(value: Any) -> Any:
@@ -253,13 +256,13 @@ def _key(metric: Any) -> str:
     return str.__str__(plain) if isinstance(plain, str) else type(metric).__name__
 
 
-def _make_ready(metric: Any, sdk: Any) -> None:
+def _make_ready(metric: Any, sdk: Any, resolver: Resolver | None) -> None:
     """Let a metric take its models and secrets, and do what it does before the first row."""
     steps: list[Any] = []
     if all(callable(getattr(metric, name, None)) for name in ("model_refs", "resolve_models")):
-        steps.append(lambda: metric.resolve_models(sdk.LocalModelResolver()))
+        steps.append(lambda: metric.resolve_models(resolver or sdk.LocalModelResolver()))
     if all(callable(getattr(metric, name, None)) for name in ("secrets", "resolve_secrets")):
-        steps.append(lambda: metric.resolve_secrets(sdk.LocalSecretResolver()))
+        steps.append(lambda: metric.resolve_secrets(resolver or sdk.LocalSecretResolver()))
     if callable(getattr(metric, "preflight", None)):
         steps.append(metric.preflight)
     if callable(getattr(metric, "apply_evaluation_job_params", None)):

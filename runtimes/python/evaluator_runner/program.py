@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins as _builtins
 import sys
 
-from evaluator_runner import entry, failures, hooks, prebound
+from evaluator_runner import entry, failures, hooks, prebound, uipath
 from evaluator_runner.failures import Failure
 from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.tracebacks import FILENAME
@@ -25,11 +25,12 @@ _TEXT_CHARS = 200
 
 
 class LoadFailed(Exception):
-    """The code cannot be called; `error` is the protocol's."""
+    """The code cannot be called; `error` is the protocol's, `classes` what its classes say of themselves."""
 
-    def __init__(self, error: dict[str, Any]) -> None:
+    def __init__(self, error: dict[str, Any], classes: list[dict[str, Any]] | None = None) -> None:
         super().__init__(error["message"])
         self.error = error
+        self.classes = classes or []
 
 
 class _SourceLoader:
@@ -49,16 +50,18 @@ class Program:
       entry: What is called for each row.
       lines: The source, for tracebacks.
       notes: What its author should know.
+      classes: What its evaluator classes say of themselves, when that was asked for.
       needs_loop: Whether what it returns may have to be awaited in an asyncio loop.
     """
 
-    __slots__ = ("entry", "lines", "needs_loop", "notes")
+    __slots__ = ("classes", "entry", "lines", "needs_loop", "notes")
 
     def __init__(self, found: entry.Entry, lines: list[str], *, needs_loop: bool) -> None:
         self.entry = found
         self.lines = lines
         self.needs_loop = needs_loop
         self.notes: list[dict[str, str]] = []
+        self.classes: list[dict[str, Any]] = []
 
     def description(self) -> dict[str, Any]:
         """Return the fields of a `loaded` header that only the program knows."""
@@ -95,12 +98,17 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
     namespace.update(builtins, __file__=FILENAME, __loader__=_SourceLoader(code))
     sys.modules["evaluator"] = module
     bound = _prebind(namespace, code, compiled, order)
+    described: list[dict[str, Any]] = []
     try:
         hooks.call(exec, (compiled, namespace))
+        if order.get("check"):
+            described = uipath.describe(namespace, lines)
         found = entry.find(namespace, contract=order["contract"], name=order["entry"], config=body.get("config") or {})
     except BaseException as raised:  # noqa: BLE001 - user code may raise anything
-        raise LoadFailed(failures.from_exception(raised, lines, general="load_error")) from None
-    return _finish(found, namespace, bound, lines=lines, code=code)
+        raise LoadFailed(failures.from_exception(raised, lines, general="load_error"), described) from None
+    loaded = _finish(found, namespace, bound, lines=lines, code=code)
+    loaded.classes = described
+    return loaded
 
 
 def _compile(code: str, policy: str, options: Options) -> tuple[CodeType, dict[str, Any]]:
@@ -135,6 +143,7 @@ def _finish(
     found: entry.Entry, namespace: dict[str, Any], bound: dict[str, Any], *, lines: list[str], code: str
 ) -> Program:
     program = Program(found, lines, needs_loop=_may_suspend(found.call, code))
+    program.notes.extend(found.notes)
     if found.contract == "evaluate":
         prebound.unbind(namespace, bound)
     elif names := [name for name, module in bound.items() if namespace.get(name) is module]:

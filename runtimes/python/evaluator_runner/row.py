@@ -99,7 +99,7 @@ class RowProcess:
             body = (_decode_attributes if is_main else _decode)(raw.decode())
             named = body.get("named")
             if named is None:
-                return ([], body) if "together" in body else (body["args"], {})
+                return ([] if "together" in body else body.pop("args")), body
         except (ValueError, RecursionError, KeyError, AttributeError) as error:
             raise Failure("binding_error", f"the row cannot be read: {error}") from None
         return bind(self._program.entry, named)

@@ -127,7 +127,7 @@ class Rows:
                     self._stop(handle, replies.timeout(call.timeout_s, what="the row"))
             elif now >= self._look_at and self._looks_dead(handle, now):
                 self._on_row()
-                if self._row is handle and handle.calls and handle.calls[0] is call:
+                if self._row is handle and handle.calls and handle.calls[0] is call and not handle.heard:
                     self._died(handle)
         elif not handle.ready and now >= self._load_deadline:
             self._load_timed_out(handle)

@@ -112,18 +112,23 @@ def _load_and_report(job: Job, control: int, *, furnished: bool) -> program.Prog
     started = _clock()
     loaded = None
     body: dict[str, Any] = {}
+    classes: list[dict[str, Any]] = []
     try:
         loaded = _load(job, furnished=furnished)
         header = loaded.description()
         body = {"missing_imports": [], "bundle": None}
+        classes = loaded.classes
     except program.LoadFailed as failed:
         header, body = {}, {"error": failed.error}
+        classes = failed.classes
     except BaseException as raised:  # noqa: BLE001 - memory may run out before the code has started
         kind = "memory_limit" if isinstance(raised, MemoryError) else "load_error"
         header, body = {}, {"error": error(kind, f"the evaluator could not be loaded: {raised!r}")}
     if job.header.get("check"):
         code = jsontext.decode(job.body.decode())["code"]
         body["missing_imports"] = imports.missing_imports(code, FILENAME)
+    if classes:
+        body["classes"] = classes
     header["left"] = _left_running(loaded)
     header["load_ms"] = (_clock() - started) / 1e6
     guest.flush_streams()

@@ -1,0 +1,130 @@
+"""Which versions of a package there are, for people who choose one: asked of the index, and remembered for a while."""
+
+import asyncio
+import json
+import re
+import sys
+import time
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import certifi
+
+from evaluator_host.errors import InvalidRequest, NotFound, PackagesFailed, Problem
+from evaluator_host.model import Language
+from evaluator_host.packages import tools as processes
+from evaluator_host.packages.explain import attempt, unreachable
+from evaluator_host.packages.index import IndexSettings, uv_workspace
+from evaluator_host.packages.known import close_name
+from evaluator_host.packages.locked import Target
+from evaluator_host.packages.npm_lock import matching
+from evaluator_host.packages.tools import Command, Tools, installed_tools
+
+MOST: Final = 500  # of one package; nobody scrolls further
+
+_REMEMBERED_S: Final = 300.0
+_MOST_REMEMBERED: Final = 256
+_AT_ONCE: Final = 3
+_NAMES: Final = {
+    "python": re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?"),
+    "javascript": re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]{0,99}"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PackageVersions:
+    """The versions of a package that its runtime can load, the newest first, at most 500; drafts of one come last."""
+
+    name: str
+    language: Language
+    versions: tuple[str, ...]
+
+
+class VersionList:
+    """Asks the index for versions, few at a time, and remembers what it said for five minutes.
+
+    Args:
+      index: Where packages come from.
+    """
+
+    def __init__(self, index: IndexSettings) -> None:
+        self._index = index
+        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._kept: dict[tuple[str, str], tuple[float, PackageVersions | None]] = {}
+        self._default_index: str | None = None
+
+    async def of(self, name: str, language: Language, *, target: Target) -> PackageVersions:
+        """Return the versions of a package.
+
+        Raises:
+          InvalidRequest: the name is none that a package can have.
+          NotFound: the index has no such package, or none of its versions can be loaded here.
+          IndexUnavailable: the index does not answer.
+        """
+        if not _NAMES[language.runner].fullmatch(name):
+            raise InvalidRequest(f"{name[:100]!r} is no name of a package", problems=(Problem("name", "no package's"),))
+        key = (language.runner, name)
+        kept = self._kept.get(key)
+        if kept is None or kept[0] < time.monotonic():
+            async with self._turns:
+                found = await self._asked(name, language, target)
+            while len(self._kept) >= _MOST_REMEMBERED:
+                del self._kept[next(iter(self._kept))]
+            kept = self._kept[key] = (time.monotonic() + _REMEMBERED_S, found)
+        if kept[1] is None:
+            meant = close_name(name, language)
+            raise NotFound(
+                f"the index has no package {name} for this host{f'; did you mean {meant}?' if meant else ''}"
+            )
+        return kept[1]
+
+    async def _asked(self, name: str, language: Language, target: Target) -> PackageVersions | None:
+        tools = installed_tools()
+        if language is Language.PYTHON:
+            found = await self._of_pip(name, target, tools)
+            return PackageVersions(found[0], language, found[1][:MOST]) if found else None
+        (versions,) = await matching([(name, "*")], index=self._index, tools=tools, run=processes.run)
+        return PackageVersions(name, language, versions[::-1][:MOST]) if versions else None
+
+    async def _of_pip(self, name: str, target: Target, tools: Tools) -> tuple[str, tuple[str, ...]] | None:
+        address = self._index.pip_index_url or await self._default(tools)
+        parts = urlsplit(address)
+        asked = {
+            "name": name,
+            "index": urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])),
+            "user": unquote(parts.username or ""),
+            "password": unquote(parts.password or ""),
+            "runtime": target.runtime,
+            "machine": target.machine,
+            "glibc": target.glibc,
+        }
+        with uv_workspace(self._index) as workspace:
+            asked["authorities"] = workspace.environment.get("SSL_CERT_FILE", certifi.where())
+            question = workspace.path / "asked.json"
+            question.write_text(json.dumps(asked), "utf-8")
+            question.chmod(0o600)
+            argv = (sys.executable, "-I", "-m", "evaluator_host.packages.pip_versions", str(question))
+            finished = await attempt(Command(argv, workspace.path, workspace.environment), self._index, processes.run)
+        if finished.code != 0:
+            said = finished.stderr.strip().splitlines()
+            raise unreachable(said[-1] if said else "it gave no reason", self._index)
+        answer = json.loads(finished.stdout)
+        return (answer["name"], tuple(answer["versions"])) if answer["versions"] else None
+
+    async def _default(self, tools: Tools) -> str:
+        """Return the index that uv asks when the operator names none."""
+        if self._default_index is None:
+            with uv_workspace(self._index) as workspace:
+                (workspace.path / "none.in").touch()
+                argv = (
+                    str(tools.uv), "pip", "compile", "none.in", "--emit-index-url", "--no-header", "--no-config",
+                    "--offline", "--quiet", "--python", str(tools.python), "--no-python-downloads",
+                )  # fmt: skip
+                command = Command(argv, workspace.path, workspace.environment)
+                finished = await attempt(command, self._index, processes.run)
+            found = re.search(r"^--(?:default-)?index-url (\S+)$", finished.stdout, re.MULTILINE)
+            if found is None:
+                raise PackagesFailed("uv does not say where packages come from; set EVALUATOR_HOST_PIP_INDEX_URL")
+            self._default_index = found[1]
+        return self._default_index

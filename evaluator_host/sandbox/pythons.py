@@ -1,0 +1,152 @@
+"""Which Python interpreters this machine has, by minor version: the host's own, and others that evaluators may ask for.
+
+Others are looked for when somebody first asks: at the places that the operator named, on the PATH, among uv's and
+pyenv's. One counts if it starts and says what it is.
+"""
+
+import json
+import subprocess
+import sys
+import sysconfig
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from evaluator_host.errors import Misconfigured
+
+MINORS: Final = ("3.11", "3.12", "3.13", "3.14")
+_PROBE_S: Final = 20.0
+_PROBE: Final = """
+import json, sys, sysconfig
+names = ("stdlib", "platstdlib")
+base = {"installed_base": sys.base_prefix, "platbase": sys.base_exec_prefix}
+print(json.dumps({
+    "version": sys.version.split()[0],
+    "implementation": sys.implementation.name,
+    "prefix": sys.base_prefix,
+    "executable": getattr(sys, "_base_executable", sys.executable),
+    "folders": [sysconfig.get_path(name, vars=base) for name in names],
+    "library": sysconfig.get_config_var("INSTSONAME"),
+    "shared": bool(sysconfig.get_config_var("Py_ENABLE_SHARED")),
+}))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PythonFacts:
+    """An interpreter, as it says itself.
+
+    Attributes:
+      version: `3.13.2`.
+      prefix: Its base prefix.
+      executable: Its program, inside that prefix.
+      folders: Its standard library.
+      library: Name of its shared library, if it has one.
+      shared: Whether it needs that.
+    """
+
+    version: str
+    prefix: Path
+    executable: Path
+    folders: tuple[Path, ...]
+    library: str | None
+    shared: bool
+
+    @property
+    def minor(self) -> str:
+        """`3.13`."""
+        return ".".join(self.version.split(".")[:2])
+
+
+def own_python() -> PythonFacts:
+    """Return the base interpreter of the running one; a virtual environment stays outside.
+
+    Raises:
+      Misconfigured: it does not lie in its own prefix.
+    """
+    base = {"installed_base": sys.base_prefix, "platbase": sys.base_exec_prefix}  # not those of a virtual environment
+    return _facts(
+        {
+            "version": sys.version.split()[0],
+            "prefix": sys.base_prefix,
+            "executable": getattr(sys, "_base_executable", sys.executable),
+            "folders": [sysconfig.get_path(name, vars=base) for name in ("stdlib", "platstdlib")],
+            "library": sysconfig.get_config_var("INSTSONAME"),
+            "shared": bool(sysconfig.get_config_var("Py_ENABLE_SHARED")),
+        }
+    )
+
+
+class Pythons:
+    """The interpreters of one machine, besides its own. Safe to use from several threads.
+
+    Args:
+      named: Interpreters or folders with `bin/python3.13` that the operator named; they come first.
+      search_path: Folders of the PATH.
+      homes: Folders with an interpreter's home each: `cpython-3.13.2-linux-x86_64-gnu`, `3.13.2`.
+    """
+
+    def __init__(
+        self, named: Sequence[Path] = (), *, search_path: Sequence[Path] = (), homes: Sequence[Path] = ()
+    ) -> None:
+        self._named = tuple(named)
+        self._search_path = tuple(search_path)
+        self._homes = tuple(homes)
+        self._lock = threading.Lock()
+        self._found: dict[str, PythonFacts | None] = {}
+
+    def find(self, minor: str) -> PythonFacts | None:
+        """Return the interpreter of a minor version; looks for it the first time, which takes up to a second."""
+        with self._lock:
+            if minor not in self._found:
+                self._found[minor] = self._look(minor)
+            return self._found[minor]
+
+    def minors(self) -> tuple[str, ...]:
+        """Return the minor versions there are, the host's own included."""
+        own = own_python().minor
+        return tuple(minor for minor in MINORS if minor == own or self.find(minor) is not None)
+
+    def _look(self, minor: str) -> PythonFacts | None:
+        if minor not in MINORS:
+            return None
+        own = own_python()
+        if minor == own.minor:
+            return own
+        found = (_asked(path) for path in dict.fromkeys(self._candidates(minor)) if path.is_file())
+        return next((facts for facts in found if facts is not None and facts.minor == minor), None)
+
+    def _candidates(self, minor: str) -> Iterator[Path]:
+        for named in self._named:
+            yield named if named.is_file() else named / "bin" / f"python{minor}"
+        for folder in self._search_path:
+            yield folder / f"python{minor}"
+        for home in self._homes:
+            for inner in sorted(home.glob(f"*{minor}.*"), reverse=True) if home.is_dir() else ():
+                yield inner / "bin" / f"python{minor}"
+
+
+def _asked(program: Path) -> PythonFacts | None:
+    """Return what an interpreter says it is; None if it does not start, or is none that sandboxes could have."""
+    try:
+        ran = subprocess.run(  # noqa: S603 - a program that the operator named or has on the PATH
+            [str(program), "-I", "-S", "-c", _PROBE], capture_output=True, timeout=_PROBE_S, check=True, env={}
+        )
+        said = json.loads(ran.stdout)
+        return _facts(said) if said["implementation"] == "cpython" else None
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError, Misconfigured):
+        return None
+
+
+def _facts(said: dict[str, Any]) -> PythonFacts:
+    prefix = Path(said["prefix"]).resolve()
+    minor = ".".join(said["version"].split(".")[:2])
+    executable = (prefix / "bin" / f"python{minor}").resolve()
+    if not executable.is_relative_to(prefix) or not executable.is_file():
+        executable = Path(said["executable"]).resolve()
+    if not executable.is_relative_to(prefix):
+        raise Misconfigured(f"the interpreter {executable} does not lie in its own prefix {prefix}")
+    folders = tuple(sorted({Path(folder).resolve() for folder in said["folders"]}))
+    return PythonFacts(said["version"], prefix, executable, folders, said["library"], bool(said["shared"]))
