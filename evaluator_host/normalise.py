@@ -12,10 +12,12 @@ from evaluator_host.outcome import (
     EvaluatorInfo,
     Failed,
     Kind,
+    Logs,
     Note,
     Outcome,
     Returned,
     SandboxInfo,
+    Skipped,
     Status,
     Timing,
 )
@@ -33,7 +35,7 @@ class RunInfo:
 
 
 def normalise(
-    outcome: Outcome,
+    outcome: Outcome | Skipped,
     evaluator: Evaluator,
     *,
     info: RunInfo,
@@ -46,7 +48,7 @@ def normalise(
     explicit key) before it is `score >= threshold`; a threshold of 0 counts.
 
     Args:
-      outcome: What the sandbox answered, or a `Failed` around a binding error.
+      outcome: What the sandbox answered, a `Failed` around a binding error, or why it was not asked.
       evaluator: For its threshold and language.
       info: Passed on, apart from the contract.
       notes: The host's own (source, load, trace), put before the guest's.
@@ -55,6 +57,8 @@ def normalise(
     if isinstance(outcome, Failed):
         error = outcome.error if source is None else source.locate(outcome.error)
         return _failed(outcome, error, None, info=info, notes=notes)
+    if isinstance(outcome, Skipped):
+        return _without_value(Status.SKIPPED, Logs(), info=info, notes=(outcome.note,))
     contract = info.evaluator.contract
     rules = CONTRACTS[Contract.EVALUATE if contract is None or contract is Contract.AUTO else contract]
     scored = rules.interpret(outcome, evaluator.language, settings=evaluator.settings)
@@ -95,8 +99,20 @@ def _value(returned: Returned) -> Json:
 def _failed(
     outcome: Outcome, error: EvaluationError, value: Json, *, info: RunInfo, notes: tuple[Note, ...]
 ) -> EvaluationResult:
+    return _without_value(Status.FAILED, outcome.logs, info=info, notes=notes, error=error, value=value)
+
+
+def _without_value(
+    status: Status,
+    logs: Logs,
+    *,
+    info: RunInfo,
+    notes: tuple[Note, ...],
+    error: EvaluationError | None = None,
+    value: Json = None,
+) -> EvaluationResult:
     return EvaluationResult(
-        status=Status.FAILED,
+        status=status,
         score=None,
         passed=None,
         label=None,
@@ -105,7 +121,7 @@ def _failed(
         value=value,
         warnings=notes,
         error=error,
-        logs=outcome.logs,
+        logs=logs,
         timing_ms=info.timing_ms,
         evaluator=info.evaluator,
         environment=info.environment,

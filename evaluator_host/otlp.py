@@ -48,7 +48,7 @@ class SpanRecord:
 
 def records(groups: Any) -> list[SpanRecord]:
     """Return every span of `resourceSpans`, in the order of the export."""
-    return [_record(span, number) for number, span in enumerate(_spans(groups))]
+    return [_record(span, number) for number, span in enumerate(raw_spans(groups))]
 
 
 def expanded(flat: dict[str, Any]) -> dict[str, Any]:
@@ -65,6 +65,11 @@ def expanded(flat: dict[str, Any]) -> dict[str, Any]:
     return nested
 
 
+def attributes(raw: Any) -> dict[str, Any]:
+    """Return attributes by name, whether they come as an object or as OTLP's list of keys and values."""
+    return _attributes(raw, _VALUE_DEPTH)
+
+
 def number(value: Any) -> float | int | None:
     """Return a finite number of ordinary size, or None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -72,7 +77,8 @@ def number(value: Any) -> float | int | None:
     return value if math.isfinite(value if isinstance(value, float) else 0.0) and abs(value) < 1e18 else None
 
 
-def _spans(groups: Any) -> Iterator[dict[str, Any]]:
+def raw_spans(groups: Any) -> Iterator[dict[str, Any]]:
+    """Yield the spans of `resourceSpans` as they are."""
     for resource in _objects(groups):
         scopes = _first(
             resource, "scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from evaluator_host.model import Contract, Json, Language, Package
+from evaluator_host.model import Contract, Json, Language, Package, Row
 
 
 class Status(StrEnum):
@@ -82,11 +82,36 @@ class EvaluationError:
 
 
 @dataclass(frozen=True, slots=True)
+class EvaluatorClass:
+    """What a class of contract `uipath` says of itself, in a load that was asked to check.
+
+    Attributes:
+      line: Where it is defined.
+      docstring: As it is in the class.
+      id: What `get_evaluator_id()` returns.
+      abstract: Methods that it lacks.
+      error: Why it cannot be used.
+      types: `{"evaluatorTypeId", "evaluatorConfigSchema", "evaluationCriteriaSchema", "justificationSchema"}`.
+      config: Its configuration by default, keys in camelCase; null when there is a key without a default.
+    """
+
+    name: str
+    line: int | None = None
+    docstring: str | None = None
+    id: str | None = None
+    abstract: tuple[str, ...] = ()
+    error: EvaluationError | None = None
+    types: dict[str, Json] | None = None
+    config: dict[str, Json] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Loaded:
     """What a runner found in an evaluator: the contract that applies, why, the entry's parameters, what was printed.
 
     Attributes:
       together: It also scores all rows together.
+      classes: Its evaluator classes; of a load that was asked to check.
     """
 
     contract: Contract
@@ -100,6 +125,7 @@ class Loaded:
     bundle: Json = None
     logs: Logs = Logs()
     together: bool = False
+    classes: tuple[EvaluatorClass, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +153,28 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A call or a load that did not return, and why. `imports`: of a load that was asked to check."""
+    """A call or a load that did not return, and why. `imports` and `classes`: of a load that was asked to check."""
 
     error: EvaluationError
     logs: Logs = Logs()
     run_ms: float = 0.0
     peak_memory_kb: int | None = None
     imports: tuple[MissingImport, ...] = ()
+    classes: tuple[EvaluatorClass, ...] = ()
 
 
 Outcome: TypeAlias = Returned | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A row that an evaluator is not asked about, and why; no code runs for it."""
+
+    note: Note
+
+
+Given: TypeAlias = Row | EvaluationError | Skipped
+"""A row to evaluate, or what stands in its place: why it could not be made, or why nobody is asked."""
 
 
 @dataclass(frozen=True, slots=True)

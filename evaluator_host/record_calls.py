@@ -12,7 +12,15 @@ from evaluator_host.reports.datasets import DatasetReport
 from evaluator_host.reports.evaluators import EvaluatorReport
 from evaluator_host.reports.jobs import JobReport, Target
 from evaluator_host.reports.migration import StoredMigration
-from evaluator_host.reports.results import Comparison, JobFigures, JobRowPage
+from evaluator_host.reports.results import (
+    Comparison,
+    FailureGroup,
+    JobEvaluatorReport,
+    JobFigures,
+    JobRowDetail,
+    JobRowPage,
+    Pairs,
+)
 from evaluator_host.reports.secrets import SecretReport
 from evaluator_host.reports.traffic import TraceReport
 
@@ -27,6 +35,10 @@ _read_job: Final = reads(JobReport)
 _read_jobs: Final = reads(list[JobReport])
 _read_figures: Final = reads(JobFigures)
 _read_page: Final = reads(JobRowPage)
+_read_detail: Final = reads(JobRowDetail)
+_read_failures: Final = reads(list[FailureGroup])
+_read_job_evaluators: Final = reads(list[JobEvaluatorReport])
+_read_pairs: Final = reads(Pairs)
 _read_comparisons: Final = reads(list[Comparison])
 _read_secret: Final = reads(SecretReport)
 _read_secrets: Final = reads(list[SecretReport])
@@ -123,7 +135,7 @@ def delete_dataset(name: str) -> Call[None]:
 
 def create_job(
     evaluators: Iterable[Evaluator | str],
-    dataset: str | Iterable[dict[str, Json]],
+    dataset: str | Iterable[dict[str, Json]] | dict[str, Json],
     *,
     mapping: dict[str, str],
     config: dict[str, Any],
@@ -133,7 +145,7 @@ def create_job(
     """Return the call that queues a job."""
     body = {
         "evaluators": [evaluator_body(one) for one in evaluators],
-        "dataset": dataset if isinstance(dataset, str) else {"rows": list(dataset)},
+        "dataset": dataset if isinstance(dataset, str | dict) else {"rows": list(dataset)},
         "mapping": mapping,
         "config": {name: value for name, value in config.items() if value is not None},
         "target": _target_body(target),
@@ -170,6 +182,27 @@ def job_results(job_id: str) -> Call[JobFigures]:
 def job_rows(job_id: str, **filters: Any) -> Call[JobRowPage]:
     """Return the call that reads a page of a job's rows."""
     return Call("GET", f"/v1/jobs/{_part(job_id)}/rows{_query(**filters)}", None, _read_page)
+
+
+def job_row(job_id: str, index: int) -> Call[JobRowDetail]:
+    """Return the call that reads one row."""
+    return Call("GET", f"/v1/jobs/{_part(job_id)}/rows/{index}", None, _read_detail)
+
+
+def job_failures(job_id: str, evaluator: str | None) -> Call[list[FailureGroup]]:
+    """Return the call that asks for the failures of a job."""
+    return Call("GET", f"/v1/jobs/{_part(job_id)}/failures{_query(evaluator=evaluator)}", None, _read_failures)
+
+
+def job_evaluators(job_id: str) -> Call[list[JobEvaluatorReport]]:
+    """Return the call that asks what a job runs."""
+    return Call("GET", f"/v1/jobs/{_part(job_id)}/evaluators", None, _read_job_evaluators)
+
+
+def job_pairs(job_id: str, other_id: str, evaluator: str | None, metric: str) -> Call[Pairs]:
+    """Return the call that pairs the values of two jobs."""
+    query = _query(evaluator=evaluator, metric=metric)
+    return Call("GET", f"/v1/jobs/{_part(job_id)}/compare/{_part(other_id)}/pairs{query}", None, _read_pairs)
 
 
 def download_path(job_id: str, format_: Format, evaluator: str | None) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import SecretStr
 
-from evaluator_host.config import SandboxChoice, Settings
+from evaluator_host.config import SandboxChoice, Settings, python_homes, search_path
 from evaluator_host.environments import toolchain
 from evaluator_host.environments.build import Workshop
 from evaluator_host.environments.builder import Builder
@@ -26,9 +26,8 @@ from evaluator_host.pool import Pool, PoolLimits
 from evaluator_host.pool.blanks import start_sandbox
 from evaluator_host.sandbox.base import Backend, Finding
 from evaluator_host.sandbox.bubblewrap import BubblewrapBackend
-from evaluator_host.sandbox.docker import DockerBackend
-from evaluator_host.sandbox.images import build_image
 from evaluator_host.sandbox.instance import this_instance
+from evaluator_host.sandbox.pythons import Pythons
 from evaluator_host.sandbox.unsandboxed import UnsandboxedBackend
 from evaluator_host.service import Service
 from evaluator_host.service.service import default_spec
@@ -54,6 +53,8 @@ async def make_backend(choice: SandboxChoice, settings: Settings) -> Backend:
       HostError: its tools cannot be prepared.
     """
     if choice is SandboxChoice.DOCKER:
+        from evaluator_host.sandbox.docker import DockerBackend  # noqa: PLC0415 - docker-py: a third of a start
+
         return DockerBackend(
             docker_host=settings.engine_address,
             runtime=settings.docker_runtime,
@@ -63,9 +64,17 @@ async def make_backend(choice: SandboxChoice, settings: Settings) -> Backend:
         )
     node, esbuild = toolchain.node_path(), await toolchain.ensure_esbuild(settings.data_dir)
     restricted = toolchain.restricted_python_dir(settings.data_dir)
+    pythons = machine_pythons(settings)
     if choice is SandboxChoice.NONE:
-        return UnsandboxedBackend(node=node, esbuild=esbuild, restricted=restricted)
-    return BubblewrapBackend(node=node, esbuild=esbuild, restricted=restricted, instance=this_instance())
+        return UnsandboxedBackend(node=node, esbuild=esbuild, restricted=restricted, pythons=pythons)
+    return BubblewrapBackend(
+        node=node, esbuild=esbuild, restricted=restricted, instance=this_instance(), pythons=pythons
+    )
+
+
+def machine_pythons(settings: Settings) -> Pythons:
+    """Return the interpreters of this machine; nothing is looked for yet."""
+    return Pythons(settings.pythons, search_path=search_path(), homes=python_homes())
 
 
 async def choose_backend(settings: Settings) -> Backend:
@@ -197,6 +206,8 @@ async def build_images(settings: Settings, *, base: str | None, progress: Callab
     Raises:
       SandboxUnavailable: the engine does not answer, or the base can be neither pulled nor bootstrapped.
     """
+    from evaluator_host.sandbox.images import build_image  # noqa: PLC0415 - as in `make_backend`
+
     return await build_image(
         docker_host=settings.engine_address,
         image=settings.docker_image,
@@ -240,6 +251,7 @@ def _environments(settings: Settings, backend: Backend, pool: Pool) -> Environme
         index=index_settings(settings, shelf.downloads, work_dir=builder.work),
         allow_source_builds=settings.allow_source_builds,
         ceiling_mb=settings.environments_mb,
+        pythons=machine_pythons(settings),
     )
     return Environments(shop, in_use=pool.capacity.environments.keys, on_changed=pool.forget)
 

@@ -3,8 +3,10 @@
 import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from evaluator_host.config import SandboxChoice, Settings
 from evaluator_host.service import Service
@@ -16,15 +18,29 @@ BACKENDS = ("bubblewrap", "docker")
 DATA_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_DATA", "/var/tmp/evaluator-host-tests/data"))
 
 
+class ByFile(LoadFileScheduling):
+    """Hands out tests by file, and those of the browser all at once: they share a host with a large job on it."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        browser = "tests/browser/"
+        return browser if nodeid.startswith(browser) else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
+    """Return what hands out tests to processes."""
+    return ByFile(config, log)
+
+
 def settings(backend: str, **changes: object) -> Settings:
     """Return settings for a service on `backend`; the engine is started when none answers."""
     address = engine_address() if backend == "docker" else None
     return Settings(sandbox=SandboxChoice(backend), data_dir=DATA_DIR, docker_host=address, **changes)
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def own_database(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Hosts of a run keep their records apart from those of other runs, whose tables may be another version's."""
+    """Hosts of a module keep their records apart from those of others, and so do their names."""
     file = tmp_path_factory.mktemp("store") / "host.db"
     os.environ["EVALUATOR_HOST_DATABASE_URL"] = f"sqlite:///{file}"
 

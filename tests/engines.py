@@ -143,9 +143,10 @@ def own_address() -> str:
     return f"unix://{ENGINE_DIR}/docker.sock"
 
 
-def start_dockerd(folder: Path = ENGINE_DIR, *arguments: str) -> None:
+def start_dockerd(folder: Path = ENGINE_DIR, *arguments: str, launcher: tuple[str, ...] = ()) -> None:
     """Start a dockerd (and the containerd below it) that keeps to one folder, and wait until it answers."""
     command = [
+        *launcher,
         "dockerd",
         *("--data-root", str(folder / "data"), "--exec-root", str(folder / "exec")),
         *("--pidfile", str(folder / "dockerd.pid"), "--host", f"unix://{folder}/docker.sock"),

@@ -1,6 +1,7 @@
 """What of a host process is still there: its processes, cgroups, containers, files; all are named after it."""
 
 import contextlib
+import fnmatch
 import os
 import subprocess
 import time
@@ -60,3 +61,14 @@ def command_of(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b""
+
+
+def cgroup_folders(instance: str) -> list[Path]:
+    """Control groups that a host has, of sandboxes or for them."""
+    walked = os.walk("/sys/fs/cgroup")  # which minds nothing that goes meanwhile
+    return [Path(at, name) for at, names, _ in walked for name in fnmatch.filter(names, f"{instance}*")]
+
+
+def sandbox_cgroups(instance: str) -> set[str]:
+    """Names of the sandboxes that have a control group."""
+    return {inner.name for folder in cgroup_folders(instance) for inner in folder.iterdir() if inner.is_dir()}

@@ -10,7 +10,6 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from evaluator_host.model import Language
 from evaluator_host.packages.index import IndexSettings
 from evaluator_host.packages.lock import Lock, Target, resolve
 from evaluator_host.packages.pins import parse
+from tests.answering import answering
 
 PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.TYPESCRIPT
 TARGETS = {PYTHON: Target("3.13"), JAVASCRIPT: Target("24"), TYPESCRIPT: Target("24")}
@@ -51,38 +51,12 @@ class Site:
 
 @contextmanager
 def serving(site: Site) -> Iterator[Site]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_HEAD(self) -> None:
-            self.do_GET()
-
-        def do_GET(self) -> None:
-            status, kind, body = site.answer(self.path.partition("?")[0], self.headers.get("Authorization"))
-            self.send_response(status)
-            if status == 401:
-                self.send_header("WWW-Authenticate", "Basic")
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            try:
-                self.wfile.write(b"" if self.command == "HEAD" else body)
-            except BrokenPipeError:
-                self.close_connection = True
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 its name in the base class
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    site.url = f"http://127.0.0.1:{server.server_port}"
-    try:
-        yield site
-    finally:
-        if site.hang:
-            site.hang.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with answering(site.answer) as site.url:
+        try:
+            yield site
+        finally:
+            if site.hang:
+                site.hang.set()
 
 
 def python_project(site: Site, name: str, **files: bytes) -> None:

@@ -41,10 +41,14 @@ class ModelServer:
     Args:
       key: The bearer token that callers must send; None for none.
       faults: What is to go wrong.
+      completes: It goes on with prompts too.
     """
 
-    def __init__(self, *, key: str | None = None, faults: Callable[[str, int], Fault] = no_fault) -> None:
+    def __init__(
+        self, *, key: str | None = None, faults: Callable[[str, int], Fault] = no_fault, completes: bool = False
+    ) -> None:
         self.key = key
+        self.paths = {"/v1/chat/completions"} | ({"/v1/completions"} if completes else set())
         self.faults = faults
         self.asked: list[str] = []
         self.bodies: list[dict[str, Any]] = []
@@ -90,13 +94,16 @@ class ModelServer:
             finish_reason = "tool_calls"
         with self._lock:
             number = next(self._numbers)
-        tokens = len(json.dumps(body["messages"]).split()), len(question.split()) + 2
+        tokens = len(json.dumps(body.get("messages", body.get("prompt"))).split()), len(question.split()) + 2
         return {
             "id": f"chatcmpl-{number}",
             "object": "chat.completion",
             "created": int(time.time()),
             "model": body["model"],
-            "choices": [{"index": 0, "message": message, "finish_reason": finish_reason, "logprobs": None}],
+            "choices": [
+                {"index": 0, "finish_reason": finish_reason, "logprobs": None}
+                | ({"text": message["content"]} if "prompt" in body else {"message": message})
+            ],
             "usage": {"prompt_tokens": tokens[0], "completion_tokens": tokens[1], "total_tokens": sum(tokens)},
         }
 
@@ -111,6 +118,8 @@ class ModelServer:
 
 
 def question_of(body: dict[str, Any]) -> str:
+    if "prompt" in body:
+        return str(body["prompt"])
     content = body["messages"][-1]["content"]
     return content if isinstance(content, str) else content[0]["text"]
 
@@ -136,7 +145,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         model = self.server_of
-        if self.path != "/v1/chat/completions":
+        if self.path not in model.paths:
             self._say(Reply(404, error_body(f"Invalid URL (POST {self.path})")))
             return
         sent = self.headers.get("Authorization")
@@ -146,7 +155,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             body = json.loads(data)
             assert isinstance(body["model"], str)
-            assert body["messages"]
+            assert body["prompt" if self.path == "/v1/completions" else "messages"]
         except (ValueError, KeyError, AssertionError):
             self._say(Reply(400, error_body("we could not parse the JSON body of your request")))
             return

@@ -92,8 +92,9 @@ class Host:
         return Server(self.backend, log=log, environment=self.environment(), data_dir=self.home)
 
 
-async def label(service: Service, code: str, *packages: str) -> str | None:
+async def label(service: Service, code: str, *packages: str, python: str | None = None) -> str | None:
     """What an evaluator says."""
-    result: EvaluationResult = await service.evaluate(Evaluator(code=code, packages=packages), Row())
+    evaluator = Evaluator(code=code, packages=packages, python=python)
+    result: EvaluationResult = await service.evaluate(evaluator, Row())
     assert result.error is None, result.error
     return result.label

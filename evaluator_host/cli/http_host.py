@@ -136,6 +136,7 @@ def greeting(url: str, backend: str) -> tuple[str, ...]:
         "outputs": "Paris",
     }
     return (
-        f"Evaluator Host {__version__} listens on {url} (sandbox: {backend}; API: {url}/docs). Try it:",
+        f"Evaluator Host {__version__} listens on {url} (sandbox: {backend}; API: {url}/docs).",
+        f"Open {url} in a browser to write an evaluator, or try a call:",
         f"curl -s {url}/v1/evaluate -H 'Content-Type: application/json' -d '{json.dumps(body)}'",
     )

@@ -6,10 +6,18 @@ from typing import Any
 from rich.text import Text
 
 from evaluator_host.cli.console import facts, plain
+from evaluator_host.cli.summary import together_text
 from evaluator_host.cli.tables import table
 from evaluator_host.cli.times import shown
 from evaluator_host.reports.jobs import JobReport
-from evaluator_host.reports.results import Comparison, Difference, EvaluatorFigures, JobFigures, JobRow
+from evaluator_host.reports.results import (
+    Comparison,
+    Difference,
+    EvaluatorFigures,
+    FailureGroup,
+    JobFigures,
+    JobRow,
+)
 
 _CHANGES_SHOWN = 10
 
@@ -64,10 +72,17 @@ def figures_table(figures: JobFigures) -> Text:
 
 def _evaluator(one: EvaluatorFigures) -> Text:
     rate = "" if one.pass_rate is None else f", {one.pass_rate:.1%} passed"
-    made = Text(plain(f"{one.evaluator}: {one.rows} rows, {one.scored} scored, {one.failed} failed{rate}"))
+    skipped = f", {one.skipped} skipped" if one.skipped else ""
+    made = Text(plain(f"{one.evaluator}: {one.rows} rows, {one.scored} scored, {one.failed} failed{skipped}{rate}"))
     if one.metrics:
         header = ("METRIC", "COUNT", "NAN", "MEAN", "MIN", "P50", "P90", "P99", "MAX", "STD DEV")
         made.append("\n").append(table(header, [_metric(metric) for metric in one.metrics]))
+    for metric in one.metrics:
+        if metric.rubric_distribution is not None:
+            levels = ", ".join(f"{level.label} {level.count}" for level in metric.rubric_distribution)
+            made.append(plain(f"\n{metric.name}: {levels}"))
+    if one.together is not None:
+        made.append(plain(f"\ntogether: {together_text(one.together)}"))
     for error in one.errors:
         made.append(plain(f"\n{error.code}: {error.count} rows, for example row {error.example_row}"))
     return made
@@ -92,6 +107,16 @@ def _row(row: JobRow) -> tuple[object, ...]:
     if result["error"]:
         why = f"{result['error']['code']}: {result['error']['message']}"
     return row.index, row.evaluator, result["status"], result["score"], result["passed"], why
+
+
+def failures_table(groups: Sequence[FailureGroup]) -> Text:
+    """Return failures, a group a line."""
+    return table(("EVALUATOR", "COUNT", "CODE", "LINE", "ROWS", "MESSAGE"), [_group(group) for group in groups])
+
+
+def _group(group: FailureGroup) -> tuple[object, ...]:
+    rows = ", ".join(map(str, group.rows)) + (", …" if group.count > len(group.rows) else "")
+    return group.evaluator, group.count, group.code, group.line, rows, group.message
 
 
 def comparison_table(one: Comparison) -> Text:

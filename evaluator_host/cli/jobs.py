@@ -9,7 +9,14 @@ from evaluator_host.cli import job_target, options
 from evaluator_host.cli.console import err, out, plain, print_json
 from evaluator_host.cli.edge import load_settings
 from evaluator_host.cli.hosts import HostOption, host, named_job
-from evaluator_host.cli.job_tables import comparison_table, figures_table, job_facts, jobs_table, rows_table
+from evaluator_host.cli.job_tables import (
+    comparison_table,
+    failures_table,
+    figures_table,
+    job_facts,
+    jobs_table,
+    rows_table,
+)
 from evaluator_host.cli.progress import JobProgressBar
 from evaluator_host.client import DEFAULT_URL, Client
 from evaluator_host.datasets.mapping import Mapping
@@ -134,6 +141,7 @@ def rows(
     passed: Annotated[bool | None, typer.Option("--passed/--not-passed", help="Only those.")] = None,
     min_score: Annotated[float | None, typer.Option(help="Only scores from this on.")] = None,
     max_score: Annotated[float | None, typer.Option(help="Only scores up to this.")] = None,
+    text: Annotated[str | None, typer.Option(help="Only rows with this in a value.")] = None,
     sort: Annotated[str, typer.Option(help="row, score, -score, run_ms or -run_ms.")] = "row",
     limit: Annotated[int, typer.Option(min=1, help="Rows, at most.")] = 20,
     url: HostOption = DEFAULT_URL,
@@ -142,7 +150,7 @@ def rows(
     """Show rows of a job with their results."""
     filters = {
         "evaluator": evaluator, "status": status, "passed": None if passed is None else str(passed).lower(),
-        "min_score": min_score, "max_score": max_score, "sort": sort,
+        "min_score": min_score, "max_score": max_score, "text": text, "sort": sort,
     }  # fmt: skip
     with host(url) as client:
         found = client.jobs.first_rows(named_job(client, job).id, limit, **filters)
@@ -150,6 +158,37 @@ def rows(
         print_json(found)
     else:
         out.print(rows_table(found))
+
+
+@app.command()
+def row(
+    job: _JobArgument,
+    index: Annotated[int, typer.Argument(metavar="ROW", help="Its number, from 0.")],
+    *,
+    url: HostOption = DEFAULT_URL,
+) -> None:
+    """Print a row as JSON: what its evaluators got, and what each made of it."""
+    with host(url) as client:
+        print_json(client.jobs.row(named_job(client, job).id, index))
+
+
+@app.command()
+def failures(
+    job: _JobArgument,
+    *,
+    evaluator: _EvaluatorOption = None,
+    url: HostOption = DEFAULT_URL,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Show the rows that failed, put together by what went wrong."""
+    with host(url) as client:
+        found = client.jobs.failures(named_job(client, job).id, evaluator=evaluator)
+    if as_json:
+        print_json(found)
+    elif not found:
+        err.print("no row failed")
+    else:
+        out.print(failures_table(found))
 
 
 @app.command()

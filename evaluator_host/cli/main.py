@@ -22,7 +22,7 @@ _COMMANDS: Final = {
     "setup": "images",
     "audit": "audit",
 }
-_GROUPS: Final = ("images", "keys", "packages", "evaluators", "datasets", "jobs", "secrets")
+_GROUPS: Final = ("images", "keys", "packages", "evaluators", "datasets", "jobs", "secrets", "uipath")
 
 
 def command_line(name: str | None = None) -> typer.Typer:

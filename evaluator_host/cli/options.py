@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 import pydantic
 import typer
@@ -15,8 +15,10 @@ from evaluator_host.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.model import Contract, Evaluator, Language, Policy
 from evaluator_host.packages.pins import Pin, parse
 from evaluator_host.packages.scripts import read_script
-from evaluator_host.web.wire import EvaluatorIn
+from evaluator_host.protocol import ProtocolError, decode_json
+from evaluator_host.web.wire import EnvironmentIn, EvaluatorIn
 
+_Body = TypeVar("_Body", bound=pydantic.BaseModel)
 _SUFFIXES: Final = {
     ".py": Language.PYTHON,
     ".js": Language.JAVASCRIPT,
@@ -33,9 +35,13 @@ LanguageOption = Annotated[Language | None, typer.Option(help="Default: by the f
 ContractOption = Annotated[Contract, typer.Option(help="How the code is called; auto infers it from the code.")]
 EntryOption = Annotated[str | None, typer.Option(help="Name of the function or class, when the code has several.")]
 ScoreOutputOption = Annotated[str | None, typer.Option(help="nemo: which of several outputs is the score.")]
+ConfigOption = Annotated[
+    str | None, typer.Option(help="Arguments of a class, or its configuration: a JSON object, or a file that holds it.")
+]
 PackageOption = Annotated[
     list[str] | None, typer.Option("--package", help="An exact pin, several times: numpy==2.1.0, lodash@4.17.21")
 ]
+PythonOption = Annotated[str | None, typer.Option(help="Minor version of Python to run on: 3.13.")]
 PolicyOption = Annotated[Policy, typer.Option(help="restricted: RestrictedPython inside the sandbox (Python only).")]
 TimeoutOption = Annotated[float | None, typer.Option(help="Seconds of one row.", show_default="10")]
 MemoryOption = Annotated[int | None, typer.Option(help="Memory of a sandbox.", show_default="256")]
@@ -66,19 +72,47 @@ def read_evaluator(file: Path, language: Language | None, *, host: Settings, **f
       language: None: by the suffix.
       host: Where a pin that is not exact is looked up.
       fields: As in the body of `POST /v1/evaluate`; nested under `limits` and `settings`. Pins that the file itself
-        declares (PEP 723, `npm:` specifiers) are added to `packages`.
+        declares (PEP 723, `npm:` specifiers) are added to `packages`; `settings.config` is JSON, or the file of it.
 
     Raises:
       InvalidPin: the file declares a package that is not pinned exactly.
       InvalidRequest: the file cannot be read as source, or a field cannot be taken.
     """
     given = _given(fields)
+    if "config" in given.get("settings", ()):
+        given["settings"]["config"] = _config(given["settings"]["config"])
     language = language or _language(file)
     script = read_script(_source(file), language, parse=partial(_parse, host))
     packages = [*given.pop("packages", ()), *(pin.text for pin in script.pins)]
     body = {"code": script.source, "language": language, "packages": packages, **given}
+    return Given(_evaluator(body), script.requires_python)
+
+
+def given_evaluator(code: str, language: Language, **fields: Any) -> Given:
+    """Return the evaluator of a text of ours; fields as in `read_evaluator`.
+
+    Raises:
+      InvalidRequest: a field cannot be taken.
+    """
+    return Given(_evaluator({"code": code, "language": language, **_given(fields)}))
+
+
+def read_set(pins: Sequence[str], language: Language, python: str | None) -> EnvironmentIn:
+    """Return the package set that options describe.
+
+    Raises:
+      InvalidRequest: one of them cannot be taken.
+    """
+    return _validated(EnvironmentIn, {"packages": list(pins), "language": language, "python": python})
+
+
+def _evaluator(body: dict[str, Any]) -> Evaluator:
+    return _validated(EvaluatorIn, body).to_model()
+
+
+def _validated(model: type[_Body], body: dict[str, Any]) -> _Body:
     try:
-        return Given(EvaluatorIn.model_validate(body).to_model(), script.requires_python)
+        return model.model_validate(body)
     except pydantic.ValidationError as error:
         problems = tuple(_problem(fault) for fault in error.errors())
         raise InvalidRequest("an option cannot be taken", problems=problems) from error
@@ -97,6 +131,15 @@ def require_file(file: Path) -> None:
 def _given(fields: dict[str, Any]) -> dict[str, Any]:
     nested = {name: _given(value) if isinstance(value, dict) else value for name, value in fields.items()}
     return {name: value for name, value in nested.items() if value is not None}
+
+
+def _config(given: str) -> Any:
+    """Read a configuration that is JSON, or in a file."""
+    text = given if given.lstrip().startswith("{") else _source(Path(given))
+    try:
+        return decode_json(text.encode("utf-8", "replace"))
+    except ProtocolError as error:
+        raise InvalidRequest("an option cannot be taken", problems=(Problem("--config", str(error)),)) from error
 
 
 def _parse(host: Settings, raw: Sequence[str], language: Language) -> tuple[Pin, ...]:

@@ -30,17 +30,38 @@ def build(
     pins: Annotated[list[str], typer.Argument(metavar="PIN...", help="numpy==2.1.0, lodash@4.17.21")],
     *,
     language: Annotated[Language, typer.Option(help="Whose packages: pip for python, else npm.")] = Language.PYTHON,
+    python: Annotated[str | None, typer.Option(help="Minor version of Python that it is for: 3.13.")] = None,
     sandbox: options.SandboxOption = None,
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
     """Install a package set, so that no evaluator has to wait for it. Costs nothing the second time."""
+    asked = options.read_set(pins, language, python)
     settings = load_settings(sandbox=sandbox, data_dir=data_dir)
 
     async def work(environments: Environments) -> EnvironmentReport:
-        return await build_set(environments, tuple(pins), language, shown=not as_json)
+        return await build_set(environments, tuple(pins), language, python=asked.python, shown=not as_json)
 
     _print(_with_environments(settings, work), as_json=as_json)
+
+
+@app.command()
+def versions(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="numpy, lodash, @types/node", show_default=False)],
+    *,
+    language: Annotated[Language, typer.Option(help="Whose packages: pip for python, else npm.")] = Language.PYTHON,
+    limit: Annotated[int, typer.Option(min=1, help="Of the newest.")] = 20,
+    data_dir: options.DataDirOption = None,
+    as_json: options.JsonOption = False,
+) -> None:
+    """List the versions of a package that can be pinned here, the newest first."""
+    settings = load_settings(data_dir=data_dir)
+    found = _with_environments(settings, lambda environments: environments.asking.versions(name, language))
+    if as_json:
+        print_json(found)
+    between = "==" if language is Language.PYTHON else "@"
+    for version in () if as_json else found.versions[:limit]:
+        out.print(plain(f"{found.name}{between}{version}"))
 
 
 @app.command(name="list")

@@ -12,7 +12,7 @@ from evaluator_host import calls
 from evaluator_host.calls import Call
 from evaluator_host.client import AsyncClient, Batch
 from evaluator_host.environments.record import BuildEvent, BuildStatus, EnvironmentReport
-from evaluator_host.errors import HostError
+from evaluator_host.errors import HostError, InvalidRequest
 from evaluator_host.model import Evaluator, Isolation, Language, Row
 from evaluator_host.outcome import EvaluationResult
 from evaluator_host.protocol import encode_json
@@ -33,19 +33,35 @@ class RemoteTarget:
         self._client = client
         self._info = info
         self._builds = builds
+        self._together: list[EvaluationResult | None] = []  # of each batch
+
+    @property
+    def together(self) -> EvaluationResult | None:
+        """What the rows came to together, if the host said so of all of them.
+
+        Raises:
+          InvalidRequest: it was said of one batch after the other, which is not the same.
+        """
+        if len(self._together) > 1 and any(self._together):
+            raise InvalidRequest(
+                "what rows have together is not known, for they went to the host in several requests; "
+                "have it score them as a job: evaluator-host jobs create"
+            )
+        return self._together[0] if self._together else None
 
     def info(self) -> HostInfo:
         """Say what it was and had when it was opened."""
         return self._info
 
-    async def build(self, packages: tuple[str, ...], language: Language) -> AsyncGenerator[BuildEvent, None]:
+    async def build(
+        self, packages: tuple[str, ...], language: Language, python: str | None
+    ) -> AsyncGenerator[BuildEvent, None]:
         """Have a package set installed; yields what its build does, until it ends.
 
         Nothing is raised: whatever keeps the set from being installed is said when the evaluator is.
         """
-        asked = Call(
-            "POST", "/v1/environments", encode_json({"packages": packages, "language": language}), _read_report
-        )
+        body = {"packages": packages, "language": language, **({} if python is None else {"python": python})}
+        asked = Call("POST", "/v1/environments", encode_json(body), _read_report)
         try:
             report = calls.answer(asked, await self._builds.request(asked.method, asked.path, content=asked.body))
             if report.status is not BuildStatus.BUILDING:
@@ -79,8 +95,9 @@ class RemoteTarget:
                     return
                 done, _ = await asyncio.wait(sent, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
-                    start = sent.pop(task)
-                    for offset, result in enumerate(task.result().results):
+                    start, batch_result = sent.pop(task), task.result()
+                    self._together.append(batch_result.together)
+                    for offset, result in enumerate(batch_result.results):
                         yield start + offset, result
         finally:
             for task in sent:

@@ -12,7 +12,7 @@ from evaluator_host.protocol import ProtocolError, decode_json, encode_json
 
 
 def parse_row(texts: dict[str, str | None]) -> Row:
-    """Return the row of the options `--inputs --outputs --trace --variables`.
+    """Return the row of the options `--inputs --outputs --trace --variables --criteria`.
 
     Outputs that are not JSON are taken as text; the others must be JSON objects.
 

@@ -1,11 +1,11 @@
 """`run`: one evaluator over a data file or over one row; a summary, a file of results, an exit code."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final
 
 import typer
 
@@ -16,6 +16,7 @@ from evaluator_host.cli.progress import Progress
 from evaluator_host.cli.result import exit_code, parse_row, result_table
 from evaluator_host.cli.summary import Summary
 from evaluator_host.cli.target import Target, open_target, prepare
+from evaluator_host.cli.together import Together
 from evaluator_host.config import Settings
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.rows import FileRow, RowFile
@@ -23,6 +24,10 @@ from evaluator_host.errors import InvalidRequest
 from evaluator_host.model import Contract, Isolation, Policy, Row
 from evaluator_host.outcome import EvaluationResult
 from evaluator_host.protocol import encode_json
+
+if TYPE_CHECKING:
+    from evaluator_host.cli.remote import RemoteTarget
+    from evaluator_host.service import Service
 
 _BAD_LINES_SHOWN: Final = 20
 
@@ -53,14 +58,17 @@ def run(
     outputs: Annotated[str | None, typer.Option(help="Without --data: its outputs, JSON or plain text.")] = None,
     trace: Annotated[str | None, typer.Option(help="Without --data: its trace, a JSON object.")] = None,
     variables: Annotated[str | None, typer.Option(help="Without --data: arguments of main(), a JSON object.")] = None,
+    criteria: Annotated[str | None, typer.Option(help="Without --data: evaluation criteria, a JSON object.")] = None,
     language: options.LanguageOption = None,
     contract: options.ContractOption = Contract.AUTO,
     entry: options.EntryOption = None,
+    config: options.ConfigOption = None,
     score_output: options.ScoreOutputOption = None,
     correct_answer_key: Annotated[str | None, typer.Option(help="evaluate-v1: the input that is the answer.")] = None,
     threshold: Annotated[float | None, typer.Option(help="passed = score >= threshold")] = None,
     package: options.PackageOption = None,
     policy: options.PolicyOption = Policy.NONE,
+    python: options.PythonOption = None,
     timeout_s: options.TimeoutOption = None,
     memory_mb: options.MemoryOption = None,
     processes: options.ProcessesOption = None,
@@ -92,7 +100,13 @@ def run(
         threshold=threshold,
         packages=package,
         policy=policy,
-        settings={"entry": entry, "correct_answer_key": correct_answer_key, "score_output": score_output},
+        python=python,
+        settings={
+            "entry": entry,
+            "config": config,
+            "correct_answer_key": correct_answer_key,
+            "score_output": score_output,
+        },
         limits={
             "timeout_s": timeout_s,
             "memory_mb": memory_mb,
@@ -102,7 +116,7 @@ def run(
             "result_kb": result_kb,
         },
     )
-    single = {"inputs": inputs, "outputs": outputs, "trace": trace, "variables": variables}
+    single = {"inputs": inputs, "outputs": outputs, "trace": trace, "variables": variables, "criteria": criteria}
     if data is None:
         row = parse_row(single)
         raise typer.Exit(run_async(lambda: _run_one(given, row, settings, url=url, as_json=as_json)))
@@ -133,13 +147,12 @@ class Run:
         self._settings = settings
         self._summary = Summary()
         self._waiting: dict[int, FileRow] = {}  # drawn by the target and not answered: a few per sandbox
-        self._rows = RowFile(
-            plan.data,
-            plan.mapping,
-            max_row_bytes=settings.body_mb << 20,
-            limit=plan.limit,
-            report=self._report_bad_line,
-        )
+        self._rows = self._open_rows(self._report_bad_line)
+        self._together = Together()
+
+    def _open_rows(self, report: Callable[[int, str], None]) -> RowFile:
+        plan, max_row_bytes = self._plan, self._settings.body_mb << 20
+        return RowFile(plan.data, plan.mapping, max_row_bytes=max_row_bytes, limit=plan.limit, report=report)
 
     async def run(self) -> int:
         """Evaluate every row, print the summary, and return the exit code."""
@@ -150,6 +163,7 @@ class Run:
                 await prepare(target, self._plan.given, shown=not self._plan.as_json)
                 started = time.perf_counter()
                 await self._evaluate(target, results)
+                await self._score_together(target)
                 seconds = time.perf_counter() - started
         if not self._summary.rows:
             raise InvalidRequest(f"there is no row to score in {self._plan.data} ({self._rows.bad} bad lines)")
@@ -166,9 +180,17 @@ class Run:
                 async for index, result in answers:
                     source = self._waiting.pop(index)
                     self._summary.add(result, line=source.line)
+                    self._together.add(index, result)
                     if results is not None:
                         results.write(self._line(index, source, result))
                     progress.advance(self._rows.position, self._summary)
+
+    async def _score_together(self, target: "Service | RemoteTarget") -> None:
+        rows = self._open_rows(lambda _line, _message: None)  # its bad lines have been told
+        try:
+            self._summary.together = await self._together.score(target, self._plan.given.evaluator, rows)
+        except InvalidRequest as error:
+            err.print(plain(error.detail))
 
     def _draw(self) -> Iterator[Row]:
         for index, source in enumerate(self._rows):

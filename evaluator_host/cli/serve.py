@@ -1,6 +1,7 @@
 """`serve`: the host over HTTP; on an address that other machines reach only when there is a key."""
 
 import errno
+import gc
 import ipaddress
 import socket
 from typing import Annotated, Final
@@ -23,9 +24,12 @@ def serve(
 ) -> None:
     """Serve the API until SIGINT or SIGTERM. Options win over EVALUATOR_HOST_* variables."""
     settings = load_settings(host=host, port=port, data_dir=data_dir, sandbox=sandbox)
+    gc.disable()  # modules are no garbage, and looking through them for some is a tenth of a start
     from evaluator_host.cli.http_host import require_key, serve_http  # noqa: PLC0415 - FastAPI, which `run` never needs
     from evaluator_host.web.faults import log_to_stderr  # noqa: PLC0415
 
+    gc.freeze()
+    gc.enable()
     log_to_stderr(debug=edge.debug)
     if not _is_loopback(settings.host):
         run_async(lambda: require_key(settings))

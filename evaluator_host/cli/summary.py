@@ -39,11 +39,13 @@ class Summary:
     Attributes:
       rows: Answered so far.
       first_failure: `(line, result)` of the first row of the file that failed, or None.
+      together: What the rows came to together, where the evaluator says that.
     """
 
     def __init__(self) -> None:
         self.rows = 0
         self.first_failure: tuple[int, EvaluationResult] | None = None
+        self.together: EvaluationResult | None = None
         self.errors: Counter[str] = Counter()
         self.statuses: Counter[Status] = Counter()
         self._warnings: Counter[str] = Counter()
@@ -104,6 +106,7 @@ class Summary:
             "rows_per_s": round(self.rows / seconds, 1) if seconds > 0 else None,
             "run_ms": {"p50": self._run_ms.at(0.5), "p99": self._run_ms.at(0.99)},
             "first_failure": self._first_failure(),
+            **({} if self.together is None else {"together": self.together}),
         }
 
     def to_table(self, *, bad_lines: int, seconds: float) -> Text:
@@ -119,6 +122,7 @@ class Summary:
                 ("bad lines", bad_lines or None),
                 ("score", None if self.mean is None else _scores(found)),
                 ("passed", None if self.pass_rate is None else f"{self.pass_rate:.1%}"),
+                ("together", None if self.together is None else together_text(self.together)),
                 ("warnings", _counts(self._warnings)),
                 (
                     "speed",
@@ -137,6 +141,13 @@ class Summary:
 
 def _scores(found: dict[str, Any]) -> str:
     return f"mean {found['mean']:.4g}, min {found['min']:.4g}, max {found['max']:.4g}"
+
+
+def together_text(result: EvaluationResult) -> str:
+    """Return in a line what rows came to together."""
+    if result.error is not None:
+        return f"{result.error.code}: {result.error.message}"
+    return ", ".join(f"{name} {value:.4g}" for name, value in result.metrics.items()) or "no numbers"
 
 
 def _counts(counter: Counter[str]) -> str:

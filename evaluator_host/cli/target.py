@@ -1,7 +1,7 @@
 """Who evaluates for a command: a service in this process, or a running host over HTTP."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from evaluator_host.cli.options import Given
@@ -52,7 +52,12 @@ async def open_target(settings: Settings, url: str | None) -> "AsyncIterator[Ser
       SandboxUnavailable: no backend works.
     """
     if url is None:
-        async with open_service(settings, prewarm=False) as service:
+        async with AsyncExitStack() as stack:
+            service = await stack.enter_async_context(open_service(settings, prewarm=False))
+            if settings.judge_hosts:
+                from evaluator_host.jobs.judges import open_judges  # noqa: PLC0415 - httpx, which few runs need
+
+                service.models = await stack.enter_async_context(open_judges(settings, None))
             yield service
         return
     from evaluator_host.cli.remote import open_remote  # noqa: PLC0415 - httpx, which few runs need
@@ -72,24 +77,25 @@ async def prepare(target: "Service | RemoteTarget", given: Given, *, shown: bool
       IndexUnavailable: the index does not answer.
     """
     runtimes = target.info().runtimes
-    if given.requires_python is not None and "python" in runtimes:
-        require_python(given.requires_python, runtimes["python"])
+    python = given.evaluator.python or runtimes.get("python")
+    if given.requires_python is not None and python is not None:
+        require_python(given.requires_python, python)
     packages, language = given.evaluator.packages, given.evaluator.language
     if not packages:
         return
     if isinstance(target, Service):
-        await build(target.environments, packages, language, shown=shown)
+        await build(target.environments, packages, language, python=given.evaluator.python, shown=shown)
     elif is_seen(shown=shown):
         with BuildProgress(shown=shown) as progress:
-            async for event in target.build(packages, language):
+            async for event in target.build(packages, language, given.evaluator.python):
                 progress.show(event)
 
 
 async def build(
-    environments: Environments, packages: tuple[str, ...], language: Language, *, shown: bool
+    environments: Environments, packages: tuple[str, ...], language: Language, *, python: str | None, shown: bool
 ) -> EnvironmentReport:
-    """Install a package set and say how far it is."""
-    report = await environments.request(packages, language)
+    """Install a package set, for a minor version of Python or the host's own, and say how far it is."""
+    report = await environments.request(packages, language, python)
     if report.status is not BuildStatus.READY:
         with BuildProgress(shown=shown) as progress:
             async with aclosing(environments.events(report.key)) as events:

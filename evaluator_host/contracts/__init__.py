@@ -2,7 +2,7 @@
 
 from typing import Final, Protocol
 
-from evaluator_host.contracts import evaluate, evaluate_v1, main, nemo
+from evaluator_host.contracts import evaluate, evaluate_v1, main, nemo, uipath
 from evaluator_host.contracts.binding import DEFAULTS, Binding, encode
 from evaluator_host.contracts.reading import Scored
 from evaluator_host.model import Contract, EvaluatorSettings, Language, Row
@@ -30,4 +30,5 @@ CONTRACTS: Final[dict[Contract, ContractModule]] = {
     Contract.EVALUATE_V1: evaluate_v1,
     Contract.MAIN: main,
     Contract.NEMO: nemo,
+    Contract.UIPATH: uipath,
 }

@@ -19,11 +19,11 @@ class Binding:
     """A row shaped for one call.
 
     Attributes:
-      body: `{"args": […]}`, or `{"named": {…}, "exact": bool}`.
+      body: `{"args": […]}`, or `{"named": {…}, "exact": bool}`; a list is part of a longer one.
       notes: What was changed on the way, for the result's warnings.
     """
 
-    body: dict[str, Json]
+    body: dict[str, Json] | list[Json]
     notes: tuple[Note, ...] = ()
 
 

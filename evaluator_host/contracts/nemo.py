@@ -6,8 +6,7 @@ What comes back is what the runner made of a `MetricResult`:
 declared types have them; an infinity is null.
 """
 
-from collections.abc import Iterable
-
+from evaluator_host.contracts.asks import asks_of
 from evaluator_host.contracts.binding import DEFAULTS, Binding
 from evaluator_host.contracts.leaves import finite
 from evaluator_host.contracts.reading import Scored
@@ -21,12 +20,15 @@ _SHOWN = 8
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:  # noqa: ARG001 - one signature for all
     """Pass the row's data, its output, its trace and its position; the runner makes a `MetricInput` of them."""
     trace, notes = convert(row.trace)
-    return Binding({"args": [row.inputs, row.outputs, trace, row.index or 0]}, notes)
+    body: dict[str, Json] = {"args": [row.inputs, row.outputs, trace, row.index or 0]}
+    if row.answers:
+        body["answers"] = row.answers
+    return Binding(body, notes)
 
 
-def bind_together(rows: Iterable[Row]) -> Binding:
-    """Pass many rows at once, for the scores that they have together."""
-    return Binding({"together": [[row.inputs, row.outputs, convert(row.trace)[0], row.index] for row in rows]})
+def bind_one_of_many(row: Row) -> Binding:
+    """Pass one of the rows that are scored together: bodies of these, with commas between, are a list."""
+    return Binding([row.inputs, row.outputs, convert(row.trace)[0], row.index])
 
 
 def interpret(
@@ -37,6 +39,8 @@ def interpret(
 ) -> Scored | EvaluationError:
     """Read the outputs; the score is the one that the settings name, else the single one."""
     value = returned.value
+    if asks_of(returned):
+        return _invalid("the metric asks a model for rows together, which the host does for single rows only")
     if returned.unsupported is not None:
         path, kind = returned.unsupported
         return _invalid(f"the value at {path} is of type {kind}, which has no JSON form")

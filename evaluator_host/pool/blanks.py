@@ -16,6 +16,7 @@ from evaluator_host.sandbox.session import Sandbox
 
 _log = logging.getLogger(__name__)
 
+PROOF_HOLDS_S: Final = 10.0  # probes come every few seconds: not each of them is worth a sandbox
 RECENT_SPECS: Final = 4  # two languages without packages and two with; more where half of a pool's places are more
 
 
@@ -76,6 +77,8 @@ class Blanks:
         self._ahead = Ahead()
         self._importing: list[Sandbox] = []  # started, and not to be taken before their packages are there
         self._used_at: dict[SandboxSpec, float] = {}
+        self._proved_at: dict[SandboxSpec, float] = {}
+        self._proving = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -118,6 +121,30 @@ class Blanks:
         """
         self._note_use(spec)
         await self._fill(spec)
+
+    async def prove(self, spec: SandboxSpec) -> None:
+        """Know that one can be started: by the one that waits, or, where none is to wait, by one that is thrown away.
+
+        Where there is no room, those that are there prove it.
+
+        Raises:
+          SandboxUnavailable: it does not start.
+        """
+        if self._per_spec:
+            await self.fill(spec)
+            return
+        async with self._proving:
+            recently = time.monotonic() - self._proved_at.get(spec, -PROOF_HOLDS_S) < PROOF_HOLDS_S
+            if recently or self._closed or not self._capacity.fits(spec):
+                return
+            self._capacity.take(spec)
+            try:
+                sandbox = await start_sandbox(self._backend, spec, grace_s=self._grace_s)
+            except BaseException:
+                self._capacity.give_back(spec)
+                raise
+            self._proved_at = {spec: time.monotonic()}
+            self._throw_away(sandbox)
 
     def _note_use(self, spec: SandboxSpec) -> None:
         self._used_at[spec] = time.monotonic()

@@ -95,6 +95,10 @@ class Pool:
         """
         await self._blanks.fill(spec)
 
+    async def prove(self, spec: SandboxSpec) -> None:
+        """Return when a sandbox for `spec` waits, or could be started a moment ago; raises what `prewarm` does."""
+        await self._blanks.prove(spec)
+
     def forget(self, environment: str) -> None:
         """Use no sandbox any longer that was started on an environment, by its digest, before now."""
         self._forgotten_at[environment] = time.monotonic()

@@ -12,7 +12,7 @@ CALM_SCORE: Final = 0.25
 
 SMALL: Final = Limits(timeout_s=20.0, memory_mb=128, processes=32, disk_mb=16)
 """Limits of most attacks: sandboxes of equal limits are interchangeable, so that few sorts keep a run short."""
-BRIEF: Final = Limits(timeout_s=1.0, memory_mb=128, processes=32, disk_mb=16)
+BRIEF: Final = Limits(timeout_s=0.5, memory_mb=128, processes=32, disk_mb=16)
 """For those that hang until they are ended."""
 
 _PYTHON_TAIL: Final = """
@@ -114,7 +114,7 @@ def fails(*codes: ErrorCode, **details: Any) -> Expected:
 
 NOTHING: Final = scores(0.0)
 """It ran to its end and got hold of nothing."""
-HANGS: Final = fails(ErrorCode.TIMEOUT, mentions="within 1 s")
+HANGS: Final = fails(ErrorCode.TIMEOUT, mentions="within 0.5 s")
 """It was ended at the limit of `BRIEF`."""
 LOAD_HANGS: Final = fails(ErrorCode.TIMEOUT, mentions="within {load_timeout_s} s")
 """Loading was ended at the host's limit; the trial fills it in."""

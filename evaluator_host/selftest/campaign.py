@@ -70,7 +70,7 @@ async def attack_deployment(
     settings = settings.model_copy(update={"load_timeout_s": min(settings.load_timeout_s, _LOAD_TIMEOUT_S)})
     engine = (settings.engine_address or _ENGINE) if settings.sandbox is SandboxChoice.DOCKER else None
     before = await asyncio.to_thread(remains.look, engine)
-    async with open_service(settings) as service, laid_out(settings.data_dir, engine=engine) as bait:
+    async with open_service(settings, prewarm=False) as service, laid_out(settings.data_dir, engine=engine) as bait:
         tried = await _attack(service, bait, attacks, at_once=at_once, progress=progress, again=again)
         problems = [problem async for problem in _host_problems(service, bait, before)]
     problems += await _left_behind(before, engine)

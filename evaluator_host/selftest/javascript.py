@@ -7,7 +7,7 @@ from evaluator_host.model import Limits
 from evaluator_host.outcome import ErrorCode
 from evaluator_host.selftest.attack import BRIEF, Expected, fails
 
-SHORT: Final[Limits] = replace(BRIEF, timeout_s=2.0)
+SHORT: Final[Limits] = replace(BRIEF, timeout_s=1.0)
 """A worker thread that is started anew takes longer than a forked process."""
-STILL_HANGS: Final[Expected] = fails(ErrorCode.TIMEOUT, mentions="within 2 s")
+STILL_HANGS: Final[Expected] = fails(ErrorCode.TIMEOUT, mentions="within 1 s")
 """It was ended at the limit of `SHORT`."""

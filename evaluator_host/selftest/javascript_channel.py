@@ -1,11 +1,10 @@
 """JavaScript attacks on the way a result takes: frames that are printed or written to every descriptor, the worker's port."""
 # ruff: noqa: E501 - programs, of which some are one line
 
-from dataclasses import replace
 from typing import Any, Final
 
 from evaluator_host.outcome import ErrorCode
-from evaluator_host.selftest.attack import NOTHING, SMALL, Attack, Expected, Group, fails, javascript, scores
+from evaluator_host.selftest.attack import NOTHING, Attack, Expected, Group, fails, javascript, scores
 from evaluator_host.selftest.javascript import SHORT
 
 _FORGED: Final = 0.75
@@ -80,7 +79,7 @@ const attack = () => {
         NOTHING,
         _CRASHED,
         _SILENT,
-        limits=replace(SMALL, timeout_s=2.0),
+        limits=SHORT,
     ),
     _channel(
         "frame-of-four-gigabytes",
@@ -93,7 +92,7 @@ const attack = () => {
         NOTHING,
         _CRASHED,
         _SILENT,
-        limits=replace(SMALL, timeout_s=2.0),
+        limits=SHORT,
     ),
     _channel(
         "half-a-frame",
@@ -132,7 +131,7 @@ const attack = () => {
         NOTHING,
         _CRASHED,
         _SILENT,
-        limits=replace(SMALL, timeout_s=2.0),
+        limits=SHORT,
     ),
     _channel(
         "nonsense-to-the-supervisor",
@@ -150,7 +149,7 @@ const attack = () => {
         _SILENT,
         scores(_FORGED),
         fails(ErrorCode.USER_EXCEPTION),
-        limits=replace(SMALL, timeout_s=2.0),
+        limits=SHORT,
     ),
     _channel(
         "answers-for-rows-to-come",
@@ -209,6 +208,6 @@ const attack = () => {
         _CRASHED,
         _SILENT,
         fails(ErrorCode.USER_EXCEPTION),
-        limits=replace(SMALL, timeout_s=2.0),
+        limits=SHORT,
     ),
 )

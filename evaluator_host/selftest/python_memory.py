@@ -78,6 +78,7 @@ def attack(inputs):
         except BlockingIOError:
             pass
         dead = sum(line.split()[2:3] == ["Z"] for line in map(stat_of, filter(str.isdigit, os.listdir("/proc"))))
+    time.sleep(2)  # a watchdog looks now and then
     return filled == 6 and not dead and "six children hold 50 MB each"
 """,
         NOTHING,
@@ -90,12 +91,13 @@ def attack(inputs):
         "shared-mappings",
         Group.MEMORY,
         f'''
-import mmap
+import mmap, time
 
 def attack(inputs):
     shared = mmap.mmap(-1, {_MB} << 20)  # RLIMIT_DATA does not count it
     for at in range(0, len(shared), 4096):
         shared[at] = 1
+    time.sleep(2)  # a watchdog looks now and then
     return "{_MB} MB of shared memory"
 ''',
         _OVER,

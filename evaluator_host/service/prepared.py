@@ -17,7 +17,7 @@ from evaluator_host.pool import Order
 from evaluator_host.sandbox.session import LoadOrder
 from evaluator_host.source import CleanSource, clean
 
-_clean = lru_cache(maxsize=256)(clean)
+cleaned = lru_cache(maxsize=256)(clean)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,12 @@ class Prepared:
         """Return the same without the output that is the score of a row: rows together have outputs of their own."""
         settings = dataclasses.replace(self.evaluator.settings, score_output=None)
         return dataclasses.replace(self, evaluator=dataclasses.replace(self.evaluator, settings=settings))
+
+    def with_network(self) -> "Prepared":
+        """Return the same for sandboxes that have network, which no other call is given."""
+        spec = dataclasses.replace(self.order.spec, network=True)
+        order = dataclasses.replace(self.order, digest=f"network {self.order.digest}", spec=spec)
+        return dataclasses.replace(self, order=order)
 
 
 def require_fit(evaluator: Evaluator, settings: Settings) -> None:
@@ -57,6 +63,7 @@ def prepare(
     known: Known | None = None,
     environment_ms: float = 0.0,
     sdk: Sdk | None = None,
+    python: str | None = None,
 ) -> Prepared:
     """Check an evaluator and work out what to ask the pool for.
 
@@ -68,13 +75,14 @@ def prepare(
       known: The installed set it pins; None when it pins nothing.
       environment_ms: How long installing that took.
       sdk: Light modules that it imports.
+      python: Minor version of Python that it asks for, where that is not the host's own.
 
     Raises:
       InvalidRequest: see `require_fit`.
     """
     require_fit(evaluator, settings)
-    source = _clean(evaluator.code, evaluator.language)
-    environment = empty_environment(evaluator.language)
+    source = cleaned(evaluator.code, evaluator.language)
+    environment = empty_environment(evaluator.language, python)
     if known is not None:
         environment = known.environment
         evaluator = dataclasses.replace(evaluator, packages=known.packages)
@@ -117,6 +125,8 @@ def evaluator_digest(evaluator: Evaluator) -> str:
     """Return `sha256:…` over everything that can change what an evaluator returns, its threshold included."""
     content = dataclasses.asdict(evaluator)
     del content["name"], content["version"]
+    if content["python"] is None:  # as below
+        del content["python"]
     if content["settings"]["score_output"] is None:  # a setting that digests of before did not know
         del content["settings"]["score_output"]
     try:
@@ -158,8 +168,12 @@ def _other_problems(evaluator: Evaluator, settings: Settings) -> list[Problem]:
         found.append(
             Problem("evaluator.policy", f"restricted is for Python only, not {evaluator.language}", 'use "none"')
         )
-    if evaluator.contract is Contract.NEMO and evaluator.language is not Language.PYTHON:
-        found.append(Problem("evaluator.contract", f"nemo is for Python only, not {evaluator.language}", 'use "auto"'))
+    contract = evaluator.contract
+    if evaluator.python is not None and evaluator.language is not Language.PYTHON:
+        found.append(Problem("evaluator.python", f"it is for Python only, not {evaluator.language}", "leave it out"))
+    if contract in (Contract.NEMO, Contract.UIPATH) and evaluator.language is not Language.PYTHON:
+        problem = f"{contract} is for Python only, not {evaluator.language}"
+        found.append(Problem("evaluator.contract", problem, 'use "auto"'))
     return found
 
 

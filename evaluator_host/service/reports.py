@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
-from evaluator_host.outcome import EvaluationResult, Failed, Status
+from evaluator_host.outcome import EvaluationResult, EvaluatorClass, Failed, Status
 from evaluator_host.pool import Lease
 from evaluator_host.reports.evaluation import BatchSummary, CheckReport
 from evaluator_host.service.prepared import Prepared
@@ -41,6 +42,7 @@ def check_report(prepared: Prepared, answer: Lease | Failed) -> CheckReport:
             notes=prepared.source.notes,
             environment=environment_info(prepared, None),
             logs=answer.logs,
+            classes=_classes(prepared, answer.classes),
         )
     loaded = answer.loaded
     return CheckReport(
@@ -54,4 +56,11 @@ def check_report(prepared: Prepared, answer: Lease | Failed) -> CheckReport:
         notes=(*prepared.source.notes, *loaded.notes),
         environment=environment_info(prepared, answer.sandbox),
         logs=loaded.logs,
+        classes=_classes(prepared, loaded.classes),
     )
+
+
+def _classes(prepared: Prepared, found: tuple[EvaluatorClass, ...]) -> tuple[EvaluatorClass, ...]:
+    """Move errors to where the user sees them."""
+    locate = prepared.source.locate
+    return tuple(replace(one, error=locate(one.error)) if one.error is not None else one for one in found)

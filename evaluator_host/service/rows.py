@@ -12,14 +12,17 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
 
+from evaluator_host.contracts.asks import Ask
 from evaluator_host.errors import Busy, SandboxLost
 from evaluator_host.model import Contract, Isolation, Row
-from evaluator_host.outcome import ErrorCode, EvaluationError, EvaluationResult, Failed, Outcome
+from evaluator_host.outcome import ErrorCode, EvaluationError, EvaluationResult, Failed, Given, Outcome, Skipped
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.sandbox.session import RunnerGaveUp
+from evaluator_host.service.asking import Models, answered, asked_for
 from evaluator_host.service.prepared import Prepared
 from evaluator_host.service.scoring import Bound, bind, result
 
+_ASKED: Final = 64  # rows at models at once; others wait where they come from
 BUFFERED: Final = 256  # results that may wait for a slow consumer
 _PAUSES_S: Final = (0.0, 0.2, 1.0)  # before a sandbox is asked for that was lost while it loaded
 _SHARES: Final = count(1)
@@ -30,7 +33,7 @@ class _Sent:
     """A row that a sandbox has been given."""
 
     index: int
-    row: Row | EvaluationError
+    row: Given
     bound: Bound
     at: float
 
@@ -46,7 +49,7 @@ class RowStream:
     """One pass over rows. Iterate it once; it yields `(index, result)` as rows finish.
 
     Args:
-      rows: Rows; an error in the place of one that could not be made is its outcome.
+      rows: Rows; what stands in the place of one is its outcome.
       isolation: `batch` lets the rows that one sandbox gets share a process or context.
       parallelism: Sandboxes to use at once, at most.
     """
@@ -55,17 +58,20 @@ class RowStream:
         self,
         pool: Pool,
         prepared: Prepared,
-        rows: Iterable[Row | EvaluationError],
+        rows: Iterable[Given],
         *,
         isolation: Isolation,
         parallelism: int,
+        models: Models | None = None,
     ) -> None:
         self._pool = pool
         self._prepared = prepared
-        self._source: Iterator[tuple[int, Row | EvaluationError]] = enumerate(rows)
-        self._returned: deque[tuple[int, Row | EvaluationError]] = deque()  # sent ahead to a sandbox that broke
+        self._source: Iterator[tuple[int, Given]] = enumerate(rows)
+        self._returned: deque[tuple[int, Given]] = deque()  # sent ahead to a sandbox that broke
         self._isolation = isolation
         self._parallelism = parallelism
+        self._models = models
+        self._asked: set[asyncio.Task[None]] = set()  # models, about rows that will return
         self._results: asyncio.Queue[tuple[int, EvaluationResult] | None] = asyncio.Queue(BUFFERED)
         self._lost: dict[int, int] = {}  # rows whose sandbox was lost, and how often
         self._asking = 0  # workers that have a place in the queue
@@ -100,19 +106,19 @@ class RowStream:
                 for worker in done:
                     worker.result()
         finally:
-            for worker in workers:
-                worker.cancel()
-            await asyncio.wait(workers)
+            for task in (*workers, *self._asked):
+                task.cancel()
+            await asyncio.wait((*workers, *self._asked))
             if not self._abandoned:
                 await self._results.put(None)
 
     @property
     def _complete(self) -> bool:
-        return self._exhausted and not self._returned and not self._open
+        return self._exhausted and not self._returned and not self._open and not self._asked
 
     async def _work(self) -> None:
         """Use one sandbox after the other until no row is left."""
-        while not (self._exhausted and not self._returned):
+        while await self._has_more():
             lease = await self._lease()
             if isinstance(lease, Failed):
                 await self._fail_all(lease)
@@ -121,6 +127,14 @@ class RowStream:
                 await self._run(lease)
             finally:
                 self._pool.release(lease)
+
+    async def _has_more(self) -> bool:
+        """Whether there is a row to be had; waits while all that are left are at models."""
+        while not self._returned and (self._exhausted or len(self._asked) >= _ASKED):
+            if not self._asked:
+                return False
+            await asyncio.wait(self._asked, return_when=asyncio.FIRST_COMPLETED)
+        return True
 
     async def _lease(self) -> Lease | Failed:
         """Lease a sandbox. Rows that have a place, or had one, are not turned away half-way: they come back later."""
@@ -161,11 +175,15 @@ class RowStream:
         try:
             while not sandbox.broken:
                 while sandbox.room and (item := self._draw()) is not None:
-                    bound = self._bound(lease, *item)
+                    index, row = item
+                    if isinstance(row, Skipped):
+                        await self._answer(index, lease, row)
+                        continue
+                    bound = self._bound(lease, index, row)
                     if isinstance(bound.body, EvaluationError):
-                        await self._answer(item[0], lease, Failed(bound.body), bound)
+                        await self._answer(index, lease, Failed(bound.body), bound)
                     else:
-                        sent.append(_Sent(*item, bound, time.perf_counter()))
+                        sent.append(_Sent(index, row, bound, time.perf_counter()))
                         sandbox.send(bound.body, timeout_s=timeout_s, share=share)
                 if not sent:
                     return
@@ -173,17 +191,34 @@ class RowStream:
                 if outcome is None:
                     return
                 first = sent.popleft()
-                await self._answer(first.index, lease, outcome, first.bound, started=first.at)
+                if asks := asked_for(outcome, lease.loaded):
+                    lease.answered += 1
+                    self._ask(first, asks)
+                else:
+                    await self._answer(first.index, lease, outcome, first.bound, started=first.at)
         finally:
             self._returned.extendleft((item.index, item.row) for item in reversed(sent))
             self._open -= len(sent)
 
     def _bound(self, lease: Lease, index: int, row: Row | EvaluationError) -> Bound:
-        if isinstance(row, EvaluationError):
-            return Bound(row)
-        if lease.loaded.contract is Contract.NEMO and row.index is None:  # the only one that tells rows their position
+        is_nemo = lease.loaded.contract is Contract.NEMO  # the only one that tells rows their position
+        if is_nemo and isinstance(row, Row) and row.index is None:
             row = replace(row, index=index)
         return bind(self._prepared, lease.loaded, row)
+
+    def _ask(self, sent: _Sent, asks: tuple[Ask, ...]) -> None:
+        """Have models asked about a row, which then is drawn anew."""
+
+        async def ask() -> None:
+            given: Given = sent.row
+            if isinstance(given, Row):
+                given = await answered(self._models, given, asks, workspace=self._prepared.order.workspace)
+            self._returned.append((sent.index, given))
+
+        task = asyncio.create_task(ask())
+        self._asked.add(task)
+        task.add_done_callback(self._asked.discard)
+        self._open -= 1
 
     async def _receive(self, lease: Lease, index: int) -> Outcome | None:
         """Return the outcome of a row, or None when its sandbox was lost and it should be tried once more."""
@@ -198,9 +233,11 @@ class RowStream:
     async def _fail_all(self, failed: Failed) -> None:
         """The evaluator does not load: so fails every row."""
         while (item := self._draw()) is not None:
-            await self._answer(item[0], None, failed)
+            await self._answer(item[0], None, item[1] if isinstance(item[1], Skipped) else failed)
 
-    def _draw(self) -> tuple[int, Row | EvaluationError] | None:
+    def _draw(self) -> tuple[int, Given] | None:
+        if not self._returned and len(self._asked) >= _ASKED:
+            return None
         item = self._returned.popleft() if self._returned else next(self._source, None)
         if item is None:
             self._exhausted = True
@@ -212,7 +249,7 @@ class RowStream:
         self,
         index: int,
         lease: Lease | None,
-        outcome: Outcome,
+        outcome: Outcome | Skipped,
         bound: Bound | None = None,
         *,
         started: float | None = None,

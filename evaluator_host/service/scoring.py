@@ -1,7 +1,7 @@
 """Between a row and a sandbox: the call body before, the normalised result after."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import AsyncIterable
 from dataclasses import dataclass, replace
 
 from evaluator_host.contracts import CONTRACTS, Binding, encode, nemo
@@ -18,6 +18,7 @@ from evaluator_host.outcome import (
     Note,
     Outcome,
     SandboxInfo,
+    Skipped,
     Timing,
 )
 from evaluator_host.pool import Lease
@@ -34,34 +35,47 @@ class Bound:
     notes: tuple[Note, ...] = ()
 
 
-def bind(prepared: Prepared, loaded: Loaded, row: Row) -> Bound:
-    """Shape a row for the contract that the runner found."""
-    return _bound(CONTRACTS[loaded.contract].bind(row, prepared.evaluator.settings), "row has")
-
-
-def bind_together(rows: Iterable[Row]) -> Bound:
-    """Shape rows for the scores that they have together."""
-    return _bound(nemo.bind_together(rows), "rows together have")
-
-
-def _bound(binding: Binding | EvaluationError, what: str) -> Bound:
+def bind(prepared: Prepared, loaded: Loaded, row: Row | EvaluationError) -> Bound:
+    """Shape a row for the contract that the runner found; an error in its place stays one."""
+    if isinstance(row, EvaluationError):
+        return Bound(row)
+    binding = CONTRACTS[loaded.contract].bind(row, prepared.evaluator.settings)
     if not isinstance(binding, Binding):
         return Bound(binding)
     body = encode(binding)
     if isinstance(body, bytes) and len(body) > BODY_BYTES:
-        size_mb = len(body) >> 20
-        body = EvaluationError(
-            ErrorCode.BINDING_ERROR,
-            f"the {what} {size_mb} MB as JSON; a sandbox takes at most {BODY_BYTES >> 20} MB",
-            hint="send less in one row, or fewer rows",
-        )
+        body = _too_long("the row has", len(body), hint="send less in one row")
     return Bound(body, binding.notes)
+
+
+async def bind_together(rows: AsyncIterable[Row]) -> Bound | None:
+    """Shape rows for the scores that they have together, None when there is none.
+
+    They are held as JSON only, and no more of them than a sandbox takes.
+    """
+    body = bytearray(b'{"together":[')
+    empty = len(body)
+    async for row in rows:
+        part = encode(nemo.bind_one_of_many(row))
+        if isinstance(part, EvaluationError):
+            return Bound(part)
+        if len(body) > empty:
+            body += b","
+        body += part
+        if len(body) + 2 > BODY_BYTES:
+            return Bound(_too_long("the rows together have over", BODY_BYTES, hint="take fewer rows"))
+    return Bound(bytes(body + b"]}")) if len(body) > empty else None
+
+
+def _too_long(what: str, size: int, *, hint: str) -> EvaluationError:
+    message = f"{what} {size >> 20} MB as JSON; a sandbox takes at most {BODY_BYTES >> 20} MB"
+    return EvaluationError(ErrorCode.BINDING_ERROR, message, hint=hint)
 
 
 def result(
     prepared: Prepared,
     lease: Lease | None,
-    outcome: Outcome,
+    outcome: Outcome | Skipped,
     *,
     started: float,
     notes: tuple[Note, ...] = (),
@@ -80,6 +94,7 @@ def result(
       backend: Its name, when there was no lease.
     """
     own_wait = lease is not None and first
+    run_ms, peak = (0.0, None) if isinstance(outcome, Skipped) else (outcome.run_ms, outcome.peak_memory_kb)
     if lease is not None and first and not lease.warm and prepared.evaluator.language is Language.PYTHON:
         outcome = _with_logs_of_load(outcome, lease.loaded.logs)  # a row of JavaScript has printed it itself
     facts = lease.facts if lease is not None else None
@@ -92,7 +107,7 @@ def result(
             queue=round(lease.queue_ms, 3) if lease and own_wait else 0.0,
             environment=round(prepared.environment_ms, 3) if first else 0.0,
             load=round(lease.load_ms, 3) if lease and own_wait else 0.0,
-            run=round(outcome.run_ms, 3),
+            run=round(run_ms, 3),
             total=round((time.perf_counter() - started) * 1000, 3),
         ),
         evaluator=facts.evaluator,
@@ -100,16 +115,16 @@ def result(
         sandbox=SandboxInfo(
             backend=facts.backend,
             warm=lease is not None and (lease.warm or not first),
-            peak_memory_kb=outcome.peak_memory_kb,
+            peak_memory_kb=peak,
         ),
     )
     all_notes = (*facts.notes, *notes) if notes else facts.notes
     return normalise(outcome, prepared.evaluator, info=info, notes=all_notes, source=prepared.source)
 
 
-def _with_logs_of_load(outcome: Outcome, loading: Logs) -> Outcome:
+def _with_logs_of_load(outcome: Outcome | Skipped, loading: Logs) -> Outcome | Skipped:
     """Put what the code printed while it was loaded before what the row printed that it was loaded for."""
-    if not loading.stdout and not loading.stderr:
+    if isinstance(outcome, Skipped) or (not loading.stdout and not loading.stderr):
         return outcome
     own = outcome.logs
     logs = Logs(loading.stdout + own.stdout, loading.stderr + own.stderr, loading.truncated or own.truncated)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Final
@@ -13,19 +13,21 @@ from evaluator_host.environments.empty import empty_environment
 from evaluator_host.environments.record import EnvironmentReport
 from evaluator_host.environments.store import Environments
 from evaluator_host.environments.turns import asked_by
-from evaluator_host.errors import HostError, InvalidPin, SandboxLost
+from evaluator_host.errors import HostError, SandboxLost
 from evaluator_host.metrics import Metrics
 from evaluator_host.model import Contract, Environment, Evaluator, Isolation, Language, Limits, Row, SandboxSpec
-from evaluator_host.outcome import EvaluationError, EvaluationResult, Failed, MissingImport, Outcome, Status
-from evaluator_host.packages.locked import Lock
+from evaluator_host.outcome import EvaluationError, EvaluationResult, Failed, Given, MissingImport, Outcome, Status
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.reports.evaluation import CheckReport, HostInfo
 from evaluator_host.sandbox.session import RunnerGaveUp
+from evaluator_host.service.asking import Models, answered, asked_for
 from evaluator_host.service.prepared import Prepared, prepare, require_fit
 from evaluator_host.service.reports import check_report
 from evaluator_host.service.rows import RowStream, lost
-from evaluator_host.service.scoring import Bound, bind, bind_together, result
+from evaluator_host.service.scoring import Bound, bind, result
 from evaluator_host.service.sdks import sdk_needs
+from evaluator_host.service.sets import require_set
+from evaluator_host.service.together import each, score_together
 
 DEFAULT_WORKSPACE: Final = "default"
 _PINS_ASKED: Final = 20
@@ -34,6 +36,8 @@ _ROWS_WORTH_A_SANDBOX: Final = 16  # fewer rows than this finish before another 
 
 class Service:
     """The host's verbs over one pool.
+
+    `models` answers evaluators that ask models; without it they fail.
 
     What a guest does is in the result, never an exception. Every verb that runs code may raise:
 
@@ -51,6 +55,7 @@ class Service:
         self.pool = pool
         self.metrics = metrics
         self.environments = environments
+        self.models: Models | None = None
         self._expecting: set[asyncio.Task[None]] = set()
 
     async def evaluate(
@@ -79,18 +84,21 @@ class Service:
     async def evaluate_rows(
         self,
         evaluator: Evaluator,
-        rows: Iterable[Row | EvaluationError],
+        rows: Iterable[Given],
         *,
         isolation: Isolation = Isolation.ROW,
         parallelism: int | None = None,
         workspace: str = DEFAULT_WORKSPACE,
         lock: str | None = None,
+        network: bool = False,
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
         """Evaluate rows on several sandboxes; yields `(index, result)` as they finish, in no fixed order.
 
-        An error in the place of a row that could not be made is that row's outcome.
+        What stands in the place of a row (an error, or why it is skipped) is that row's outcome. With `network` the
+        code has this machine's network: for one's own agent only, never for what came by a request.
         """
         prepared = await self._prepare(evaluator, workspace, lock=lock)
+        prepared = prepared.with_network() if network else prepared
         ceiling = self.settings.max_sandboxes_per_evaluator
         stream = RowStream(
             self.pool,
@@ -98,6 +106,7 @@ class Service:
             rows,
             isolation=isolation,
             parallelism=max(1, min(parallelism or ceiling, ceiling)),
+            models=self.models,
         )
         async with aclosing(aiter(stream)) as answers:
             async for index, scored in answers:
@@ -134,18 +143,30 @@ class Service:
         scored = [replace(row, index=at) for at, row in enumerate(rows) if results[at].status is Status.SCORED]
         if not scored or results[0].evaluator.contract is not Contract.NEMO:
             return None
+        return await self.score_together(evaluator, each(scored), workspace=workspace, lock=lock)
+
+    async def score_together(
+        self,
+        evaluator: Evaluator,
+        rows: AsyncIterable[Row],
+        *,
+        workspace: str = DEFAULT_WORKSPACE,
+        lock: str | None = None,
+    ) -> EvaluationResult | None:
+        """Score rows that have scores of their own together, under the limits of one row.
+
+        None where the evaluator has no such scores, or there is no row. Rows that are more than a sandbox takes at once
+        (64 MB as JSON) are an error in the result.
+
+        Args:
+          evaluator: What scores.
+          rows: With their positions; they are only drawn when the evaluator has such scores.
+          workspace: Whose call it is.
+          lock: As in `evaluate`.
+        """
         started = time.perf_counter()
         prepared = (await self._prepare(evaluator, workspace, lock=lock)).for_rows_together()
-        try:
-            lease = await self.pool.lease(prepared.order)
-            if isinstance(lease, Failed):
-                return self._unloaded(prepared, lease, started)
-            if lease.loaded.together:
-                return await self._call(prepared, lease, bind_together(scored), started)
-        except SandboxLost as error:
-            return self._unloaded(prepared, lost(error), started)
-        self.pool.release(lease)
-        return None
+        return await score_together(self.pool, prepared, rows, started=started)
 
     async def check(self, evaluator: Evaluator, *, workspace: str = DEFAULT_WORKSPACE) -> CheckReport:
         """Load an evaluator in a sandbox without running a row, and say what was found."""
@@ -162,10 +183,18 @@ class Service:
             return report
         return replace(report, missing_imports=await self._with_pins(report.missing_imports, evaluator.language))
 
-    async def install(self, packages: Sequence[str], language: Language) -> EnvironmentReport:
-        """Have a package set installed and, once it is, a sandbox waiting on it; returns the set as it is now."""
-        report = await self.environments.request(packages, language)
-        task = asyncio.get_running_loop().create_task(self._expect(report.key, tuple(packages), language))
+    async def install(
+        self, packages: Sequence[str], language: Language, python: str | None = None
+    ) -> EnvironmentReport:
+        """Have a package set installed and, once it is, a sandbox waiting on it; returns the set as it is now.
+
+        Raises:
+          InvalidPin: a package is not pinned exactly.
+          InvalidRequest: there is no such Python here.
+        """
+        report = await self.environments.request(packages, language, python)
+        expected = self._expect(report.key, tuple(packages), language, python)
+        task = asyncio.get_running_loop().create_task(expected)
         self._expecting.add(task)
         task.add_done_callback(self._expecting.discard)
         return report
@@ -176,7 +205,7 @@ class Service:
         Raises:
           SandboxUnavailable: none can.
         """
-        await self.pool.prewarm(default_spec(Language.PYTHON))
+        await self.pool.prove(default_spec(Language.PYTHON))
 
     def info(self) -> HostInfo:
         """Say what this host is and has."""
@@ -196,30 +225,24 @@ class Service:
             },
         )
 
+    async def full_info(self) -> HostInfo:
+        """Say that, and which versions of Python evaluators may ask for, which takes a second the first time."""
+        return replace(self.info(), pythons=await self.environments.asking.pythons())
+
     async def _prepare(
         self, evaluator: Evaluator, workspace: str, *, check: bool = False, lock: str | None = None
     ) -> Prepared:
         """Work out what to ask the pool for; a set that is new is installed first."""
         needs = sdk_needs(evaluator)
-        if not evaluator.packages and needs is None:
+        if not evaluator.packages and needs is None and evaluator.python is None:
             return prepare(evaluator, settings=self.settings, workspace=workspace, check=check)
         require_fit(evaluator, self.settings)  # before minutes are spent on its packages
+        python = await self.environments.asking.python(evaluator.python)
+        if not evaluator.packages and needs is None:
+            return prepare(evaluator, settings=self.settings, workspace=workspace, check=check, python=python)
         started = time.perf_counter()
-        try:
-            with asked_by(workspace):
-                if lock is not None:
-                    known = await self.environments.require_locked(Lock.from_json(lock))
-                elif needs is not None and not evaluator.packages:
-                    target = self.environments.asking.target(evaluator.language)
-                    known = await self.environments.require_locked(needs.lock(target))
-                else:
-                    packages = (*evaluator.packages, *(needs.pins if needs is not None else ()))
-                    known = await self.environments.require(packages, evaluator.language)
-        except InvalidPin as error:
-            problems = tuple(replace(problem, field=f"evaluator.{problem.field}") for problem in error.problems)
-            raise InvalidPin(error.detail, problems=problems) from error
-        if needs is not None:
-            known = replace(known, packages=needs.without(known.packages))
+        with asked_by(workspace):
+            known = await require_set(self.environments, evaluator, needs, python=python, lock=lock)
         return prepare(
             evaluator,
             settings=self.settings,
@@ -230,10 +253,11 @@ class Service:
             sdk=None if needs is None else needs.sdk,
         )
 
-    async def _expect(self, key: str, packages: tuple[str, ...], language: Language) -> None:
+    async def _expect(self, key: str, packages: tuple[str, ...], language: Language, python: str | None) -> None:
         with suppress(HostError):  # whoever asked sees in the report why there is no such set
             await self.environments.built(key)
-            known = await self.environments.require(packages, language)
+            python = await self.environments.asking.python_of_set(python, language)
+            known = await self.environments.require(packages, language, python)
             await self.pool.prewarm(default_spec(language, known.environment))
 
     async def _with_pins(self, missing: Sequence[MissingImport], language: Language) -> tuple[MissingImport, ...]:
@@ -243,21 +267,25 @@ class Service:
         return (*(replace(one, pin=pin) for one, pin in zip(asked, pins, strict=True)), *others)
 
     async def _evaluate(self, prepared: Prepared, row: Row, started: float) -> EvaluationResult:
-        lease = await self.pool.lease(prepared.order)
-        if isinstance(lease, Failed):
-            return self._unloaded(prepared, lease, started)
-        return await self._call(prepared, lease, bind(prepared, lease.loaded, row), started)
+        given: Row | EvaluationError = row
+        while True:
+            lease = await self.pool.lease(prepared.order)
+            if isinstance(lease, Failed):
+                return self._unloaded(prepared, lease, started)
+            bound = bind(prepared, lease.loaded, given)
+            outcome = await self._call(prepared, lease, bound)
+            asks = asked_for(outcome, lease.loaded)
+            if not asks or not isinstance(given, Row):
+                return result(prepared, lease, outcome, notes=bound.notes, started=started)
+            given = await answered(self.models, given, asks, workspace=prepared.order.workspace)
 
-    async def _call(self, prepared: Prepared, lease: Lease, bound: Bound, started: float) -> EvaluationResult:
-        outcome: Outcome
+    async def _call(self, prepared: Prepared, lease: Lease, bound: Bound) -> Outcome:
         try:
             if isinstance(bound.body, EvaluationError):
-                outcome = Failed(bound.body)
-            else:
-                outcome = await lease.sandbox.call(bound.body, timeout_s=prepared.evaluator.limits.timeout_s)
+                return Failed(bound.body)
+            return await lease.sandbox.call(bound.body, timeout_s=prepared.evaluator.limits.timeout_s)
         finally:
             self.pool.release(lease)
-        return result(prepared, lease, outcome, notes=bound.notes, started=started)
 
     def _unloaded(self, prepared: Prepared, failed: Failed, started: float) -> EvaluationResult:
         return result(prepared, None, failed, started=started, backend=self.pool.backend.name)

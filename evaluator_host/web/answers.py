@@ -9,13 +9,12 @@ from fastapi.responses import StreamingResponse
 
 from evaluator_host.protocol import encode_json
 from evaluator_host.web.audited import Audited
-from evaluator_host.web.problems import ProblemBody
+from evaluator_host.web.problems import described
 
 
 def problem(status: int, description: str) -> dict[int | str, dict[str, Any]]:
     """Return how a problem is documented."""
-    content: dict[str, Any] = {"application/problem+json": {}}
-    return {status: {"model": ProblemBody, "description": description, "content": content}}
+    return {status: described(description)}
 
 
 def json_answer(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:

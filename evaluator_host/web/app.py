@@ -7,10 +7,13 @@ from fastapi import FastAPI
 from evaluator_host import __version__
 from evaluator_host.config import Settings
 from evaluator_host.jobs.records import Records
+from evaluator_host.nemo.verbs import nemo_verbs
 from evaluator_host.service import Service
 from evaluator_host.web import problems, routes
 from evaluator_host.web.access import Access
 from evaluator_host.web.guard import Guard
+from evaluator_host.web.nemo.routes import nemo_api
+from evaluator_host.web.workbench import Workbench, is_page
 
 _DESCRIPTION = "Runs pasted Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score."
 
@@ -38,14 +41,17 @@ def create_app(
         version=__version__,
         description=_DESCRIPTION,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        docs_url=None,  # the workbench has a page of its own, with nothing from elsewhere
+        redoc_url=None,
     )
     app.state.max_rows = settings.max_rows_per_batch
     problems.install(app)
-    app.include_router(
-        routes.api(
-            service, cast("Access", access), records or cast("Records", _Described()), body_bytes=settings.body_mb << 20
-        )
-    )
+    kept = records or cast("Records", _Described())
+    given = cast("Access", access)
+    # Routers are taken apart, not included: including one makes every route in it, and its models' schemas, once more.
+    app.router.routes += routes.api(service, given, kept, body_bytes=settings.body_mb << 20).routes
+    app.router.routes += nemo_api(nemo_verbs(service, kept, settings), given, route_class=routes.JsonRoute)
+    app.router.routes += Workbench().routes()
     app.add_middleware(
         Guard,
         access=access,
@@ -54,5 +60,6 @@ def create_app(
         upload_bytes=settings.datasets_mb << 20,
         body_timeout_s=settings.body_timeout_s,
         open_paths=("/metrics",) if settings.open_metrics else (),
+        is_page=is_page,
     )
     return app

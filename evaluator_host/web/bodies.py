@@ -11,6 +11,7 @@ from starlette.requests import Request
 
 from evaluator_host.errors import InvalidRequest, Problem
 from evaluator_host.protocol import ProtocolError, decode_json
+from evaluator_host.uipath.eval_set import items_of
 
 DECODED_MB: Final = 512  # a body of 32 MB that is mostly text stays below, whatever its punctuation
 _WEIGHED_FROM: Final = 4 << 20  # a smaller body cannot become that much
@@ -53,10 +54,19 @@ def _require_few_rows(body: dict[str, Any], ceiling: int) -> None:
     if isinstance(rows := body.get("rows"), list):
         require_rows(len(rows), ceiling)
     dataset = body.get("dataset")
-    if isinstance(dataset, dict) and isinstance(rows := dataset.get("rows"), list) and len(rows) > ceiling:
-        message = f"{len(rows)} rows are over this host's ceiling of {ceiling} for rows in a job's order"
+    if isinstance(dataset, dict) and (brought := len(_brought(dataset))) > ceiling:
+        message = f"{brought} rows are over this host's ceiling of {ceiling} for rows in a job's order"
         hint = "upload them as a data set (POST /v1/datasets, client.datasets.upload) and name that"
         raise InvalidRequest("too many rows in a job's order", problems=(Problem("dataset.rows", message, hint),))
+
+
+def _brought(dataset: dict[str, Any]) -> list[Any]:
+    """Return the rows, or test cases, that the order of a job brings along."""
+    eval_set = dataset.get("eval_set")
+    if isinstance(eval_set, dict):
+        return items_of(eval_set)
+    rows = dataset.get("rows")
+    return rows if isinstance(rows, list) else []
 
 
 def require_rows(rows: int, ceiling: int) -> None:

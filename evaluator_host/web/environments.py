@@ -14,17 +14,16 @@ from evaluator_host.errors import NotFound
 from evaluator_host.protocol import encode_json
 from evaluator_host.service import Service
 from evaluator_host.web.access import Access, caller_of
+from evaluator_host.web.answers import problem
 from evaluator_host.web.audited import Audited
 from evaluator_host.web.keyring import Caller
-from evaluator_host.web.problems import ProblemBody
 from evaluator_host.web.visible import no_such_set
 from evaluator_host.web.wire import EnvironmentIn, pin_texts
 
-_PROBLEM: dict[str, Any] = {"model": ProblemBody, "content": {"application/problem+json": {}}}
-_MISSING: dict[int | str, dict[str, Any]] = {404: {**_PROBLEM, "description": "No such package set."}}
+_MISSING = problem(404, "No such package set.")
 _REFUSED: dict[int | str, dict[str, Any]] = {
     202: {"model": EnvironmentReport, "description": "It is being built."},
-    422: {**_PROBLEM, "description": "A pin is not exact."},
+    **problem(422, "A pin is not exact, or there is no such Python here."),
 }
 
 
@@ -37,7 +36,8 @@ def environments_api(service: Service, access: Access, *, route_class: type[APIR
         """Install a package set, unless it is there: 200 when it is ready, 202 while it is being built."""
         caller = caller_of(request.scope)
         with _audited(Audited(access, caller, "environments.build")), asked_by(caller.workspace):
-            report = await service.environments.request(pin_texts(body.packages, body.language), body.language)
+            pins = pin_texts(body.packages, body.language)
+            report = await service.install(pins, body.language, body.python)
             access.visible_sets.note(caller, report.key, report.digest)
         return _json(report, 200 if report.status is BuildStatus.READY else 202)
 
@@ -52,9 +52,7 @@ def environments_api(service: Service, access: Access, *, route_class: type[APIR
         """Show a package set by its digest or its key, its lock included."""
         return _json(await _seen(service, access, caller_of(request.scope), digest))
 
-    @router.delete(
-        "/{digest}", status_code=204, responses={**_MISSING, 409: {**_PROBLEM, "description": "It is in use."}}
-    )
+    @router.delete("/{digest}", status_code=204, responses={**_MISSING, **problem(409, "It is in use.")})
     async def delete(digest: str, request: Request) -> Response:
         """Remove a package set and its lock; from this workspace only, when another one asked for it too."""
         caller = caller_of(request.scope)

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field
 
 from evaluator_host.evaluators.library import Library
 from evaluator_host.reports.evaluators import EvaluatorReport
+from evaluator_host.reports.results import JobEvaluatorReport
 from evaluator_host.web.access import Access, caller_of
 from evaluator_host.web.answers import audited, json_answer, problem
 from evaluator_host.web.audited import Audited
@@ -115,7 +116,7 @@ def evaluators_api(library: Library, access: Access, *, route_class: type[APIRou
     return router
 
 
-def shown(report: EvaluatorReport) -> dict[str, Any]:
+def shown(report: EvaluatorReport | JobEvaluatorReport) -> dict[str, Any]:
     """Return a version as the API shows it: the evaluator in it is what `POST /v1/evaluate` takes."""
     found = {one.name: getattr(report, one.name) for one in fields(report)}
     evaluator = {one.name: getattr(report.evaluator, one.name) for one in fields(report.evaluator)}

@@ -8,7 +8,7 @@ before anything of the application runs. A fault of the application is answered 
 import asyncio
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -22,7 +22,9 @@ from evaluator_host.web.problems import problem_response
 BYTES_PER_S: Final = 256 * 1024  # a body that keeps arriving faster than this is not too slow, however large
 
 _OPEN: Final = frozenset({"/healthz", "/readyz"})
+_READING: Final = frozenset({"GET", "HEAD"})
 _UPLOADS: Final = frozenset({"/v1/datasets"})
+_FILES: Final = re.compile(r"/apis/files/v2/workspaces/[^/]+/filesets/[^/]+/-/.+")
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::[0-9]{1,5})?")
 _ONCE: Final = frozenset({b"host", b"origin", b"authorization", b"content-length", b"content-type"})
@@ -42,6 +44,7 @@ class Guard:
       upload_bytes: Greatest body of an upload, which goes to disk as it arrives.
       body_timeout_s: For a body to arrive; one that arrives steadily may take longer.
       open_paths: Served without a key, besides the probes.
+      is_page: Whether a path is a page for people or a file of one, to be read without a key.
     """
 
     def __init__(
@@ -54,6 +57,7 @@ class Guard:
         upload_bytes: int,
         body_timeout_s: float,
         open_paths: Iterable[str] = (),
+        is_page: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._app = app
         self._access = access
@@ -62,6 +66,7 @@ class Guard:
         self._upload_bytes = upload_bytes
         self._body_timeout_s = body_timeout_s
         self._open = _OPEN | set(open_paths)
+        self._is_page = is_page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse, or pass on with a bounded body."""
@@ -105,7 +110,7 @@ class Guard:
             raise _too_large(ceiling)
 
     async def _admit(self, scope: Scope, headers: dict[bytes, str]) -> None:
-        if scope["path"] in self._open:
+        if scope["path"] in self._open or (scope["method"] in _READING and self._is_page(scope["path"])):
             return
         if self._access is None:
             raise Unauthorized("this host admits nobody")
@@ -176,6 +181,8 @@ def _netloc(origin: str) -> str:
 
 
 def _is_upload(scope: Scope) -> bool:
+    if scope["method"] == "PUT":
+        return _FILES.fullmatch(scope["path"]) is not None
     return scope["method"] == "POST" and scope["path"] in _UPLOADS
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
@@ -9,14 +10,24 @@ from fastapi.responses import StreamingResponse
 from fastapi.routing import APIRoute
 
 from evaluator_host.datasets.format import Format
+from evaluator_host.jobs.brief import brief
 from evaluator_host.jobs.exports import JobExports
 from evaluator_host.jobs.results import JobResults
 from evaluator_host.jobs.rows_read import JobRowsRead
 from evaluator_host.outcome import ErrorCode, Status
-from evaluator_host.reports.results import Comparison, JobFigures, JobRowPage
+from evaluator_host.reports.results import (
+    Comparison,
+    FailureGroup,
+    JobEvaluatorReport,
+    JobFigures,
+    JobRowDetail,
+    JobRowPage,
+    Pairs,
+)
 from evaluator_host.store.results import Filter, Sort
 from evaluator_host.web.access import caller_of
 from evaluator_host.web.answers import json_answer, problem
+from evaluator_host.web.evaluators import shown
 
 _MISSING = problem(404, "No such job, or it has no such evaluator.")
 _REFUSED = {**_MISSING, **problem(422, "The cursor is of another query, or the jobs cannot be compared.")}
@@ -57,12 +68,38 @@ def job_results_api(
         sort: Sort = Sort.ROW,
         cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+        text: Annotated[
+            str | None,
+            Query(max_length=200, description="Only rows with this in a value; a page may then be short."),
+        ] = None,
+        total: Annotated[bool, Query(description="Count the rows, whatever their text.")] = False,
+        short: Annotated[
+            bool, Query(alias="brief", description="Without traces, values and logs, and with long data cut.")
+        ] = False,
     ) -> Response:
         """Rows with their results, filtered and sorted, a page at a time."""
         which = Filter(None, status, passed, error, min_score=min_score, max_score=max_score)
         workspace = caller_of(request.scope).workspace
-        found = await rows.page(workspace, job_id, which, evaluator=evaluator, sort=sort, cursor=cursor, limit=limit)
-        return json_answer(found)
+        asked: dict[str, Any] = {"evaluator": evaluator, "sort": sort, "cursor": cursor, "limit": limit}
+        found = await rows.page(workspace, job_id, which, **asked, text=text, total=total)
+        return json_answer(replace(found, rows=tuple(map(brief, found.rows))) if short else found)
+
+    @router.get("/rows/{index}", response_model=JobRowDetail, responses=_MISSING)
+    async def one(job_id: str, index: int, request: Request) -> Response:
+        """A row as its evaluators got it, and what each made of it."""
+        return json_answer(await rows.one(caller_of(request.scope).workspace, job_id, index))
+
+    @router.get("/failures", response_model=list[FailureGroup], responses=_MISSING)
+    async def failures(job_id: str, request: Request, evaluator: str | None = None) -> Response:
+        """Rows that failed, put together by what went wrong, the greatest group first."""
+        workspace = caller_of(request.scope).workspace
+        return json_answer(await results.failures(workspace, job_id, evaluator=evaluator))
+
+    @router.get("/evaluators", response_model=list[JobEvaluatorReport], responses=_MISSING)
+    async def evaluators(job_id: str, request: Request) -> Response:
+        """What the job runs, as it was when the job was made."""
+        found = await results.evaluators(caller_of(request.scope).workspace, job_id)
+        return json_answer([shown(one) for one in found])
 
     @router.get("/rows.{file_format}", response_class=StreamingResponse, responses={**_REFUSED, **_FILES})
     async def download(
@@ -83,6 +120,18 @@ def job_results_api(
         """Compare with a later job over the same rows: paired differences, regressions, improvements."""
         workspace = caller_of(request.scope).workspace
         return json_answer(await results.compare(workspace, job_id, other_id, evaluator=evaluator))
+
+    @router.get("/compare/{other_id}/pairs", response_model=Pairs, responses=_REFUSED)
+    async def pairs(
+        job_id: str,
+        other_id: str,
+        request: Request,
+        evaluator: str | None = None,
+        metric: Annotated[str, Query(max_length=200)] = "score",
+    ) -> Response:
+        """A metric row by row in two jobs, as at most 2,000 points: rows with the same values are one."""
+        workspace = caller_of(request.scope).workspace
+        return json_answer(await results.pairs(workspace, job_id, other_id, evaluator=evaluator, metric=metric))
 
     return router
 

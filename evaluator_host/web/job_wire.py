@@ -5,9 +5,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from evaluator_host.jobs.board import JobOrder
-from evaluator_host.model import Isolation
+from evaluator_host.model import Evaluator, Isolation
 from evaluator_host.reports.jobs import JobConfig, Target
-from evaluator_host.web.wire import EXACT_MATCH, EvaluatorIn
+from evaluator_host.uipath.eval_set import parse_eval_set
+from evaluator_host.uipath.records import rows_of
+from evaluator_host.web.wire import EXACT_MATCH, EvaluatorRef
 
 
 class _Wire(BaseModel):
@@ -18,6 +20,15 @@ class InlineRowsIn(_Wire):
     """Rows that a job brings along."""
 
     rows: list[dict[str, Any]] = Field(min_length=1, description="As lines of a data set: rows, or flat columns.")
+
+
+class EvalSetIn(_Wire):
+    """An eval set of UiPath that a job brings along, with what the agent did."""
+
+    eval_set: dict[str, Any] = Field(description="In the documented dialect, or that of UiPath's command line.")
+    executions: list[dict[str, Any]] | None = Field(
+        None, description='Per test case {"id", "output", "spans", "error"}; without them a target makes the outputs.'
+    )
 
 
 class JobConfigIn(_Wire):
@@ -50,6 +61,9 @@ class TargetIn(_Wire):
     concurrency: int = Field(8, ge=1, le=256, description="Requests at once.")
     timeout_s: float = Field(60.0, gt=0, le=3600, allow_inf_nan=False, description="For one answer.")
     retries: int = Field(4, ge=0, le=20, description="After the first try.")
+    completion: bool = Field(
+        default=False, description="The prompt is a text to go on with, where the API has /completions."
+    )
 
     def to_model(self) -> Target:
         """Return the target that a job keeps."""
@@ -73,10 +87,14 @@ class JobIn(_Wire):
         }
     )
 
-    evaluators: list[EvaluatorIn | str] = Field(
-        min_length=1, max_length=100, description="Pasted ones, and names of stored ones: exact-match, exact-match@3."
+    evaluators: list[EvaluatorRef] = Field(
+        default_factory=list,
+        max_length=100,
+        description="Pasted ones, and names of stored ones: exact-match, exact-match@3. None: those of the eval set.",
     )
-    dataset: str | InlineRowsIn = Field(description="Name of a data set, or the rows themselves.")
+    dataset: str | InlineRowsIn | EvalSetIn = Field(
+        description="Name of a data set, the rows themselves, or an eval set."
+    )
     mapping: dict[str, str] = Field(
         default_factory=dict, description="Row fields by column, dotted path or {{ template }}; see docs/jobs.md."
     )
@@ -84,10 +102,24 @@ class JobIn(_Wire):
     config: JobConfigIn = JobConfigIn()
 
     def to_order(self) -> JobOrder:
-        """Return the order that the board takes."""
+        """Return the order that the board takes.
+
+        Raises:
+          InvalidRequest: the eval set cannot be taken.
+        """
+        evaluators: list[Evaluator | str] = [one if isinstance(one, str) else one.to_model() for one in self.evaluators]
+        dataset: str | list[dict[str, Any]]
+        match self.dataset:
+            case EvalSetIn():
+                dataset = rows_of(dict(self.dataset))
+                evaluators = evaluators or list(parse_eval_set(self.dataset.eval_set).evaluators)
+            case InlineRowsIn():
+                dataset = self.dataset.rows
+            case _:
+                dataset = self.dataset
         return JobOrder(
-            evaluators=[one if isinstance(one, str) else one.to_model() for one in self.evaluators],
-            dataset=self.dataset if isinstance(self.dataset, str) else self.dataset.rows,
+            evaluators=evaluators,
+            dataset=dataset,
             mapping=self.mapping,
             target=self.target.to_model() if self.target else None,
             config=JobConfig(**dict(self.config)),

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import orjson
 from fastapi import FastAPI, Request, Response
@@ -39,6 +39,15 @@ class ProblemBody(BaseModel):
     errors: list[FieldProblem] = Field(default_factory=list)
 
 
+_REFERENCE: Final = "#/components/schemas/{model}"
+_CONTENT: Final = {"application/problem+json": {"schema": {"$ref": _REFERENCE.format(model=ProblemBody.__name__)}}}
+
+
+def described(text: str) -> dict[str, Any]:
+    """Return how a route describes an answer of this shape; given as a model, each route would make its schema anew."""
+    return {"description": text, "content": _CONTENT}
+
+
 def problem_response(error: HostError) -> Response:
     """Return the response for an error of the host."""
     headers = _headers(error)
@@ -68,6 +77,16 @@ def _headers(error: HostError) -> dict[str, str]:
 
 def install(app: FastAPI) -> None:
     """Answer every error that a route raises on purpose in this shape; any other is the guard's to answer."""
+    describe = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        schema = describe()
+        body = ProblemBody.model_json_schema(ref_template=_REFERENCE)
+        schemas = schema.setdefault("components", {}).setdefault("schemas", {})
+        schemas.update({**body.pop("$defs"), ProblemBody.__name__: body})
+        return schema
+
+    app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's own way to extend it
 
     async def host_error(_: Request, error: Exception) -> Response:
         assert isinstance(error, HostError)  # noqa: S101 - registered for this class

@@ -27,13 +27,14 @@ from evaluator_host.web.job_results import job_results_api
 from evaluator_host.web.jobs import jobs_api
 from evaluator_host.web.keyring import Caller
 from evaluator_host.web.migrations import MigrateIn, MigrateStoredIn
-from evaluator_host.web.problems import ProblemBody
+from evaluator_host.web.packages import packages_api
+from evaluator_host.web.problems import described
 from evaluator_host.web.secrets import secrets_api
 from evaluator_host.web.traces import traces_api
 from evaluator_host.web.wire import BatchIn, CheckIn, EvaluateIn, EvaluatorIn
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ProblemBody, "description": text, "content": {"application/problem+json": {}}}
+    status: described(text)
     for status, text in (
         (401, "A key is needed, and there is none that works."),
         (403, "A foreign Origin or Host."),
@@ -47,10 +48,11 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
-class _JsonRoute(APIRoute):
+class JsonRoute(APIRoute):
     """Reads bodies by `JsonRequest`."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler, given such requests."""
         handler = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
@@ -61,7 +63,7 @@ class _JsonRoute(APIRoute):
 
 def api(service: Service, access: Access, records: Records, *, body_bytes: int) -> APIRouter:
     """Return the routes over a service and what is stored; `body_bytes` is the greatest body, once inflated."""
-    router = APIRouter(route_class=_JsonRoute)
+    router = APIRouter(route_class=JsonRoute)
 
     @router.post("/v1/evaluate", response_model=EvaluationResult, responses=_PROBLEMS, tags=["evaluate"])
     async def evaluate(body: EvaluateIn, request: Request) -> Response:
@@ -110,7 +112,7 @@ def api(service: Service, access: Access, records: Records, *, body_bytes: int) 
     @router.get("/v1/info", response_model=HostInfo, tags=["host"])
     async def info() -> Response:
         """Say what this host is and has."""
-        return _json(service.info())
+        return _json(await service.full_info())
 
     @router.get("/healthz", tags=["host"])
     async def healthz() -> dict[str, str]:
@@ -128,13 +130,14 @@ def api(service: Service, access: Access, records: Records, *, body_bytes: int) 
         """Prometheus exposition."""
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
-    router.include_router(environments_api(service, access, route_class=_JsonRoute))
-    router.include_router(evaluators_api(records.evaluators, access, route_class=_JsonRoute))
-    router.include_router(traces_api(records.traffic, access, body_bytes=body_bytes))
-    router.include_router(datasets_api(records.datasets, access))
-    router.include_router(jobs_api(records.jobs, access, route_class=_JsonRoute))
-    router.include_router(secrets_api(records.secrets, access, route_class=_JsonRoute))
-    router.include_router(job_results_api(records.results, records.rows, records.exports, route_class=_JsonRoute))
+    router.routes.extend(environments_api(service, access, route_class=JsonRoute).routes)
+    router.routes.extend(evaluators_api(records.evaluators, access, route_class=JsonRoute).routes)
+    router.routes.extend(packages_api(service).routes)
+    router.routes.extend(traces_api(records.traffic, access, body_bytes=body_bytes).routes)
+    router.routes.extend(datasets_api(records.datasets, access).routes)
+    router.routes.extend(jobs_api(records.jobs, access, route_class=JsonRoute).routes)
+    router.routes.extend(secrets_api(records.secrets, access, route_class=JsonRoute).routes)
+    router.routes.extend(job_results_api(records.results, records.rows, records.exports, route_class=JsonRoute).routes)
     return router
 
 

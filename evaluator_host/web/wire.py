@@ -43,7 +43,7 @@ class SettingsIn(_Wire):
 
     correct_answer_key: str = Field("correct_answer", description="evaluate-v1: which input is the fourth argument.")
     entry: str | None = Field(None, description="Name of the function or class, when the code has several.")
-    config: dict[str, Any] = Field(default_factory=dict, description="nemo: arguments of the metric's class.")
+    config: dict[str, Any] = Field(default_factory=dict, description="Arguments of a class: nemo, uipath.")
     score_output: str | None = Field(None, description="nemo: which output of several is the score.")
 
 
@@ -60,6 +60,11 @@ def pin_texts(packages: list[str | PinIn], language: Language) -> tuple[str, ...
     return tuple(pin if isinstance(pin, str) else f"{pin.name}{between}{pin.version}" for pin in packages)
 
 
+Minor: TypeAlias = Annotated[
+    str, Field(pattern=r"^3\.[0-9]{1,2}$", description="Minor version of Python, 3.13; by default the host's own.")
+]
+
+
 class EvaluatorIn(_Wire):
     """An evaluator as pasted."""
 
@@ -73,6 +78,7 @@ class EvaluatorIn(_Wire):
     settings: SettingsIn = SettingsIn()
     limits: LimitsIn = LimitsIn()
     policy: Policy = Field(Policy.NONE, description="restricted: RestrictedPython inside the sandbox (Python only).")
+    python: Minor | None = None
 
     def to_model(self) -> Evaluator:
         """Return the evaluator that the service takes."""
@@ -85,6 +91,7 @@ class EvaluatorIn(_Wire):
             settings=EvaluatorSettings(**dict(self.settings)),
             limits=Limits(**dict(self.limits)),
             policy=self.policy,
+            python=self.python,
         )
 
 
@@ -104,8 +111,8 @@ class RowIn(_Wire):
     inputs: dict[str, Any] = Field(default_factory=dict, description="Test-case columns or application inputs.")
     outputs: Any = Field(None, description="What the application produced; falsy values are passed on as they are.")
     trace: dict[str, Any] | None = Field(None, description="The documented trace, OTLP/JSON, or a stored trace.")
-    variables: dict[str, Any] | None = Field(None, description="main(): arguments by name.")
-    criteria: Any = Field(None, description="Evaluation criteria of this test case.")
+    variables: dict[str, Any] | None = Field(None, description="main(): arguments; uipath: what else an execution has.")
+    criteria: Any = Field(None, description="uipath: evaluation criteria of this test case.")
 
     def to_row(self) -> Row:
         """Return the row that the service takes."""
@@ -171,3 +178,4 @@ class EnvironmentIn(_Wire):
     packages: Annotated[list[str | PinIn], FailFast()] = Field(
         min_length=1, max_length=_PINS, description="Exact pins of pip or npm packages."
     )
+    python: Minor | None = None

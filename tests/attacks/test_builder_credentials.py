@@ -1,7 +1,7 @@
 """A corporate index behind a proxy, its certificate by a private authority: passwords reach uv and npm and nobody else.
 
 Guards: credentials by environment and a 0600 file in a folder of the command's; passed on a command line, they are found
-there. The tools' words are redacted besides (tests/unit/test_pins.py), though these versions hide passwords themselves.
+there. The tools' words are redacted besides (tests/unit/test_resolvers.py), though these versions hide passwords themselves.
 """
 
 import asyncio

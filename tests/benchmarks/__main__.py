@@ -22,7 +22,7 @@ from rich.table import Table
 from evaluator_host.config import SandboxChoice, Settings
 from evaluator_host.model import Isolation, Language
 from evaluator_host.wiring import build_images, open_service
-from tests.benchmarks import figures, floors, jobs, packages
+from tests.benchmarks import figures, floors, jobs, nemo, packages
 from tests.benchmarks.figures import p50
 from tests.engines import docker_command, engine_address
 
@@ -142,6 +142,24 @@ async def _of_packages(settings: Settings, add: Add) -> None:
     add("network requests, an installed set again", requests, "", "≤", 0)
 
 
+async def _of_nemo(settings: Settings, add: Add) -> None:
+    async with open_service(settings) as service:
+        light, real = await nemo.light_packages(service), await nemo.real_packages(service)
+        taken_s, worked_s = nemo.import_s(light)
+        add("import of the light NeMo modules, cold", taken_s, "s", "≤", 0.4)
+        add("processor time of that import", worked_s, "s", "≤", 0.4)
+        own, theirs = [], []
+        for _ in range(5):  # in turns: the machine may have other work
+            own.append(await nemo.rows_s(service, Isolation.BATCH))
+            theirs.append(await asyncio.to_thread(nemo.real_s, real))
+        name = f"{nemo.ROWS:,} rows of a NeMo metric, isolation"
+        add(f"{name} batch", min(own), "s", "≤", 1.0, "NeMo's own local evaluator", min(theirs))
+        process_s = min(nemo.process_ms(light)) * nemo.ROWS / 1000
+        add(f"{name} batch", min(own), "s", "≤", 1 / 20, "a fresh process for each", process_s)
+        row_s = await nemo.rows_s(service, Isolation.ROW, 1000) * nemo.ROWS / 1000
+        add(f"{name} row", row_s, "s", "≤", 1 / 20, "a fresh process for each", process_s)
+
+
 async def _against_docker(settings: Settings, add: Add) -> None:
     engine = settings.model_copy(update={"sandbox": SandboxChoice.DOCKER, "docker_host": engine_address()})
     await build_images(engine, base=None, progress=lambda line: print(f"  {line}", file=sys.stderr))
@@ -169,6 +187,7 @@ PARTS: dict[str, Callable[[Settings, Add], Awaitable[None]]] = {
     "packages": _of_packages,
     "sandboxes": _of_idle_sandboxes,
     "jobs": _of_jobs,
+    "nemo": _of_nemo,
     "docker": _against_docker,
 }
 

@@ -1,8 +1,8 @@
-"""How a bubblewrap sandbox is limited and how it ends, whoever ends it; as root and as an ordinary user, for real."""
+"""How a bubblewrap sandbox ends, whoever ends it, and what it leaves; as root and as an ordinary user, for real."""
 
 import asyncio
 import contextlib
-import fnmatch
+import json
 import os
 import signal
 import subprocess
@@ -15,11 +15,10 @@ import pytest
 import uvloop
 
 from evaluator_host.errors import SandboxUnavailable
-from evaluator_host.model import Language
 from evaluator_host.outcome import ErrorCode
 from evaluator_host.sandbox.classify import classify
-from evaluator_host.sandbox.instance import this_instance
-from evaluator_host.sandbox.overhead import process_limit
+from evaluator_host.sandbox.inherited import MEMORY_FILE
+from tests.left_behind import cgroup_folders, sandbox_cgroups
 from tests.ordinary_user import pass_as_ordinary_user
 from tests.probe import Probe, new_backend, spec
 
@@ -54,17 +53,6 @@ def child_pids() -> set[str]:
     return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
 
 
-def cgroup_folders(instance: str) -> list[Path]:
-    """Control groups that a host has, of sandboxes or for them."""
-    walked = os.walk("/sys/fs/cgroup")  # which minds nothing that goes meanwhile
-    return [Path(at, name) for at, names, _ in walked for name in fnmatch.filter(names, f"{instance}*")]
-
-
-def sandbox_cgroups(instance: str) -> set[str]:
-    """Names of the sandboxes that have a control group."""
-    return {inner.name for folder in cgroup_folders(instance) for inner in folder.iterdir() if inner.is_dir()}
-
-
 SURVIVOR = """
 import ctypes, os, time
 if os.fork() == 0:
@@ -76,72 +64,6 @@ if os.fork() == 0:
 time.sleep(0.2)
 print("started")
 """
-
-
-@pytest.mark.parametrize("folder", ["/tmp", "/dev/shm"])
-async def test_disk_limit(backend, folder):
-    async with await Probe.start(backend, spec(disk_mb=4)) as probe:
-        answer = await probe.run(
-            f"import errno\nwritten = 0\nwith open('{folder}/big', 'wb', buffering=0) as f:\n"
-            "    try:\n        while True: written += f.write(bytes(65536))\n"
-            "    except OSError as e: print(errno.errorcode[e.errno], written)\n"
-        )
-        name, written = answer.split()
-        assert name == "ENOSPC"
-        assert int(written) == 4 * 1024 * 1024
-
-
-async def test_process_limit(backend):
-    wanted = spec(processes=8)
-    async with await Probe.start(backend, wanted) as probe:
-        answer = await probe.run(
-            "import errno, os, signal, time\nchildren = []\ntry:\n"
-            "    while len(children) < 500:\n"
-            "        pid = os.fork()\n"
-            "        if pid == 0: time.sleep(600)\n"
-            "        children.append(pid)\n"
-            "except OSError as e: print(errno.errorcode[e.errno], len(children))\n"
-            "for pid in children: os.kill(pid, 9); os.waitpid(pid, 0)\n"
-        )
-        name, count = answer.split()
-        assert name == "EAGAIN"
-        assert 8 <= int(count) <= process_limit(Language.PYTHON, 8)
-        assert await probe.run("print('still there')") == "still there\n"
-        counted = bool(sandbox_cgroups(this_instance()))  # without a cgroup nobody does
-        assert (await probe.link.destroy()).pids_hit == counted
-
-
-async def test_memory_limit(backend):
-    async with await Probe.start(backend, spec(memory_mb=64)) as probe:
-        assert probe.link.memory_events() == 0
-        probe.send("hoard = []\nwhile True: hoard.append(bytearray(1 << 20))")
-        assert await probe.link.read() == b""
-        autopsy = await probe.link.destroy()
-    assert autopsy.oom_killed
-    assert not autopsy.lost
-    assert classify(autopsy, memory_mb=64)[0] is ErrorCode.MEMORY_LIMIT
-
-
-async def test_memory_limit_of_shared_memory_in_a_child(backend):
-    async with await Probe.start(backend, spec(memory_mb=64)) as probe:
-        probe.send(
-            "import mmap, os, time\nif os.fork() == 0:\n"
-            "    m = mmap.mmap(-1, 1 << 30)\n    for at in range(0, 1 << 30, 4096): m[at] = 1\n    time.sleep(600)\n"
-            "os.wait(); print('outlived it')"
-        )
-        data = await probe.link.read()
-        # With a cgroup the kernel kills the child; without one the watchdog ends the sandbox.
-        assert (b"outlived" in data) == (probe.link.memory_events() == 1 and data != b"")
-        autopsy = await probe.link.destroy()
-    assert data != b"" or autopsy.oom_killed
-
-
-async def test_a_full_v8_heap_is_the_memory_limit(backend):
-    async with await Probe.start(backend, spec(Language.JAVASCRIPT, memory_mb=128)) as probe:
-        probe.send("const hoard = []; for (;;) hoard.push(new Array(1e5).fill(1.5))")
-        assert await probe.link.read() == b""
-        autopsy = await probe.link.destroy()
-    assert classify(autopsy, memory_mb=128)[0] is ErrorCode.MEMORY_LIMIT, autopsy
 
 
 @pytest.mark.parametrize(
@@ -172,7 +94,7 @@ async def test_says_how_the_runner_ended(backend, code, expected):
 async def test_destroy_leaves_nothing(backend):
     mark = new_mark()
     before, others = open_descriptors(), child_pids()  # an engine, a service: other tests of the same run
-    groups = sandbox_cgroups(this_instance())
+    groups = sandbox_cgroups(backend.instance)
     probe = await Probe.start(backend)
     assert await probe.run(SURVIVOR.replace("{mark}", mark)) == "started\n"
     assert len(living(mark)) == 1
@@ -180,7 +102,7 @@ async def test_destroy_leaves_nothing(backend):
     assert children
     await probe.link.destroy()
     assert living(mark) == []
-    assert sandbox_cgroups(this_instance()) == groups
+    assert sandbox_cgroups(backend.instance) == groups
     assert open_descriptors() == before
     assert not children & child_pids()
 
@@ -203,7 +125,7 @@ async def test_a_sandbox_that_something_else_killed_is_lost(backend):
     autopsy = await probe.link.destroy()
     assert autopsy.lost
     assert classify(autopsy, memory_mb=256)[0] is ErrorCode.SANDBOX_LOST
-    assert sandbox_cgroups(this_instance()) == set()
+    assert sandbox_cgroups(backend.instance) == set()
 
 
 async def test_a_start_that_fails_says_why_and_leaves_nothing(backend, tmp_path):
@@ -219,7 +141,7 @@ async def test_a_start_that_fails_says_why_and_leaves_nothing(backend, tmp_path)
         assert autopsy.lost
         words = autopsy.stderr_tail
     assert "evicted" in words
-    assert sandbox_cgroups(this_instance()) == set()
+    assert sandbox_cgroups(backend.instance) == set()
     assert open_descriptors() == before
 
 
@@ -248,7 +170,7 @@ async def test_a_caller_that_gives_up_while_it_starts_leaves_nothing(backend):
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await (await task).destroy()
-    assert sandbox_cgroups(this_instance()) == set()
+    assert sandbox_cgroups(backend.instance) == set()
     assert open_descriptors() == before
 
 
@@ -287,6 +209,29 @@ async def test_a_host_that_is_killed_leaves_nothing_after_the_next_start(backend
     assert cgroup_folders(dead) == []
 
 
+async def test_what_bubblewrap_leaves_when_it_is_killed_between_two_steps_is_found(backend):
+    """Its first process waits for a word from it before it is tied to it; `--userns-block-fd` keeps it from that word."""
+    (told, tells), (kept_back, go), memory = os.pipe(), os.pipe(), os.memfd_create(MEMORY_FILE)
+    arguments = ["--unshare-user", "--unshare-pid", "--die-with-parent", "--ro-bind", "/", "/"]
+    descriptors = ["--info-fd", str(tells), "--userns-block-fd", str(kept_back)]
+    command = ["bwrap", *arguments, *descriptors, "sleep", "600"]
+    wrapper = subprocess.Popen(command, pass_fds=[tells, kept_back, memory])
+    said = b""
+    while not said.endswith(b"}\n"):
+        said += await asyncio.to_thread(os.read, told, 4096)
+    left = json.loads(said)["child-pid"]
+    async with await Probe.start(backend) as probe:
+        wrapper.kill()
+        wrapper.wait()
+        assert left in living("bwrap")
+        assert await backend.sweep() >= 1
+        while left in living("bwrap"):
+            await asyncio.sleep(0.01)
+        assert await probe.run("print('still there')") == "still there\n"
+    for end in (told, tells, kept_back, go, memory):
+        os.close(end)
+
+
 @pytest.mark.parametrize("runner", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
 def test_large_messages_both_ways_on_either_loop(runner):
     async def scenario() -> None:
@@ -302,24 +247,12 @@ def test_large_messages_both_ways_on_either_loop(runner):
     runner(scenario())
 
 
-async def test_a_flood_waits_in_the_pipe_until_it_is_read(backend):
-    async with await Probe.start(backend) as probe:
-        probe.send("import os\nfor _ in range(64): os.write(1, bytes(1 << 20))")
-        await asyncio.sleep(0.3)
-        first = await probe.link.read()
-        assert 0 < len(first) <= 256 * 1024
-        total = len(first)
-        while total < 64 << 20:
-            total += len(await probe.link.read())
-        assert total >= 64 << 20
-
-
 async def test_findings_say_what_is_in_force(backend):
     findings = {finding.name: finding for finding in await backend.findings()}
     assert set(findings) == {"bubblewrap", "boundary", "sandbox", "seccomp", "limits"}
     assert all(finding.ok for finding in findings.values()), findings
     async with await Probe.start(backend):
-        assert ("watchdog" in findings["limits"].detail) == (not sandbox_cgroups(this_instance()))
+        assert ("watchdog" in findings["limits"].detail) == (not sandbox_cgroups(backend.instance))
 
 
 @pytest.mark.timeout(300)

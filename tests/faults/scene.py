@@ -37,9 +37,10 @@ class Scene:
 
     def evaluating(self, code: str = SLOW, *, seconds: float = 3.0, timeout_s: float = 20.0) -> Future[httpx.Response]:
         """Start a call and return once its row runs."""
-        before = len(self.processes("runner.py"))
+        before = set(self.processes("runner.py"))  # of a sandbox that is ending, perhaps
         future = self.threads.submit(self.evaluate, code, seconds=seconds, timeout_s=timeout_s)
-        self.until(lambda: future.done() or len(self.processes("runner.py")) >= before + 2)  # the runner and its row
+        with_row = 4  # bubblewrap twice, the runner, its row
+        self.until(lambda: future.done() or len(set(self.processes("runner.py")) - before) >= with_row)
         time.sleep(0.3)
         return future
 

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,53 +10,35 @@ import pytest
 
 from evaluator_host.config import Settings
 from evaluator_host.sandbox.docker_remains import LABEL_INSTANCE
-from evaluator_host.sandbox.watchdog import children
 from tests import engines
+from tests.crash_engine import CrashEngine, crash_engine
 from tests.faults.scene import HONEST, SLOW, Scene, scene
-from tests.integration.test_docker_engines import CRASH_DIR, copy_image, mounts_of, start_crash_engine
-
-ADDRESS = f"unix://{CRASH_DIR}/docker.sock"
 
 
 @pytest.fixture(scope="module")
-def crash_engine() -> Iterator[str]:
-    """A dockerd of our own that may be killed, with the runtime image in it; its images stay for the next run."""
-    CRASH_DIR.mkdir(parents=True, exist_ok=True)
-    start_crash_engine()
-    copy_image(Settings().docker_image, source=engines.engine_address(), target=ADDRESS)
-    yield ADDRESS
-    engines.stop_dockerd(CRASH_DIR)
-    for pid in shims():  # a killed engine leaves some of its own, without a container
-        assert children(pid) == []
-        os.kill(pid, signal.SIGKILL)
-    for mount in mounts_of(CRASH_DIR):
-        subprocess.run(["umount", mount], check=True)
+def engine() -> Iterator[CrashEngine]:
+    with crash_engine(Settings().docker_image, source=engines.engine_address()) as running:
+        yield running
 
 
-def shims() -> list[int]:
-    """The processes of the crash engine that are left."""
-    found = subprocess.run(["pgrep", "-f", str(CRASH_DIR)], check=False, capture_output=True, text=True)
-    return [int(pid) for pid in found.stdout.split()]
-
-
-def containers(host: Scene) -> list[str]:
-    client = docker.APIClient(base_url=ADDRESS)
+def containers(host: Scene, engine: CrashEngine) -> list[str]:
+    client = docker.APIClient(base_url=engine.address)
     found = client.containers(all=True, filters={"label": [LABEL_INSTANCE]})
     client.close()
     return [one["Id"] for one in found if f"-{host.pid}-" in one["Labels"][LABEL_INSTANCE]]
 
 
 def test_the_engine_is_killed_and_started_again(
-    crash_engine: str, tmp_path: Path, recovery: Callable[[float], None]
+    engine: CrashEngine, tmp_path: Path, recovery: Callable[[float], None]
 ) -> None:
-    environment = {"EVALUATOR_HOST_DOCKER_HOST": crash_engine, "EVALUATOR_HOST_IDLE_SANDBOXES": "1"}
-    command = ["docker", "--host", crash_engine]
+    environment = {"EVALUATOR_HOST_DOCKER_HOST": engine.address, "EVALUATOR_HOST_IDLE_SANDBOXES": "1"}
+    command = ["docker", "--host", engine.address]
     with scene(tmp_path, backend="docker", environment=environment, docker=command) as host:
         assert host.evaluate().json()["score"] == 1.0
         running = host.threads.submit(host.evaluate, SLOW, seconds=30.0, timeout_s=60.0)
-        host.until(lambda: len(containers(host)) >= 2)
-        dead = containers(host)
-        engines.stop_dockerd(CRASH_DIR, how=signal.SIGKILL)
+        host.until(lambda: len(containers(host, engine)) >= 2)
+        dead = containers(host, engine)
+        engine.kill()
         answer = running.result(60)
         assert answer.status_code in {200, *HONEST}, answer.text
         if answer.status_code == 200:
@@ -66,22 +47,22 @@ def test_the_engine_is_killed_and_started_again(
         assert refused.status_code == 503
         assert "no Docker engine answers" in refused.json()["detail"]
         host.until(lambda: host.server.client.get("/readyz").status_code == 503)
-        start_crash_engine()
+        engine.start()
         recovery(host.recovered())
-        host.until(lambda: not set(dead) & set(containers(host)), seconds=60)
+        host.until(lambda: not set(dead) & set(containers(host, engine)), seconds=60)
 
 
 def test_the_processes_of_a_container_are_killed_from_outside(
-    crash_engine: str, tmp_path: Path, recovery: Callable[[float], None]
+    engine: CrashEngine, tmp_path: Path, recovery: Callable[[float], None]
 ) -> None:
-    environment = {"EVALUATOR_HOST_DOCKER_HOST": crash_engine}
-    command = ["docker", "--host", crash_engine]
+    environment = {"EVALUATOR_HOST_DOCKER_HOST": engine.address}
+    command = ["docker", "--host", engine.address]
     with scene(tmp_path, backend="docker", environment=environment, docker=command) as host:
         running = host.threads.submit(host.evaluate, SLOW, seconds=30.0, timeout_s=60.0)
-        host.until(lambda: bool(containers(host)))
+        host.until(lambda: bool(containers(host, engine)))
         host.until(lambda: host.gauge("queue") == 0)
-        client = docker.APIClient(base_url=ADDRESS)
-        pid = client.inspect_container(containers(host)[0])["State"]["Pid"]
+        client = docker.APIClient(base_url=engine.address)
+        pid = client.inspect_container(containers(host, engine)[0])["State"]["Pid"]
         client.close()
         os.kill(pid, signal.SIGKILL)
         answer = running.result(60).json()

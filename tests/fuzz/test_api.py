@@ -14,6 +14,7 @@ from tests.fuzz.bounds import bounded
 from tests.server import Server
 
 EXAMPLES = 12  # of each route
+FEWER = 3  # of each of NVIDIA's, which are many and alike
 ANSWERED_S = 30.0
 NOWHERE = "http://127.0.0.1:9"  # pins that happen to be valid must not be looked for on the network
 AS_DESCRIBED = (
@@ -52,7 +53,7 @@ def test_every_answer_is_one_that_is_described(server: Server) -> None:
 def ask(operation: Any) -> None:
     """Send some requests to one route."""
 
-    @bounded(EXAMPLES, shrink=False)
+    @bounded(FEWER if operation.path.startswith("/apis/") else EXAMPLES, shrink=False)
     @given(case=operation.as_strategy())
     def one(case: Any) -> None:
         answer = case.call(timeout=ANSWERED_S)

@@ -1,5 +1,6 @@
 """The command line as a user meets it: real processes, exit codes, what is printed where."""
 
+import contextlib
 import json
 import os
 import pty
@@ -245,13 +246,8 @@ def test_serve_prints_a_call_that_works_when_pasted(server: Server) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_is_interrupted_ends_its_sandboxes(folder: Path, number: signal.Signals) -> None:
     (folder / "slow.py").write_text("import time\ndef evaluate(i, o, t):\n    time.sleep(60)\n")
-    process = subprocess.Popen(
-        [*COMMAND, "run", "slow.py", "--timeout-s", "100"],
-        cwd=folder,
-        env=ENVIRONMENT,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    command = [*COMMAND, "run", "slow.py", "--timeout-s", "100"]
+    process = subprocess.Popen(command, cwd=folder, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 30
     while not _children(process.pid) and time.monotonic() < until:
         time.sleep(0.05)
@@ -296,13 +292,8 @@ def _children(pid: int) -> list[int]:
 
 def _read_all(descriptor: int) -> str:
     parts = []
-    while True:
-        try:
-            part = os.read(descriptor, 65536)
-        except OSError:  # the terminal's other end is closed
-            break
-        if not part:
-            break
-        parts.append(part)
+    with contextlib.suppress(OSError):  # the terminal's other end is closed
+        while part := os.read(descriptor, 65536):
+            parts.append(part)
     os.close(descriptor)
     return b"".join(parts).decode(errors="replace")

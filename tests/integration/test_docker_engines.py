@@ -2,12 +2,10 @@
 
 import asyncio
 import shutil
-import signal
 import ssl
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import docker
 import pytest
@@ -20,10 +18,10 @@ from evaluator_host.sandbox.docker import DockerBackend
 from evaluator_host.sandbox.docker_remains import LABEL_INSTANCE
 from evaluator_host.sandbox.instance import this_instance
 from tests import engines
+from tests.crash_engine import CrashEngine, crash_engine
 from tests.relay import Relay
 
 SPEC = SandboxSpec(Language.PYTHON, Environment("", Language.PYTHON, ""))
-CRASH_DIR = engines.ENGINE_DIR.parent / "docker-crash"
 
 OWN = f"{this_instance()}.2"  # the containers of these tests, not of a service of the same run
 
@@ -95,73 +93,27 @@ async def test_an_engine_over_tls_with_certificates_on_both_sides(
 
 
 @pytest.fixture
-def crash_engine() -> Iterator[str]:
-    """A second dockerd that may be killed, with the probe image in it; its images stay for the next run."""
-    CRASH_DIR.mkdir(parents=True, exist_ok=True)
-    start_crash_engine()
-    address = f"unix://{CRASH_DIR}/docker.sock"
-    copy_image(engines.probe_image(), source=engines.bare_engine_address(), target=address)
-    yield address
-    engines.stop_dockerd(CRASH_DIR)
-    for mount in mounts_of(CRASH_DIR):  # a killed engine leaves its own
-        subprocess.run(["umount", mount], check=True)
-    assert processes_of(CRASH_DIR) == []
-
-
-def start_crash_engine() -> None:
-    engines.start_dockerd(CRASH_DIR, "--bridge=none", "--iptables=false", "--ip-forward=false")
-
-
-def copy_image(image: str, *, source: str, target: str) -> None:
-    near: Any = None
-    far: Any = None
-    near, far = docker.APIClient(base_url=source, timeout=300), docker.APIClient(base_url=target, timeout=300)
-    wanted = near.inspect_image(image)["Id"]
-    if wanted not in {found["Id"] for found in far.images()}:
-        archive = CRASH_DIR / "image.tar"
-        with archive.open("wb") as file:
-            file.writelines(near.get_image(image))
-        with archive.open("rb") as file:
-            list(far.load_image(file))
-        archive.unlink()
-        far.prune_images(filters={"dangling": True})
-    near.close()
-    far.close()
-
-
-def mounts_of(folder: Path) -> list[str]:
-    mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
-    return [mount for mount in reversed(mounts) if mount.startswith(f"{folder}/")]
-
-
-def processes_of(folder: Path) -> list[str]:
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            command = path.read_bytes().replace(b"\0", b" ").decode()
-        except OSError:
-            continue
-        if str(folder) in command:
-            found.append(command)
-    return found
+def engine() -> Iterator[CrashEngine]:
+    with crash_engine(engines.probe_image(), source=engines.bare_engine_address()) as running:
+        yield running
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # docker-py abandons its connections when an engine is killed
-async def test_an_engine_killed_under_a_sandbox_loses_it_and_the_next_one_removes_it(crash_engine: str) -> None:
-    backend = backend_at(crash_engine)
+async def test_an_engine_killed_under_a_sandbox_loses_it_and_the_next_one_removes_it(engine: CrashEngine) -> None:
+    backend = backend_at(engine.address)
     link = await backend.start(SPEC)
     assert await says_hello(link)
-    engines.stop_dockerd(CRASH_DIR, how=signal.SIGKILL)
+    engine.kill()
     async with asyncio.timeout(10):
         assert await link.read() == b""
     assert (await link.destroy()).lost
     with pytest.raises(SandboxUnavailable, match="no Docker engine answers"):
         await backend.start(SPEC)
-    await asyncio.to_thread(start_crash_engine)
+    await asyncio.to_thread(engine.start)
     again = await backend.start(SPEC)
     assert await says_hello(again)
     await again.destroy()
     await backend.close()
-    client = docker.APIClient(base_url=crash_engine)
+    client = docker.APIClient(base_url=engine.address)
     assert client.containers(all=True, filters={"label": f"{LABEL_INSTANCE}={OWN}"}) == []
     client.close()

@@ -11,7 +11,7 @@ import pytest
 from evaluator_host.config import SandboxChoice, Settings
 from evaluator_host.environments.record import Step
 from evaluator_host.errors import InvalidPin, NotFound, PackagesFailed
-from evaluator_host.model import Evaluator, Language, Row
+from evaluator_host.model import Evaluator, Language, Package, Row
 from evaluator_host.outcome import EvaluationResult
 from evaluator_host.service import Service
 from evaluator_host.wiring import open_service
@@ -152,6 +152,7 @@ async def test_a_set_that_cannot_be_leaves_nothing_and_can_be_tried_again(servic
     assert sorted((home / "environments").iterdir()) == before
     (failed,) = [report for report in await service.environments.reports() if report.status == "failed"]
     assert "99.0.0" in (failed.error or "")
+    assert failed.packages == (Package("six", "99.0.0"),)  # what was asked for is known all the same
 
 
 IMPORTS = """import cv2, six

@@ -20,7 +20,8 @@ FAST = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
 
 
 def environment(backend: str) -> dict[str, str]:
-    return {"EVALUATOR_HOST_DOCKER_HOST": engine_address()} if backend == "docker" else {}
+    engine = {"EVALUATOR_HOST_DOCKER_HOST": engine_address()} if backend == "docker" else {}
+    return {"EVALUATOR_HOST_STOP_GRACE_S": "1", **engine}  # no row here ends by itself
 
 
 @contextlib.contextmanager

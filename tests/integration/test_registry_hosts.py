@@ -25,6 +25,7 @@ from tests import package_index
 from tests.engines import engine_address
 from tests.package_hosts import LABEL, Host, label
 from tests.package_sets import RUNTIME_IMAGE, Set, client_at, described, layers_of, push_over
+from tests.python_versions import OTHER
 from tests.registry_server import Registry
 
 OWN = target_for("bubblewrap", Language.PYTHON)
@@ -80,6 +81,29 @@ async def test_a_set_built_on_one_host_runs_on_another_without_an_index(
     for made in (first, second):
         for image in layers_of(client, shelf_name(made.home)):
             client.remove_image(image, force=True)
+
+
+async def test_a_set_for_another_python_is_built_ahead_and_travels(
+    tmp_path: Path, registry_server: Registry, small_image: str
+) -> None:
+    with package_index.serving() as index:
+        pin = index.add("elsewhere", "import sys\nsaid = '%d.%d' % sys.version_info[:2]\n")
+        first = Host(tmp_path / "first", "bubblewrap", index=index, image=small_image)
+        for python, problem in (("3.99", "uv python install 3.99"), ("three", "--python")):
+            said = await asyncio.to_thread(first.run, "packages", "build", pin, "--python", python, code=2)
+            assert problem in json.dumps(said)
+        built = await asyncio.to_thread(first.run, "packages", "build", pin, "--python", OTHER)
+        own = await asyncio.to_thread(first.run, "packages", "build", pin)
+        listed = {one["digest"]: one["runtime"] for one in await asyncio.to_thread(first.run, "packages", "list")}
+        assert listed == {built["digest"]: f"python {OTHER}", own["digest"]: f"python {OWN.runtime}"}
+        name = f"{registry_server.name}/elsewhere:1"
+        pushed = await asyncio.to_thread(first.run, "packages", "push", built["digest"], name)
+    second = Host(tmp_path / "second", "bubblewrap", index=None, image=small_image)
+    pulled = await asyncio.to_thread(second.run, "packages", "pull", pushed["image"])
+    assert (pulled["key"], pulled["runtime"]) == (built["key"], f"python {OTHER}")
+    async with open_service(second.settings(), prewarm=False) as service:
+        assert await label(service, LABEL.format("elsewhere"), pin, python=OTHER) == OTHER
+        assert [found.broken for found in await service.environments.verify()] == [()]
 
 
 async def pushed(made: Set, reference: str, *, carrier: Carrier) -> str:

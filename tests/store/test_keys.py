@@ -34,7 +34,7 @@ async def test_a_key_is_shown_once_and_kept_as_a_hash(store: Store) -> None:
     found = (await store.keys.credentials([key.id]))[key.id]
     assert found.token_hash == token_hash(token)
     assert token_id(token) == key.id
-    secret = token.rpartition("_")[2]
+    secret = token.partition(key.id)[2].removeprefix("_")
     async with store.database.reading() as connection:
         kept = str((await connection.exec_driver_sql("SELECT * FROM api_keys")).all())
     assert token not in kept

@@ -6,8 +6,11 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from evaluator_host.errors import SandboxUnavailable
 from evaluator_host.model import Language, SandboxSpec, Sdk
-from evaluator_host.pool import Order, Pool
+from evaluator_host.pool import Order, Pool, blanks
 from tests.fake_runner import FakeBackend
 from tests.unit.pools import LOAD, SPEC, leased, opened, until
 
@@ -37,7 +40,10 @@ async def test_a_waiting_sandbox_imports_what_the_check_of_its_set_did() -> None
 
 
 async def test_a_waiting_sandbox_imports_the_light_modules_of_an_sdk_after_its_set() -> None:
-    for of, wanted in ((spec(pydantic=300.0), ["pydantic", "nemo_evaluator_sdk"]), (spec(), ["nemo_evaluator_sdk"])):
+    for of, wanted in (
+        (spec(pydantic=300.0), ["pydantic", "nemo_evaluator_sdk.exports"]),
+        (spec(), ["nemo_evaluator_sdk.exports"]),
+    ):
         async with waiting(replace(of, sdk=Sdk.NEMO)) as (pool, backend):
             await until(lambda backend=backend, wanted=wanted: backend.links[1].prepared == wanted)
             lease = await leased(pool, order(of, "of no sdk"))
@@ -131,3 +137,26 @@ async def test_a_set_that_nobody_uses_is_not_kept_waiting_for_ever() -> None:
         pool.reap()
         await until(lambda: backend.alive == 1 and len(backend.links) == 3)
         assert not backend.links[2].destroyed
+
+
+async def test_where_none_is_to_wait_readiness_is_proven_by_one_that_is_thrown_away_and_holds_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with opened(idle_sandboxes=0) as (pool, backend):
+        await asyncio.gather(*(pool.prove(SPEC) for _ in range(5)))
+        await until(lambda: backend.alive == 0)
+        assert len(backend.links) == 1
+        backend.broken = True
+        await pool.prove(SPEC)
+        monkeypatch.setattr(blanks, "PROOF_HOLDS_S", 0.0)
+        with pytest.raises(SandboxUnavailable):
+            await pool.prove(SPEC)
+        assert pool.capacity.sandboxes == 0
+
+
+async def test_a_host_that_is_full_is_ready() -> None:
+    async with opened(idle_sandboxes=0, max_sandboxes=1) as (pool, backend):
+        lease = await leased(pool, order(SPEC, "busy"))
+        await pool.prove(SPEC)
+        assert len(backend.links) == 1
+        pool.release(lease)

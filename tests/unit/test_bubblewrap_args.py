@@ -62,6 +62,13 @@ def test_every_namespace_is_its_own(identity, kind):
 
 
 @pytest.mark.parametrize("identity", [USER, ROOT])
+def test_network_is_all_that_a_sandbox_with_network_has_besides(identity):
+    arguments = args(replace(spec(), network=True), identity=identity)
+    assert "--unshare-net" not in arguments
+    assert sorted([*arguments, "--unshare-net"]) == sorted(args(identity=identity))
+
+
+@pytest.mark.parametrize("identity", [USER, ROOT])
 def test_ends_with_its_parent_and_has_no_terminal_no_environment_no_rights(identity):
     arguments = args(identity=identity)
     assert {"--die-with-parent", "--new-session", "--clearenv"} <= set(arguments)

@@ -40,6 +40,17 @@ def test_a_guest_has_no_network_and_does_not_learn_the_hosts_resolver() -> None:
     assert host()["Dns"] == ["0.0.0.0"]
 
 
+@pytest.mark.parametrize("runtime", [None, "runsc"])
+def test_network_is_all_that_a_guest_with_network_has_besides(runtime: str | None) -> None:
+    policy = replace(POLICY, runtime=runtime)
+    connected = create_body(replace(spec(), network=True), policy=policy, engine=ENGINE, uid=23456)
+    expected = body(policy)
+    expected["NetworkDisabled"] = False
+    expected["HostConfig"]["NetworkMode"] = "default"
+    del expected["HostConfig"]["Dns"]
+    assert connected == expected
+
+
 @pytest.mark.parametrize("runtime", ["runsc", "kata"])
 def test_a_runtime_that_wants_its_network_namespace_prepared_gets_an_empty_one(runtime: str) -> None:
     for chosen in (body(replace(POLICY, runtime=runtime)), body(engine=replace(ENGINE, default_runtime=runtime))):

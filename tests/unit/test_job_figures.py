@@ -72,3 +72,11 @@ def test_too_few_rows_have_no_interval() -> None:
     one = paired_difference("score", [(0, 1)])
     assert (one.n, one.difference, one.interval, one.significant) == (1, 1.0, None, False)
     assert paired_difference("score", []).n == 0
+
+
+def test_differences_of_values_near_the_end_of_what_a_float_holds() -> None:
+    found = paired_difference("score", [(1e308, 1.1e308), (1.2e308, 1.1e308), (1.3e308, 1.5e308), (-1.7e308, 1.7e308)])
+    assert (found.n, found.interval, found.significant) == (3, None, False)
+    assert (found.better, found.worse) == (2, 1)
+    wide = paired_difference("score", [(0.0, 1e200), (0.0, -1e200)])
+    assert (wide.difference, wide.interval) == (0.0, None)

@@ -29,7 +29,8 @@ async def test_a_sandbox_never_serves_two_evaluators_nor_two_workspaces() -> Non
         assert len(backend.links) == 3
 
 
-async def test_calls_that_arrive_while_the_sandbox_starts_share_it() -> None:
+async def test_calls_that_arrive_while_the_sandbox_starts_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluator_host.pool.pool.GROW_AFTER_S", 60.0)  # another one is for those that wait for long
     async with opened() as (pool, backend):
         backend.gate = asyncio.Event()
 

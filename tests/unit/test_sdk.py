@@ -1,12 +1,16 @@
 """`evaluator_host.sdk`: what is pasted for NeMo Evaluator runs in one's own process once its import line is changed."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from evaluator_host.config import RUNTIMES_DIR
+from evaluator_host.sdk import exports as everything
+from evaluator_host.sdk import values
 from tests.nemo_metrics import EVALUATION, RESULT, SUMMARY
 
 
@@ -52,3 +56,35 @@ def test_it_imports_nothing_of_a_host(tmp_path: Path) -> None:
     code = "from nemo_evaluator_sdk import Evaluator\nimport sys\nprint(*sys.modules)\n"
     loaded = own(code, tmp_path).split()
     assert not {"docker", "sqlalchemy", "fastapi", "httpx", "pandas"} & set(loaded)
+
+
+def test_names_are_those_of_the_modules_that_have_them() -> None:
+    light = Path(everything.__file__).parent
+    lazily = subprocess.run(
+        [sys.executable, "-c", "import nemo_evaluator_sdk as n; print(*(f'{k}={getattr(n, k)!r}' for k in n.__all__), sep='\\n')"],
+        env={"PYTHONPATH": str(light.parent)}, capture_output=True, text=True, check=True,
+    ).stdout.replace("nemo_evaluator_sdk", "evaluator_host.sdk")  # fmt: skip
+    at_once = "\n".join(
+        f"{name}={getattr(everything, name)!r}" for name in sorted(everything.__all__, key=_like_lazily)
+    )
+    assert re.sub(r" at 0x\w+", "", lazily).split("\n")[:-1] == re.sub(r" at 0x\w+", "", at_once).split("\n")
+    assert all(getattr(values, name) is not None for name in values.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'RAGAS'"):
+        values.RAGAS  # noqa: B018 - to ask for it is the test
+
+
+def _like_lazily(name: str) -> tuple[bool, str]:
+    return name == "version", name
+
+
+def test_what_a_metric_imports_brings_no_judge_and_no_results_along() -> None:
+    program = (
+        "from nemo_evaluator_sdk import Metric, MetricInput, MetricOutput, MetricOutputSpec, MetricResult\nimport sys"
+    )
+    environment = {"PYTHONPATH": str(RUNTIMES_DIR / "python" / "nemo")}
+    command = [sys.executable, "-c", f"{program}\nprint(*sys.modules)"]
+    loaded = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
+    own = {name.partition(".")[2] for name in loaded if name.startswith("nemo_evaluator_sdk.")}
+    assert "metrics.protocol" in own
+    assert not own & {"metrics.llm_judge", "execution.evaluator", "values.results", "inference"}
+    assert not {"asyncio", "jinja2", "httpx", "logging"} & set(loaded)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator_host.model import Contract, Evaluator, Language
+from evaluator_host.model import Contract, Evaluator, Language, Sdk
 from evaluator_host.packages.locked import Target
 from evaluator_host.service.sdks import sdk_needs
 
@@ -18,6 +18,8 @@ TARGET = Target("3.11", "x86_64", (2, 36))
         "import json, nemo_evaluator_sdk as sdk\n",
         "try:\n    from nemo_evaluator_sdk.values import DatasetRow\nexcept ImportError:\n    pass\n",
         "x = 1; import nemo_evaluator_sdk.metrics.protocol\n",
+        "1\tfrom nemo_evaluator_sdk import Metric\n2\t\n3\tclass M(Metric):\n4\t    pass\n",
+        "```python\nfrom nemo_evaluator_sdk import Metric\n```",
     ],
 )
 def test_an_import_of_the_sdk_is_enough(code: str) -> None:
@@ -75,3 +77,19 @@ def test_the_lock_that_comes_along_has_hashes_for_all_that_is_needed_and_nothing
     assert "sacrebleu" not in names
     assert all(package.hashes and set(package.dependencies) <= names for package in lock.packages)
     assert lock.text.count("--hash=sha256:") == sum(len(package.hashes) for package in lock.packages)
+
+
+@pytest.mark.parametrize("contract", [Contract.AUTO, Contract.UIPATH])
+def test_evaluators_of_uipath_are_given_its_modules(contract: Contract) -> None:
+    code = "from uipath.eval.models import AgentExecution\n" if contract is Contract.AUTO else ""
+    needs = sdk_needs(Evaluator(code, contract=contract, packages=("pydantic==2.11.0",)))
+    assert needs is not None
+    assert (needs.sdk, needs.missing) == (Sdk.UIPATH, {"opentelemetry-sdk"})
+    assert {package.name for package in needs.lock(TARGET).packages} > {"opentelemetry-api", "opentelemetry-sdk"}
+    assert sdk_needs(Evaluator(code, contract=contract, packages=("uipath==2.7.0",))) is None
+
+
+def test_the_declared_contract_says_which_of_two_sdks_is_meant() -> None:
+    needs = sdk_needs(Evaluator(IMPORT + "import uipath.eval\n", contract=Contract.UIPATH))
+    assert needs is not None
+    assert needs.sdk is Sdk.UIPATH

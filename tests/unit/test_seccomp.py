@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from evaluator_host.config import SANDBOX_IMAGES_DIR
-from evaluator_host.sandbox.seccomp import MAX_INSTRUCTIONS, UnknownPolicy, compile_policy
+from evaluator_host.sandbox.seccomp import MAX_INSTRUCTIONS, UnknownPolicy, compile_policy, without_unix_sockets
 from evaluator_host.sandbox.syscalls import NUMBERS
 
 POLICY = json.loads((SANDBOX_IMAGES_DIR / "seccomp.json").read_text())
@@ -55,6 +55,20 @@ def ask_fixture(request):
 def test_fits_the_kernel_on_every_machine():
     for machine in MACHINES:
         assert 0 < len(compile_policy(POLICY, machine)) // 8 < MAX_INSTRUCTIONS
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_guest_with_network_gets_no_unix_socket_by_which_it_would_reach_the_hosts(machine):
+    column, arch = MACHINES[machine]
+    ordinary, connected = compile_policy(POLICY, machine), compile_policy(without_unix_sockets(POLICY), machine)
+
+    def both(name: str, *args: int) -> tuple[str | int, str | int]:
+        number = NUMBERS[name][column]
+        return decide(ordinary, number, args, arch=arch), decide(connected, number, args, arch=arch)
+
+    assert both("socket", 1, 1) == (ALLOW, EAFNOSUPPORT)
+    assert both("socket", 2, 1) == both("socket", 10, 2) == both("socketpair", 1, 1) == (ALLOW, ALLOW)
+    assert both("socket", 16, 3) == (EAFNOSUPPORT, EAFNOSUPPORT)
 
 
 def test_every_call_without_conditions_is_refused_with_its_error(ask):

@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pydantic
 import pytest
 
 from evaluator_host import protocol
-from tests.runners.conftest import FRAMES, RunnerProcess, body, golden
+from tests.runners.conftest import FRAMES, RUNTIMES, RunnerProcess, body, golden
 
-VOLATILE = {"load_ms", "run_ms", "peak_memory_kb"}  # differ from run to run
+VOLATILE = {"load_ms", "run_ms", "peak_memory_kb", "evaluation_time"}  # differ from run to run
 
 CONVERSATIONS = [
     ("load-evaluate-python", "loaded-evaluate"),
@@ -29,15 +31,19 @@ def send(runner: RunnerProcess, name: str) -> None:
     runner.send(message["header"], message["body"])
 
 
-def masked(header: dict[str, Any]) -> dict[str, Any]:
-    return {key: "…" if key in VOLATILE and isinstance(value, int | float) else value for key, value in header.items()}
+def masked(fields: dict[str, Any]) -> dict[str, Any]:
+    return {key: "…" if key in VOLATILE and isinstance(value, int | float) else value for key, value in fields.items()}
 
 
 def expect(frame: protocol.Frame, name: str) -> None:
     message = golden(name)
     assert message["direction"] == "runner -> host"
     assert masked(frame.header) == masked(message["header"])
-    assert body(frame) == message["body"]
+    found, expected = body(frame), message["body"]
+    for one in (found, expected):
+        if isinstance(one.get("value"), dict):
+            one["value"] = masked(one["value"])
+    assert found == expected
 
 
 def test_hello(start: Callable[..., RunnerProcess]) -> None:
@@ -60,6 +66,18 @@ def test_main_conversation(runner: RunnerProcess) -> None:
     expect(runner.receive(), "result-main")
     send(runner, "call-main-missing")
     expect(runner.receive(), "failed-main-missing-python")
+
+
+def test_uipath_conversation(start: Callable[..., RunnerProcess]) -> None:
+    packages = str(Path(pydantic.__file__).parents[1])
+    runner = start("--packages", packages, "--sdk", str(RUNTIMES / "python" / "uipath"))
+    for sent, expected in [
+        ("load-uipath-python", "loaded-uipath-python"),
+        ("call-uipath", "result-uipath-python"),
+        ("call-uipath-criteria", "failed-uipath-criteria-python"),
+    ]:
+        send(runner, sent)
+        expect(runner.receive(), expected)
 
 
 def test_cancel(runner: RunnerProcess) -> None:

@@ -1,5 +1,8 @@
 """Rows: how they are called, what failing looks like, and that nothing of one is left for the next."""
 
+import signal
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,6 +39,24 @@ def test_large_row_and_large_result(runner: RunnerProcess) -> None:
     text = "é" * 2_000_000
     assert body(runner.call(text, 1, None))["value"] == text
     assert body(runner.call("short", 1, None))["value"] == "short"
+
+
+def test_an_answer_of_several_reads_is_whole_though_its_row_has_ended(runner: RunnerProcess, tmp_path: Path) -> None:
+    runner.load(
+        "import os, pathlib, time\ndef evaluate(sign, length, c):\n    sign = pathlib.Path(sign)\n"
+        "    sign.write_text(str(os.getpid()))\n    while sign.exists():\n        time.sleep(0.01)\n    return 'x' * length\n"
+    )
+    sign, length = tmp_path / "row", 160_000  # what the socket takes, so that the row need not wait for a reader
+    runner.post({"args": [str(sign), length, None]})
+    while not (sign.exists() and sign.read_text()):
+        time.sleep(0.01)
+    row = sign.read_text()
+    runner.process.send_signal(signal.SIGSTOP)
+    sign.unlink()
+    while Path(f"/proc/{row}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+        time.sleep(0.01)
+    runner.process.send_signal(signal.SIGCONT)
+    assert body(runner.receive())["value"] == "x" * length
 
 
 def test_user_exception_shows_user_frames_only(runner: RunnerProcess) -> None:

@@ -1,0 +1,143 @@
+"""Serves the workbench: its built files, its one page for every path that the page itself routes, and the one at /docs.
+
+Everything is served from memory by its exact name, so that no path reaches the file system. The page may run and fetch
+nothing that does not come from here: whatever an evaluator prints, it cannot become a program in the browser.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from evaluator_host.errors import NotFound
+
+DIST: Final = Path(__file__).parent / "ui" / "dist"
+PAGES: Final = frozenset({"", "migrate", "evaluators", "datasets", "jobs", "compare", "environments"})
+"""First parts of the paths that are pages; src/routes.ts says which there are below each."""
+
+_ASSETS: Final = "/assets/"
+_FOREVER: Final = "public, max-age=31536000, immutable"  # their names are hashes of what is in them
+_MEDIA_TYPES: Final = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml", "txt": "text/plain"}
+_NOT_BUILT: Final = (
+    "The pages of the workbench are not built. In a checkout `make setup` builds them; a wheel has them.\n"
+    "The API works without them: see /openapi.json.\n"
+)
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; connect-src 'self'; font-src 'self'; "
+    "style-src 'self' 'nonce-{nonce}'; "  # the editor's own style sheets
+    "img-src 'self' data: blob:; "  # data: the editor's squiggles; blob: a plot that is taken home
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+
+
+_DOCS: Final = "/docs"
+_DOCS_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asset:
+    media_type: str
+    plain: bytes
+    gzipped: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Built:
+    """A build as it was read; `stamp` tells it from a later one."""
+
+    stamp: int
+    page: str
+    docs: str
+    assets: Mapping[str, _Asset]
+
+
+def is_page(path: str) -> bool:
+    """Whether a path is one of the workbench's, which anybody may load: what is in them is public."""
+    first = path[1:].split("/", 1)[0]
+    return path in ("/", _DOCS) or path.startswith(_ASSETS) or (first != "" and first in PAGES)
+
+
+class Workbench:
+    """The built files under `dist`, read when they are first wanted and again once they were built anew."""
+
+    def __init__(self, dist: Path = DIST) -> None:
+        self._dist = dist
+        self._built: _Built | None = None
+        self._turn = asyncio.Lock()
+
+    def routes(self) -> list[Route]:
+        """Return the routes: the page wherever it routes itself, and its assets."""
+        pages = [
+            route
+            for first in sorted(PAGES)
+            for route in (Route(f"/{first}", self._page), Route(f"/{first}/{{rest:path}}", self._page))
+            if first or route.path == "/"
+        ]
+        return [*pages, Route(_DOCS, self._docs), Route(f"{_ASSETS}{{name}}", self._asset)]
+
+    async def _page(self, request: Request) -> Response:  # noqa: ARG002 - every path has the same page
+        built = await self._read()
+        if built is None:
+            return PlainTextResponse(_NOT_BUILT, 404)
+        nonce = secrets.token_urlsafe(16)
+        policy = _POLICY.replace("{nonce}", nonce)
+        page = built.page.replace("{{nonce}}", nonce)
+        return Response(page, media_type="text/html", headers={"Content-Security-Policy": policy})
+
+    async def _docs(self, request: Request) -> Response:  # noqa: ARG002 - Starlette passes it
+        built = await self._read()
+        if built is None:
+            return PlainTextResponse(_NOT_BUILT, 404)
+        return Response(built.docs, media_type="text/html", headers={"Content-Security-Policy": _DOCS_POLICY})
+
+    async def _asset(self, request: Request) -> Response:
+        built = await self._read()
+        asset = built.assets.get(request.path_params["name"]) if built is not None else None
+        if asset is None:
+            raise NotFound("there is no such file; the page may be of an earlier version: load it again")
+        headers = {"Cache-Control": _FOREVER, "Vary": "Accept-Encoding"}
+        if asset.gzipped is not None and _takes_gzip(request):
+            headers["Content-Encoding"] = "gzip"
+            return Response(asset.gzipped, media_type=asset.media_type, headers=headers)
+        return Response(asset.plain, media_type=asset.media_type, headers=headers)
+
+    async def _read(self) -> _Built | None:
+        async with self._turn:
+            before = self._built
+            self._built = await asyncio.to_thread(_read, self._dist, before)
+            return self._built
+
+
+def _takes_gzip(request: Request) -> bool:
+    given = request.headers.get("accept-encoding", "").lower().replace(" ", "")
+    return any(one == "gzip" or (one.startswith("gzip;") and not one.endswith("q=0")) for one in given.split(","))
+
+
+def _read(dist: Path, before: _Built | None) -> _Built | None:
+    """Return the build that is there; None when there is none. A page and its assets always belong together."""
+    try:
+        stamp = (dist / "index.html").stat().st_mtime_ns
+        if before is not None and before.stamp == stamp:
+            return before
+        page, docs = ((dist / name).read_text("utf-8") for name in ("index.html", "docs.html"))
+        assets = {file.name: _read_asset(file) for file in (dist / "assets").iterdir() if file.suffix != ".gz"}
+    except FileNotFoundError:
+        return None
+    return _Built(stamp, page, docs, MappingProxyType(assets))
+
+
+def _read_asset(file: Path) -> _Asset:
+    gzipped = file.with_name(f"{file.name}.gz")
+    media_type = _MEDIA_TYPES.get(file.suffix.lstrip("."), "application/octet-stream")
+    return _Asset(media_type, file.read_bytes(), gzipped.read_bytes() if gzipped.exists() else None)

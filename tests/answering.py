@@ -1,0 +1,45 @@
+"""An HTTP server of our own on a loopback port, whose every answer a test decides."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Answer = Callable[[str, str | None], tuple[int, str, bytes]]
+"""Makes status, content type and body from a path, without its query, and what `Authorization` says."""
+
+
+@contextmanager
+def answering(answer: Answer) -> Iterator[str]:
+    """Yield the address of a server that answers GET and HEAD; a 401 asks for credentials."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self.do_GET()
+
+        def do_GET(self) -> None:
+            status, kind, body = answer(self.path.partition("?")[0], self.headers.get("Authorization"))
+            self.send_response(status)
+            if status == 401:
+                self.send_header("WWW-Authenticate", "Basic")
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            try:
+                self.wfile.write(b"" if self.command == "HEAD" else body)
+            except BrokenPipeError:
+                self.close_connection = True
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 its name in the base class
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

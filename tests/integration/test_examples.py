@@ -1,0 +1,122 @@
+"""The evaluators that the workbench starts people with, in every language, on a real host."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evaluator_host
+from tests.server import Server
+
+FOLDER = Path(evaluator_host.__file__).parent / "web" / "ui" / "src" / "examples"
+NAMES = json.loads((FOLDER / "order.json").read_text())
+SUFFIXES = {"python": "py", "javascript": "js", "typescript": "ts"}
+
+Case = tuple[dict[str, Any], float | str]  # a row, and its score or what its error says
+MISSING: Case = ({"inputs": {}, "outputs": "Paris"}, "no correct_answer")
+
+
+def answer(expected: Any, found: Any, score: float | str) -> Case:
+    return ({"inputs": {"correct_answer": expected}, "outputs": found}, score)
+
+
+def traced(score: float | str, *units: dict[str, Any], **inputs: float) -> Case:
+    """A trace of a root span with the first unit, and of one child with each of the others."""
+    spans = [{"name": "s", "attributes": {"ag": {"metrics": {"unit": unit}}}, "children": []} for unit in units]
+    root = {"a1": {**spans[0], "children": spans[1:]}}
+    return ({"inputs": inputs, "outputs": "x", "trace": {"spans": root}}, score)
+
+
+NO_TRACE: Case = ({"inputs": {}, "outputs": "x"}, "no trace with")
+CALL = {"name": "f", "arguments": {"a": 1, "b": [2]}}
+AS_TEXT = {"function": {"name": "f", "arguments": '{"b": [2], "a": 1}'}}
+
+EDGES: dict[str, list[Case]] = {
+    "exact-match": [MISSING, answer("", "", 1), answer("Paris", None, 0), answer(1, True, 0), answer(42, 42, 1)],
+    "ignore-whitespace": [MISSING, answer("a b", " A\u00a0\tb\n", 1), answer("ab", "a b", 0), answer("x", None, 0)],
+    "json-equality": [
+        MISSING,
+        answer({"a": 1}, '{"a": tru', 0),
+        answer({"a": 1}, '{"a": true}', 0),
+        answer([1, 2], [1, 2, 3], 0),
+        answer({"a": None}, {}, 0),
+        answer({"0": 1}, [1], 0),
+        answer("null", None, 1),
+    ],
+    "json-schema": [
+        ({"inputs": {}, "outputs": "{}"}, "no schema"),
+        ({"inputs": {"schema": {"type": "nothing"}}, "outputs": "{}"}, "schema"),
+        ({"inputs": {"schema": {"type": "object"}}, "outputs": "not JSON"}, 0),
+        ({"inputs": {"schema": {"required": ["a", "b"]}}, "outputs": {}}, 0),
+        ({"inputs": {"schema": False}, "outputs": 1}, 0),
+    ],
+    "regex": [
+        ({"inputs": {}, "outputs": "x"}, "no pattern"),
+        ({"inputs": {"pattern": "("}, "outputs": "x"}, "nterminated"),
+        ({"inputs": {"pattern": "^4"}, "outputs": 42}, 1),
+        ({"inputs": {"pattern": "x"}, "outputs": None}, 0),
+    ],
+    "jaccard": [MISSING, answer("...", "x", "no correct_answer"), answer("a b", "", 0), answer("Été", "été!", 1)],
+    "edit-distance": [
+        MISSING,
+        answer("", "", 1),
+        answer("abc", None, 0),
+        answer("👍a", "👍", 0.5),
+        answer("42", 42, 1),
+    ],
+    "rouge-overlap": [MISSING, answer("a b c", "c b a", 1 / 3), answer("a", None, 0), answer("a", "a a a", 0.5)],
+    "tool-calls": [
+        ({"inputs": {}, "outputs": None}, "no expected_tool_calls"),
+        ({"inputs": {"expected_tool_calls": []}, "outputs": "just text"}, 1),
+        ({"inputs": {"expected_tool_calls": [CALL]}, "outputs": "just text"}, 0),
+        ({"inputs": {"expected_tool_calls": [CALL]}, "outputs": {"tool_calls": [AS_TEXT]}}, 1),
+        ({"inputs": {"expected_tool_calls": [CALL]}, "outputs": [CALL, CALL]}, 2 / 3),
+        ({"inputs": {"expected_tool_calls": [CALL]}, "outputs": [{"name": "f", "arguments": "{"}]}, 0),
+    ],
+    "latency-budget": [
+        NO_TRACE,
+        traced(0.5, {"duration": {"total": 4.0}}, {"duration": {"total": 3.0}}),
+        traced(1, {"duration": {"total": 3.0}}, max_seconds=3),
+        traced("no trace with durations", {}),
+    ],
+    "token-budget": [
+        NO_TRACE,
+        traced(0.5, {}, {"tokens": {"total": 1500}}, {"tokens": {"total": 500}}),
+        traced(1, {"tokens": {"total": 400}}, {"tokens": {"total": 400}}, max_tokens=400),
+        traced("no trace with token counts", {"tokens": {}}, {}),
+    ],
+    "cost": [NO_TRACE, traced(1, {"costs": {"total": 0}}), traced(0.25, {}, {"costs": {"total": 0.04}}, {})],
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(log=tmp_path_factory.mktemp("server") / "log") as started:
+        yield started
+
+
+def test_every_example_is_in_the_menu() -> None:
+    assert {path.name for path in FOLDER.iterdir() if path.is_dir()} == set(NAMES) == set(EDGES)
+
+
+@pytest.mark.parametrize("language", SUFFIXES)
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_scores_as_it_says(server: Server, name: str, language: str) -> None:
+    example = json.loads((FOLDER / name / "example.json").read_text())
+    evaluator = {
+        "code": (FOLDER / name / f"evaluator.{SUFFIXES[language]}").read_text(),
+        "language": language,
+        "packages": example["packages"].get(language, []),
+    }
+    cases: list[Case] = [(example["row"], example["score"]), *EDGES[name]]
+    body = {"evaluator": evaluator, "rows": [row for row, _ in cases], "isolation": "batch"}
+    answered = server.client.post("/v1/evaluate/batch", json=body)
+    assert answered.status_code == 200, answered.text
+    for (row, expected), result in zip(cases, answered.json()["results"], strict=True):
+        if isinstance(expected, str):
+            assert expected in (result["error"] or {"message": "it scored"})["message"], (row, result)
+        else:
+            assert result["score"] == pytest.approx(expected), (row, result)
+            assert result["warnings"] == []

@@ -1,0 +1,112 @@
+"""What pages and commands read of a job: single rows, a text, failures by group, what ran, pairs of two jobs."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from evaluator_host.client import Client
+from evaluator_host.errors import NotFound
+from evaluator_host.model import Evaluator, Isolation
+from tests.server import COMMAND, Server
+
+STRICT = """
+def evaluate(inputs, outputs, trace):
+    if outputs is None:
+        raise ValueError(f"row {inputs['n']} has no output")
+    if outputs == "[":
+        import json
+        json.loads(outputs)
+    return {"score": len(outputs) / 10, "reason": f"{outputs} is fine"}
+"""
+KIND = "def evaluate(inputs, outputs, trace):\n    return len(outputs or 'abc') / 10\n"
+ROWS = [{"n": n, "answer": None if n % 3 == 0 else "[" if n == 5 else "a" * (n % 10)} for n in range(3000)]
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with Server(log=tmp_path_factory.mktemp("server") / "log") as server:
+        yield server.url
+
+
+@pytest.fixture(scope="module")
+def client(url: str) -> Iterator[Client]:
+    with Client(url) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def jobs(client: Client) -> list[str]:
+    client.datasets.upload("lengths", ROWS)
+    made = [
+        client.jobs.create([Evaluator(code)], "lengths", mapping={"outputs": "answer"}, isolation=Isolation.BATCH)
+        for code in (STRICT, KIND)
+    ]
+    return [client.jobs.wait(job.id).id for job in made]
+
+
+def test_one_row_says_what_evaluators_got_and_made_of_it(client: Client, jobs: list[str]) -> None:
+    detail = client.jobs.row(jobs[0], 4)
+    assert detail.row == {"n": 4, "answer": "aaaa"}
+    assert detail.given == {"inputs": {"n": 4, "answer": "aaaa"}, "outputs": "aaaa", "trace": None}
+    assert [(one.evaluator, one.result["score"]) for one in detail.results] == [("evaluator 1", 0.4)]
+    with pytest.raises(NotFound, match="its rows are 0 to 2999"):
+        client.jobs.row(jobs[0], 3000)
+
+
+def test_a_row_that_cannot_be_made_was_given_to_nobody(client: Client) -> None:
+    order = client.jobs.create([Evaluator(KIND)], [{"a": 1}], mapping={"outputs": "{{ a.b.c }}"})
+    detail = client.jobs.row(client.jobs.wait(order.id).id, 0)
+    assert detail.given is None
+    assert detail.results[0].result["error"]["code"] == "binding_error"
+
+
+def test_failures_are_put_together(client: Client, jobs: list[str]) -> None:
+    first, second = client.jobs.failures(jobs[0])
+    assert (first.count, first.rows, first.type, first.line) == (1000, (0, 3, 6, 9, 12), "ValueError", 4)
+    assert (second.count, second.rows, second.type) == (1, (5,), "json.decoder.JSONDecodeError")
+    assert client.jobs.failures(jobs[1]) == []
+    with pytest.raises(NotFound, match="no evaluator other"):
+        client.jobs.failures(jobs[0], evaluator="other")
+
+
+def test_rows_are_found_by_a_text_on_every_page(client: Client, jobs: list[str]) -> None:
+    found = [row.index for row in client.jobs.rows(jobs[0], text="AAAAAAAA is fine")]
+    assert found == [n for n in range(3000) if n % 10 >= 8 and n % 3]
+    slow = [row.index for row in client.jobs.rows(jobs[0], text="row 2997 has", sort="-run_ms", status="failed")]
+    assert slow == [2997]
+    assert list(client.jobs.rows(jobs[0], text="nowhere to be found")) == []
+
+
+def test_rows_are_counted_when_asked(url: str, jobs: list[str]) -> None:
+    with Client(url) as client:
+        send = client._http.get
+        assert send(f"/v1/jobs/{jobs[0]}/rows?limit=1&total=true&status=failed").json()["total"] == 1001
+        assert send(f"/v1/jobs/{jobs[0]}/rows?limit=1&total=true&min_score=0.85").json()["total"] == 200
+        assert send(f"/v1/jobs/{jobs[0]}/rows?limit=1").json()["total"] is None
+
+
+def test_what_ran_is_there_to_be_read(client: Client, jobs: list[str]) -> None:
+    (ran,) = client.jobs.evaluators(jobs[0])
+    assert (ran.label, ran.name, ran.evaluator.code) == ("evaluator 1", None, STRICT)
+
+
+def test_two_jobs_are_paired_row_by_row(client: Client, jobs: list[str]) -> None:
+    pairs = client.jobs.pairs(*jobs)
+    assert (pairs.metric, pairs.n, pairs.binned) == ("score", 1999, False)
+    assert sum(point.count for point in pairs.points) == 1999
+    assert pairs.points[0].row == 10  # an output of no letters: 0 before, 0.3 for none after
+    assert (pairs.points[0].before, pairs.points[0].after) == (0.0, 0.3)
+    assert client.jobs.pairs(*jobs, metric="unknown").points == ()
+
+
+def test_commands_read_the_same(url: str, jobs: list[str]) -> None:
+    def said(*arguments: str) -> str:
+        done = subprocess.run([*COMMAND, "jobs", *arguments, "--url", url], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert json.loads(said("row", jobs[0], "4"))["given"]["outputs"] == "aaaa"
+    assert said("failures", jobs[0]).splitlines()[1].split()[2:6] == ["1000", "user_exception", "4", "0,"]
+    assert len(said("rows", jobs[0], "--text", "row 2997 has").splitlines()) == 2

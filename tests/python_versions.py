@@ -1,0 +1,9 @@
+"""The Python that tests run on, and another one that this machine has."""
+
+import sys
+
+from evaluator_host.config import python_homes, search_path
+from evaluator_host.sandbox.pythons import Pythons
+
+OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
+OTHER = next(minor for minor in Pythons(search_path=search_path(), homes=python_homes()).minors() if minor != OWN)

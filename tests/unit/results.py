@@ -1,0 +1,14 @@
+"""Results of rows, as tests want them."""
+
+import dataclasses
+from typing import Any
+
+from evaluator_host.model import Evaluator
+from evaluator_host.normalise import normalise
+from evaluator_host.outcome import EvaluationResult
+from tests.unit.normalising import info, returned
+
+
+def result_of(**changes: Any) -> EvaluationResult:
+    """Return the result of a row that scored 0, with changes."""
+    return dataclasses.replace(normalise(returned(0.0), Evaluator("x"), info=info()), **changes)

@@ -1,0 +1,93 @@
+"""Network for a sandbox: what it is given, that no other call is given it, and that one command alone can ask for it."""
+
+import ast
+import dataclasses
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+from typer.testing import CliRunner
+
+import evaluator_host
+from evaluator_host.cli.main import command_line
+from evaluator_host.config import Settings
+from evaluator_host.errors import InvalidRequest
+from evaluator_host.model import Evaluator
+from evaluator_host.sandbox.network_files import network_files
+from evaluator_host.service.prepared import prepare
+from evaluator_host.web.wire import EvaluatorIn, RowIn
+from tests.uipath_projects import make_project, write
+
+PACKAGE = Path(evaluator_host.__file__).parent
+
+
+def test_its_sandboxes_are_given_to_no_other_call() -> None:
+    ordinary = prepare(Evaluator("def evaluate(inputs, outputs, trace): return 1"), settings=Settings(), workspace="w")
+    connected = ordinary.with_network()
+    assert (ordinary.order.spec.network, connected.order.spec.network) == (False, True)
+    assert connected.order.key != ordinary.order.key
+    assert connected.order.spec != ordinary.order.spec, "by which waiting sandboxes are found"
+    assert dataclasses.replace(connected.order.spec, network=False) == ordinary.order.spec
+    assert (connected.order.load, connected.evaluator) == (ordinary.order.load, ordinary.evaluator)
+
+
+def test_it_has_the_machines_resolver_names_and_authorities(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    assert network_files(tmp_path)["resolv.conf"] == network_files(tmp_path)["ssl/certs/ca-certificates.crt"] == b""
+    write(tmp_path / "resolv.conf", "nameserver 192.0.2.1\n")
+    write(tmp_path / "hosts", "192.0.2.2 model.example\n")
+    write(tmp_path / "pki" / "tls" / "certs" / "ca-bundle.crt", "system")
+    write(tmp_path / "own.pem", "own")
+    files = network_files(tmp_path)
+    assert files["resolv.conf"] == b"nameserver 192.0.2.1\n"
+    assert files["hosts"] == b"127.0.0.1 localhost sandbox\n::1 localhost\n192.0.2.2 model.example\n"
+    assert b"hosts: files dns\n" in files["nsswitch.conf"]
+    assert files["ssl/certs/ca-certificates.crt"] == b"system"
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "own.pem"))
+    assert network_files(tmp_path)["ssl/certs/ca-certificates.crt"] == b"own"
+
+
+def test_neither_a_request_nor_a_setting_nor_an_evaluator_can_ask_for_it() -> None:
+    for where in ({"network": True}, {"limits": {"network": True}}, {"settings": {"network": True}}):
+        with pytest.raises(ValidationError, match="network"):
+            EvaluatorIn.model_validate({"code": "def evaluate(inputs, outputs, trace): return 1", **where})
+    with pytest.raises(ValidationError, match="network"):
+        RowIn.model_validate({"inputs": {}, "outputs": 1, "network": True})
+    assert not [name for name in Settings.model_fields if "network" in name]
+
+
+def test_only_the_command_asks_for_it() -> None:
+    """By the source: who has such a field or parameter, who hands it on, who calls what acts on it."""
+    having, asking, calling = set(), set(), set()
+    for file in PACKAGE.rglob("*.py"):
+        if "node_modules" in file.parts or "network" not in (text := file.read_text("utf-8")):
+            continue
+        name = str(file.relative_to(PACKAGE))
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.keyword) and node.arg in ("network", "allow_network"):
+                asking.add(name)
+            if isinstance(node, ast.arg) and "network" in node.arg:
+                having.add(name)
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and "network" in node.target.id:
+                having.add(name)
+            if isinstance(node, ast.Attribute) and node.attr == "with_network":
+                calling.add(name)
+    assert having == {"cli/uipath_eval.py", "cli/uipath_run.py", "model.py", "service/service.py"}
+    assert asking == {"cli/uipath_eval.py", "cli/uipath_run.py", "service/prepared.py"}
+    assert calling == {"service/service.py"}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--url", "http://127.0.0.1:9"), "leave out --url"),
+        (("--executions", "executions.json"), "leave one of them out"),
+    ],
+)
+def test_where_no_agent_runs_here_the_option_is_refused(tmp_path: Path, options: tuple[str, ...], said: str) -> None:
+    root = make_project(tmp_path)
+    write(root / "executions.json", "[]")
+    asked = ["uipath", "eval", "patterns", "--project", str(root), "--allow-network", *options]
+    done = CliRunner().invoke(command_line(), asked)
+    assert isinstance(done.exception, InvalidRequest), done.output
+    assert said in done.exception.detail

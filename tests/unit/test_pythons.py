@@ -1,0 +1,57 @@
+"""Other interpreters are found where they are named, on the PATH and in homes; what is none does not count."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.config import python_homes, search_path
+from evaluator_host.sandbox.host_files import find_python
+from evaluator_host.sandbox.pythons import MINORS, PythonFacts, Pythons, own_python
+
+OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+@pytest.fixture(scope="module")
+def another() -> PythonFacts:
+    """An interpreter of another minor version, which machines with uv or pyenv have."""
+    pythons = Pythons(search_path=search_path(), homes=python_homes())
+    minor = next(minor for minor in pythons.minors() if minor != OWN)
+    found = pythons.find(minor)
+    assert found is not None
+    return found
+
+
+def test_the_own_interpreter_is_always_there() -> None:
+    assert Pythons().minors() == (OWN,)
+    assert Pythons().find(OWN) == own_python()
+    assert own_python().executable == (Path(sys.base_prefix).resolve() / "bin" / f"python{OWN}").resolve()
+
+
+def test_another_is_found_where_it_is_named_and_on_the_path(another: PythonFacts) -> None:
+    for pythons in (
+        Pythons([another.executable]),
+        Pythons([another.prefix]),
+        Pythons(search_path=[another.executable.parent]),
+    ):
+        assert pythons.find(another.minor) == another
+        assert set(pythons.minors()) == {OWN, another.minor}
+
+
+def test_what_a_sandbox_sees_of_it_is_its_own(another: PythonFacts) -> None:
+    seen = find_python(another)
+    assert f"python{another.minor}" in seen.executable.name
+    assert any(bind.source.name == f"python{another.minor}" and bind.source.is_dir() for bind in seen.binds)
+    assert not any(OWN in bind.source.name for bind in seen.binds)
+
+
+def test_what_is_no_such_interpreter_does_not_count(tmp_path: Path, another: PythonFacts) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    missing = next(minor for minor in MINORS if minor not in (OWN, another.minor))
+    for text in ("#!/bin/sh\nexit 1\n", "#!/bin/sh\necho '{}'\n", f'#!/bin/sh\nexec {another.executable} "$@"\n'):
+        program = folder / f"python{missing}"
+        program.write_text(text)
+        program.chmod(0o755)
+        assert Pythons(search_path=[folder]).find(missing) is None
+    assert Pythons().find("3.99") is None

@@ -1,0 +1,72 @@
+"""Which versions of a package somebody may choose from."""
+
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.errors import InvalidRequest
+from evaluator_host.model import Language
+from evaluator_host.packages.index import IndexSettings
+from evaluator_host.packages.locked import Target
+from evaluator_host.packages.pip_versions import _listed, usable
+from evaluator_host.packages.versions import VersionList
+
+
+def versions(*names: str, requires: str | None = None) -> list[str]:
+    return usable(((name, requires) for name in names), "3.12", "x86_64", [2, 28])
+
+
+def test_versions_are_newest_first_and_drafts_last() -> None:
+    names = [f"x-{version}-py3-none-any.whl" for version in ("1.9", "1.10", "2.0rc1", "1.2.post1", "2!0.1")]
+    assert versions(*names, "x-1.10-cp312-cp312-manylinux_2_17_x86_64.whl") == [
+        "2!0.1",
+        "1.10",
+        "1.9",
+        "1.2.post1",
+        "2.0rc1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file_name", "fits"),
+    [
+        ("x-1-py3-none-any.whl", True),
+        ("x-1-py2.py3-none-any.whl", True),
+        ("x-1-cp312-cp312-manylinux2014_x86_64.whl", True),
+        ("x-1-cp39-abi3-manylinux_2_28_x86_64.whl", True),
+        ("x-1-cp312-cp312-manylinux_2_17_x86_64.manylinux2014_x86_64.whl", True),
+        ("x-1-cp312-cp312-manylinux_2_34_x86_64.whl", False),
+        ("x-1-cp313-cp313-manylinux_2_17_x86_64.whl", False),
+        ("x-1-cp312-cp312-manylinux_2_17_aarch64.whl", False),
+        ("x-1-cp312-cp312-musllinux_1_2_x86_64.whl", False),
+        ("x-1-cp312-cp312-win_amd64.whl", False),
+        ("x-1-py2-none-any.whl", False),
+        ("x-1.tar.gz", False),
+        ("x-1-nonsense.whl", False),
+        ("x-1.whl", False),
+    ],
+)
+def test_a_version_is_there_when_a_wheel_loads(file_name: str, fits: bool) -> None:
+    assert versions(file_name) == (["1"] if fits else [])
+
+
+@pytest.mark.parametrize(
+    ("requires", "fits"),
+    [(None, True), (">=3.9", True), (">=3.13", False), ("<3.12", False), ("==3.12.*", True), ("??", True)],
+)
+def test_a_version_for_another_python_is_not_there(requires: str | None, fits: bool) -> None:
+    assert versions("x-1-py3-none-any.whl", requires=requires) == (["1"] if fits else [])
+
+
+def test_both_forms_of_a_page_are_read_and_withdrawn_files_left_out() -> None:
+    page = b'{"files": [{"filename": "a", "requires-python": ">=3"}, {"filename": "b", "yanked": "bad"}, {"filename": "c", "yanked": false}]}'
+    assert list(_listed(page, "application/vnd.pypi.simple.v1+json")) == [("a", ">=3"), ("c", None)]
+    page = b'<a href="#1" data-requires-python="&gt;=3">a</a> <a data-yanked="" href="#2">b</a>\n<A href="#3"> c </A>'
+    assert list(_listed(page, "text/html")) == [("a", ">=3"), ("c", None)]
+
+
+@pytest.mark.parametrize("name", ["", "..", "../x", "x/y", "-x", "x y", "x==1", "http://x", "x" * 200, "@x/y"])
+async def test_what_is_no_name_is_never_asked_for(name: str, tmp_path: Path) -> None:
+    index = IndexSettings(cache_dir=tmp_path)
+    with pytest.raises(InvalidRequest):
+        await VersionList(index).of(name, Language.PYTHON, target=Target("3.12"))
