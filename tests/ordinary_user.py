@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
+_INSTALLED = Path(sysconfig.get_path("data")).resolve()  # its `bin` is where packages look for their programs
 PACKAGES = Path(sysconfig.get_path("purelib")).resolve()
 UID = 54321  # in no passwd: an ordinary user need not have an entry
 _PUBLIC = Path("/srv")  # exists on every Linux, and nothing of a system runs from it
@@ -65,7 +66,8 @@ def ordinary_user_command(arguments: Sequence[str | Path], *, also: Sequence[Pat
         path = os.pathsep.join(map(str, (PROJECT, PACKAGES)))
         return ["env", f"PYTHONPATH={path}", sys.executable, *map(str, arguments)]
     prefix = Path(sys.base_prefix).resolve()
-    public = {folder: _PUBLIC / str(number) for number, folder in enumerate((prefix, PROJECT, PACKAGES, *also))}
+    folders = dict.fromkeys((prefix, PROJECT, _INSTALLED, *also))
+    public = {folder: _PUBLIC / str(number) for number, folder in enumerate(folders)}
     setup = ["set -e", f"mount -t tmpfs -o mode=0755 none {_PUBLIC}"]
     for source, target in public.items():
         setup.append(f"mkdir {target}")
@@ -77,7 +79,7 @@ def ordinary_user_command(arguments: Sequence[str | Path], *, also: Sequence[Pat
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": str(home),
         "LANG": "C.UTF-8",
-        "PYTHONPATH": f"{public[PROJECT]}:{public[PACKAGES]}",
+        "PYTHONPATH": f"{public[PROJECT]}:{public[_INSTALLED] / PACKAGES.relative_to(_INSTALLED)}",
         "PYTHONDONTWRITEBYTECODE": "1",
         "LD_LIBRARY_PATH": str(public[prefix] / "lib"),  # a shared libpython is looked for where it was installed
     }

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,9 @@ def host_address(backend: str) -> str:
     engine = docker.APIClient(base_url=engine_address())
     (config,) = (one for one in engine.inspect_network("bridge")["IPAM"]["Config"] if "." in one["Subnet"])
     engine.close()
-    return str(config["Gateway"])
+    return str(
+        config.get("Gateway") or ip_network(config["Subnet"])[1]
+    )  # unsaid of a bridge that the engine made just now
 
 
 @pytest.fixture(params=BACKENDS, name="ask")
