@@ -3,6 +3,7 @@
 What a guest wrote is printed without being read as markup, and without its control characters: a terminal obeys those.
 """
 
+import io
 import json
 import re
 import sys
@@ -18,6 +19,17 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 out: Final = Console(markup=False, highlight=False, soft_wrap=True)
 err: Final = Console(stderr=True, markup=False, highlight=False, soft_wrap=True)
+
+
+def write_whole() -> None:
+    """Have whole texts written where PYTHONUNBUFFERED is set: else a signal during a write to a pipe loses the rest."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper) and isinstance(raw := stream.buffer, io.RawIOBase):
+            encoding, errors = stream.encoding, stream.errors
+            stream.detach()
+            buffered = io.BufferedWriter(raw)
+            setattr(sys, name, io.TextIOWrapper(buffered, encoding, errors, write_through=True, line_buffering=True))
 
 
 def plain(text: object) -> str:

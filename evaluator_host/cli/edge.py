@@ -15,7 +15,7 @@ import pydantic
 import pydantic_settings
 import uvloop
 
-from evaluator_host.cli.console import err, plain
+from evaluator_host.cli.console import err, plain, write_whole
 from evaluator_host.config import Settings
 from evaluator_host.errors import HostError, Misconfigured, Problem
 
@@ -82,6 +82,7 @@ def run_async(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 def guarded(command: Callable[[], None]) -> None:
     """Run a command line; exit with the code of what went wrong, having said it on standard error."""
+    write_whole()
     try:
         command()
     except HostError as error:
