@@ -15,7 +15,7 @@ import httpx
 
 from tests.conftest import DATA_DIR
 
-COMMAND = [sys.executable, "-m", "evaluator_host.cli.main"]
+COMMAND = [sys.executable, "-m", "evaluator_host"]
 
 
 class Server:

@@ -8,7 +8,7 @@ import typer
 
 from evaluator_host import __version__
 from evaluator_host.cli.console import out, print_json
-from evaluator_host.cli.edge import edge, guarded
+from evaluator_host.cli.edge import edge
 from evaluator_host.cli.options import JsonOption
 
 # Module of each command, in the order of `--help`. Only the one that was asked for is imported: all take a second.
@@ -68,11 +68,7 @@ def version(*, as_json: JsonOption = False) -> None:
         out.print(f"evaluator-host {__version__}")
 
 
-def main() -> None:
-    """Run the command line and exit: 0 scored, 1 ran but did not score, 2 the caller's mistake, 3 ours."""
+def asked_for() -> typer.Typer:
+    """Return the command line as far as this process's arguments need it."""
     asked = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
-    guarded(command_line(asked if asked in ("version", *_COMMANDS, *_GROUPS) else None))
-
-
-if __name__ == "__main__":
-    main()
+    return command_line(asked if asked in ("version", *_COMMANDS, *_GROUPS) else None)

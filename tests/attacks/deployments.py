@@ -15,13 +15,13 @@ from tests.ordinary_user import ordinary_user_command
 
 ORDINARY_USER: Final = "bubblewrap as an ordinary user"
 DEPLOYMENTS: Final = ("bubblewrap", ORDINARY_USER, "docker")
-COMMAND: Final = (sys.executable, "-m", "evaluator_host.cli.main", "selftest")
+COMMAND: Final = (sys.executable, "-m", "evaluator_host", "selftest")
 
 _TIMEOUT_S: Final = 500
 _AS_ORDINARY_USER: Final = """
 import shutil, sys
 from pathlib import Path
-from evaluator_host.cli.main import main
+from evaluator_host.__main__ import main
 
 data = Path("data").resolve()
 shutil.copytree(sys.argv.pop(1), data / "toolchain")

@@ -32,7 +32,7 @@ here = Path.cwd() / words["folder"]
 shutil.copytree(tools, here / words["data"] / "toolchain")
 os.chdir(here)
 os.environ.update(words["environment"], HOME=str(here / words["home"]))
-command = [sys.executable, "-m", "evaluator_host.cli.main", "serve", "--data-dir", str(here / words["data"]), *sys.argv[3:]]
+command = [sys.executable, "-m", "evaluator_host", "serve", "--data-dir", str(here / words["data"]), *sys.argv[3:]]
 os.execv(sys.executable, command)
 """
 

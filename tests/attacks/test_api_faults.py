@@ -50,7 +50,7 @@ def encoding(value):
     return encode(value)
 
 Service.evaluate, routes._json = broken, encoding
-from evaluator_host.cli.main import main
+from evaluator_host.__main__ import main
 main()
 """
 

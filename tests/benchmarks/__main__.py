@@ -197,7 +197,7 @@ async def _serve(settings: Settings) -> tuple["subprocess.Popen[bytes]", int]:
     environment = {**os.environ, "EVALUATOR_HOST_DOCKER_HOST": settings.docker_host or ""}
     if not settings.docker_host:
         del environment["EVALUATOR_HOST_DOCKER_HOST"]
-    command = [sys.executable, "-m", "evaluator_host.cli.main", "serve", "--port", str(port)]
+    command = [sys.executable, "-m", "evaluator_host", "serve", "--port", str(port)]
     command += ["--data-dir", str(settings.data_dir), "--sandbox", str(settings.sandbox)]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:

@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.cli.main import main
+from evaluator_host.__main__ import main
 from tests.conftest import DATA_DIR
 from tests.server import Server, free_port
 
 EXACT = 'def evaluate(inputs, outputs, trace):\n    return 1.0 if outputs == inputs["correct_answer"] else 0.0\n'
-COMMAND = [sys.executable, "-m", "evaluator_host.cli.main"]
+COMMAND = [sys.executable, "-m", "evaluator_host"]
 ENVIRONMENT = {**os.environ, "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), "EVALUATOR_HOST_SANDBOX": "bubblewrap"}
 
 

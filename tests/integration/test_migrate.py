@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
 def migrate(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), "EVALUATOR_HOST_SANDBOX": "bubblewrap"}
     ran = subprocess.run(
-        [sys.executable, "-m", "evaluator_host.cli.main", "migrate", *arguments],
+        [sys.executable, "-m", "evaluator_host", "migrate", *arguments],
         cwd=folder, env=environment, capture_output=True, text=True, timeout=100,
     )  # fmt: skip
     assert "Traceback" not in ran.stderr, ran.stderr
@@ -179,5 +179,5 @@ def test_named_evaluators_move_to_a_version_that_keeps_the_proof(server: Server,
 
 
 def evaluators(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "evaluator_host.cli.main", "evaluators", *arguments]
+    command = [sys.executable, "-m", "evaluator_host", "evaluators", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100)

@@ -45,7 +45,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def cli(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), "EVALUATOR_HOST_SANDBOX": "bubblewrap"}
-    command = [sys.executable, "-m", "evaluator_host.cli.main", *arguments]
+    command = [sys.executable, "-m", "evaluator_host", *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100)
 
 
