@@ -170,18 +170,21 @@ def attack(inputs):
         "signal-the-host",
         Group.PROCESSES,
         """
-import os
+import hashlib, os
 
 def attack(inputs):
-    if inputs["pid"] < 1000:  # might be the number of a process in here
-        return None
     try:
         os.kill(inputs["pid"], 0)
+        what = "signalled"
     except ProcessLookupError:
         return None
     except PermissionError:
-        return "the host's process can be seen"
-    return "the host's process can be signalled"
+        what = "seen"
+    if inputs["pid"] < 1000:  # may be the number of a process in here
+        with open(f"/proc/{inputs['pid']}/cmdline", "rb") as file:
+            if hashlib.sha256(file.read()).hexdigest() != inputs["command"]:
+                return None
+    return f"the host's process can be {what}"
 """,
         why="no process outside the namespace has a number in it",
         without=Guard.PROC,
