@@ -81,6 +81,57 @@ PATTERNS: Final[dict[str, Any]] = {
     ],
 }
 
+SHARED: Final = '''\
+"""How much of the expected words an answer has."""
+
+from __future__ import annotations
+
+from models import Answer
+from %s.evaluators.custom.wording import words
+from scoring import share
+from uipath.eval.evaluators import BaseEvaluationCriteria, BaseEvaluator, BaseEvaluatorConfig
+from uipath.eval.models import NumericEvaluationResult
+
+
+class SharedCriteria(BaseEvaluationCriteria):
+    expected: str = ""
+
+
+class SharedConfig(BaseEvaluatorConfig[SharedCriteria]):
+    name: str = "SharedEvaluator"
+
+
+class SharedEvaluator(BaseEvaluator[SharedCriteria, SharedConfig, str]):
+    async def evaluate(self, agent_execution, evaluation_criteria):
+        answer = Answer.model_validate(agent_execution.agent_output)
+        return NumericEvaluationResult(score=share(words(evaluation_criteria.expected), words(answer.answer)))
+
+    @classmethod
+    def get_evaluator_id(cls) -> str:
+        return "SharedEvaluator"
+'''
+SHARED_MODULES: Final = {
+    "models.py": "from pydantic import BaseModel\n\nclass Answer(BaseModel):\n    answer: str\n",
+    "scoring/__init__.py": "from .shares import share\n",
+    "scoring/shares.py": "def share(wanted, found):\n    return len(wanted & found) / len(wanted)\n",
+}
+WORDING: Final = "def words(text):\n    return set(text.lower().split())\n"
+SHARED_SET: Final[dict[str, Any]] = {
+    "version": "1.0",
+    "id": "shared",
+    "name": "Shared",
+    "evaluatorRefs": ["SharedEvaluator"],
+    "evaluations": [
+        {
+            "id": f"test-{expected}",
+            "name": expected,
+            "inputs": {"query": "Rome"},
+            "evaluationCriterias": {"SharedEvaluator": {"expected": expected}},
+        }
+        for expected in ("hello rome", "hello oslo")
+    ],
+}
+
 
 def make_project(root: Path, folder: str = "evals") -> Path:
     """Write the project, its evaluators registered, and return its folder."""
@@ -97,6 +148,18 @@ def make_project(root: Path, folder: str = "evals") -> Path:
     write(root / folder / "eval_sets" / "documented.json", json.dumps(DOCUMENTED))
     write(root / folder / "eval_sets" / "patterns.json", json.dumps(PATTERNS))
     return root
+
+
+def make_shared(root: Path, folder: str = "evals") -> Path:
+    """Write the project with an evaluator that imports modules of it, not registered yet; return its file."""
+    make_project(root, folder)
+    for name, text in SHARED_MODULES.items():
+        write(root / name, text)
+    custom = root / folder / "evaluators" / "custom"
+    write(custom / "wording.py", WORDING)
+    write(custom / "shared.py", SHARED % folder)
+    write(root / folder / "eval_sets" / "shared.json", json.dumps(SHARED_SET))
+    return custom / "shared.py"
 
 
 def write(file: Path, text: str) -> None:

@@ -87,6 +87,7 @@ def migrate(
     if force and not write:
         raise InvalidRequest("--force says what --write writes; add --write, or leave --force out")
     fields: dict[str, Any] = {
+        "alone": True,
         "packages": package,
         "settings": {"entry": entry, "correct_answer_key": correct_answer_key},
         "limits": {"timeout_s": timeout_s, "memory_mb": memory_mb},

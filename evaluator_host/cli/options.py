@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
@@ -16,6 +16,8 @@ from evaluator_host.model import Contract, Evaluator, Language, Policy
 from evaluator_host.packages.pins import Pin, parse
 from evaluator_host.packages.scripts import read_script
 from evaluator_host.protocol import ProtocolError, decode_json
+from evaluator_host.uipath.modules import layout_of_code, with_modules
+from evaluator_host.uipath.project import Layout
 from evaluator_host.web.wire import EnvironmentIn, EvaluatorIn
 
 _Body = TypeVar("_Body", bound=pydantic.BaseModel)
@@ -64,19 +66,31 @@ class Given:
     requires_python: str | None = None
 
 
-def read_evaluator(file: Path, language: Language | None, *, host: Settings, **fields: Any) -> Given:
+def read_evaluator(
+    file: Path,
+    language: Language | None,
+    *,
+    host: Settings,
+    project: Layout | None = None,
+    alone: bool = False,
+    **fields: Any,
+) -> Given:
     """Return the evaluator in a file; a field that is None keeps its default.
+
+    With one of a UiPath project go the project's modules that it imports.
 
     Args:
       file: The source.
       language: None: by the suffix.
       host: Where a pin that is not exact is looked up.
+      project: Of UiPath, that it is of. None: the one that it lies in.
+      alone: Leave the project's modules out.
       fields: As in the body of `POST /v1/evaluate`; nested under `limits` and `settings`. Pins that the file itself
         declares (PEP 723, `npm:` specifiers) are added to `packages`; `settings.config` is JSON, or the file of it.
 
     Raises:
       InvalidPin: the file declares a package that is not pinned exactly.
-      InvalidRequest: the file cannot be read as source, or a field cannot be taken.
+      InvalidRequest: the file cannot be read as source, a field cannot be taken, or a module cannot go along.
     """
     given = _given(fields)
     if "config" in given.get("settings", ()):
@@ -85,7 +99,12 @@ def read_evaluator(file: Path, language: Language | None, *, host: Settings, **f
     script = read_script(_source(file), language, parse=partial(_parse, host))
     packages = [*given.pop("packages", ()), *(pin.text for pin in script.pins)]
     body = {"code": script.source, "language": language, "packages": packages, **given}
-    return Given(_evaluator(body), script.requires_python)
+    evaluator = _evaluator(body)
+    project = project or layout_of_code(file)
+    if project is None or alone or language is not Language.PYTHON or evaluator.policy is not Policy.NONE:
+        return Given(evaluator, script.requires_python)
+    code = with_modules(script.source, file, project)
+    return Given(replace(evaluator, code=code), script.requires_python)
 
 
 def given_evaluator(code: str, language: Language, **fields: Any) -> Given:

@@ -1,5 +1,6 @@
 """`uipath`: evaluators in UiPath's project layout; made, registered, run over eval sets."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from evaluator_host.config import Settings
 from evaluator_host.errors import NameTaken
 from evaluator_host.model import Contract
 from evaluator_host.reports.evaluation import CheckReport
+from evaluator_host.uipath.modules import explained
 from evaluator_host.uipath.project import find_code, find_layout, write_file
 from evaluator_host.uipath.registering import Registered, left_out, usable_classes
 from evaluator_host.uipath.registering import register as write_files
@@ -61,8 +63,11 @@ def register(
     settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
     layout = find_layout(project, folder=folder)
     code = find_code(layout, file)
-    given = options.read_evaluator(code, None, host=settings, contract=Contract.UIPATH, packages=package)
+    given = options.read_evaluator(
+        code, None, host=settings, project=layout, contract=Contract.UIPATH, packages=package
+    )
     report = run_async(lambda: _check(given, settings, url, shown=not as_json))
+    report = replace(report, problems=tuple(explained(problem, code, layout) for problem in report.problems))
     made = write_files(layout, code, usable_classes(report, code), reset=reset)
     if as_json:
         print_json([{**_facts(one), "kept": one.kept} for one in made])

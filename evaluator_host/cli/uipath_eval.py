@@ -21,6 +21,7 @@ from evaluator_host.uipath.eval_set import EvalSet, parse_eval_set
 from evaluator_host.uipath.evaluation import EvalRun, overall, scores
 from evaluator_host.uipath.evaluators import ProjectEvaluator, find_evaluators
 from evaluator_host.uipath.executions import Execution, read_executions
+from evaluator_host.uipath.modules import explained
 from evaluator_host.uipath.output import as_report, as_uipath
 from evaluator_host.uipath.project import Layout, find_eval_set, find_layout, layout_of_eval_set, near, read_json
 from evaluator_host.uipath.records import matched
@@ -80,7 +81,7 @@ def eval_(
     plan = Plan(
         eval_set=found,
         evaluators=evaluators,
-        given=tuple(_given(one, read, package or [], limits) for one in evaluators),
+        given=tuple(_given(one, partial(read, project=layout), package or [], limits) for one in evaluators),
         agent=agent,
         executions=recorded,
         notes=(*found.notes, *notes, *_unrecorded(recorded)),
@@ -89,7 +90,7 @@ def eval_(
     )
     if allow_network:
         err.print(plain(f"warning: {_WARNING}"))
-    run = run_plan(plan, settings, url, shown=not as_json)
+    run = _explained(run_plan(plan, settings, url, shown=not as_json), layout)
     if output_file is not None:
         _write(output_file, as_uipath(run, verbose=verbose))
     _print(run, as_json=as_json)
@@ -160,6 +161,16 @@ def _agent(layout: Layout, name: str | None, read: Callable[..., options.Given],
     own: options.Given = read(layout.root / entry.file)
     program = agent_program(layout.root, entry, packages=own.evaluator.packages, limits=limits)
     return options.Given(program, own.requires_python)
+
+
+def _explained(run: EvalRun, layout: Layout) -> EvalRun:
+    """Return a run whose errors say where a module was looked for that an evaluator lacks."""
+    results = dict(run.results)
+    for one in run.evaluators:
+        for key, result in run.results.items():
+            if key[1] == one.id and result.error is not None and isinstance(one.code, Path):
+                results[key] = replace(result, error=explained(result.error, one.code, layout))
+    return replace(run, results=results)
 
 
 def _print(run: EvalRun, *, as_json: bool) -> None:

@@ -36,7 +36,8 @@ def failures(run: EvalRun) -> Iterator[str]:
             result = run.results.get((item.id, one.id))
             if result is not None and result.error is not None:
                 at = f" (line {result.error.line})" if result.error.line is not None else ""
-                yield f"{item.name}, {one.name}: {result.error.code}: {result.error.message}{at}"
+                hint = f"; {result.error.hint}" if result.error.hint else ""
+                yield f"{item.name}, {one.name}: {result.error.code}: {result.error.message}{at}{hint}"
 
 
 def warnings(run: EvalRun) -> list[str]:

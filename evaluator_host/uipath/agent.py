@@ -18,7 +18,8 @@ from evaluator_host.errors import InvalidRequest
 from evaluator_host.model import Contract, Evaluator, Json, Language, Limits
 from evaluator_host.outcome import EvaluationResult, Status
 from evaluator_host.uipath.executions import Execution
-from evaluator_host.uipath.project import FOLDERS, near, read_json
+from evaluator_host.uipath.packing import MOST_FILES, PACKED_BYTES, is_of_evaluations, is_packed, over_packed
+from evaluator_host.uipath.project import near, read_json
 
 AGENT_LIMITS: Final = Limits(timeout_s=60.0, memory_mb=512, result_kb=8192)
 
@@ -28,10 +29,7 @@ _SUFFIXES: Final = frozenset(
     {".py", ".json", ".jsonl", ".txt", ".md", ".yaml", ".yml", ".toml", ".csv", ".tsv", ".xml", ".html", ".sql"}
     | {".j2", ".jinja", ".jinja2", ".prompt", ".tmpl"}
 )
-_LEFT_OUT: Final = frozenset({"node_modules", "__pycache__", "site-packages", "dist", "build", *FOLDERS})
-_PACKED_BYTES: Final = 900_000  # below the 1 MB that a host takes as code by default
 _UNPACKED_BYTES: Final = 32 << 20
-_FILES: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +80,17 @@ def agent_program(root: Path, entry: EntryPoint, *, packages: tuple[str, ...], l
     for path in _files(root):
         content = _read(path)
         size += len(content)
-        if len(files) == _FILES or size > _UNPACKED_BYTES:
+        if len(files) == MOST_FILES or size > _UNPACKED_BYTES:
             raise InvalidRequest(
-                f"the project {root} has more than {_FILES} files or {_UNPACKED_BYTES >> 20} MB for its agent; run it "
-                "where it lives, and add --executions FILE with what it did"
+                f"the project {root} has more than {MOST_FILES} files or {_UNPACKED_BYTES >> 20} MB for its agent; "
+                "run it where it lives, and add --executions FILE with what it did"
             )
         files[str(path.relative_to(root))] = base64.b64encode(content).decode()
     packed = {"files": files, "file": entry.file, "function": entry.function}
     text = base64.b64encode(zlib.compress(json.dumps(packed).encode(), 9)).decode()
-    if len(text) > _PACKED_BYTES:
-        largest = sorted(files, key=lambda name: len(files[name]), reverse=True)[:3]
-        raise InvalidRequest(
-            f"the project {root} has {len(text) >> 10} KB for its agent, packed, over the ceiling of "
-            f"{_PACKED_BYTES >> 10} KB; its largest files are {', '.join(largest)}"
-        )
+    if len(text) > PACKED_BYTES:
+        sizes = {name: len(content) for name, content in files.items()}
+        raise InvalidRequest(over_packed(root, "its agent", len(text), sizes))
     code = _PROGRAM.read_text("utf-8").replace(_PLACE, json.dumps(text), 1)
     return Evaluator(code, Language.PYTHON, Contract.EVALUATE, packages=packages, limits=limits)
 
@@ -136,16 +131,12 @@ def _entry_point(root: Path, file: Path, name: str, value: Json) -> EntryPoint:
 def _files(root: Path) -> Iterator[Path]:
     for folder, folders, files in os.walk(root):
         here = Path(folder)
-        folders[:] = sorted(name for name in folders if _is_wanted(here / name))
+        wanted = (name for name in folders if is_packed(here / name) and not is_of_evaluations(here / name))
+        folders[:] = sorted(wanted)
         for name in sorted(files):
             path = here / name
             if not name.startswith(".") and path.suffix.lower() in _SUFFIXES and not path.is_symlink():
                 yield path
-
-
-def _is_wanted(folder: Path) -> bool:
-    name = folder.name
-    return not (name.startswith(".") or name in _LEFT_OUT or (folder / "pyvenv.cfg").exists())
 
 
 def _read(path: Path) -> bytes:

@@ -7,7 +7,7 @@ score on the scale 0..1, null where there is none, beside the raw value.
 from typing import Any
 
 from evaluator_host.model import Json
-from evaluator_host.outcome import EvaluationResult
+from evaluator_host.outcome import EvaluationError, EvaluationResult
 from evaluator_host.uipath.eval_set import EvalItem
 from evaluator_host.uipath.evaluation import EvalRun, overall, scores
 from evaluator_host.uipath.evaluators import ProjectEvaluator
@@ -60,7 +60,17 @@ def _ours(result: EvaluationResult | None) -> dict[str, Json] | None:
         "passed": result.passed,
         "reason": result.reason,
         "warnings": result.warnings,
-        "error": None if result.error is None else {"code": result.error.code, "message": result.error.message},
+        "error": None if result.error is None else _error(result.error),
+    }
+
+
+def _error(error: EvaluationError) -> dict[str, Json]:
+    return {
+        "code": error.code,
+        "message": error.message,
+        "line": error.line,
+        "hint": error.hint,
+        "traceback": error.traceback,
     }
 
 

@@ -11,7 +11,9 @@ from evaluator_host.protocol import ProtocolError, decode_json
 FOLDERS: Final = ("evaluations", "evals")
 """Names of the folder: the first is the one that UiPath's own command line reads, the second the documented one."""
 
-_EVAL_SETS: Final = ("eval_sets", "eval-sets")
+EVAL_SETS: Final = ("eval_sets", "eval-sets")
+"""Names of the folder in it that has the eval sets."""
+
 _FILE_BYTES: Final = 32 << 20
 _SHOWN: Final = 8
 
@@ -96,7 +98,7 @@ def find_eval_set(layout: Layout, named: str) -> Path:
     Raises:
       InvalidRequest: it is not there.
     """
-    folders = [layout.folder / name for name in _EVAL_SETS]
+    folders = [layout.folder / name for name in EVAL_SETS]
     names = (named, f"{named}.json")
     for path in (Path(named), *(folder / name for folder in (layout.root, *folders) for name in names)):
         if path.is_file():

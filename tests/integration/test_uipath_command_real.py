@@ -20,7 +20,7 @@ from evaluator_host.uipath.template import evaluator_code
 from tests.conftest import DATA_DIR
 from tests.real_sets import UIPATH
 from tests.server import COMMAND
-from tests.uipath_projects import PATTERNS, make_project
+from tests.uipath_projects import PATTERNS, make_project, make_shared
 
 pytestmark = [pytest.mark.parametrize("service", ["bubblewrap"], indirect=True), pytest.mark.timeout(900)]
 
@@ -98,6 +98,18 @@ async def test_it_scores_the_same_and_its_traces_are_taken(service: Service, pac
     scores = [item["results"]["PatternComparisonEvaluator"]["score"] for item in again["items"]]
     assert scores[:2] == [0.5, 1.0]
     assert "no output was recorded for test-1, test-2, test-3" in again["notes"][0]
+
+
+async def test_evaluators_import_the_projects_modules_as_there(
+    service: Service, packages: Path, tmp_path: Path
+) -> None:
+    make_shared(tmp_path, "evaluations")
+    uipath(packages, tmp_path, "register", "evaluator", "shared.py")
+    uipath(packages, tmp_path, "eval", "main", "evaluations/eval_sets/shared.json", "--no-report", "--output-file", "o")
+    theirs = json.loads((tmp_path / "o").read_text())["evaluationSetResults"]
+    scores = [result["evaluationRunResults"][0]["result"]["score"] for result in theirs]
+    mine = [item["results"]["SharedEvaluator"]["raw"] for item in ours(tmp_path, "shared")["items"]]
+    assert mine == scores == [1.0, 0.5]
 
 
 async def test_its_own_evaluators_run_where_the_package_is_pinned(service: Service, tmp_path: Path) -> None:

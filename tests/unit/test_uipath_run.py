@@ -56,7 +56,9 @@ def test_booleans_and_numbers_are_on_one_scale_and_failures_in_no_mean() -> None
 def test_the_report_has_the_raw_value_beside_the_score() -> None:
     first, second, third = as_report(RUN)["items"]
     assert [first["results"]["Bool"][name] for name in ("score", "raw")] == [1.0, True]
-    assert second["results"]["Number"]["error"] == {"code": "user_exception", "message": "boom"}
+    assert second["results"]["Number"]["error"] == {
+        "code": "user_exception", "message": "boom", "line": 3, "hint": None, "traceback": None,
+    }  # fmt: skip
     assert (third["agent_error"], third["results"]) == ("agent boom", {"Number": None})
 
 

@@ -152,6 +152,8 @@ def _hint(raised: BaseException, general: str) -> str | None:
         return "return a score instead of exiting" if general == "user_exception" else "remove the exit at module level"
     if issubclass(kind, ModuleNotFoundError):
         return "pin the package that provides it in `packages`, exactly: name==version"
+    if issubclass(kind, ImportError) and "no known parent package" in tracebacks.text_of(raised):
+        return "an evaluator is in no package: import a module beside it by its name alone"
     if issubclass(kind, NameError):
         name = getattr(raised, "name", None)
         if isinstance(name, str) and name in _importable():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins as _builtins
 import sys
 
-from evaluator_runner import entry, failures, hooks, prebound, uipath
+from evaluator_runner import entry, failures, hooks, modules, prebound, uipath
 from evaluator_runner.failures import Failure
 from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.tracebacks import FILENAME
@@ -98,6 +98,8 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
     namespace.update(builtins, __file__=FILENAME, __loader__=_SourceLoader(code))
     sys.modules["evaluator"] = module
     bound = _prebind(namespace, code, compiled, order)
+    if order["policy"] != "restricted":
+        modules.install(code)
     described: list[dict[str, Any]] = []
     try:
         hooks.call(exec, (compiled, namespace))

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 FILENAME = "evaluator.py"
+OTHERS: dict[str, list[str]] = {}
+"""Lines of the modules that came with the evaluator, by their paths."""
 _TEXT_CHARS = 4096
 _TRACEBACK_CHARS = 16_000
 _CHAIN = 10  # exceptions shown of one chain
@@ -44,10 +46,11 @@ def text_of(raised: BaseException) -> str:
 
 def position(raised: BaseException, lines: list[str]) -> tuple[int | None, int | None]:
     """Return line and column, from 1, of the innermost user frame."""
-    line = column = None
-    for _, line, start, _ in _frames(raised.__traceback__):
-        column = _characters(lines, line, start) + 1 if start is not None else None
-    return line, column
+    found: tuple[int | None, int | None] = None, None
+    for file, _, line, start, _ in _frames(raised.__traceback__):
+        if file == FILENAME:
+            found = line, _characters(lines, line, start) + 1 if start is not None else None
+    return found
 
 
 def render(raised: BaseException, lines: list[str]) -> str:
@@ -95,18 +98,19 @@ def _render_one(raised: BaseException, lines: list[str]) -> str:
 
 
 def _render_frames(traceback: TracebackType | None, lines: list[str]) -> Iterator[str]:
-    previous: tuple[str, int] | None = None
+    previous: tuple[str, str, int] | None = None
     repeated = 0
-    for name, line, start, end in _frames(traceback):
-        if (name, line) == previous:
+    for file, name, line, start, end in _frames(traceback):
+        if (file, name, line) == previous:
             repeated += 1
             if repeated >= _REPEATS:
                 continue
         else:
             yield _repetition(repeated)
             repeated = 0
-        previous = (name, line)
-        yield f'  File "{FILENAME}", line {line}, in {name}\n' + _marked_source(lines, line, start, end)
+        previous = (file, name, line)
+        source = lines if file == FILENAME else OTHERS[file]
+        yield f'  File "{file}", line {line}, in {name}\n' + _marked_source(source, line, start, end)
     yield _repetition(repeated)
 
 
@@ -115,17 +119,18 @@ def _repetition(repeated: int) -> str:
     return f"  [Previous line repeated {more} more time{'' if more == 1 else 's'}]\n" if more > 0 else ""
 
 
-def _frames(traceback: TracebackType | None) -> Iterator[tuple[str, int, int | None, int | None]]:
-    """Yield name, line, and the byte offsets of the expression in it, of each user frame from outside in."""
+def _frames(traceback: TracebackType | None) -> Iterator[tuple[str, str, int, int | None, int | None]]:
+    """Yield file, name, line, and the byte offsets of the expression in it, of each user frame from outside in."""
     while traceback is not None:
         code = traceback.tb_frame.f_code
-        if code.co_filename == FILENAME and traceback.tb_lineno is not None:
+        file = code.co_filename
+        if (file == FILENAME or file in OTHERS) and traceback.tb_lineno is not None:
             line, end_line, start, end = _position_in(iter(code.co_positions()), traceback.tb_lasti)
             if line != traceback.tb_lineno:
                 start = end = None
             elif end_line != line:
                 end = None
-            yield code.co_name, traceback.tb_lineno, start, end
+            yield file, code.co_name, traceback.tb_lineno, start, end
         traceback = traceback.tb_next
 
 

@@ -1,0 +1,121 @@
+"""Owns the modules that come with an evaluator in comments at its end, and how its code imports them.
+
+    # /// module models models.py
+    #|class Answer:
+    #|    text = ""
+
+The name is what an import says, the path what tracebacks say; a line of the module follows each `#|`. In comments they
+change no line of the evaluator. A module whose path is its name lay in the project's root: it comes before packages, as
+in UiPath's own command line; one from elsewhere, and a folder without `__init__.py`, come after them.
+"""
+
+from __future__ import annotations
+
+import builtins as _builtins
+import sys
+from _frozen_importlib import ModuleSpec  # type: ignore[import-not-found]
+from _frozen_importlib_external import PathFinder  # type: ignore[import-not-found]
+
+from evaluator_runner import tracebacks
+from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+MARK = "# /// module "
+_LINE = "#|"
+_PACKAGE = "/__init__.py"
+
+
+class _Module:
+    """A module's text, and the loader of it."""
+
+    def __init__(self, name: str, path: str, lines: list[str]) -> None:
+        self.name = name
+        self.path = path
+        self.lines = lines
+        self.is_package = path.endswith(_PACKAGE)
+        self.is_of_root = path in {name.replace(".", "/") + end for end in (".py", _PACKAGE)}
+
+    def create_module(self, _spec: Any) -> None:
+        """Leave that to the interpreter."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the text as the module."""
+        code = compile(self.get_source(), self.path, "exec", dont_inherit=True)
+        vars(module)["__builtins__"] = vars(_builtins)  # not this runner's own copy
+        exec(code, vars(module))  # noqa: S102
+
+    def get_source(self, _name: str = "") -> str:
+        """Return the text, for `linecache` and `inspect`."""
+        return "\n".join(self.lines)
+
+
+class _Finder:
+    """Finds modules by their whole names; folders that are no packages where `folders` has them."""
+
+    def __init__(self, modules: dict[str, _Module], folders: dict[str, str]) -> None:
+        self._modules = modules
+        self._folders = folders
+
+    def find_spec(self, name: str, _path: Any = None, _target: Any = None) -> Any:
+        """Return how a module is made, as `sys.meta_path` asks for it; None for what is not here."""
+        module = self._modules.get(name)
+        if module is None:
+            return self._folder(name) if name in self._folders else None
+        spec = ModuleSpec(name, module, origin=module.path, is_package=module.is_package)
+        spec.has_location = True
+        if module.is_package:
+            spec.submodule_search_locations = [module.path.removesuffix(_PACKAGE)]
+        return spec
+
+    def _folder(self, name: str) -> Any:
+        spec = ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = [self._folders[name]]
+        return spec
+
+
+def install(code: str) -> None:
+    """Make the modules that come with an evaluator importable in this process."""
+    if MARK not in code:
+        return
+    found = _read(code)
+    folders = _folders(found)
+    first = {name: one for name, one in found.items() if one.is_of_root and name.rpartition(".")[0] not in folders}
+    last = {name: one for name, one in found.items() if name not in first}
+    places = sys.meta_path
+    at = places.index(PathFinder) if PathFinder in places else len(places)
+    places.insert(at, _Finder(first, {}))
+    places.append(_Finder(last, folders))
+    tracebacks.OTHERS.update({one.path: one.lines for one in found.values()})
+
+
+def _read(code: str) -> dict[str, _Module]:
+    found: dict[str, _Module] = {}
+    lines: list[str] | None = None
+    for line in code.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+        if line.startswith(MARK):
+            name, _, path = line.removeprefix(MARK).partition(" ")
+            lines = []
+            found[name] = _Module(
+                name, path, lines
+            )  # the last of a name: a text that was stored may be in a file again
+        elif lines is not None and line.startswith(_LINE):
+            lines.append(line.removeprefix(_LINE))
+        else:
+            lines = None
+    return found
+
+
+def _folders(found: dict[str, _Module]) -> dict[str, str]:
+    """Return the folders above modules that are no packages."""
+    folders: dict[str, str] = {}
+    for one in found.values():
+        name, path = one.name, one.path.removesuffix(_PACKAGE) if one.is_package else one.path
+        while "." in name:
+            name, path = name.rpartition(".")[0], path.rpartition("/")[0]
+            if name not in found:
+                folders[name] = path
+    return folders
