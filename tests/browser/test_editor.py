@@ -4,14 +4,22 @@ import asyncio
 import re
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Request, expect
 
 from tests.browser.looking import Look, grave_findings, picture
 from tests.browser.writing import CODE, loads, open_workbench, run, score, write
 from tests.docs.blocks import ROOT
+from tests.python_versions import OTHER
 from tests.server import Server
 
 USES_A_PACKAGE = "import iniconfig\n\ndef evaluate(inputs, outputs, trace):\n    return bool(iniconfig.IniConfig)\n"
+
+ITS_PYTHON = """
+import sys, iniconfig
+
+def evaluate(inputs, outputs, trace):
+    return {"score": 1, "label": "Python %d.%d" % sys.version_info[:2]}
+"""
 
 
 async def test_a_newcomer_scores_an_example_by_a_key(page: Page) -> None:
@@ -98,6 +106,28 @@ async def test_a_version_is_chosen_by_keyboard_installed_and_used(look: Look) ->
     await expect(failed.get_by_text("packages", exact=True)).to_be_visible()  # in the hint, as code
     await failed.get_by_role("button", name=re.compile(r"Add iniconfig==\d")).click()
     await expect(chips).to_have_count(1)
+
+
+async def test_another_python_is_chosen_installed_for_and_run(look: Look) -> None:
+    page = await look.page()
+    await open_workbench(page)
+    await write(page, CODE, ITS_PYTHON)
+    await page.get_by_text("Settings", exact=True).click()
+    await page.get_by_label("Python", exact=True).select_option(OTHER)
+    await picture(page, "editor-python")
+    asked: list[object] = []
+    page.on("request", lambda request: asked.append(request.post_data_json) if is_build(request) else None)
+    await page.get_by_role("combobox", name="Add a package").fill("iniconfig==2.0.0")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text("✓ Installed")).to_be_visible(timeout=90_000)
+    assert asked == [{"language": "python", "packages": ["iniconfig==2.0.0"], "python": OTHER}]
+    card = await run(page)
+    await expect(score(card)).to_have_text("1")
+    await expect(card).to_contain_text(f"Python {OTHER}")
+
+
+def is_build(request: Request) -> bool:
+    return request.method == "POST" and request.url.endswith("/v1/environments")
 
 
 async def test_a_build_that_fails_says_why(page: Page) -> None:

@@ -6,6 +6,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.browser.looking import Look, grave_findings, looking, picture
+from tests.python_versions import OTHER
 from tests.server import Server
 
 
@@ -61,6 +62,21 @@ async def test_packages_are_installed_as_one_looks_on_and_deleted(bare_look: Loo
     await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     await expect(page.get_by_text("The environment was deleted")).to_be_visible()
     await expect(page.get_by_role("link", name="six 1.17.0")).to_have_count(0)
+
+
+async def test_packages_are_installed_for_another_python(bare_look: Look) -> None:
+    page = await bare_look.page()
+    await page.goto("/environments?new=1")
+    dialog = page.get_by_role("dialog", name="Install packages")
+    await dialog.get_by_label("Language").select_option("javascript")
+    await expect(dialog.get_by_label("Python", exact=True)).to_have_count(0)
+    await dialog.get_by_label("Language").select_option("python")
+    await dialog.get_by_label("Python", exact=True).select_option(OTHER)
+    await dialog.get_by_label("Packages, one on a line").fill("six==1.17.0")
+    await picture(page, "environment-python")
+    await dialog.get_by_role("button", name="Install").click()
+    await expect(page.locator(".record-title").get_by_text("ready")).to_be_visible()
+    await expect(page.get_by_text(f"python {OTHER}")).to_be_visible()
 
 
 async def test_a_pin_that_is_none_is_refused_and_a_build_that_fails_says_why(bare_look: Look) -> None:

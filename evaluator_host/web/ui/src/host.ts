@@ -11,6 +11,8 @@ export interface HostInfo {
   default_limits: Limits;
   limit_ceilings: Limits;
   runtimes: Record<string, string>;
+  /** Minor versions of Python that evaluators may ask for. */
+  pythons: string[];
 }
 
 export const Host = createContext<HostInfo | null>(null);

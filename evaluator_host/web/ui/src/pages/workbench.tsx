@@ -62,7 +62,7 @@ export default function WorkbenchPage({ query }: PageProps) {
 
   const { evaluator, faults } = useMemo(() => toEvaluator(draft), [draft]);
   const row = useMemo(() => toRow(draft.row), [draft.row]);
-  const build = useBuild(draft.packages, draft.language);
+  const build = useBuild(draft);
   const checked = useCheck(evaluator, build.state, turn);
   const runs = useRuns();
   const run = () => {

@@ -4,6 +4,7 @@ import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { ErrorNote } from "../components/error-note";
 import { Labelled, Select } from "../components/field";
+import { PythonSelect } from "../components/python-select";
 import { navigate } from "../router";
 import type { EnvironmentReport, Language } from "../types";
 
@@ -15,6 +16,7 @@ const LANGUAGES = [
 /** Asks for exact pins and has them installed. */
 export function BuildDialog({ onClose, onAsked }: { onClose: () => void; onAsked: () => void }) {
   const [language, setLanguage] = useState<Language>("python");
+  const [python, setPython] = useState<string | null>(null);
   const [text, setText] = useState("");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
@@ -23,7 +25,7 @@ export function BuildDialog({ onClose, onAsked }: { onClose: () => void; onAsked
     setBusy(true);
     setError(null);
     try {
-      const report = await call<EnvironmentReport>("POST", "/v1/environments", { body: { language, packages } });
+      const report = await call<EnvironmentReport>("POST", "/v1/environments", { body: language === "python" && python !== null ? { language, packages, python } : { language, packages } });
       onAsked();
       navigate(`/environments/${encodeURIComponent(report.key)}`);
     } catch (problem) {
@@ -43,6 +45,7 @@ export function BuildDialog({ onClose, onAsked }: { onClose: () => void; onAsked
       }
     >
       <Select label="Language" value={language} onValue={(value) => setLanguage(value as Language)} options={LANGUAGES} />
+      {language === "python" && <PythonSelect value={python} onValue={setPython} />}
       <Labelled label="Packages, one on a line" hint={language === "python" ? "Exact versions: numpy==2.1.0" : "Exact versions: lodash@4.17.21"}>
         {({ id, describedBy }) => (
           <textarea id={id} class="input mono" rows={6} spellcheck={false} aria-describedby={describedBy} value={text} onInput={(event) => setText(event.currentTarget.value)} />

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { Button } from "../components/button";
 import { Field, Select } from "../components/field";
 import { JsonEditor } from "../components/json-editor";
+import { PythonSelect } from "../components/python-select";
 import { useHost } from "../host";
 import { readJson } from "../json";
 import type { CheckReport, Limits } from "../types";
@@ -39,6 +40,7 @@ export function SettingsPanel(props: FieldsProps) {
         <span class="muted">
           {draft.threshold !== "" ? ` · passes from ${draft.threshold}` : ""}
           {changed > 0 ? ` · ${changed} ${changed === 1 ? "limit" : "limits"} changed` : ""}
+          {draft.language === "python" && draft.python !== null ? ` · Python ${draft.python}` : ""}
           {isSet ? " · contract settings" : ""}
         </span>
       </summary>
@@ -65,6 +67,7 @@ export function SettingsFields({ draft, change, faults, report }: FieldsProps) {
           <Field label="Correct answer key" hint="The input that is the fourth argument." value={draft.settings.correct_answer_key} onValue={(value) => set({ correct_answer_key: value })} placeholder="correct_answer" spellcheck={false} />
         )}
         {applies === "nemo" && <Field label="Score output" hint="Which of several is the score." value={draft.settings.score_output} onValue={(value) => set({ score_output: value })} placeholder="the first" spellcheck={false} />}
+        {draft.language === "python" && <PythonSelect value={draft.python} onValue={(python) => change({ python })} />}
         {draft.language === "python" && (
           <Select
             label="Policy"

@@ -1,7 +1,8 @@
 /** Has the pins of a draft installed, and follows how far that is. */
 import { useCallback, useEffect, useState } from "preact/hooks";
 import { call, events, isAbort } from "../api";
-import type { BuildEvent, EnvironmentReport, Language } from "../types";
+import type { BuildEvent, EnvironmentReport } from "../types";
+import type { Draft } from "./draft";
 
 export interface Build {
   state: "none" | "building" | "ready" | "failed";
@@ -16,10 +17,10 @@ type Seen = Omit<Build, "retry">;
 const NONE: Seen = { state: "none", step: null, report: null, error: null };
 const PAUSE_MS = 300; // several pins are often added in a row
 
-export function useBuild(packages: readonly string[], language: Language): Build {
+export function useBuild({ packages, language, python }: Pick<Draft, "packages" | "language" | "python">): Build {
   const [build, setBuild] = useState<Seen>(NONE);
   const [turn, setTurn] = useState(0);
-  const asked = JSON.stringify({ language, packages });
+  const asked = JSON.stringify(language === "python" && python !== null ? { language, packages, python } : { language, packages });
   useEffect(() => {
     if (packages.length === 0) {
       setBuild(NONE);
