@@ -76,6 +76,13 @@ class Shelf:
         except (OSError, ValueError):
             return None
 
+    def found(self, name: str) -> Record | None:
+        """Return the record of a set by its key or its digest; None too for what is neither."""
+        if not is_digest(name):
+            return None
+        lock = self.lock_of(name)
+        return self.record(lock.digest if lock is not None else name)
+
     def records(self) -> list[Record]:
         """Return all records, the most recently used first."""
         homes = sorted(self.root.glob("[0-9a-f]*/env.json"), key=lambda file: -_mtime(file.parent))

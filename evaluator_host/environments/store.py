@@ -61,7 +61,7 @@ class Environments:
         self._known: dict[tuple[str, tuple[str, ...]], Known] = {}
         self._builds = Builds(shop, on_ready=self._use, on_done=self.prune)
         self.exchange = Exchange(
-            shop, find=self._record, use=self._use, target_of=self.asking.target_of, on_pulled=self.prune
+            shop, find=self._shelf.found, use=self._use, target_of=self.asking.target_of, on_pulled=self.prune
         )
         self._mending = Mending(shop.shelf, shop.backend, install=self._install, forget=self._forget)
 
@@ -163,7 +163,7 @@ class Environments:
         """
         if (running := self._builds.find_running(name)) is not None:
             return running.report(self._shelf)
-        record = await asyncio.to_thread(self._record, name)
+        record = await asyncio.to_thread(self._shelf.found, name)
         if record is not None:
             return record.report()
         if (failed := self._builds.find_failed(name)) is not None:
@@ -215,7 +215,7 @@ class Environments:
             raise InUse("the set is being built; wait until it is ready")
         if self._builds.forget_failed(name):
             return
-        record = await asyncio.to_thread(self._record, name)
+        record = await asyncio.to_thread(self._shelf.found, name)
         if record is None and not (is_digest(name) and self._shelf.lock_of(name)):
             raise not_installed(name)
         if record is not None and not await self._remove(record.digest):
@@ -253,7 +253,7 @@ class Environments:
         wanted = [record.digest for record in await asyncio.to_thread(self._shelf.records)]
         wanted += await asyncio.to_thread(self._shelf.half_written)
         if name is not None:
-            record = await asyncio.to_thread(self._record, name)
+            record = await asyncio.to_thread(self._shelf.found, name)
             sought = record.digest if record else digest_of(name)
             if sought not in wanted:
                 raise not_installed(name)
@@ -267,19 +267,12 @@ class Environments:
         self._known.clear()
 
     async def _installed(self, key: str) -> Record | None:
-        return await asyncio.to_thread(self._record, key)
+        return await asyncio.to_thread(self._shelf.found, key)
 
     def _remember(self, name: tuple[str, tuple[str, ...]], known: Known) -> None:
         if len(self._known) >= _KNOWN:
             self._known.clear()
         self._known[name] = known
-
-    def _record(self, name: str) -> Record | None:
-        """Return the record of a set by its key or digest."""
-        if not is_digest(name):
-            return None
-        lock = self._shelf.lock_of(name)
-        return self._shelf.record(lock.digest if lock is not None else name)
 
     async def _install(self, key: str, lock: Lock) -> Record:
         return await asyncio.shield(self._builds.begin(key, lock.pins, lock.language, lock.target))

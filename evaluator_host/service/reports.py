@@ -4,9 +4,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from evaluator_host import __version__
+from evaluator_host.config import Settings
+from evaluator_host.environments.store import Environments
+from evaluator_host.model import Contract, Language, Limits
 from evaluator_host.outcome import EvaluationResult, EvaluatorClass, Failed, Status
-from evaluator_host.pool import Lease
-from evaluator_host.reports.evaluation import BatchSummary, CheckReport
+from evaluator_host.pool import Lease, Pool
+from evaluator_host.reports.evaluation import BatchSummary, CheckReport, HostInfo
 from evaluator_host.service.prepared import Prepared
 from evaluator_host.service.scoring import environment_info
 
@@ -25,6 +29,25 @@ def summarise(results: Sequence[EvaluationResult], *, seconds: float) -> BatchSu
         pass_rate=sum(verdicts) / len(verdicts) if verdicts else None,
         errors=dict(Counter(result.error.code.value for result in results if result.error)),
         rows_per_s=round(len(results) / seconds, 1) if seconds > 0 else 0.0,
+    )
+
+
+def host_info(settings: Settings, pool: Pool, environments: Environments) -> HostInfo:
+    """Say what a host is and has, but for its further versions of Python."""
+    return HostInfo(
+        version=__version__,
+        backend=pool.backend.name,
+        languages=tuple(language.value for language in Language),
+        contracts=tuple(contract.value for contract in Contract),
+        sandboxes=pool.capacity.sandboxes,
+        max_sandboxes=pool.capacity.max_sandboxes,
+        waiting=pool.waiting,
+        default_limits=Limits(),
+        limit_ceilings=settings.limit_ceilings,
+        runtimes={
+            "python": environments.asking.target(Language.PYTHON).runtime,
+            "node": environments.asking.target(Language.JAVASCRIPT).runtime,
+        },
     )
 
 

@@ -7,7 +7,6 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Final
 
-from evaluator_host import __version__
 from evaluator_host.config import Settings
 from evaluator_host.environments.empty import empty_environment
 from evaluator_host.environments.record import EnvironmentReport
@@ -22,7 +21,7 @@ from evaluator_host.reports.evaluation import CheckReport, HostInfo
 from evaluator_host.sandbox.session import RunnerGaveUp
 from evaluator_host.service.asking import Models, answered, asked_for
 from evaluator_host.service.prepared import Prepared, prepare, require_fit
-from evaluator_host.service.reports import check_report
+from evaluator_host.service.reports import check_report, host_info
 from evaluator_host.service.rows import RowStream, lost
 from evaluator_host.service.scoring import Bound, bind, result
 from evaluator_host.service.sdks import sdk_needs
@@ -209,21 +208,7 @@ class Service:
 
     def info(self) -> HostInfo:
         """Say what this host is and has."""
-        return HostInfo(
-            version=__version__,
-            backend=self.pool.backend.name,
-            languages=tuple(language.value for language in Language),
-            contracts=tuple(contract.value for contract in Contract),
-            sandboxes=self.pool.capacity.sandboxes,
-            max_sandboxes=self.pool.capacity.max_sandboxes,
-            waiting=self.pool.waiting,
-            default_limits=Limits(),
-            limit_ceilings=self.settings.limit_ceilings,
-            runtimes={
-                "python": self.environments.asking.target(Language.PYTHON).runtime,
-                "node": self.environments.asking.target(Language.JAVASCRIPT).runtime,
-            },
-        )
+        return host_info(self.settings, self.pool, self.environments)
 
     async def full_info(self) -> HostInfo:
         """Say that, and which versions of Python evaluators may ask for, which takes a second the first time."""
