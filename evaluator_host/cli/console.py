@@ -25,11 +25,10 @@ def write_whole() -> None:
     """Have whole texts written where PYTHONUNBUFFERED is set: else a signal during a write to a pipe loses the rest."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if isinstance(stream, io.TextIOWrapper) and isinstance(raw := stream.buffer, io.RawIOBase):
-            encoding, errors = stream.encoding, stream.errors
-            stream.detach()
-            buffered = io.BufferedWriter(raw)
-            setattr(sys, name, io.TextIOWrapper(buffered, encoding, errors, write_through=True, line_buffering=True))
+        if isinstance(stream, io.TextIOWrapper) and isinstance(stream.buffer, io.RawIOBase):
+            raw = io.FileIO(stream.fileno(), "w", closefd=False)
+            whole = io.TextIOWrapper(io.BufferedWriter(raw), stream.encoding, stream.errors, line_buffering=True)
+            setattr(sys, name, whole)
 
 
 def plain(text: object) -> str:
