@@ -85,7 +85,9 @@ class Settings(BaseSettings):
 
     host: str = Field("127.0.0.1", description="Address to listen on; without keys only loopback is allowed.")
     port: int = Field(8710, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
-    data_dir: Path = Field(default_factory=default_data_dir, description="Where installed environments are kept.")
+    data_dir: Path = Field(
+        default_factory=default_data_dir, description="Where installed environments, rows and files are kept."
+    )
     sandbox: SandboxChoice = Field(SandboxChoice.AUTO, description="auto, bubblewrap, docker or none.")
     allowed_hosts: tuple[str, ...] = Field((), description="Further Host header names to answer to, besides loopback.")
     database_url: SecretStr | None = Field(

@@ -175,6 +175,19 @@ async def open_records(service: Service, store: "Store") -> AsyncIterator["Recor
         yield records
 
 
+async def records_finding(settings: Settings) -> Finding:
+    """Return what `doctor` says of the database and of whose the rows and files are; never raises."""
+    from evaluator_host.jobs import open as opening  # noqa: PLC0415 - as above
+    from evaluator_host.store import address, store  # noqa: PLC0415 - as above
+
+    url = _revealed(settings.database_url)
+    try:
+        async with store.look_into(url, settings.data_dir) as found:
+            return await opening.leftovers(settings).finding(found, address.address(url, settings.data_dir))
+    except (HostError, OSError) as error:
+        return Finding("database", ok=False, detail=str(error))
+
+
 async def backend_findings(settings: Settings) -> dict[str, list[Finding]]:
     """Return what `doctor` says of each backend; never raises."""
     found: dict[str, list[Finding]] = {}

@@ -22,7 +22,7 @@ from evaluator_host.environments import toolchain
 from evaluator_host.errors import HostError, Misconfigured
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.sandbox.pythons import own_python
-from evaluator_host.wiring import backend_findings, builder_findings, choose_backend, machine_pythons
+from evaluator_host.wiring import backend_findings, builder_findings, choose_backend, machine_pythons, records_finding
 
 STARTS: Final = "starts a sandbox"
 _NO_BACKEND: Final = 3
@@ -44,7 +44,8 @@ def doctor(*, data_dir: options.DataDirOption = None, as_json: options.JsonOptio
 
 async def examine(settings: Settings) -> dict[str, list[Finding]]:
     """Return the findings of the machine (`host`), of each backend, and of how packages are installed."""
-    found = {"host": [*await _tools(settings), _data_dir(settings.data_dir), _port(settings)]}
+    found = {"host": [*await _tools(settings), _data_dir(settings.data_dir)]}
+    found["host"] += [await records_finding(settings), _port(settings)]
     for name, findings in (await backend_findings(settings)).items():
         found[str(name)] = [*findings, await _starts(settings, SandboxChoice(name))]
     found["packages"] = await builder_findings(settings)

@@ -77,6 +77,11 @@ class BlobFolder:
         """Remove a file, if it is there."""
         self.file(blob_id).unlink(missing_ok=True)
 
+    def ids(self) -> list[str]:
+        """Return the files that are there."""
+        found = self._path.iterdir() if self._path.is_dir() else ()
+        return [path.name for path in found if not path.name.startswith(_PARTIAL)]
+
     def sweep(self, known: Collection[str]) -> int:
         """Remove what belongs to nothing: uploads that were broken off, and files nobody knows; returns how many."""
         gone = 0

@@ -100,6 +100,14 @@ class RowsFolder:
         """Remove the rows of a data set, if they are there."""
         shutil.rmtree(self.path / dataset_id, ignore_errors=True)
 
+    def ids(self) -> list[str]:
+        """Return the data sets whose rows are there."""
+        return [path.name for path in self.path.iterdir() if "." not in path.name] if self.path.is_dir() else []
+
+    def size_bytes(self, dataset_id: str) -> int:
+        """Return what the rows of a data set take."""
+        return sum(path.stat().st_size for path in (self.path / dataset_id).iterdir())
+
     def leftovers(self, known: Collection[str]) -> list[str]:
         """Return what belongs to nothing: folders that dead hosts did not finish, and those no longer known."""
         if not self.path.is_dir():

@@ -1,12 +1,13 @@
 """Opens the verbs over what is stored, with the scheduler that works on jobs meanwhile."""
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
+from evaluator_host.config import Settings
 from evaluator_host.datasets.blobs import BlobFolder
 from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.datasets.leftovers import Leftovers
 from evaluator_host.datasets.shelf import DatasetShelf
 from evaluator_host.evaluators.library import Library
 from evaluator_host.jobs.board import JobBoard
@@ -20,11 +21,8 @@ from evaluator_host.jobs.rows_read import JobRowsRead
 from evaluator_host.jobs.run import Means
 from evaluator_host.jobs.scheduler import Scheduler, owner_name
 from evaluator_host.service import Service
-from evaluator_host.store.entities import Kind
 from evaluator_host.store.store import Store
 from evaluator_host.traffic import open_traffic
-
-_log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
@@ -35,9 +33,9 @@ async def open_records(service: Service, store: Store) -> AsyncIterator[Records]
       StoreUnavailable: the database does not answer.
     """
     settings = service.settings
-    folder = RowsFolder(settings.data_dir / "datasets")
-    blobs = BlobFolder(settings.data_dir / "filesets", max_bytes=settings.datasets_mb << 20)
-    await _sweep(store, folder, blobs)
+    swept = leftovers(settings)
+    folder, blobs = swept.rows, swept.blobs
+    await swept.sweep(store)
     models = Models(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
     means = Means(service, store.job_work, folder, owner_name(), models)
     scheduler = Scheduler(means, store.jobs, at_once=settings.jobs_at_once)
@@ -81,12 +79,7 @@ async def open_records(service: Service, store: Store) -> AsyncIterator[Records]
             await working
 
 
-async def _sweep(store: Store, folder: RowsFolder, blobs: BlobFolder) -> None:
-    """Remove rows that belong to nothing: of uploads that were broken off, and of jobs that are gone."""
-    await store.datasets.forget_unused()
-    known = await store.datasets.ids()
-    for leftover in await asyncio.to_thread(folder.leftovers, known):
-        _log.info("removing the rows of %s, which nothing refers to", leftover)
-        await asyncio.to_thread(folder.remove, leftover)
-    kept = {str(content.get("blob")) for content in await store.entities.contents(Kind.FILE)}
-    await asyncio.to_thread(blobs.sweep, kept)
+def leftovers(settings: Settings) -> Leftovers:
+    """Return what looks after the rows and files of a host."""
+    blobs = BlobFolder(settings.data_dir / "filesets", max_bytes=settings.datasets_mb << 20)
+    return Leftovers(settings.data_dir, RowsFolder(settings.data_dir / "datasets"), blobs)

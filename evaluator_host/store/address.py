@@ -12,6 +12,7 @@ from evaluator_host.errors import Misconfigured
 
 FILE_NAME: Final = "evaluator-host.db"
 _POSTGRESQL: Final = ("postgres", "postgresql")  # the first is how several platforms spell it
+_SECRET: Final = ("password", "sslpassword")  # a URL may have them as parameters
 
 
 class Engine(StrEnum):
@@ -30,7 +31,9 @@ class Address:
     file: Path | None = None
 
     def __str__(self) -> str:
-        return str(self.file) if self.file else self.url.render_as_string(hide_password=True)
+        if self.file:
+            return str(self.file)
+        return self.url.difference_update_query(_SECRET).render_as_string(hide_password=True)
 
 
 def sqlite_address(file: Path) -> Address:

@@ -8,8 +8,6 @@ import base64
 import binascii
 import hashlib
 import os
-import secrets
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +15,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from evaluator_host.errors import Misconfigured
+from evaluator_host.store.once import write_once
 
 _KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
@@ -114,20 +113,9 @@ def _read(file: Path) -> str:
 
 
 def _make(file: Path) -> None:
-    """Write a new key, unless somebody else just did; it is there whole or not at all."""
-    draft = file.with_name(f"{file.name}.{secrets.token_hex(4)}")
+    """Write a new key, unless somebody else just did."""
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as opened:
-                opened.write(base64.b64encode(os.urandom(_KEY_BYTES)) + b"\n")
-                opened.flush()
-                os.fsync(opened.fileno())
-            with suppress(FileExistsError):
-                os.link(draft, file)
-        finally:
-            draft.unlink(missing_ok=True)
+        write_once(file, base64.b64encode(os.urandom(_KEY_BYTES)) + b"\n")
     except OSError as error:
         raise Misconfigured(
             f"the key of the secrets cannot be written: {file}: {error.strerror}; make room, or set {_SETTING}"

@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from sqlalchemy import inspect, select
+
 from evaluator_host.store.address import address as address_of
 from evaluator_host.store.audit import Audit
 from evaluator_host.store.database import Database
@@ -20,6 +22,7 @@ from evaluator_host.store.results import Results
 from evaluator_host.store.schema import migrate
 from evaluator_host.store.sealing import Seal
 from evaluator_host.store.secrets import Secrets
+from evaluator_host.store.tables import IdentityTable
 from evaluator_host.store.traces import Traces
 from evaluator_host.store.workspaces import Workspaces
 
@@ -49,6 +52,11 @@ class Store:
         self.secrets = Secrets(database, seal)
         self.entities = Entities(database)
 
+    async def identity(self) -> str:
+        """Return the name that no other database has, its copies apart."""
+        async with self.database.reading() as connection:
+            return (await connection.scalars(select(IdentityTable.id))).one()
+
 
 @asynccontextmanager
 async def open_store(
@@ -70,5 +78,26 @@ async def open_store(
     database = Database(address)
     try:
         yield Store(database, Seal(secrets_key, data_dir))
+    finally:
+        await database.close()
+
+
+@asynccontextmanager
+async def look_into(database_url: str | None, data_dir: Path) -> AsyncIterator[Store | None]:
+    """Open the store of a host and change nothing; None when no host of this version has used its database yet.
+
+    Raises:
+      Misconfigured: the URL cannot be taken.
+      StoreUnavailable: the database does not answer.
+    """
+    address = address_of(database_url, data_dir)
+    if address.file is not None and not address.file.exists():  # looking would make it
+        yield None
+        return
+    database = Database(address)
+    try:
+        async with database.reading() as connection:
+            used = await connection.run_sync(lambda plain: inspect(plain).has_table(IdentityTable.__tablename__))
+        yield Store(database, Seal(None, data_dir)) if used else None
     finally:
         await database.close()

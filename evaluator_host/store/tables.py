@@ -46,6 +46,14 @@ class Table(DeclarativeBase):
     type_annotation_map: ClassVar[dict[Any, Any]] = {datetime: UtcTime, str: Text}
 
 
+class IdentityTable(Table):
+    """One row: a name that no other database has, made with the table."""
+
+    __tablename__ = "database_identity"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+
+
 class WorkspaceTable(Table):
     """Whose something is; everything that belongs to a tenant refers to one."""
 

@@ -188,6 +188,12 @@ def test_every_spelling_of_postgresql_is_one_driver(url: str, tmp_path: Path) ->
     assert ":p@" not in str(where)
 
 
+def test_a_password_among_the_parameters_is_not_shown(tmp_path: Path) -> None:
+    assert str(address("postgresql://u@/x?host=/run/pg&password=hunter2", tmp_path)) == (
+        "postgresql+psycopg://u@/x?host=%2Frun%2Fpg"
+    )
+
+
 @pytest.mark.parametrize(
     "url",
     ["mysql://u:hunter2@db/x", "sqlite://", "sqlite:///:memory:", "hunter2", "postgres:hunter2@db", "http://hunter2@x"],

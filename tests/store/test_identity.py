@@ -1,0 +1,72 @@
+"""A database has a name of its own, which stays, and which its copies share; to look at one changes nothing."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.errors import StoreUnavailable
+from evaluator_host.store import schema
+from evaluator_host.store.address import address
+from evaluator_host.store.schema import MIGRATIONS_DIR, migrate
+from evaluator_host.store.store import look_into, open_store
+from tests.databases import ENGINES, Databases
+
+
+async def identity(url: str, folder: Path) -> str:
+    async with open_store(url, folder) as store:
+        return await store.identity()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_no_two_databases_have_the_same_name_and_each_keeps_its_own(
+    engine: str, databases: Databases, tmp_path: Path
+) -> None:
+    urls = [databases.make(engine) for _ in range(3)]
+    first = [await identity(url, tmp_path) for url in urls]
+    assert len(set(first)) == 3
+    assert first == [await identity(url, tmp_path) for url in urls]
+
+
+async def test_hosts_that_start_at_once_agree_on_it(database_url: str, tmp_path: Path) -> None:
+    where = address(database_url, tmp_path)
+    await asyncio.gather(*(asyncio.to_thread(migrate, where) for _ in range(4)))
+    assert len({await identity(database_url, tmp_path) for _ in range(2)}) == 1
+
+
+async def test_a_restored_copy_has_the_same_name(databases: Databases, tmp_path: Path) -> None:
+    file = Path(databases.make("sqlite").removeprefix("sqlite:///"))
+    before = await identity(f"sqlite:///{file}", tmp_path)
+    shutil.move(file, tmp_path / "kept.db")
+    assert await identity(f"sqlite:///{file}", tmp_path) != before
+    shutil.copy(tmp_path / "kept.db", file)
+    assert await identity(f"sqlite:///{file}", tmp_path) == before
+
+
+async def test_looking_makes_no_database_and_no_tables(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = address(database_url, tmp_path)
+    async with look_into(database_url, tmp_path) as store:
+        assert store is None
+    assert where.file is None or not where.file.exists()
+
+    older = tmp_path / "older"
+    shutil.copytree(MIGRATIONS_DIR, older, ignore=shutil.ignore_patterns("__pycache__", "r0005*"))
+    with monkeypatch.context() as patched:
+        patched.setattr(schema, "MIGRATIONS_DIR", older)
+        migrate(where)
+    for _ in range(2):
+        async with look_into(database_url, tmp_path) as store:
+            assert store is None, "of an older version"
+    named = await identity(database_url, tmp_path)
+    async with look_into(database_url, tmp_path) as store:
+        assert store is not None
+        assert await store.identity() == named
+
+
+async def test_a_database_that_does_not_answer_is_said(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable):
+        async with look_into(f"postgresql://nobody@/none?host={tmp_path}", tmp_path):
+            pass
