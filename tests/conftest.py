@@ -1,6 +1,8 @@
 """Fixtures over the real thing: a service on each backend, shared by a whole run."""
 
 import os
+import shutil
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from tests.engines import engine_address
 
 BACKENDS = ("bubblewrap", "docker")
 DATA_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_DATA", "/var/tmp/evaluator-host-tests/data"))
+_KEPT_S = 86400.0  # other runs may be going on
 
 
 class ByFile(LoadFileScheduling):
@@ -30,6 +33,15 @@ class ByFile(LoadFileScheduling):
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
     """Return what hands out tests to processes."""
     return ByFile(config, log)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Remove what hosts of earlier runs kept; no later one does: each has a database of its own."""
+    if hasattr(session.config, "workerinput"):
+        return
+    for path in (path for name in ("databases", "datasets", "filesets") for path in (DATA_DIR / name).glob("*")):
+        if path.stat().st_mtime < time.time() - _KEPT_S:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def settings(backend: str, **changes: object) -> Settings:

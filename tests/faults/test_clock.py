@@ -8,6 +8,7 @@ import pytest
 import evaluator_host
 from evaluator_host.config import RUNTIMES_DIR
 from tests.faults.scene import Scene, scene
+from tests.server import new_home
 
 # Whatever limits, orders, ages or ends anything; elsewhere the wall clock is shown to people or kept in records.
 STEADY = ("pool", "sandbox", "service", "environments", "contracts", "web/door.py", "web/drain.py", "web/guard.py",
@@ -62,7 +63,8 @@ def jumpy(tmp_path: Path) -> Path:
 
 
 def test_a_clock_that_jumps_changes_no_answer_and_no_limit(jumpy: Path, tmp_path: Path) -> None:
-    with scene(tmp_path, environment={"PYTHONPATH": str(jumpy), "EVALUATOR_HOST_IDLE_TTL_S": "60"}) as host:
+    environment = {"PYTHONPATH": str(jumpy), "EVALUATOR_HOST_IDLE_TTL_S": "60"}
+    with scene(tmp_path, data_dir=new_home(tmp_path), environment=environment) as host:
         assert {answer(host, seconds=0.7, timeout_s=5.0) for _ in range(3)} == {1.0}
         assert answer(host, seconds=60.0, timeout_s=0.6) == "timeout"
         assert host.evaluate().json()["sandbox"]["warm"] is False
