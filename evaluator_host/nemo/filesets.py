@@ -11,7 +11,7 @@ from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.formats import read_records
 from evaluator_host.datasets.mapping import BadRow
 from evaluator_host.errors import InvalidRequest, NotFound
-from evaluator_host.nemo.names import page, require_name, require_path, shown, stamp
+from evaluator_host.nemo.names import page_kept, require_name, require_path, shown, stamp
 from evaluator_host.nemo.namespaces import Namespaces
 from evaluator_host.store.entities import Entities, Entity, Kind, Order, Place
 from evaluator_host.store.entity_names import split_ref
@@ -58,8 +58,7 @@ class Filesets:
     async def all(self, workspace_id: str, namespace: str, *, number: int, size: int, order: Order) -> dict[str, Any]:
         """Return a page of them."""
         place = _place(workspace_id, namespace)
-        found, total = await self._entities.page(place, order=order, first=(number - 1) * size, limit=size)
-        return page([_shown(one) for one in found], number=number, size=size, total=total, sort=order)
+        return await page_kept(self._entities, place, _shown, number=number, size=size, order=order)
 
     async def change(self, workspace_id: str, namespace: str, name: str, changes: dict[str, Any]) -> dict[str, Any]:
         """Change what is said of one.

@@ -4,7 +4,7 @@ from typing import Any
 
 from evaluator_host.errors import NotFound
 from evaluator_host.nemo.bundles import checked
-from evaluator_host.nemo.names import page, require_name, shown
+from evaluator_host.nemo.names import page_kept, require_name, shown
 from evaluator_host.nemo.namespaces import Namespaces
 from evaluator_host.store.entities import Entities, Entity, Kind, Order, Place
 from evaluator_host.store.entity_names import split_ref
@@ -43,8 +43,7 @@ class Metrics:
     async def all(self, workspace_id: str, namespace: str, *, number: int, size: int, order: Order) -> dict[str, Any]:
         """Return a page of them."""
         place = _place(workspace_id, namespace)
-        found, total = await self._entities.page(place, order=order, first=(number - 1) * size, limit=size)
-        return page([_shown(one) for one in found], number=number, size=size, total=total, sort=order)
+        return await page_kept(self._entities, place, _shown, number=number, size=size, order=order)
 
     async def delete(self, workspace_id: str, namespace: str, name: str) -> Entity:
         """Remove one, and return what it was; jobs keep what they were made with.

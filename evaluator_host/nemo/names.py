@@ -1,10 +1,11 @@
 """Names that NeMo's client chooses, and how what it keeps is shown."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from evaluator_host.errors import InvalidRequest, Problem
-from evaluator_host.store.entities import Entity
+from evaluator_host.store.entities import Entities, Entity, Order, Place
 from evaluator_host.store.entity_names import NAME
 
 DEFAULT: Final = "default"  # the namespace that need not be made
@@ -69,3 +70,11 @@ def page_of(everything: list[dict[str, Any]], *, number: int, size: int, sort: s
     """Return a page of a list that is there as a whole."""
     part = everything[(number - 1) * size :][:size]
     return page(part, number=number, size=size, total=len(everything), sort=sort)
+
+
+async def page_kept(
+    entities: Entities, place: Place, show: Callable[[Entity], dict[str, Any]], *, number: int, size: int, order: Order
+) -> dict[str, Any]:
+    """Return a page of what is kept at a place."""
+    found, total = await entities.page(place, order=order, first=(number - 1) * size, limit=size)
+    return page([show(one) for one in found], number=number, size=size, total=total, sort=order)
