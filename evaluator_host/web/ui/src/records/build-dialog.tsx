@@ -25,7 +25,7 @@ export function BuildDialog({ onClose, onAsked }: { onClose: () => void; onAsked
     setBusy(true);
     setError(null);
     try {
-      const report = await call<EnvironmentReport>("POST", "/v1/environments", { body: language === "python" && python !== null ? { language, packages, python } : { language, packages } });
+      const report = await call<EnvironmentReport>("POST", "/v1/environments", { body: { language, packages, python: language === "python" ? python : null } });
       onAsked();
       navigate(`/environments/${encodeURIComponent(report.key)}`);
     } catch (problem) {

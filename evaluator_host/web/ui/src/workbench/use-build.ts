@@ -20,7 +20,7 @@ const PAUSE_MS = 300; // several pins are often added in a row
 export function useBuild({ packages, language, python }: Pick<Draft, "packages" | "language" | "python">): Build {
   const [build, setBuild] = useState<Seen>(NONE);
   const [turn, setTurn] = useState(0);
-  const asked = JSON.stringify(language === "python" && python !== null ? { language, packages, python } : { language, packages });
+  const asked = JSON.stringify({ language, packages, python: language === "python" ? python : null });
   useEffect(() => {
     if (packages.length === 0) {
       setBuild(NONE);
