@@ -53,7 +53,7 @@ class Environments:
     def __init__(
         self, shop: Workshop, *, in_use: Callable[[], Collection[str]], on_changed: Callable[[str], None]
     ) -> None:
-        self.asking = Asking(shop.index, shop.backend.name, shop.pythons)
+        self.asking = Asking(shop.index, shop.backend)
         self._shop = shop
         self._shelf = shop.shelf
         self._usage = Usage(shop.shelf, in_use)

@@ -20,7 +20,6 @@ from evaluator_host.packages.index import IndexSettings
 from evaluator_host.packages.lock import Lock, Target, resolve
 from evaluator_host.packages.pins import Pin
 from evaluator_host.sandbox.base import Backend
-from evaluator_host.sandbox.pythons import Pythons
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,6 @@ class Workshop:
     index: IndexSettings
     allow_source_builds: bool
     ceiling_mb: int
-    pythons: Pythons | None = None
 
 
 class Build:
