@@ -2,7 +2,7 @@
 
 from evaluator_host.model.errors import PackagesFailed
 from evaluator_host.model.evaluator import Language
-from evaluator_host.packages.locked import Lock, Target
+from evaluator_host.packages.lock import Lock, Target
 from evaluator_host.sandbox.base import Platform
 
 
