@@ -11,7 +11,8 @@ from evaluator_host.model.errors import HostError
 from evaluator_host.model.evaluator import Json, SandboxSpec
 from evaluator_host.model.outcome import Failed, Loaded
 from evaluator_host.pool.fair_share import Shares
-from evaluator_host.sandbox.session import LoadOrder, Sandbox
+from evaluator_host.sandbox.messages import LoadRequest
+from evaluator_host.sandbox.session import Sandbox
 
 TURN_S: Final = 0.25  # how long an evaluator may keep a sandbox at least while another one has none
 EMPTY_GROUPS: Final = 512  # evaluators whose compiled bundle is remembered without a sandbox
@@ -24,7 +25,7 @@ class Order:
     workspace: str
     digest: str
     spec: SandboxSpec
-    load: LoadOrder
+    load: LoadRequest
 
     @property
     def key(self) -> tuple[str, str]:

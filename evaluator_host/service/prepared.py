@@ -14,7 +14,7 @@ from evaluator_host.environments.store import InstalledSet
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Contract, Environment, Evaluator, Language, Policy, SandboxSpec, Sdk
 from evaluator_host.pool import Order
-from evaluator_host.sandbox.session import LoadOrder
+from evaluator_host.sandbox.messages import LoadRequest
 from evaluator_host.service.source import CleanSource, clean
 
 cleaned = lru_cache(maxsize=256)(clean)
@@ -106,7 +106,7 @@ def prepare(
                 disk_mb=limits.disk_mb,
                 sdk=sdk,
             ),
-            load=LoadOrder(
+            load=LoadRequest(
                 code=source.code,
                 language=evaluator.language,
                 contract=evaluator.contract,

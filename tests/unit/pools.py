@@ -9,11 +9,11 @@ from dataclasses import replace
 from evaluator_host.environments.empty import empty_environment
 from evaluator_host.model.evaluator import Contract, Language, Limits, Policy, SandboxSpec
 from evaluator_host.pool import Lease, Order, Pool, PoolLimits
-from evaluator_host.sandbox.session import LoadOrder
+from evaluator_host.sandbox.messages import LoadRequest
 from tests.fake_runner import FakeBackend
 
 SPEC = SandboxSpec(Language.PYTHON, empty_environment(Language.PYTHON))
-LOAD = LoadOrder("ok", Language.PYTHON, Contract.AUTO, None, Policy.NONE, Limits(), 5.0)
+LOAD = LoadRequest("ok", Language.PYTHON, Contract.AUTO, None, Policy.NONE, Limits(), 5.0)
 
 
 def order(digest: str = "a", *, workspace: str = "w", code: str = "ok") -> Order:

@@ -113,7 +113,7 @@ async def readable(descriptor: int) -> None:
         loop.remove_reader(descriptor)
 
 
-async def output_of(command: Sequence[str], *, env: Mapping[str, str], timeout_s: float = 10.0) -> tuple[int, str]:
+async def run_program(command: Sequence[str], *, env: Mapping[str, str], timeout_s: float = 10.0) -> tuple[int, str]:
     """Run a program to its end and return its exit code and what it printed, standard error included.
 
     Raises:
