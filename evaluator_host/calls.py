@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from evaluator_host.errors import Busy, HostError, HostUnreachable, InvalidRequest, Problem
-from evaluator_host.model import Contract, Evaluator, Isolation, Row
-from evaluator_host.outcome import EvaluationResult
-from evaluator_host.protocol import ProtocolError, decode_json, encode_json
-from evaluator_host.reports.evaluation import Batch, CheckReport, HostInfo
-from evaluator_host.reports.migration import Migration
+from evaluator_host.model.errors import Busy, HostError, HostUnreachable, InvalidRequest, Problem
+from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Row
+from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
+from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.schemas.evaluation import Batch, CheckReport, HostInfo
+from evaluator_host.schemas.migration import Migration
 
 T = TypeVar("T")
 
@@ -145,7 +145,7 @@ def _error(response: httpx.Response) -> HostError:
     """Return the exception that the host raised, from its problem+json."""
     try:
         body = decode_json(response.content)
-    except ProtocolError:
+    except InvalidJson:
         body = None
     if not isinstance(body, dict) or "code" not in body:
         return HostUnreachable(f"{response.url} answered {response.status_code}, and not as an Evaluator Host does")

@@ -14,14 +14,14 @@ import httpx
 
 from evaluator_host import calls, record_calls
 from evaluator_host.calls import Call
-from evaluator_host.errors import Busy, HostUnreachable
 from evaluator_host.job_calls import JobCalls
-from evaluator_host.model import Contract, Evaluator, Isolation, Json, Row
-from evaluator_host.outcome import EvaluationResult
-from evaluator_host.reports.evaluation import Batch, BatchSummary, CheckReport, HostInfo
-from evaluator_host.reports.migration import Migration
-from evaluator_host.reports.secrets import SecretReport
+from evaluator_host.model.errors import Busy, HostUnreachable
+from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Json, Row
+from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.resources import DatasetCalls, EvaluatorCalls, Send
+from evaluator_host.schemas.evaluation import Batch, BatchSummary, CheckReport, HostInfo
+from evaluator_host.schemas.migration import Migration
+from evaluator_host.schemas.secrets import SecretReport
 
 __all__ = ["DEFAULT_URL", "AsyncClient", "Batch", "BatchSummary", "Client", "HostUnreachable"]
 

@@ -12,9 +12,10 @@ import httpx
 from evaluator_host import calls, record_calls
 from evaluator_host.calls import Call
 from evaluator_host.datasets.format import Format
-from evaluator_host.model import Evaluator, Isolation, Json
-from evaluator_host.reports.jobs import JobReport, JobStatus, Target
-from evaluator_host.reports.results import (
+from evaluator_host.model.evaluator import Evaluator, Isolation, Json
+from evaluator_host.resources import Send
+from evaluator_host.schemas.jobs import JobReport, JobStatus, Target
+from evaluator_host.schemas.results import (
     Comparison,
     FailureGroup,
     JobEvaluatorReport,
@@ -23,7 +24,6 @@ from evaluator_host.reports.results import (
     JobRowDetail,
     Pairs,
 )
-from evaluator_host.resources import Send
 
 _DATA: Final = "data:"
 _PAGE: Final = 500

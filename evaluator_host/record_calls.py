@@ -7,12 +7,12 @@ from urllib.parse import quote, urlencode
 
 from evaluator_host.calls import Call, encode, evaluator_body, nothing, proof_body, reads
 from evaluator_host.datasets.format import Format
-from evaluator_host.model import Evaluator, Json, Row
-from evaluator_host.reports.datasets import DatasetReport
-from evaluator_host.reports.evaluators import EvaluatorReport
-from evaluator_host.reports.jobs import JobReport, Target
-from evaluator_host.reports.migration import StoredMigration
-from evaluator_host.reports.results import (
+from evaluator_host.model.evaluator import Evaluator, Json, Row
+from evaluator_host.schemas.datasets import DatasetReport
+from evaluator_host.schemas.evaluators import EvaluatorReport
+from evaluator_host.schemas.jobs import JobReport, Target
+from evaluator_host.schemas.migration import StoredMigration
+from evaluator_host.schemas.results import (
     Comparison,
     FailureGroup,
     JobEvaluatorReport,
@@ -21,8 +21,8 @@ from evaluator_host.reports.results import (
     JobRowPage,
     Pairs,
 )
-from evaluator_host.reports.secrets import SecretReport
-from evaluator_host.reports.traffic import TraceReport
+from evaluator_host.schemas.secrets import SecretReport
+from evaluator_host.schemas.traffic import TraceReport
 
 _read_evaluator: Final = reads(EvaluatorReport)
 _read_migrations: Final = reads(list[StoredMigration])

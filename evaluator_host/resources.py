@@ -9,11 +9,11 @@ import httpx
 from evaluator_host import calls, record_calls
 from evaluator_host.calls import Call
 from evaluator_host.datasets.format import Format
-from evaluator_host.model import Evaluator, Json, Row
-from evaluator_host.reports.datasets import DatasetReport
-from evaluator_host.reports.evaluators import EvaluatorReport
-from evaluator_host.reports.migration import StoredMigration
-from evaluator_host.reports.traffic import TraceReport
+from evaluator_host.model.evaluator import Evaluator, Json, Row
+from evaluator_host.schemas.datasets import DatasetReport
+from evaluator_host.schemas.evaluators import EvaluatorReport
+from evaluator_host.schemas.migration import StoredMigration
+from evaluator_host.schemas.traffic import TraceReport
 
 T = TypeVar("T")
 

@@ -7,26 +7,43 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Final
 
-from evaluator_host.config import Settings
+from evaluator_host.config.settings import Settings
+from evaluator_host.environments.build.queue import asked_by
 from evaluator_host.environments.empty import empty_environment
 from evaluator_host.environments.record import EnvironmentReport
 from evaluator_host.environments.store import Environments
-from evaluator_host.environments.turns import asked_by
-from evaluator_host.errors import HostError, SandboxLost
-from evaluator_host.metrics import Metrics
-from evaluator_host.model import Contract, Environment, Evaluator, Isolation, Language, Limits, Row, SandboxSpec
-from evaluator_host.outcome import EvaluationError, EvaluationResult, Failed, Given, MissingImport, Outcome, Status
+from evaluator_host.model.errors import HostError, SandboxLost
+from evaluator_host.model.evaluator import (
+    Contract,
+    Environment,
+    Evaluator,
+    Isolation,
+    Language,
+    Limits,
+    Row,
+    SandboxSpec,
+)
+from evaluator_host.model.outcome import (
+    EvaluationError,
+    EvaluationResult,
+    Failed,
+    Given,
+    MissingImport,
+    Outcome,
+    Status,
+)
 from evaluator_host.pool import Lease, Pool
-from evaluator_host.reports.evaluation import CheckReport, HostInfo
 from evaluator_host.sandbox.session import RunnerGaveUp
-from evaluator_host.service.asking import Models, answered, asked_for
+from evaluator_host.schemas.evaluation import CheckReport, HostInfo
+from evaluator_host.service.corpus_scores import each, score_together
+from evaluator_host.service.metrics import Metrics
+from evaluator_host.service.model_calls import Models, answered, asked_for
+from evaluator_host.service.package_sets import require_set
 from evaluator_host.service.prepared import Prepared, prepare, require_fit
-from evaluator_host.service.reports import check_report, host_info
+from evaluator_host.service.row_io import Bound, bind, result
 from evaluator_host.service.rows import RowStream, lost
-from evaluator_host.service.scoring import Bound, bind, result
 from evaluator_host.service.sdks import sdk_needs
-from evaluator_host.service.sets import require_set
-from evaluator_host.service.together import each, score_together
+from evaluator_host.service.summaries import check_report, host_info
 
 DEFAULT_WORKSPACE: Final = "default"
 _PINS_ASKED: Final = 20
@@ -212,7 +229,7 @@ class Service:
 
     async def full_info(self) -> HostInfo:
         """Say that, and which versions of Python evaluators may ask for, which takes a second the first time."""
-        return replace(self.info(), pythons=await self.environments.asking.pythons())
+        return replace(self.info(), pythons=await self.environments.queries.pythons())
 
     async def _prepare(
         self, evaluator: Evaluator, workspace: str, *, check: bool = False, lock: str | None = None
@@ -222,7 +239,7 @@ class Service:
         if not evaluator.packages and needs is None and evaluator.python is None:
             return prepare(evaluator, settings=self.settings, workspace=workspace, check=check)
         require_fit(evaluator, self.settings)  # before minutes are spent on its packages
-        python = await self.environments.asking.python(evaluator.python)
+        python = await self.environments.queries.python(evaluator.python)
         if not evaluator.packages and needs is None:
             return prepare(evaluator, settings=self.settings, workspace=workspace, check=check, python=python)
         started = time.perf_counter()
@@ -241,14 +258,14 @@ class Service:
     async def _expect(self, key: str, packages: tuple[str, ...], language: Language, python: str | None) -> None:
         with suppress(HostError):  # whoever asked sees in the report why there is no such set
             await self.environments.built(key)
-            python = await self.environments.asking.python_of_set(python, language)
+            python = await self.environments.queries.python_of_set(python, language)
             known = await self.environments.require(packages, language, python)
             await self.pool.prewarm(default_spec(language, known.environment))
 
     async def _with_pins(self, missing: Sequence[MissingImport], language: Language) -> tuple[MissingImport, ...]:
         """Say which pin each missing import probably needs; the index is asked for a few of them only."""
         asked, others = missing[:_PINS_ASKED], missing[_PINS_ASKED:]
-        pins = await self.environments.asking.pins_for([one.module for one in asked], language)
+        pins = await self.environments.queries.pins_for([one.module for one in asked], language)
         return (*(replace(one, pin=pin) for one, pin in zip(asked, pins, strict=True)), *others)
 
     async def _evaluate(self, prepared: Prepared, row: Row, started: float) -> EvaluationResult:

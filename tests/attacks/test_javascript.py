@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.model import Language
+from evaluator_host.model.evaluator import Language
 from evaluator_host.selftest.attack import Attack
 from evaluator_host.selftest.catalogue import load_attacks
 from evaluator_host.selftest.runner import attack_deployment

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.__main__ import main
-from evaluator_host.model import Language
-from evaluator_host.sandbox.instance import this_instance
+from evaluator_host.model.evaluator import Language
+from evaluator_host.sandbox.linux.instance import this_instance
 from evaluator_host.selftest.attack import SMALL, Attack, Group, Guard
 from evaluator_host.selftest.canaries import placed_canaries
 from evaluator_host.selftest.catalogue import load_attacks, program_of

@@ -13,9 +13,9 @@ import pytest
 import evaluator_host
 from evaluator_host import AsyncClient, Client, Evaluator, Language, Limits, Row
 from evaluator_host.client import HostUnreachable
-from evaluator_host.errors import Busy, HostError, InvalidRequest, Refused
-from evaluator_host.model import Contract, Isolation
-from evaluator_host.outcome import ErrorCode, EvaluationResult, Status
+from evaluator_host.model.errors import Busy, HostError, InvalidRequest, Refused
+from evaluator_host.model.evaluator import Contract, Isolation
+from evaluator_host.model.outcome import ErrorCode, EvaluationResult, Status
 from tests.server import Server, free_port
 
 EXACT = Evaluator("def evaluate(inputs, outputs, trace):\n    return outputs == inputs['correct_answer']\n")

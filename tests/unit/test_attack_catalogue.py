@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from evaluator_host.model import Isolation, Language
-from evaluator_host.outcome import ErrorCode, Status
+from evaluator_host.model.evaluator import Isolation, Language
+from evaluator_host.model.outcome import ErrorCode, Status
 from evaluator_host.selftest.attack import NOTHING, SMALL, Attack, Expected, Group, Guard
 from evaluator_host.selftest.catalogue import ATTACKS_DIR, load_attacks
 

@@ -1,0 +1,70 @@
+"""Whose build is next: few run at once, turns go round the workspaces, and none has them all once there are others."""
+
+import asyncio
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+
+_asker: ContextVar[str] = ContextVar("asker", default="")
+
+
+@contextmanager
+def asked_by(workspace: str) -> Iterator[None]:
+    """Count builds that begin in here as that workspace's. A build belongs to who asked for it first."""
+    token = _asker.set(workspace)
+    try:
+        yield
+    finally:
+        _asker.reset(token)
+
+
+class BuildQueue:
+    """Bound to one event loop.
+
+    Args:
+      at_once: How many may have a turn at the same time.
+    """
+
+    def __init__(self, at_once: int) -> None:
+        self._at_once = at_once
+        self._running: Counter[str] = Counter()
+        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        self._known: set[str] = set()
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait for a turn of the workspace that asks (`asked_by`), and hold it."""
+        workspace = _asker.get()
+        self._known.add(workspace)
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(workspace, deque()).append(waiter)
+        self._next()
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled():
+                self._end(workspace)
+            raise
+        try:
+            yield
+        finally:
+            self._end(workspace)
+
+    def _end(self, workspace: str) -> None:
+        self._running[workspace] -= 1
+        self._next()
+
+    def _next(self) -> None:
+        while self._running.total() < self._at_once and (workspace := self._whose()) is not None:
+            waiters = self._waiting.pop(workspace)
+            waiter = waiters.popleft()
+            if waiters:
+                self._waiting[workspace] = waiters
+            if not waiter.done():
+                self._running[workspace] += 1
+                waiter.set_result(None)
+
+    def _whose(self) -> str | None:
+        most = self._at_once if len(self._known) == 1 else max(1, self._at_once - 1)
+        return next((workspace for workspace in self._waiting if self._running[workspace] < most), None)
