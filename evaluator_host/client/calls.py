@@ -1,118 +1,105 @@
-"""What a client asks of a host and how it reads the answer, as data and pure functions: no socket, no waiting."""
+"""Describes requests to a host as data, and reads the answers: no socket, no waiting."""
 
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from types import NoneType
 from typing import Any, Final, Generic, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from evaluator_host.errors import Busy, HostError, HostUnreachable, InvalidRequest, Problem
-from evaluator_host.model import Contract, Evaluator, Isolation, Row
-from evaluator_host.outcome import EvaluationResult
+from evaluator_host.model import Evaluator, Row
 from evaluator_host.protocol import ProtocolError, decode_json, encode_json
-from evaluator_host.reports.evaluation import Batch, CheckReport, HostInfo
-from evaluator_host.reports.migration import Migration
 
 T = TypeVar("T")
 
+DEFAULT_URL: Final = "http://127.0.0.1:8710"
 _CONNECT_S: Final = 5.0
-_LONGEST_PAUSE_S: Final = 10.0  # whatever Retry-After says
+_LONGEST_PAUSE_S: Final = 10.0  # even if Retry-After asks for more
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_EVALUATOR_FIELDS: Final = ("code", "language", "contract", "packages", "threshold", "settings", "limits", "policy")
+_ROW_FIELDS: Final = ("inputs", "outputs", "trace", "variables", "criteria")
 
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T]):
-    """One request and how to read its answer."""
+    """One request and the type of its answer.
+
+    Attributes:
+      method: HTTP method.
+      path: From the root of the host, with the query.
+      answer: Type that the JSON body of the answer is read as; `NoneType` ignores the body.
+      body: JSON as bytes, or pieces that are streamed.
+      headers: Beside those of every request.
+    """
 
     method: str
     path: str
-    body: bytes | None
-    read: Callable[[bytes], T]
+    answer: type[T]
+    body: bytes | AsyncGenerator[bytes, None] | None = None
     headers: tuple[tuple[str, str], ...] = ()
 
 
-def reads(kind: type[T]) -> Callable[[bytes], T]:
-    """Return the decoder of an answer; built when first needed, since building one takes milliseconds."""
+def decode(kind: type[T], data: bytes) -> T:
+    """Return JSON as a type.
 
-    @lru_cache(maxsize=1)
-    def adapter() -> TypeAdapter[T]:
-        return TypeAdapter(kind)
-
-    return lambda data: adapter().validate_json(data)
-
-
-def nothing(_: bytes) -> None:
-    """Read an answer without a body."""
+    Raises:
+      ValidationError: it is not of that type.
+    """
+    decoded: T = _adapter(kind).validate_json(data)  # type: ignore[arg-type] # every type can be hashed
+    return decoded
 
 
-_read_result: Final = reads(EvaluationResult)
-_read_batch: Final = reads(Batch)
-_read_check: Final = reads(CheckReport)
-_read_migration: Final = reads(Migration)
-INFO: Final = Call("GET", "/v1/info", None, reads(HostInfo))
-READY: Final = Call("GET", "/readyz", None, nothing)
+@lru_cache(maxsize=64)  # building an adapter takes milliseconds
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
-def evaluate(evaluator: Evaluator | str, row: Row) -> Call[EvaluationResult]:
-    """Return the call that evaluates one row."""
-    body = {"evaluator": evaluator_body(evaluator), **_row_body(row)}
-    return Call("POST", "/v1/evaluate", encode(body), _read_result)
+def path_part(name: str) -> str:
+    """Return a name as one segment of a path."""
+    return quote(name, safe="")
 
 
-def evaluate_batch(evaluator: Evaluator | str, rows: Iterable[Row], isolation: Isolation) -> Call[Batch]:
-    """Return the call that evaluates rows."""
-    body = {
-        "evaluator": evaluator_body(evaluator),
-        "rows": [_row_body(row) for row in rows],
-        "isolation": isolation,
+def query(**given: Any) -> str:
+    """Return `?name=value&…` without the arguments that are None or False; empty if none is left."""
+    named = {
+        name: str(value).lower() if isinstance(value, bool) else value
+        for name, value in given.items()
+        if value is not None and value is not False
     }
-    return Call("POST", "/v1/evaluate/batch", encode(body), _read_batch)
+    return f"?{urlencode(named)}" if named else ""
 
 
-def check(evaluator: Evaluator | str) -> Call[CheckReport]:
-    """Return the call that loads an evaluator without running a row."""
-    return Call("POST", "/v1/check", encode({"evaluator": evaluator_body(evaluator)}), _read_check)
+def evaluator_body(evaluator: Evaluator | str) -> dict[str, Any] | str:
+    """Return an evaluator as the API takes it: an object, or the name of a stored one."""
+    return evaluator if isinstance(evaluator, str) else pasted_body(evaluator)
 
 
-def migrate(
-    evaluator: Evaluator,
-    rows: Iterable[Row] | None,
-    dataset: str | None,
-    *,
-    job: str | None,
-    mapping: Mapping[str, str] | None,
-    to: Contract,
-) -> Call[Migration]:
-    """Return the call that rewrites a legacy evaluator."""
-    names = ("code", "language", "contract", "packages", "threshold", "settings", "limits", "policy")
-    body: dict[str, Any] = {"to": to, **{name: getattr(evaluator, name) for name in names}}
-    return Call("POST", "/v1/migrate", encode(body | proof_body(rows, dataset, mapping, job=job)), _read_migration)
+def pasted_body(evaluator: Evaluator) -> dict[str, Any]:
+    """Return an evaluator with its code as the API takes it."""
+    python = {} if evaluator.python is None else {"python": evaluator.python}
+    return {**{name: getattr(evaluator, name) for name in _EVALUATOR_FIELDS}, **python}
+
+
+def row_body(row: Row) -> dict[str, Any]:
+    """Return a row as the API takes it."""
+    return {name: getattr(row, name) for name in _ROW_FIELDS}
 
 
 def proof_body(
     rows: Iterable[Row] | None, dataset: str | None, mapping: Mapping[str, str] | None, *, job: str | None
 ) -> dict[str, Any]:
     """Return the rows to prove a migration on as the API takes them."""
-    posted = [_row_body(row) for row in rows or ()]
-    return {"rows": posted, "dataset": dataset, "mapping": dict(mapping or {}), "job": job}
-
-
-def evaluator_body(evaluator: Evaluator | str) -> dict[str, Any] | str:
-    """Return an evaluator as the API takes it: pasted, or the name of a stored one."""
-    if isinstance(evaluator, str):
-        return evaluator
-    names = ("code", "language", "contract", "packages", "threshold", "settings", "limits", "policy")
-    python = {} if evaluator.python is None else {"python": evaluator.python}
-    return {**{name: getattr(evaluator, name) for name in names}, **python}
-
-
-def _row_body(row: Row) -> dict[str, Any]:
-    names = ("inputs", "outputs", "trace", "variables", "criteria")
-    return {name: getattr(row, name) for name in names}
+    return {
+        "rows": [row_body(row) for row in rows or ()],
+        "dataset": dataset,
+        "mapping": dict(mapping or {}),
+        "job": job,
+    }
 
 
 def encode(body: Mapping[str, Any]) -> bytes:
@@ -127,21 +114,24 @@ def encode(body: Mapping[str, Any]) -> bytes:
         raise InvalidRequest(f"the arguments have no JSON form: {error}") from error
 
 
-def answer(call: Call[T], response: httpx.Response) -> T:
-    """Return what the host answered.
+def read_answer(call: Call[T], response: httpx.Response) -> T:
+    """Return the answer of the host as the type that the call names.
 
     Raises:
-      HostError: what the host raised.
+      HostUnreachable: the answer is not that of an Evaluator Host.
+      HostError: the host refused; the class is the one that the host raised.
     """
-    if response.is_success:
-        try:
-            return call.read(response.content)
-        except ValidationError as error:
-            raise HostUnreachable(f"{response.url} does not answer as an Evaluator Host: {error}") from error
-    raise _error(response)
+    if not response.is_success:
+        raise error_of(response)
+    if call.answer is NoneType:
+        return None  # type: ignore[return-value] # T is None here
+    try:
+        return decode(call.answer, response.content)
+    except ValidationError as error:
+        raise HostUnreachable(f"{response.url} does not answer as an Evaluator Host: {error}") from error
 
 
-def _error(response: httpx.Response) -> HostError:
+def error_of(response: httpx.Response) -> HostError:
     """Return the exception that the host raised, from its problem+json."""
     try:
         body = decode_json(response.content)
