@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, assert_type
 
 from evaluator_host import AsyncClient, Client, EvaluationResult, Evaluator
-from evaluator_host.reports.evaluators import EvaluatorReport
-from evaluator_host.reports.jobs import JobReport
-from evaluator_host.reports.results import JobRow
+from evaluator_host.schemas.evaluators import EvaluatorReport
+from evaluator_host.schemas.jobs import JobReport
+from evaluator_host.schemas.results import JobRow
 
 
 def sync_types(client: Client, evaluator: Evaluator) -> None:

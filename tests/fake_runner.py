@@ -8,10 +8,10 @@ import asyncio
 import json
 from collections.abc import Collection
 
-from evaluator_host.errors import SandboxUnavailable
-from evaluator_host.model import Environment, SandboxSpec
-from evaluator_host.protocol import FrameDecoder, encode
+from evaluator_host.model.errors import SandboxUnavailable
+from evaluator_host.model.evaluator import Environment, SandboxSpec
 from evaluator_host.sandbox.base import Autopsy, Finding
+from evaluator_host.sandbox.protocol import FrameDecoder, encode
 
 
 class FakeLink:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evaluator_host.model import Language
+from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings
 from evaluator_host.packages.lock import Lock, Target, resolve
 from evaluator_host.packages.pins import parse

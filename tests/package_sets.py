@@ -13,20 +13,20 @@ from typing import Any
 import docker
 import docker.errors
 
-from evaluator_host.config import Settings
+from evaluator_host.config.settings import Settings
 from evaluator_host.environments import toolchain
 from evaluator_host.environments.record import Record, now, set_key
 from evaluator_host.environments.targets import target_for
-from evaluator_host.model import Contract, Environment, Language, Limits, Package, Policy, SandboxSpec
-from evaluator_host.outcome import Failed, Returned
+from evaluator_host.model.evaluator import Contract, Environment, Language, Limits, Package, Policy, SandboxSpec
+from evaluator_host.model.outcome import Failed, Returned
 from evaluator_host.packages.locked import Lock, LockedPackage, Target
 from evaluator_host.packages.pins import Pin
-from evaluator_host.packages.tools import installed_tools
-from evaluator_host.pool.blanks import start_sandbox
-from evaluator_host.sandbox.docker import DockerBackend
-from evaluator_host.sandbox.docker_layers import LABEL_ENVIRONMENT, LABEL_OWNER, layer_tag
-from evaluator_host.sandbox.instance import this_instance
-from evaluator_host.sandbox.package_tree import tar_stream
+from evaluator_host.packages.processes import installed_tools
+from evaluator_host.pool.prewarmed import start_sandbox
+from evaluator_host.sandbox.docker.backend import DockerBackend
+from evaluator_host.sandbox.docker.environment_images import LABEL_ENVIRONMENT, LABEL_OWNER, layer_tag
+from evaluator_host.sandbox.docker.image.package_tree import tar_stream
+from evaluator_host.sandbox.linux.instance import this_instance
 from evaluator_host.sandbox.session import LoadOrder
 
 RUNTIME_IMAGE = Settings().docker_image

@@ -10,15 +10,15 @@ from typing import Annotated, Any, Final, TypeVar
 import pydantic
 import typer
 
-from evaluator_host.config import SandboxChoice, Settings
-from evaluator_host.errors import InvalidPin, InvalidRequest, Problem
-from evaluator_host.model import Contract, Evaluator, Language, Policy
+from evaluator_host.config.settings import SandboxChoice, Settings
+from evaluator_host.dialects.uipath.modules import layout_of_code, with_modules
+from evaluator_host.dialects.uipath.project import Layout
+from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
+from evaluator_host.model.evaluator import Contract, Evaluator, Language, Policy
+from evaluator_host.model.json_values import InvalidJson, decode_json
 from evaluator_host.packages.pins import Pin, parse
 from evaluator_host.packages.scripts import read_script
-from evaluator_host.protocol import ProtocolError, decode_json
-from evaluator_host.uipath.modules import layout_of_code, with_modules
-from evaluator_host.uipath.project import Layout
-from evaluator_host.web.wire import EnvironmentIn, EvaluatorIn
+from evaluator_host.web.api.bodies import EnvironmentIn, EvaluatorIn
 
 _Body = TypeVar("_Body", bound=pydantic.BaseModel)
 _SUFFIXES: Final = {
@@ -157,7 +157,7 @@ def _config(given: str) -> Any:
     text = given if given.lstrip().startswith("{") else _source(Path(given))
     try:
         return decode_json(text.encode("utf-8", "replace"))
-    except ProtocolError as error:
+    except InvalidJson as error:
         raise InvalidRequest("an option cannot be taken", problems=(Problem("--config", str(error)),)) from error
 
 
@@ -166,8 +166,8 @@ def _parse(host: Settings, raw: Sequence[str], language: Language) -> tuple[Pin,
     try:
         return parse(raw, language)
     except InvalidPin:
-        from evaluator_host.environments.asking import Asking  # noqa: PLC0415 - builders, which few commands need
-        from evaluator_host.wiring import index_settings  # noqa: PLC0415 - as above
+        from evaluator_host.environments.queries import Asking  # noqa: PLC0415 - builders, which few commands need
+        from evaluator_host.wiring.service import index_settings  # noqa: PLC0415 - as above
 
         backend = "docker" if host.sandbox is SandboxChoice.DOCKER else "bubblewrap"
         asking = Asking(index_settings(host, host.data_dir / "environments" / "build" / "downloads"), backend)

@@ -11,12 +11,12 @@ from evaluator_host.cli.console import err, facts, out, plain, print_json
 from evaluator_host.cli.edge import load_settings, run_async
 from evaluator_host.cli.progress import BuildProgress
 from evaluator_host.cli.target import build as build_set
-from evaluator_host.config import Settings
-from evaluator_host.environments.exchange import Carrier
+from evaluator_host.config.settings import Settings
 from evaluator_host.environments.record import EnvironmentReport
+from evaluator_host.environments.registry.transfer import Carrier
 from evaluator_host.environments.store import Environments
-from evaluator_host.model import Language
-from evaluator_host.wiring import open_service
+from evaluator_host.model.evaluator import Language
+from evaluator_host.wiring.service import open_service
 
 T = TypeVar("T")
 

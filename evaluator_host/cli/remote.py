@@ -11,11 +11,11 @@ from pydantic import TypeAdapter, ValidationError
 from evaluator_host.client import AsyncClient, Batch
 from evaluator_host.client.calls import Call, http_options, read_answer
 from evaluator_host.environments.record import BuildEvent, BuildStatus, EnvironmentReport
-from evaluator_host.errors import HostError, InvalidRequest
-from evaluator_host.model import Evaluator, Isolation, Language, Row
-from evaluator_host.outcome import EvaluationResult
-from evaluator_host.protocol import encode_json
-from evaluator_host.reports.evaluation import CheckReport, HostInfo
+from evaluator_host.model.errors import HostError, InvalidRequest
+from evaluator_host.model.evaluator import Evaluator, Isolation, Language, Row
+from evaluator_host.model.json_values import encode_json
+from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.schemas.evaluation import CheckReport, HostInfo
 
 _BATCH_ROWS: Final = 200
 _BATCH_BYTES: Final = 4 << 20  # well below what a host takes by default

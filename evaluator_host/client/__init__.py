@@ -2,7 +2,7 @@
 
 from evaluator_host.client.calls import DEFAULT_URL
 from evaluator_host.client.clients import AsyncClient, Client
-from evaluator_host.errors import HostUnreachable
-from evaluator_host.reports.evaluation import Batch, BatchSummary
+from evaluator_host.model.errors import HostUnreachable
+from evaluator_host.schemas.evaluation import Batch, BatchSummary
 
 __all__ = ["DEFAULT_URL", "AsyncClient", "Batch", "BatchSummary", "Client", "HostUnreachable"]

@@ -11,9 +11,9 @@ from urllib.parse import quote, urlencode, urlsplit
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from evaluator_host.errors import Busy, HostError, HostUnreachable, InvalidRequest, Problem
-from evaluator_host.model import Evaluator, Row
-from evaluator_host.protocol import ProtocolError, decode_json, encode_json
+from evaluator_host.model.errors import Busy, HostError, HostUnreachable, InvalidRequest, Problem
+from evaluator_host.model.evaluator import Evaluator, Row
+from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
 
 T = TypeVar("T")
 
@@ -135,7 +135,7 @@ def error_of(response: httpx.Response) -> HostError:
     """Return the exception that the host raised, from its problem+json."""
     try:
         body = decode_json(response.content)
-    except ProtocolError:
+    except InvalidJson:
         body = None
     if not isinstance(body, dict) or "code" not in body:
         return HostUnreachable(f"{response.url} answered {response.status_code}, and not as an Evaluator Host does")

@@ -19,10 +19,10 @@ from evaluator_host.client.evaluators import EvaluatorVerbs
 from evaluator_host.client.jobs import JobVerbs
 from evaluator_host.client.secrets import SecretVerbs
 from evaluator_host.client.transport import AsyncTransport, SyncTransport, TransportT, Verbs, verb
-from evaluator_host.model import Contract, Evaluator, Isolation, Json, Row
-from evaluator_host.outcome import EvaluationResult
-from evaluator_host.reports.evaluation import Batch, CheckReport, HostInfo
-from evaluator_host.reports.migration import Migration
+from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Json, Row
+from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.schemas.evaluation import Batch, CheckReport, HostInfo
+from evaluator_host.schemas.migration import Migration
 
 
 class HostVerbs(Verbs[TransportT]):
@@ -177,7 +177,7 @@ class Client(HostVerbs[SyncTransport]):
       InvalidRequest: the arguments cannot be taken; `problems` has every fault.
       Busy: the queue of the host stayed full for every retry.
       SandboxUnavailable: the host can start no sandbox.
-      HostError: any other refusal of the host, see `errors`.
+      HostError: any other refusal of the host, see `model.errors`.
     """
 
     def __init__(

@@ -10,8 +10,8 @@ from typing import Any, BinaryIO, Final
 from evaluator_host.client.calls import Call, encode, path_part, query
 from evaluator_host.client.transport import TransportT, Verbs, stream, verb
 from evaluator_host.datasets.format import Format
-from evaluator_host.model import Json
-from evaluator_host.reports.datasets import DatasetReport
+from evaluator_host.model.evaluator import Json
+from evaluator_host.schemas.datasets import DatasetReport
 
 _PAGE_ROWS: Final = 500
 _PIECE_BYTES: Final = 1 << 16

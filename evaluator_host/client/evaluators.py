@@ -5,10 +5,10 @@ from types import NoneType
 
 from evaluator_host.client.calls import Call, encode, pasted_body, path_part, proof_body, query
 from evaluator_host.client.transport import TransportT, Verbs, verb
-from evaluator_host.model import Evaluator, Row
-from evaluator_host.reports.evaluators import EvaluatorReport
-from evaluator_host.reports.migration import StoredMigration
-from evaluator_host.reports.traffic import TraceReport
+from evaluator_host.model.evaluator import Evaluator, Row
+from evaluator_host.schemas.evaluators import EvaluatorReport
+from evaluator_host.schemas.migration import StoredMigration
+from evaluator_host.schemas.traffic import TraceReport
 
 
 class EvaluatorVerbs(Verbs[TransportT]):

@@ -11,10 +11,10 @@ from typing import Any, Final
 from evaluator_host.client.calls import Call, decode, encode, evaluator_body, path_part, query
 from evaluator_host.client.transport import TransportT, Verbs, stream, verb
 from evaluator_host.datasets.format import Format
-from evaluator_host.errors import HostError
-from evaluator_host.model import Evaluator, Isolation, Json
-from evaluator_host.reports.jobs import JobReport, JobStatus, Target
-from evaluator_host.reports.results import (
+from evaluator_host.model.errors import HostError
+from evaluator_host.model.evaluator import Evaluator, Isolation, Json
+from evaluator_host.schemas.jobs import JobReport, JobStatus, Target
+from evaluator_host.schemas.results import (
     Comparison,
     FailureGroup,
     JobEvaluatorReport,

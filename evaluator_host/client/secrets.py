@@ -4,7 +4,7 @@ from types import NoneType
 
 from evaluator_host.client.calls import Call, encode, path_part
 from evaluator_host.client.transport import TransportT, Verbs, verb
-from evaluator_host.reports.secrets import SecretReport
+from evaluator_host.schemas.secrets import SecretReport
 
 
 class SecretVerbs(Verbs[TransportT]):

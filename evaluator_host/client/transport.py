@@ -16,7 +16,7 @@ from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar, cast
 import httpx
 
 from evaluator_host.client.calls import Call, error_of, pause_s, read_answer, unreachable
-from evaluator_host.errors import Busy
+from evaluator_host.model.errors import Busy
 
 P = ParamSpec("P")
 T = TypeVar("T")

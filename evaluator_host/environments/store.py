@@ -5,11 +5,10 @@ from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_host.environments.asking import Asking
-from evaluator_host.environments.build import Workshop
-from evaluator_host.environments.builds import Builds
-from evaluator_host.environments.exchange import Exchange
-from evaluator_host.environments.mending import Mending
+from evaluator_host.environments.build.build import Workshop
+from evaluator_host.environments.build.builds import Builds
+from evaluator_host.environments.folder import digest_of, is_digest, not_installed
+from evaluator_host.environments.queries import Asking
 from evaluator_host.environments.record import (
     BuildEvent,
     EnvironmentReport,
@@ -18,11 +17,12 @@ from evaluator_host.environments.record import (
     Verified,
     set_key,
 )
-from evaluator_host.environments.shelf import digest_of, is_digest, not_installed
+from evaluator_host.environments.registry.transfer import Exchange
 from evaluator_host.environments.targets import require_fit
 from evaluator_host.environments.usage import Usage
-from evaluator_host.errors import InUse
-from evaluator_host.model import Environment, Language
+from evaluator_host.environments.verifier import Mending
+from evaluator_host.model.errors import InUse
+from evaluator_host.model.evaluator import Environment, Language
 from evaluator_host.packages.locked import Lock, Target
 from evaluator_host.packages.pins import Pin, RawPin
 

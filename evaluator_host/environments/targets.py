@@ -6,9 +6,9 @@ import sys
 from functools import lru_cache
 from typing import Final
 
-from evaluator_host import config
-from evaluator_host.errors import PackagesFailed
-from evaluator_host.model import Language
+from evaluator_host.config import settings as config
+from evaluator_host.model.errors import PackagesFailed
+from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.locked import Lock, Target
 
 NODE: Final = "24"

@@ -21,8 +21,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.config import RUNTIMES_DIR
-from evaluator_host.errors import IndexUnavailable, SandboxUnavailable
+from evaluator_host.config.settings import RUNTIMES_DIR
+from evaluator_host.model.errors import IndexUnavailable, SandboxUnavailable
 
 _RECIPE: Final = RUNTIMES_DIR / "javascript" / "toolchain"
 _INSTALL_TIMEOUT_S: Final = 300.0

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable, Collection
 from typing import Final
 
-from evaluator_host.environments.locking import FileLock
-from evaluator_host.environments.shelf import Shelf
+from evaluator_host.environments.file_lock import FileLock
+from evaluator_host.environments.folder import Shelf
 
 _RECENT_S: Final = 120.0  # a caller may have looked a set up and not have its sandbox yet
 

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from evaluator_host.errors import MachineExhausted
 from evaluator_host.migration.draft import Rewritten, Wish
 from evaluator_host.migration.syntax import Unreadable
-from evaluator_host.model import Language
+from evaluator_host.model.errors import MachineExhausted
+from evaluator_host.model.evaluator import Language
 
 _TIMEOUT_S: Final = 60.0  # wall clock; the process itself may use 20 s of a processor
 _AT_ONCE: Final = 2

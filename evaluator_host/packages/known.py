@@ -3,7 +3,7 @@
 import difflib
 from typing import Final
 
-from evaluator_host.model import Language
+from evaluator_host.model.evaluator import Language
 
 # What evaluators are seen to import, of names that are easily misspelt; never a whole index.
 _PYTHON: Final = tuple(

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from evaluator_host.errors import InvalidRequest, Misconfigured
-from evaluator_host.model import Language
-from evaluator_host.packages import tools as processes
+from evaluator_host.model.errors import InvalidRequest, Misconfigured
+from evaluator_host.model.evaluator import Language
+from evaluator_host.packages import processes
 from evaluator_host.packages.index import IndexSettings
 from evaluator_host.packages.locked import Lock, LockedPackage, Progress, Target
-from evaluator_host.packages.npm_lock import resolve_npm
+from evaluator_host.packages.npm.lock import resolve_npm
 from evaluator_host.packages.pins import Pin
-from evaluator_host.packages.pip_lock import NoWheel, resolve_pip
-from evaluator_host.packages.tools import Run, Tools, installed_tools
+from evaluator_host.packages.pip.lock import NoWheel, resolve_pip
+from evaluator_host.packages.processes import Run, Tools, installed_tools
 
 __all__ = ["Lock", "LockedPackage", "Progress", "Target", "resolve"]
 

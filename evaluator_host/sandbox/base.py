@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from evaluator_host.model import Environment, SandboxSpec
+from evaluator_host.model.evaluator import Environment, SandboxSpec
 
 
 @dataclass(frozen=True, slots=True)

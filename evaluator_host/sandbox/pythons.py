@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from evaluator_host.errors import Misconfigured
+from evaluator_host.model.errors import Misconfigured
 
 MINORS: Final = ("3.11", "3.12", "3.13", "3.14")
 _PROBE_S: Final = 20.0

@@ -12,14 +12,14 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-from evaluator_host import config
-from evaluator_host.errors import Misconfigured, SandboxUnavailable
-from evaluator_host.model import Environment, Language, SandboxSpec
+from evaluator_host.config import settings as config
+from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
+from evaluator_host.model.evaluator import Environment, Language, SandboxSpec
 from evaluator_host.sandbox.base import Finding
-from evaluator_host.sandbox.bubblewrap_args import ENVIRONMENT
-from evaluator_host.sandbox.child import Child
-from evaluator_host.sandbox.instance import is_dead, this_instance
-from evaluator_host.sandbox.process import PipeLink
+from evaluator_host.sandbox.bubblewrap.policy import ENVIRONMENT
+from evaluator_host.sandbox.linux.child import Child
+from evaluator_host.sandbox.linux.instance import is_dead, this_instance
+from evaluator_host.sandbox.linux.pipe_link import PipeLink
 from evaluator_host.sandbox.pythons import Pythons, own_python
 
 _PREFIX: Final = "evaluator-host-"

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Final
 
-from evaluator_host.config import Settings
-from evaluator_host.contracts.asks import Ask
-from evaluator_host.errors import InvalidRequest
-from evaluator_host.model import Contract, EvaluatorSettings, Isolation, Json, Limits, Row
-from evaluator_host.model import Evaluator as HostEvaluator
-from evaluator_host.outcome import EvaluationResult as HostResult
-from evaluator_host.outcome import Status
+from evaluator_host.config.settings import Settings
+from evaluator_host.dialects.model_requests import Ask
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Isolation, Json, Limits, Row
+from evaluator_host.model.evaluator import Evaluator as HostEvaluator
+from evaluator_host.model.outcome import EvaluationResult as HostResult
+from evaluator_host.model.outcome import Status
 from evaluator_host.sdk.datasets.loader import prepare_rows
 from evaluator_host.sdk.execution.backend import LocalBackend, filtered, joined
 from evaluator_host.sdk.execution.online import Sample
@@ -23,8 +23,8 @@ from evaluator_host.sdk.values.common import SecretRef
 from evaluator_host.sdk.values.models import Model
 from evaluator_host.sdk.values.results import BenchmarkEvaluationResult, EvaluationResult
 from evaluator_host.service import Service
-from evaluator_host.service.together import each
-from evaluator_host.wiring import open_service
+from evaluator_host.service.corpus_scores import each
+from evaluator_host.wiring.service import open_service
 
 _UNNAMED: Final = Limits()
 

@@ -13,8 +13,8 @@ from typing import Final
 
 from packaging.utils import canonicalize_name
 
-from evaluator_host.config import RUNTIMES_DIR
-from evaluator_host.model import Contract, Evaluator, Language, Sdk
+from evaluator_host.config.settings import RUNTIMES_DIR
+from evaluator_host.model.evaluator import Contract, Evaluator, Language, Sdk
 from evaluator_host.packages.locked import Lock, Target
 from evaluator_host.packages.shipped import shipped_lock, shipped_pins
 from evaluator_host.service.prepared import cleaned

@@ -7,26 +7,43 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Final
 
-from evaluator_host.config import Settings
+from evaluator_host.config.settings import Settings
+from evaluator_host.environments.build.queue import asked_by
 from evaluator_host.environments.empty import empty_environment
 from evaluator_host.environments.record import EnvironmentReport
 from evaluator_host.environments.store import Environments
-from evaluator_host.environments.turns import asked_by
-from evaluator_host.errors import HostError, SandboxLost
-from evaluator_host.metrics import Metrics
-from evaluator_host.model import Contract, Environment, Evaluator, Isolation, Language, Limits, Row, SandboxSpec
-from evaluator_host.outcome import EvaluationError, EvaluationResult, Failed, Given, MissingImport, Outcome, Status
+from evaluator_host.model.errors import HostError, SandboxLost
+from evaluator_host.model.evaluator import (
+    Contract,
+    Environment,
+    Evaluator,
+    Isolation,
+    Language,
+    Limits,
+    Row,
+    SandboxSpec,
+)
+from evaluator_host.model.outcome import (
+    EvaluationError,
+    EvaluationResult,
+    Failed,
+    Given,
+    MissingImport,
+    Outcome,
+    Status,
+)
 from evaluator_host.pool import Lease, Pool
-from evaluator_host.reports.evaluation import CheckReport, HostInfo
 from evaluator_host.sandbox.session import RunnerGaveUp
-from evaluator_host.service.asking import Models, answered, asked_for
+from evaluator_host.schemas.evaluation import CheckReport, HostInfo
+from evaluator_host.service.corpus_scores import each, score_together
+from evaluator_host.service.metrics import Metrics
+from evaluator_host.service.model_calls import Models, answered, asked_for
+from evaluator_host.service.package_sets import require_set
 from evaluator_host.service.prepared import Prepared, prepare, require_fit
-from evaluator_host.service.reports import check_report, host_info
+from evaluator_host.service.row_io import Bound, bind, result
 from evaluator_host.service.rows import RowStream, lost
-from evaluator_host.service.scoring import Bound, bind, result
 from evaluator_host.service.sdks import sdk_needs
-from evaluator_host.service.sets import require_set
-from evaluator_host.service.together import each, score_together
+from evaluator_host.service.summaries import check_report, host_info
 
 DEFAULT_WORKSPACE: Final = "default"
 _PINS_ASKED: Final = 20

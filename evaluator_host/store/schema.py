@@ -22,7 +22,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, event, inspect
 from sqlalchemy.exc import ProgrammingError
 
-from evaluator_host.errors import Misconfigured
+from evaluator_host.model.errors import Misconfigured
 from evaluator_host.store.address import Address, Engine
 from evaluator_host.store.database import translated
 from evaluator_host.store.tables import Table

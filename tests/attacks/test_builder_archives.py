@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.errors import HostError, PackagesFailed
+from evaluator_host.model.errors import HostError, PackagesFailed
 from evaluator_host.service import Service
 from tests.builds import JAVASCRIPT, building, evaluated, nothing_left, refusal
 from tests.indexes import Index

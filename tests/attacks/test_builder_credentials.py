@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.errors import HostError, IndexUnavailable
+from evaluator_host.model.errors import HostError, IndexUnavailable
 from evaluator_host.service import Service
 from tests.builds import JAVASCRIPT, PYTHON, building, nothing_left, value_of
 from tests.indexes import Index

@@ -9,8 +9,8 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Final
 
-from evaluator_host.config import RUNTIMES_DIR
-from evaluator_host.model import Evaluator, Isolation, Language, Row
+from evaluator_host.config.settings import RUNTIMES_DIR
+from evaluator_host.model.evaluator import Evaluator, Isolation, Language, Row
 from evaluator_host.service import Service
 from evaluator_host.service.sdks import sdk_needs
 from tests.nemo_metrics import IMPORTS, REAL

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 
 from pydantic import SecretStr
 
-from evaluator_host.config import Settings
+from evaluator_host.config.settings import Settings
+from evaluator_host.environments.folder import Shelf
 from evaluator_host.environments.record import Step
-from evaluator_host.environments.shelf import Shelf
-from evaluator_host.model import Evaluator, Language, SandboxSpec
-from evaluator_host.packages.tools import installed_tools
+from evaluator_host.model.evaluator import Evaluator, Language, SandboxSpec
+from evaluator_host.packages.processes import installed_tools
 from evaluator_host.service import Service
 from evaluator_host.service.service import default_spec
-from evaluator_host.wiring import open_service
+from evaluator_host.wiring.service import open_service
 from tests.benchmarks.figures import CODE, THE_ROW
 
 PYTHON, JAVASCRIPT = Language.PYTHON, Language.JAVASCRIPT

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.errors import PackagesFailed
-from evaluator_host.model import Contract, Evaluator, EvaluatorSettings, Isolation, Policy, Row
-from evaluator_host.outcome import ErrorCode, EvaluationResult, Status
+from evaluator_host.model.errors import PackagesFailed
+from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSettings, Isolation, Policy, Row
+from evaluator_host.model.outcome import ErrorCode, EvaluationResult, Status
 from evaluator_host.service import Service
 from tests.nemo_metrics import EVALUATION, EXPRESSIONS, IMPORTS, RESULT, ROWS, SUMMARY, metric, returning
 

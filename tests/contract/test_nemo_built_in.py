@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.model import Evaluator, EvaluatorSettings, Row
-from evaluator_host.outcome import EvaluationResult, Status
+from evaluator_host.model.evaluator import Evaluator, EvaluatorSettings, Row
+from evaluator_host.model.outcome import EvaluationResult, Status
 from evaluator_host.service import Service
 from tests.nemo_metrics import metric, returning
 

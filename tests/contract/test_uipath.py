@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.model import Contract, Evaluator, EvaluatorSettings, Isolation, Policy, Row
-from evaluator_host.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
+from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSettings, Isolation, Policy, Row
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
 from evaluator_host.service import Service
 from tests.uipath_evaluators import CUSTOM, FIXTURES, GOLDEN, PATTERN, PATTERN_SPAN, evaluator
 

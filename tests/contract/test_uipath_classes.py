@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from evaluator_host.model import Contract, Evaluator, EvaluatorSettings
-from evaluator_host.outcome import ErrorCode
+from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSettings
+from evaluator_host.model.outcome import ErrorCode
 from evaluator_host.service import Service
 from tests.contract.test_uipath import evaluated, refused
 from tests.uipath_evaluators import CUSTOM, FIXTURES, IMPORTS, PATTERN, evaluator

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.model import Evaluator, Row
+from evaluator_host.model.evaluator import Evaluator, Row
 from evaluator_host.service import Service
 from tests.uipath_evaluators import GOLDEN, PATTERN_SPAN, evaluator
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import docker
 import pytest
 
-from evaluator_host.environments.shelf import shelf_name
-from evaluator_host.errors import PackagesFailed
-from evaluator_host.model import Language
-from evaluator_host.sandbox.docker_layers import layer_tag
-from evaluator_host.wiring import open_service
+from evaluator_host.environments.folder import shelf_name
+from evaluator_host.model.errors import PackagesFailed
+from evaluator_host.model.evaluator import Language
+from evaluator_host.sandbox.docker.environment_images import layer_tag
+from evaluator_host.wiring.service import open_service
 from tests import package_index
 from tests.engines import engine_address
 from tests.package_hosts import LABEL, Host, label

@@ -7,13 +7,13 @@ from io import BytesIO
 import docker
 import pytest
 
-from evaluator_host.environments.shelf import shelf_name
-from evaluator_host.errors import NotFound
-from evaluator_host.model import Evaluator, Language, Row
-from evaluator_host.sandbox.docker_layers import layer_tag
-from evaluator_host.sandbox.package_tree import tar_stream
+from evaluator_host.environments.folder import shelf_name
+from evaluator_host.model.errors import NotFound
+from evaluator_host.model.evaluator import Evaluator, Language, Row
+from evaluator_host.sandbox.docker.environment_images import layer_tag
+from evaluator_host.sandbox.docker.image.package_tree import tar_stream
 from evaluator_host.service import Service
-from evaluator_host.wiring import open_service
+from evaluator_host.wiring.service import open_service
 from tests import package_index
 from tests.engines import engine_address
 from tests.package_hosts import LABEL, Host, label

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from evaluator_host.client import Client
-from evaluator_host.errors import NotFound
-from evaluator_host.model import Evaluator, Isolation
+from evaluator_host.model.errors import NotFound
+from evaluator_host.model.evaluator import Evaluator, Isolation
 from tests.both_clients import FLAVOURS, open_client
 from tests.server import COMMAND, Server
 

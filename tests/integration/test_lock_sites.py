@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.errors import IndexUnavailable, Misconfigured, PackagesFailed
-from evaluator_host.model import Language
-from evaluator_host.packages import tools as processes
+from evaluator_host.model.errors import IndexUnavailable, Misconfigured, PackagesFailed
+from evaluator_host.model.evaluator import Language
+from evaluator_host.packages import processes
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.tools import Command, OutputFlood, run
+from evaluator_host.packages.processes import Command, OutputFlood, run
 from tests.lock_sites import (
     JAVASCRIPT,
     PYTHON,

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.client import Client
-from evaluator_host.errors import InvalidRequest
-from evaluator_host.jobs.rows import PORTION_ROWS
-from evaluator_host.model import Contract, Evaluator, EvaluatorSettings, Isolation, Language, Row
+from evaluator_host.jobs.row_source import PORTION_ROWS
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSettings, Isolation, Language, Row
 from tests.nemo_metrics import EXPRESSIONS, RESULT, ROWS, returning
 from tests.server import Server
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.errors import NotFound
+from evaluator_host.model.errors import NotFound
 from evaluator_host.sdk import (
     EvaluationError,
     Evaluator,

@@ -13,9 +13,9 @@ from typing import Final
 
 import pytest
 
-from evaluator_host.model import Contract, Evaluator, EvaluatorSettings, Language, Limits, Row
-from evaluator_host.nemo.bundles import evaluator_of
-from evaluator_host.outcome import EvaluationResult
+from evaluator_host.dialects.nemo.host.bundles import evaluator_of
+from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSettings, Language, Limits, Row
+from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.service import Service
 from tests.judge_model import judge_server
 from tests.nemo_metrics import EVALUATION, GOLDEN, PICKLER, REAL, SUMMARY, returning

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.client import Client
-from evaluator_host.model import Evaluator
-from evaluator_host.outcome import Status
+from evaluator_host.model.evaluator import Evaluator
+from evaluator_host.model.outcome import Status
 from tests.conftest import DATA_DIR
 from tests.nemo_metrics import metric
 from tests.server import Server, new_home

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from evaluator_host.client import Client
-from evaluator_host.errors import InvalidRequest, NameTaken, NotFound
-from evaluator_host.model import Evaluator, Language
-from evaluator_host.reports.jobs import JobStatus
+from evaluator_host.model.errors import InvalidRequest, NameTaken, NotFound
+from evaluator_host.model.evaluator import Evaluator, Language
+from evaluator_host.schemas.jobs import JobStatus
 from tests.both_clients import FLAVOURS, open_client
 from tests.server import COMMAND, Server
 

@@ -11,16 +11,16 @@ import docker
 import pytest
 import requests
 
-from evaluator_host.environments.exchange import Carrier
-from evaluator_host.environments.registry import push
-from evaluator_host.environments.shelf import shelf_name
+from evaluator_host.environments.folder import shelf_name
+from evaluator_host.environments.registry.engine import RECORD_PATH
+from evaluator_host.environments.registry.layers import push
+from evaluator_host.environments.registry.transfer import Carrier
 from evaluator_host.environments.targets import target_for
-from evaluator_host.environments.transfer import RECORD_PATH
-from evaluator_host.errors import NotFound, PackagesFailed
-from evaluator_host.model import Language
+from evaluator_host.model.errors import NotFound, PackagesFailed
+from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.locked import Lock
 from evaluator_host.service import Service
-from evaluator_host.wiring import open_service
+from evaluator_host.wiring.service import open_service
 from tests import package_index
 from tests.engines import engine_address
 from tests.package_hosts import LABEL, Host, label

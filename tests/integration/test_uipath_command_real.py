@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import pytest
 
-from evaluator_host.model import Contract, Evaluator, Language
+from evaluator_host.dialects.uipath.host.registering import register, usable_classes
+from evaluator_host.dialects.uipath.host.template import evaluator_code
+from evaluator_host.dialects.uipath.project import find_layout
+from evaluator_host.model.evaluator import Contract, Evaluator, Language
 from evaluator_host.service import Service
-from evaluator_host.uipath.project import find_layout
-from evaluator_host.uipath.registering import register, usable_classes
-from evaluator_host.uipath.template import evaluator_code
 from tests.conftest import DATA_DIR
 from tests.real_sets import UIPATH
 from tests.server import COMMAND

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evaluator_host.client import Client
-from evaluator_host.model import Contract, Evaluator, EvaluatorSettings
+from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSettings
 from tests.conftest import DATA_DIR
 from tests.eval_sets import DOCUMENTED
 from tests.server import COMMAND, Server

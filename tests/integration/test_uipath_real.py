@@ -8,8 +8,8 @@ from typing import Any, Final, cast
 
 import pytest
 
-from evaluator_host.model import Contract, Evaluator, EvaluatorSettings, Limits, Row
-from evaluator_host.outcome import EvaluationResult
+from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSettings, Limits, Row
+from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.service import Service
 from evaluator_host.service.sdks import SdkNeeds, sdk_needs
 from tests.uipath_evaluators import CUSTOM, FIXTURES, PATTERN, PATTERN_ARGUMENTS, PATTERN_SPAN

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from evaluator_host.environments.turns import Turns, asked_by
+from evaluator_host.environments.build.queue import Turns, asked_by
 
 
 class Log:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.environments.builder_args import Bounds, Room, builder_args, entered, etc_files
-from evaluator_host.environments.workbench import outlook
-from evaluator_host.packages.tools import installed_tools
-from evaluator_host.sandbox.bubblewrap_args import Descriptors, Identity
-from evaluator_host.sandbox.host_files import Bind, find_libraries, find_python
+from evaluator_host.environments.build.mounts import outlook
+from evaluator_host.environments.build.policy import Bounds, Room, builder_args, entered, etc_files
+from evaluator_host.packages.processes import installed_tools
+from evaluator_host.sandbox.bubblewrap.mounts import Bind, find_libraries, find_python
+from evaluator_host.sandbox.bubblewrap.policy import Descriptors, Identity
 
 HOME, CWD = Path("/srv/build"), Path("/srv/work/one")
 DESCRIPTORS = Descriptors(seccomp=3, info=4, block=5, files={"passwd": 6, "group": 7})

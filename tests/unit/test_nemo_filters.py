@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.errors import InvalidRequest
-from evaluator_host.nemo.filters import fields, filtered, read_filter
-from evaluator_host.nemo.names import page
+from evaluator_host.dialects.nemo.host.filters import fields, filtered, read_filter
+from evaluator_host.dialects.nemo.host.names import page
+from evaluator_host.model.errors import InvalidRequest
 
 FIELDS = fields("purpose", "status", "project", storage_type="storage.type")
 THINGS = [

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.contracts import CONTRACTS
-from evaluator_host.contracts.reading import Scored
-from evaluator_host.model import Contract, EvaluatorSettings, Language, Row
-from evaluator_host.outcome import ErrorCode, EvaluationError, Kind, Returned
+from evaluator_host.dialects import CONTRACTS
+from evaluator_host.dialects.interpret import Scored
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Language, Row
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, Kind, Returned
 
 RULES = CONTRACTS[Contract.NEMO]
 

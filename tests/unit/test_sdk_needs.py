@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator_host.model import Contract, Evaluator, Language, Sdk
+from evaluator_host.model.evaluator import Contract, Evaluator, Language, Sdk
 from evaluator_host.packages.locked import Target
 from evaluator_host.service.sdks import sdk_needs
 

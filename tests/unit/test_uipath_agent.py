@@ -11,10 +11,16 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.errors import InvalidRequest
-from evaluator_host.model import Limits
-from evaluator_host.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
-from evaluator_host.uipath.agent import AGENT_LIMITS, EntryPoint, agent_program, execution_of, find_entry_point
+from evaluator_host.dialects.uipath.host.agent import (
+    AGENT_LIMITS,
+    EntryPoint,
+    agent_program,
+    execution_of,
+    find_entry_point,
+)
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Limits
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
 from tests.uipath_projects import make_project, write
 from tests.unit.results import result_of
 

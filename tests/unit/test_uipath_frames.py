@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.contracts import CONTRACTS
-from evaluator_host.contracts.reading import Scored
-from evaluator_host.model import Contract, EvaluatorSettings, Language, Row
-from evaluator_host.outcome import ErrorCode, EvaluationError, EvaluatorClass, Kind, Loaded, Returned
-from evaluator_host.protocol import Frame, ProtocolError
-from evaluator_host.sandbox.answers import loaded
+from evaluator_host.dialects import CONTRACTS
+from evaluator_host.dialects.interpret import Scored
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Language, Row
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluatorClass, Kind, Loaded, Returned
+from evaluator_host.sandbox.messages import loaded
+from evaluator_host.sandbox.protocol import Frame, ProtocolError
 
 UIPATH = CONTRACTS[Contract.UIPATH]
 HEADER = {

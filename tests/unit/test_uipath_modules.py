@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.errors import InvalidRequest
-from evaluator_host.outcome import ErrorCode, EvaluationError
-from evaluator_host.uipath.modules import explained, layout_of_code, with_modules
-from evaluator_host.uipath.project import Layout
+from evaluator_host.dialects.uipath.modules import explained, layout_of_code, with_modules
+from evaluator_host.dialects.uipath.project import Layout
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.outcome import ErrorCode, EvaluationError
 from tests.uipath_projects import write
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.errors import InvalidRequest
-from evaluator_host.outcome import EnvironmentInfo, EvaluatorClass
-from evaluator_host.reports.evaluation import CheckReport
-from evaluator_host.uipath.project import find_code, find_layout
-from evaluator_host.uipath.registering import register, usable_classes
+from evaluator_host.dialects.uipath.host.registering import register, usable_classes
+from evaluator_host.dialects.uipath.project import find_code, find_layout
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.outcome import EnvironmentInfo, EvaluatorClass
+from evaluator_host.schemas.evaluation import CheckReport
 
 FILE = Path("mine.py")
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.errors import InvalidRequest
-from evaluator_host.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
-from evaluator_host.uipath.eval_set import EvalItem, EvalSet
-from evaluator_host.uipath.evaluation import EvalRun, overall, scores
-from evaluator_host.uipath.evaluators import ProjectEvaluator, find_evaluators
-from evaluator_host.uipath.executions import Execution
-from evaluator_host.uipath.output import as_report, as_uipath
-from evaluator_host.uipath.project import find_layout
+from evaluator_host.dialects.uipath.eval_set import EvalItem, EvalSet
+from evaluator_host.dialects.uipath.executions import Execution
+from evaluator_host.dialects.uipath.host.evaluation import EvalRun, overall, scores
+from evaluator_host.dialects.uipath.host.evaluators import ProjectEvaluator, find_evaluators
+from evaluator_host.dialects.uipath.host.output import as_report, as_uipath
+from evaluator_host.dialects.uipath.project import find_layout
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
 from tests.uipath_projects import make_project, write
 from tests.unit.results import result_of
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.environments import toolchain
-from evaluator_host.protocol import Frame
+from evaluator_host.sandbox.protocol import Frame
 from tests.runners.conftest import REPOSITORY, RUNTIMES, RunnerProcess
 
 JAVASCRIPT = RUNTIMES / "javascript"

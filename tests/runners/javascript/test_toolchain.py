@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from evaluator_host.environments import toolchain
-from evaluator_host.errors import IndexUnavailable
+from evaluator_host.model.errors import IndexUnavailable
 from tests.runners.javascript.conftest import DATA_DIR, JAVASCRIPT
 
 
