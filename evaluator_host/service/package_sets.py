@@ -2,16 +2,16 @@
 
 from dataclasses import replace
 
-from evaluator_host.environments.store import Environments, Known
+from evaluator_host.environments.store import Environments, InstalledSet
 from evaluator_host.model.errors import InvalidPin
 from evaluator_host.model.evaluator import Evaluator
-from evaluator_host.packages.locked import Lock
+from evaluator_host.packages.lock import Lock
 from evaluator_host.service.sdks import SdkNeeds
 
 
 async def require_set(
     environments: Environments, evaluator: Evaluator, needs: SdkNeeds | None, *, python: str | None, lock: str | None
-) -> Known:
+) -> InstalledSet:
     """Return the set that an evaluator runs on, its own pins as its packages; it is installed when it is new.
 
     Args:
@@ -31,7 +31,7 @@ async def require_set(
             known = await environments.require_locked(Lock.from_json(lock))
         elif needs is not None and not evaluator.packages:
             known = await environments.require_locked(
-                needs.lock(environments.asking.target(evaluator.language, python))
+                needs.lock(environments.queries.target(evaluator.language, python))
             )
         else:
             packages = (*evaluator.packages, *(needs.pins if needs is not None else ()))

@@ -19,7 +19,7 @@ def asked_by(workspace: str) -> Iterator[None]:
         _asker.reset(token)
 
 
-class Turns:
+class BuildQueue:
     """Bound to one event loop.
 
     Args:
