@@ -19,7 +19,7 @@ from evaluator_host.environments.record import Record, now, set_key
 from evaluator_host.environments.targets import target_for
 from evaluator_host.model.evaluator import Contract, Environment, Language, Limits, Package, Policy, SandboxSpec
 from evaluator_host.model.outcome import Failed, Returned
-from evaluator_host.packages.locked import Lock, LockedPackage, Target
+from evaluator_host.packages.lock import Lock, LockedPackage, Target
 from evaluator_host.packages.pins import Pin
 from evaluator_host.packages.processes import installed_tools
 from evaluator_host.pool.prewarmed import start_sandbox

@@ -166,11 +166,11 @@ def _parse(host: Settings, raw: Sequence[str], language: Language) -> tuple[Pin,
     try:
         return parse(raw, language)
     except InvalidPin:
-        from evaluator_host.environments.queries import Asking  # noqa: PLC0415 - builders, which few commands need
+        from evaluator_host.environments.queries import PackageQueries  # noqa: PLC0415 - builders, which few commands need
         from evaluator_host.wiring.service import index_settings  # noqa: PLC0415 - as above
 
         backend = "docker" if host.sandbox is SandboxChoice.DOCKER else "bubblewrap"
-        asking = Asking(index_settings(host, host.data_dir / "environments" / "build" / "downloads"), backend)
+        asking = PackageQueries(index_settings(host, host.data_dir / "environments" / "build" / "downloads"), backend)
         return asyncio.run(asking.parse(raw, language))
 
 

@@ -25,13 +25,13 @@ from evaluator_host.environments.file_lock import FileLock
 from evaluator_host.environments.record import Record
 from evaluator_host.model.errors import NotFound
 from evaluator_host.model.evaluator import Environment
-from evaluator_host.packages.locked import Lock
+from evaluator_host.packages.lock import Lock
 
 _PREFIX: Final = "sha256:"
 _USED_EVERY_S: Final = 60.0
 
 
-class Shelf:
+class EnvironmentFolder:
     """The folder of one host's environments; several processes may share it."""
 
     def __init__(self, root: Path) -> None:
@@ -196,8 +196,8 @@ def _hex(name: str) -> str:
     return text
 
 
-def shelf_name(data_dir: Path) -> str:
-    """Return what a data directory's shelf is called on an engine that hosts share; it does not tell the path."""
+def engine_owner(data_dir: Path) -> str:
+    """Return the name of a data directory on an engine that hosts share; it does not tell the path."""
     return hashlib.sha256(str(data_dir.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
@@ -216,7 +216,7 @@ def digest_of(name: str) -> str | None:
 
 
 def not_installed(name: str) -> NotFound:
-    """Return what is raised for a set that is not on the shelf."""
+    """Return what is raised for a set that is not installed here."""
     return NotFound(f"no package set {name[:80]} is installed here; `evaluator-host packages list` shows what is")
 
 

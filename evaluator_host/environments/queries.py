@@ -11,14 +11,14 @@ from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.imports import exact_pins_for
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.locked import Lock, Target
+from evaluator_host.packages.lock import Lock, Target
 from evaluator_host.packages.pins import Pin, RawPin, parse
 from evaluator_host.packages.suggest import TIMEOUT_S, suggest
 from evaluator_host.packages.versions import PackageVersions, VersionList
 from evaluator_host.sandbox.pythons import Pythons
 
 
-class Asking:
+class PackageQueries:
     """Reads pins, and asks the index for those that were meant.
 
     Args:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from evaluator_host.model.evaluator import Language, Package
-from evaluator_host.packages.locked import Target
+from evaluator_host.packages.lock import Target
 from evaluator_host.packages.pins import Pin
 
 _FORMAT: Final = 1

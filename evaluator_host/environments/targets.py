@@ -9,7 +9,7 @@ from typing import Final
 from evaluator_host.config import settings as config
 from evaluator_host.model.errors import PackagesFailed
 from evaluator_host.model.evaluator import Language
-from evaluator_host.packages.locked import Lock, Target
+from evaluator_host.packages.lock import Lock, Target
 
 NODE: Final = "24"
 _IMAGE_GLIBC: Final = (2, 41)  # of Debian trixie, the base of the runtime image

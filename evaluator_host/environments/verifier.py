@@ -4,20 +4,20 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from evaluator_host.environments.file_lock import held
-from evaluator_host.environments.folder import Shelf
+from evaluator_host.environments.folder import EnvironmentFolder
 from evaluator_host.environments.record import Record, Verified
 from evaluator_host.model.errors import HostError
-from evaluator_host.packages.locked import Lock
+from evaluator_host.packages.lock import Lock
 from evaluator_host.sandbox.base import Backend
 
 _IMAGE = "image: "
 
 
-class Mending:
+class Verifier:
     """Compares installations with what was installed.
 
     Args:
-      shelf: Of the host.
+      folder: Of the host.
       backend: Whose copies of installations are compared too.
       install: Installs a set, by its key, from its lock.
       forget: Told the digest of what was replaced.
@@ -25,13 +25,13 @@ class Mending:
 
     def __init__(
         self,
-        shelf: Shelf,
+        folder: EnvironmentFolder,
         backend: Backend,
         *,
         install: Callable[[str, Lock], Awaitable[Record]],
         forget: Callable[[str], None],
     ) -> None:
-        self._shelf = shelf
+        self._folder = folder
         self._backend = backend
         self._install = install
         self._forget = forget
@@ -42,12 +42,12 @@ class Mending:
         Raises:
           SandboxUnavailable: the backend's copy cannot be looked at.
         """
-        if broken := await asyncio.to_thread(self._shelf.broken, digest):
+        if broken := await asyncio.to_thread(self._folder.broken, digest):
             return await self._mend(digest, broken)
-        record = self._shelf.record(digest)
+        record = self._folder.record(digest)
         if record is None:  # removed meanwhile
             return Verified(digest, ())
-        environment = self._shelf.environment(record)
+        environment = self._folder.environment(record)
         strange = [_IMAGE + path for path in await self._backend.compare(environment)]
         if not strange:
             return Verified(digest, ())
@@ -58,18 +58,18 @@ class Mending:
 
     async def _mend(self, digest: str, broken: Sequence[str]) -> Verified:
         """Install again from the lock. Downloads are dropped: the files there may be the very same ones."""
-        record = self._shelf.record(digest)
-        key = record.key if record else await asyncio.to_thread(self._shelf.key_of, digest)
-        lock = self._shelf.lock_of(key) if key else None
-        await asyncio.to_thread(self._shelf.drop_downloads)
+        record = self._folder.record(digest)
+        key = record.key if record else await asyncio.to_thread(self._folder.key_of, digest)
+        lock = self._folder.lock_of(key) if key else None
+        await asyncio.to_thread(self._folder.drop_downloads)
         if key is None or lock is None or lock.digest != digest:
-            await asyncio.to_thread(self._shelf.detach, digest)
+            await asyncio.to_thread(self._folder.detach, digest)
             self._forget(digest)
             return Verified(
                 digest, tuple(broken), error="it was removed: its lock is lost, so that the next use installs it"
             )
-        async with held(self._shelf.build_lock(key)):
-            await asyncio.to_thread(self._shelf.detach, digest)
+        async with held(self._folder.build_lock(key)):
+            await asyncio.to_thread(self._folder.detach, digest)
         self._forget(digest)
         try:
             await self._install(key, lock)

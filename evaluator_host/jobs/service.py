@@ -168,10 +168,10 @@ class JobBoard:
             )
             raise InvalidRequest(error.detail, problems=tuple(problems)) from error
         if evaluator.python is not None:
-            await self._service.environments.asking.python(evaluator.python)
+            await self._service.environments.queries.python(evaluator.python)
         if evaluator.packages:
             try:
-                await self._service.environments.asking.parse(evaluator.packages, evaluator.language)
+                await self._service.environments.queries.parse(evaluator.packages, evaluator.language)
             except InvalidPin as error:
                 problems = (replace(one, field=f"evaluators.{position}.{one.field}") for one in error.problems)
                 raise InvalidPin(error.detail, problems=tuple(problems)) from error

@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.locked import Target
+from evaluator_host.packages.lock import Target
 from evaluator_host.packages.processes import installed_tools
 from evaluator_host.packages.suggest import newest_pins
 

@@ -11,14 +11,14 @@ import anyio.to_thread
 from evaluator_host.model.errors import HostError, Problem
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages import processes
+from evaluator_host.packages.common_names import close_name
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.known import close_name
-from evaluator_host.packages.locked import Target
+from evaluator_host.packages.lock import Target
 from evaluator_host.packages.npm import syntax as npm_syntax
-from evaluator_host.packages.npm.lock import matching
+from evaluator_host.packages.npm.resolve import matching
 from evaluator_host.packages.pins import Pin, RawPin, spelled
 from evaluator_host.packages.pip import syntax as pip_syntax
-from evaluator_host.packages.pip.lock import newest
+from evaluator_host.packages.pip.resolve import newest
 from evaluator_host.packages.processes import Tools, installed_tools
 
 TIMEOUT_S: Final = 10.0  # a refusal may be this much later for a better hint; on an idle machine it takes 1 s

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from evaluator_host.environments.store import Environments, Known
+from evaluator_host.environments.store import Environments, InstalledSet
 from evaluator_host.model.errors import InvalidPin
 from evaluator_host.model.evaluator import Evaluator
-from evaluator_host.packages.locked import Lock
+from evaluator_host.packages.lock import Lock
 from evaluator_host.service.sdks import SdkNeeds
 
 
@@ -17,7 +17,7 @@ async def require_set(
     python: str | None,
     lock: str | None,
     workspace: str,
-) -> Known:
+) -> InstalledSet:
     """Return the set that an evaluator runs on, its own pins as its packages; it is installed when it is new.
 
     Args:
@@ -37,7 +37,7 @@ async def require_set(
         if lock is not None:
             known = await environments.require_locked(Lock.from_json(lock), workspace=workspace)
         elif needs is not None and not evaluator.packages:
-            shipped = needs.lock(environments.asking.target(evaluator.language, python))
+            shipped = needs.lock(environments.queries.target(evaluator.language, python))
             known = await environments.require_locked(shipped, workspace=workspace)
         else:
             packages = (*evaluator.packages, *(needs.pins if needs is not None else ()))

@@ -10,7 +10,7 @@ import orjson
 
 from evaluator_host.config.settings import Settings
 from evaluator_host.environments.empty import empty_environment
-from evaluator_host.environments.store import Known
+from evaluator_host.environments.store import InstalledSet
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Contract, Environment, Evaluator, Language, Policy, SandboxSpec, Sdk
 from evaluator_host.pool import Order
@@ -60,7 +60,7 @@ def prepare(
     settings: Settings,
     workspace: str,
     check: bool = False,
-    known: Known | None = None,
+    known: InstalledSet | None = None,
     environment_ms: float = 0.0,
     sdk: Sdk | None = None,
     python: str | None = None,

@@ -244,7 +244,7 @@ class Service:
 
     async def full_info(self) -> HostInfo:
         """Say that, and which versions of Python evaluators may ask for, which takes a second the first time."""
-        return replace(self.info(), pythons=await self.environments.asking.pythons())
+        return replace(self.info(), pythons=await self.environments.queries.pythons())
 
     async def _prepare(
         self, evaluator: Evaluator, workspace: str, *, check: bool = False, lock: str | None = None
@@ -254,7 +254,7 @@ class Service:
         if not evaluator.packages and needs is None and evaluator.python is None:
             return prepare(evaluator, settings=self.settings, workspace=workspace, check=check)
         require_fit(evaluator, self.settings)  # before minutes are spent on its packages
-        python = await self.environments.asking.python(evaluator.python)
+        python = await self.environments.queries.python(evaluator.python)
         if not evaluator.packages and needs is None:
             return prepare(evaluator, settings=self.settings, workspace=workspace, check=check, python=python)
         started = time.perf_counter()
@@ -274,14 +274,14 @@ class Service:
     ) -> None:
         with suppress(HostError):  # whoever asked sees in the report why there is no such set
             await self.environments.built(key)
-            python = await self.environments.asking.python_of_set(python, language)
+            python = await self.environments.queries.python_of_set(python, language)
             known = await self.environments.require(packages, language, python, workspace=workspace)
             await self.pool.prewarm(default_spec(language, known.environment))
 
     async def _with_pins(self, missing: Sequence[MissingImport], language: Language) -> tuple[MissingImport, ...]:
         """Say which pin each missing import probably needs; the index is asked for a few of them only."""
         asked, others = missing[:_PINS_ASKED], missing[_PINS_ASKED:]
-        pins = await self.environments.asking.pins_for([one.module for one in asked], language)
+        pins = await self.environments.queries.pins_for([one.module for one in asked], language)
         return (*(replace(one, pin=pin) for one, pin in zip(asked, pins, strict=True)), *others)
 
     async def _evaluate(self, prepared: Prepared, row: Row, started: float) -> EvaluationResult:

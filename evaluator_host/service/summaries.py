@@ -45,8 +45,8 @@ def host_info(settings: Settings, pool: Pool, environments: Environments) -> Hos
         default_limits=Limits(),
         limit_ceilings=settings.limit_ceilings,
         runtimes={
-            "python": environments.asking.target(Language.PYTHON).runtime,
-            "node": environments.asking.target(Language.JAVASCRIPT).runtime,
+            "python": environments.queries.target(Language.PYTHON).runtime,
+            "node": environments.queries.target(Language.JAVASCRIPT).runtime,
         },
     )
 

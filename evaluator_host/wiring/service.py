@@ -14,9 +14,9 @@ from pydantic import SecretStr
 
 from evaluator_host.config.settings import SandboxChoice, Settings, python_homes, search_path
 from evaluator_host.environments import toolchain
-from evaluator_host.environments.build.build import Workshop
+from evaluator_host.environments.build.build import BuildContext
 from evaluator_host.environments.build.builder import Builder
-from evaluator_host.environments.folder import Shelf, shelf_name
+from evaluator_host.environments.folder import EnvironmentFolder, engine_owner
 from evaluator_host.environments.store import Environments
 from evaluator_host.model.errors import HostError, SandboxUnavailable
 from evaluator_host.model.evaluator import Language
@@ -61,7 +61,7 @@ async def make_backend(choice: SandboxChoice, settings: Settings) -> Backend:
             runtime=settings.docker_runtime,
             image=settings.docker_image,
             instance=this_instance(),
-            owner=shelf_name(settings.data_dir),
+            owner=engine_owner(settings.data_dir),
         )
     node, esbuild = toolchain.node_path(), await toolchain.ensure_esbuild(settings.data_dir)
     restricted = toolchain.restricted_python_dir(settings.data_dir)
@@ -215,8 +215,8 @@ async def backend_findings(settings: Settings) -> dict[str, list[Finding]]:
 async def builder_findings(settings: Settings) -> list[Finding]:
     """Return what `doctor` says of how packages are installed here; never raises."""
     try:
-        shelf = Shelf(settings.data_dir.resolve() / "environments")
-        return await Builder(shelf.build_home, file_mb=settings.environments_mb).findings()
+        folder = EnvironmentFolder(settings.data_dir.resolve() / "environments")
+        return await Builder(folder.build_home, file_mb=settings.environments_mb).findings()
     except (HostError, OSError) as error:
         return [Finding("builder", ok=False, detail=str(error))]
 
@@ -261,20 +261,20 @@ def _revealed(secret: SecretStr | None) -> str | None:
 
 def _environments(settings: Settings, backend: Backend, pool: Pool) -> Environments:
     """Open the folder of installed package sets; what dead hosts left half-way is removed."""
-    shelf = Shelf(settings.data_dir.resolve() / "environments")
-    if swept := shelf.sweep():
+    folder = EnvironmentFolder(settings.data_dir.resolve() / "environments")
+    if swept := folder.sweep():
         _log.info("removed %d unfinished package sets of hosts that died", swept)
-    builder = Builder(shelf.build_home, file_mb=settings.environments_mb, memory_mb=settings.build_memory_mb)
-    shop = Workshop(
-        shelf=shelf,
+    builder = Builder(folder.build_home, file_mb=settings.environments_mb, memory_mb=settings.build_memory_mb)
+    context = BuildContext(
+        folder=folder,
         builder=builder,
         backend=backend,
-        index=index_settings(settings, shelf.downloads, work_dir=builder.work),
+        index=index_settings(settings, folder.downloads, work_dir=builder.work),
         allow_source_builds=settings.allow_source_builds,
         ceiling_mb=settings.environments_mb,
         pythons=machine_pythons(settings),
     )
-    return Environments(shop, in_use=pool.capacity.environments.keys, on_changed=pool.forget)
+    return Environments(context, in_use=pool.capacity.environments.keys, on_changed=pool.forget)
 
 
 def _pool_limits(settings: Settings) -> PoolLimits:

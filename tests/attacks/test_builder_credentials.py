@@ -165,7 +165,7 @@ async def test_what_the_tools_say_of_wrong_credentials_holds_none(
 
 
 async def failure(service: Service, pin: str, *, language: Any) -> HostError:
-    pins = await service.environments.asking.parse([pin], language)
+    pins = await service.environments.queries.parse([pin], language)
     with pytest.raises(HostError) as caught:
         await service.environments.ensure(pins, language)
     return caught.value

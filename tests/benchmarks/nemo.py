@@ -59,7 +59,7 @@ async def light_packages(service: Service) -> Path:
     """Where what the light modules need is installed."""
     needs = sdk_needs(Evaluator(METRIC))
     assert needs is not None
-    known = await service.environments.require_locked(needs.lock(service.environments.asking.target(Language.PYTHON)))
+    known = await service.environments.require_locked(needs.lock(service.environments.queries.target(Language.PYTHON)))
     assert known.environment.path is not None
     return known.environment.path
 

@@ -13,10 +13,11 @@ from evaluator_host.model.errors import InvalidPin, InvalidRequest, Misconfigure
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.imports import exact_pins_for
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.lock import Lock, Target, resolve
-from evaluator_host.packages.npm.lock import manifest
+from evaluator_host.packages.lock import Lock, Target
+from evaluator_host.packages.npm.resolve import manifest
 from evaluator_host.packages.pins import parse
 from evaluator_host.packages.processes import Command, installed_tools, run
+from evaluator_host.packages.resolve import resolve
 from evaluator_host.packages.suggest import suggest
 from tests.lock_sites import JAVASCRIPT, PYTHON, TARGETS, TYPESCRIPT, lock_of
 

@@ -8,7 +8,7 @@ import docker
 import docker.errors
 import pytest
 
-from evaluator_host.environments.registry.layers import pull, push
+from evaluator_host.environments.registry.push_pull import pull, push
 from evaluator_host.model.errors import IndexUnavailable, InvalidRequest, PackagesFailed
 from evaluator_host.model.evaluator import Environment
 from evaluator_host.sandbox.docker.backend import DockerBackend

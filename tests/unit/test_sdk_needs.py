@@ -3,7 +3,7 @@
 import pytest
 
 from evaluator_host.model.evaluator import Contract, Evaluator, Language, Sdk
-from evaluator_host.packages.locked import Target
+from evaluator_host.packages.lock import Target
 from evaluator_host.service.sdks import sdk_needs
 
 IMPORT = "from nemo_evaluator_sdk import Metric\n"

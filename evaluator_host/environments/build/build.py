@@ -9,25 +9,26 @@ from pathlib import Path
 
 from evaluator_host.environments.build.builder import Builder
 from evaluator_host.environments.contents import discard, settle, size_bytes
-from evaluator_host.environments.build.import_check import examine
+from evaluator_host.environments.build.import_check import check_imports
 from evaluator_host.environments.build.install import compile_sources, install
 from evaluator_host.environments.file_lock import held
 from evaluator_host.environments.record import BuildEvent, BuildStatus, EnvironmentReport, Record, Step, now
-from evaluator_host.environments.folder import Shelf
+from evaluator_host.environments.folder import EnvironmentFolder
 from evaluator_host.model.errors import HostError, MachineExhausted
 from evaluator_host.model.evaluator import Environment, Language, Package
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.lock import Lock, Target, resolve
+from evaluator_host.packages.lock import Lock, Target
+from evaluator_host.packages.resolve import resolve
 from evaluator_host.packages.pins import Pin
 from evaluator_host.sandbox.base import Backend
 from evaluator_host.sandbox.pythons import Pythons
 
 
 @dataclass(frozen=True, slots=True)
-class Workshop:
+class BuildContext:
     """What every build of a host needs."""
 
-    shelf: Shelf
+    folder: EnvironmentFolder
     builder: Builder
     backend: Backend
     index: IndexSettings
@@ -72,9 +73,9 @@ class Build:
                     return
             await more.wait()
 
-    def report(self, shelf: Shelf) -> EnvironmentReport:
+    def report(self, folder: EnvironmentFolder) -> EnvironmentReport:
         """Return it as the API shows it."""
-        lock = shelf.lock_of(self.key)
+        lock = folder.lock_of(self.key)
         return EnvironmentReport(
             key=self.key,
             digest=lock.digest if lock else None,
@@ -91,15 +92,15 @@ class Build:
         extras = {pin: f"[{','.join(pin.extras)}]" if pin.extras else "" for pin in self.pins}
         return tuple(Package(pin.name + extras[pin], pin.version) for pin in self.pins)
 
-    async def run(self, shop: Workshop) -> Record:
+    async def run(self, context: BuildContext) -> Record:
         """Return the record of the installed set, which may have been there before.
 
         Raises:
           HostError: it cannot be resolved, installed or tried; nothing is left of it.
         """
         try:
-            async with held(shop.shelf.build_lock(self.key)):
-                record = await self._found_or_made(shop)
+            async with held(context.folder.build_lock(self.key)):
+                record = await self._found_or_made(context)
         except HostError as error:
             self._failed(error)
             raise
@@ -117,49 +118,49 @@ class Build:
         self.error = error
         self.tell(BuildEvent(Step.FAILED, detail=error.detail))
 
-    async def _found_or_made(self, shop: Workshop) -> Record:
+    async def _found_or_made(self, context: BuildContext) -> Record:
         started = time.monotonic()
-        lock = shop.shelf.lock_of(self.key)
-        if lock is not None and (record := shop.shelf.record(lock.digest)) is not None:
+        lock = context.folder.lock_of(self.key)
+        if lock is not None and (record := context.folder.record(lock.digest)) is not None:
             return record
         self.tell(BuildEvent(Step.RESOLVING))
         if lock is None:
-            lock = await self._resolve(shop)
-            await asyncio.to_thread(shop.shelf.keep_lock, self.key, lock)
-        await shop.backend.drop_environment(lock.digest)  # of the same set when it was removed or broken
-        stage = await asyncio.to_thread(shop.shelf.new_stage, self.key)
+            lock = await self._resolve(context)
+            await asyncio.to_thread(context.folder.keep_lock, self.key, lock)
+        await context.backend.drop_environment(lock.digest)  # of the same set when it was removed or broken
+        stage = await asyncio.to_thread(context.folder.new_stage, self.key)
         try:
-            return await self._install(lock, stage, shop, started=started)
+            return await self._install(lock, stage, context, started=started)
         except BaseException:
             with contextlib.suppress(HostError):  # what went wrong first is what is told
-                await asyncio.shield(shop.backend.drop_environment(lock.digest))
+                await asyncio.shield(context.backend.drop_environment(lock.digest))
             raise
         finally:
             await asyncio.shield(asyncio.to_thread(discard, stage))
 
-    async def _resolve(self, shop: Workshop) -> Lock:
+    async def _resolve(self, context: BuildContext) -> Lock:
         return await resolve(
             self.pins,
             self.language,
             target=self.target,
-            index=shop.index,
-            allow_source_builds=shop.allow_source_builds and self.language is Language.PYTHON,
-            builder=shop.builder.run_sources if shop.allow_source_builds else None,
-            run=shop.builder.run,
-            tools=shop.builder.tools,
+            index=context.index,
+            allow_source_builds=context.allow_source_builds and self.language is Language.PYTHON,
+            builder=context.builder.run_sources if context.allow_source_builds else None,
+            run=context.builder.run,
+            tools=context.builder.tools,
         )
 
-    async def _install(self, lock: Lock, stage: Path, shop: Workshop, *, started: float) -> Record:
+    async def _install(self, lock: Lock, stage: Path, context: BuildContext, *, started: float) -> Record:
         files = stage / "files"
-        await install(lock, files, builder=shop.builder, index=shop.index, ceiling_mb=shop.ceiling_mb, tell=self.tell)
+        await install(lock, files, builder=context.builder, index=context.index, ceiling_mb=context.ceiling_mb, tell=self.tell)
         await asyncio.to_thread(settle, files)
         self.tell(BuildEvent(Step.CHECKING, 0, len(lock.packages)))
         environment = Environment(lock.digest, lock.language, runtime_name(lock), packages_of(lock), files)
         files.chmod(0o755)
-        health = await examine(environment, lock.pins, shop.backend)
+        health = await check_imports(environment, lock.pins, context.backend)
         if health.sources:
-            await compile_sources(files, sorted(health.sources), lock=lock, builder=shop.builder)
-            await shop.backend.drop_environment(lock.digest)  # what it was tried with has no byte code
+            await compile_sources(files, sorted(health.sources), lock=lock, builder=context.builder)
+            await context.backend.drop_environment(lock.digest)  # what it was tried with has no byte code
         record = Record(
             key=self.key,
             digest=lock.digest,
@@ -173,8 +174,8 @@ class Build:
             import_ms=health.import_ms,
             notes=(*lock.notes, *health.notes),
         )
-        await asyncio.to_thread(shop.shelf.put, stage, record)
-        await shop.backend.prepare(shop.shelf.environment(record))
+        await asyncio.to_thread(context.folder.put, stage, record)
+        await context.backend.prepare(context.folder.environment(record))
         return record
 
 

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Final
 
 from evaluator_host.config import settings as config
-from evaluator_host.environments.build.policy import Bounds, Room, entered
+from evaluator_host.environments.build.policy import ProcessLimits, BuildView, entry_command
 from evaluator_host.environments.contents import open_up
-from evaluator_host.environments.build.command import Allowance, Enclosure, run_enclosed
-from evaluator_host.environments.build.disk_watch import Meter
+from evaluator_host.environments.build.command import BuildLimits, BuildSandbox, run_sandboxed
+from evaluator_host.environments.build.disk_watch import DiskWatch
 from evaluator_host.environments.build.build_user import builder_uid, give
-from evaluator_host.environments.build.mounts import Outlook, outlook
+from evaluator_host.environments.build.mounts import BuildMounts, build_mounts
 from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
 from evaluator_host.packages import processes
 from evaluator_host.packages.processes import Command, Finished, LimitReached, installed_tools
@@ -62,8 +62,8 @@ class Builder:
         self.home = home
         self.work = home.parent / "work" / this_instance()
         self.tools = replace(installed_tools(), python=base_executable())
-        self._allowance = Allowance(memory_mb, _PROCESSES, file_mb)
-        self._enclosure: asyncio.Task[Enclosure | str] | None = None
+        self._limits = BuildLimits(memory_mb, _PROCESSES, file_mb)
+        self._sandbox: asyncio.Task[BuildSandbox | str] | None = None
 
     async def run(
         self, command: Command, timeout_s: float, *, also: Sequence[Path] = (), stage: Path | None = None
@@ -81,10 +81,10 @@ class Builder:
           OutputFlood: it wrote more than `OUTPUT_BYTES` to one stream.
           LimitReached: it needed more memory, processes or disk than it is allowed.
         """
-        enclosure = await self._find()
-        meter = Meter(self.home, limit_mb=_WRITES * self._allowance.file_mb)
-        if isinstance(enclosure, str):
-            return await self._run_plain(command, timeout_s, meter)
+        sandbox = await self._find()
+        disk_watch = DiskWatch(self.home, limit_mb=_WRITES * self._limits.file_mb)
+        if isinstance(sandbox, str):
+            return await self._run_plain(command, timeout_s, disk_watch)
         uid = builder_uid()
         identity = Identity() if uid is None else Identity(uid, drop=True)
         downloads = self.home / "downloads"
@@ -99,13 +99,13 @@ class Builder:
             empty = [
                 folder for folder in folders if not any(path.is_relative_to(folder) for path in (stage, downloads))
             ]
-        room = _room(
-            command, outlook(self.tools, compilers=False), [Bind(path, path) for path in writable], empty=empty
+        view = _view(
+            command, build_mounts(self.tools, compilers=False), [Bind(path, path) for path in writable], empty=empty
         )
-        return await self._enclosed(command, room, enclosure, identity=identity, meter=meter, timeout_s=timeout_s)
+        return await self._run_sandboxed(command, view, sandbox, identity=identity, disk_watch=disk_watch, timeout_s=timeout_s)
 
     async def run_sources(self, command: Command, timeout_s: float, *, also: Sequence[Path] = ()) -> Finished:
-        """Run a command that may run code of packages: what `packages.lock.resolve` takes as its builder.
+        """Run a command that may run code of packages: what `packages.resolve.resolve` takes as its builder.
 
         It sees the machine's compilers, but no download of others: sets share files with those. What it downloads is
         its own and is thrown away. Where the host is root it is a user that nobody else is.
@@ -114,8 +114,8 @@ class Builder:
           Misconfigured: there is no sandbox for that here.
           TimeoutError, OutputFlood, LimitReached: see `run`.
         """
-        enclosure = await self._find()
-        if isinstance(enclosure, str):
+        sandbox = await self._find()
+        if isinstance(sandbox, str):
             raise Misconfigured("Source builds need bubblewrap: install it, or turn allow_source_builds off.")
         identity = choose_identity()
         self.work.mkdir(parents=True, exist_ok=True)
@@ -127,41 +127,41 @@ class Builder:
             await asyncio.to_thread(_prepare, [cache, scratch, command.cwd, *also], identity)
             binds = [Bind(path, path) for path in (command.cwd, scratch, *also)]
             binds.append(Bind(cache, self.home / "downloads" / "builder"))
-            room = _room(command, outlook(self.tools, compilers=True), binds, scratch=scratch)
-            meter = Meter(self.home, limit_mb=_WRITES * self._allowance.file_mb, own=(private, command.cwd, *also))
-            return await self._enclosed(command, room, enclosure, identity=identity, meter=meter, timeout_s=timeout_s)
+            view = _view(command, build_mounts(self.tools, compilers=True), binds, scratch=scratch)
+            disk_watch = DiskWatch(self.home, limit_mb=_WRITES * self._limits.file_mb, own=(private, command.cwd, *also))
+            return await self._run_sandboxed(command, view, sandbox, identity=identity, disk_watch=disk_watch, timeout_s=timeout_s)
         finally:
             await asyncio.shield(asyncio.to_thread(_clear, private, [command.cwd, *also]))
 
     async def findings(self) -> list[Finding]:
         """Say how builds are isolated here; really starts one command."""
         self.home.mkdir(parents=True, exist_ok=True)
-        enclosure = await self._find()
-        if isinstance(enclosure, str):
-            detail = f"packages are installed by plain processes with this host's rights: {enclosure}"
+        sandbox = await self._find()
+        if isinstance(sandbox, str):
+            detail = f"packages are installed by plain processes with this host's rights: {sandbox}"
             return [
-                Finding("builder", ok=False, detail=detail, fix=INSTALL if INSTALL in enclosure else remedy(enclosure))
+                Finding("builder", ok=False, detail=detail, fix=INSTALL if INSTALL in sandbox else remedy(sandbox))
             ]
         uid = builder_uid()
         who = "in a user namespace" if uid is None else f"as user {uid}"
         return [Finding("builder", ok=True, detail=f"packages are installed in a sandbox of their own, {who}")]
 
-    async def _enclosed(
-        self, command: Command, room: Room, enclosure: Enclosure, *, identity: Identity, meter: Meter, timeout_s: float
+    async def _run_sandboxed(
+        self, command: Command, view: BuildView, sandbox: BuildSandbox, *, identity: Identity, disk_watch: DiskWatch, timeout_s: float
     ) -> Finished:
-        return await run_enclosed(
+        return await run_sandboxed(
             command,
-            room,
-            enclosure=enclosure,
+            view,
+            sandbox=sandbox,
             identity=identity,
-            allowance=self._allowance,
-            meter=meter,
+            limits=self._limits,
+            disk_watch=disk_watch,
             timeout_s=timeout_s,
         )
 
-    async def _run_plain(self, command: Command, timeout_s: float, meter: Meter) -> Finished:
-        bounds = Bounds(file_mb=self._allowance.file_mb, data_mb=self._allowance.memory_mb)
-        argv = entered(command.argv, command.cwd, python=self.tools.python, bounds=bounds)
+    async def _run_plain(self, command: Command, timeout_s: float, disk_watch: DiskWatch) -> Finished:
+        bounds = ProcessLimits(file_mb=self._limits.file_mb, data_mb=self._limits.memory_mb)
+        argv = entry_command(command.argv, command.cwd, python=self.tools.python, bounds=bounds)
         tasks: list[asyncio.Task[None]] = []
 
         def watched(pid: int) -> None:
@@ -169,7 +169,7 @@ class Builder:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(pid, signal.SIGKILL)
 
-            tasks.append(asyncio.create_task(meter.watch(pid, kill)))
+            tasks.append(asyncio.create_task(disk_watch.watch(pid, kill)))
 
         try:
             finished = await processes.run(replace(command, argv=argv), timeout_s, started=watched)
@@ -177,17 +177,17 @@ class Builder:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        if finished.code != 0 and meter.reached is not None:
-            raise LimitReached(meter.reached)
+        if finished.code != 0 and disk_watch.reached is not None:
+            raise LimitReached(disk_watch.reached)
         return finished
 
-    async def _find(self) -> Enclosure | str:
+    async def _find(self) -> BuildSandbox | str:
         """Return how builds are enclosed, or why they are not."""
-        if self._enclosure is None:
-            self._enclosure = asyncio.ensure_future(self._try())
-        return await asyncio.shield(self._enclosure)
+        if self._sandbox is None:
+            self._sandbox = asyncio.ensure_future(self._try())
+        return await asyncio.shield(self._sandbox)
 
-    async def _try(self) -> Enclosure | str:
+    async def _try(self) -> BuildSandbox | str:
         """Return bubblewrap when a builder sandbox really starts; what builds of dead hosts left is removed first."""
         await asyncio.to_thread(self._sweep)
         found = await self._tried()
@@ -197,11 +197,11 @@ class Builder:
             )
         return found
 
-    async def _tried(self) -> Enclosure | str:
+    async def _tried(self) -> BuildSandbox | str:
         try:
             bubblewrap = await find_bubblewrap()
             policy = json.loads((config.SANDBOX_IMAGES_DIR / "seccomp.json").read_text(encoding="utf-8"))
-            enclosure = Enclosure(bubblewrap, compile_policy(policy, platform.machine()), self.tools.python)
+            sandbox = BuildSandbox(bubblewrap, compile_policy(policy, platform.machine()), self.tools.python)
         except SandboxUnavailable as error:
             return error.detail
         except UnknownPolicy as error:
@@ -209,14 +209,14 @@ class Builder:
         uid = builder_uid()
         identity = Identity() if uid is None else Identity(uid, drop=True)
         probe = Command((str(self.tools.uv), "--version"), Path("/"), {})
-        room = _room(probe, outlook(self.tools, compilers=False), [])
-        meter = Meter(self.home, limit_mb=self._allowance.file_mb)
+        view = _view(probe, build_mounts(self.tools, compilers=False), [])
+        disk_watch = DiskWatch(self.home, limit_mb=self._limits.file_mb)
         try:
             await asyncio.to_thread(_prepare, [self.home / "downloads"], identity)
-            finished = await self._enclosed(probe, room, enclosure, identity=identity, meter=meter, timeout_s=_TRY_S)
+            finished = await self._run_sandboxed(probe, view, sandbox, identity=identity, disk_watch=disk_watch, timeout_s=_TRY_S)
         except (OSError, TimeoutError, LimitReached) as error:
             return f"a trial failed: {str(error) or type(error).__name__}"
-        return enclosure if finished.code == 0 else finished.stderr.strip()[:500] or f"exit {finished.code}"
+        return sandbox if finished.code == 0 else finished.stderr.strip()[:500] or f"exit {finished.code}"
 
     def _sweep(self) -> None:
         sweep_cgroups(mounts_of())
@@ -226,20 +226,20 @@ class Builder:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _room(
+def _view(
     command: Command,
-    seen: Outlook,
+    seen: BuildMounts,
     writable: Sequence[Bind],
     *,
     empty: Sequence[Path] = (),
     scratch: Path | None = None,
-) -> Room:
+) -> BuildView:
     environment = dict(command.environment)
     if seen.library_path is not None:
         environment["LD_LIBRARY_PATH"] = str(seen.library_path)
     if scratch is not None:
         environment["TMPDIR"] = str(scratch)
-    return Room(
+    return BuildView(
         seen=seen.seen,
         writable=tuple(writable),
         links=seen.links,

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
-from evaluator_host.environments.build.build import Build, Workshop
+from evaluator_host.environments.build.build import Build, BuildContext
 from evaluator_host.environments.record import BuildEvent, Record, Step
-from evaluator_host.environments.build.queue import Turns
+from evaluator_host.environments.build.queue import BuildQueue
 from evaluator_host.model.errors import HostError
 from evaluator_host.model.evaluator import Language
-from evaluator_host.packages.locked import Target
+from evaluator_host.packages.lock import Target
 from evaluator_host.packages.pins import Pin
 
 _AT_ONCE: Final = 2  # more would share the same line and the same disk
@@ -20,24 +20,24 @@ class Builds:
     """Builds by the key of their set. Bound to one event loop.
 
     Args:
-      shop: What builds need.
+      context: What builds need.
       on_ready: Told the record of each set as soon as it is installed.
       on_done: Called after that, when callers need not wait any more.
     """
 
     def __init__(
         self,
-        shop: Workshop,
+        context: BuildContext,
         *,
         on_ready: Callable[[Record], object],
         on_done: Callable[[], Awaitable[object]],
     ) -> None:
-        self._shop = shop
+        self._context = context
         self._on_ready = on_ready
         self._on_done = on_done
         self._running: dict[str, tuple[Build, asyncio.Task[Record]]] = {}
         self._failed: dict[str, Build] = {}
-        self._turns = Turns(_AT_ONCE)
+        self._turns = BuildQueue(_AT_ONCE)
 
     @property
     def running(self) -> Iterator[Build]:
@@ -97,7 +97,7 @@ class Builds:
     async def _run(self, build: Build, workspace: str) -> Record:
         try:
             async with self._turns.turn(workspace):
-                record = await build.run(self._shop)
+                record = await build.run(self._context)
             self._on_ready(record)
         except HostError:
             while len(self._failed) >= _FAILED_KEPT:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.environments.build.policy import Bounds, Room, builder_args, entered, etc_files
-from evaluator_host.environments.build.disk_watch import Meter
+from evaluator_host.environments.build.policy import ProcessLimits, BuildView, builder_args, entry_command, etc_files
+from evaluator_host.environments.build.disk_watch import DiskWatch
 from evaluator_host.packages.processes import OUTPUT_BYTES, Command, Finished, LimitReached, OutputFlood
 from evaluator_host.sandbox.bubblewrap.policy import Identity
 from evaluator_host.sandbox.bubblewrap.doctor import Bubblewrap, advice
@@ -26,15 +26,15 @@ from evaluator_host.sandbox.linux.watchdog import Watch, Watchdog
 _log = logging.getLogger(__name__)
 
 _SETUP_S: Final = 10.0
-_BURIAL_S: Final = 10.0
+_REMOVAL_S: Final = 10.0
 _DATA_MARGIN_MB: Final = 1024  # RLIMIT_DATA counts what is reserved; V8 reserves 512 MB for machine code
 _MB: Final = 1024 * 1024
 _NUMBERS: Final = itertools.count(1_000_000)  # backends of this process count from 1 in the same folder
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
-    """What one command may take together: memory, processes and threads, and what `meter` counts on disk."""
+class BuildLimits:
+    """What one command may take together: memory, processes and threads, and what `disk_watch` counts on disk."""
 
     memory_mb: int
     processes: int
@@ -42,7 +42,7 @@ class Allowance:
 
 
 @dataclass(frozen=True, slots=True)
-class Enclosure:
+class BuildSandbox:
     """How commands are enclosed on this machine: the program, and the compiled system call filter."""
 
     bubblewrap: Bubblewrap
@@ -50,19 +50,19 @@ class Enclosure:
     python: Path
 
 
-async def run_enclosed(
+async def run_sandboxed(
     command: Command,
-    room: Room,
+    view: BuildView,
     *,
-    enclosure: Enclosure,
+    sandbox: BuildSandbox,
     identity: Identity,
-    allowance: Allowance,
-    meter: Meter,
+    limits: BuildLimits,
+    disk_watch: DiskWatch,
     timeout_s: float,
 ) -> Finished:
     """Run a command to its end; whatever happens, no process, cgroup or descriptor of it is left.
 
-    Its variables are those of the room.
+    Its variables are those of the view.
 
     Raises:
       TimeoutError: it did not end within `timeout_s`.
@@ -71,21 +71,21 @@ async def run_enclosed(
     """
     cgroups = _cgroups()
     try:
-        with Inherited(seccomp=enclosure.seccomp, files=etc_files(identity)) as inherited:
-            userns = enclosure.bubblewrap.can_disable_userns
-            arguments = builder_args(room, identity=identity, descriptors=inherited.descriptors, disable_userns=userns)
+        with Inherited(seccomp=sandbox.seccomp, files=etc_files(identity)) as inherited:
+            userns = sandbox.bubblewrap.can_disable_userns
+            arguments = builder_args(view, identity=identity, descriptors=inherited.descriptors, disable_userns=userns)
             user = identity.uid if identity.drop else None
-            inner = entered(command.argv, command.cwd, python=enclosure.python, user=user)
-            words = [str(enclosure.bubblewrap.path), "--args", str(inherited.args(arguments)), "--", *inner]
+            inner = entry_command(command.argv, command.cwd, python=sandbox.python, user=user)
+            words = [str(sandbox.bubblewrap.path), "--args", str(inherited.args(arguments)), "--", *inner]
             child = Child(words, env={}, cwd="/", pass_fds=inherited.all)
             inherited.hand_over()
             group = Namespaces(child, watchdog=Watchdog())
             try:
                 async with asyncio.timeout(timeout_s):
-                    pid = await _confined(group, inherited, allowance=allowance, cgroups=cgroups)
-                    return await _followed(child, group, pid=pid, allowance=allowance, meter=meter)
+                    pid = await _confined(group, inherited, limits=limits, cgroups=cgroups)
+                    return await _followed(child, group, pid=pid, limits=limits, disk_watch=disk_watch)
             finally:
-                await asyncio.shield(_bury(child, group))
+                await asyncio.shield(_remove(child, group))
     finally:
         if cgroups is not None:
             cgroups.close()
@@ -101,18 +101,18 @@ def _cgroups() -> Cgroups | None:
     return Cgroups(found.version, {name: home for name, home in found.homes.items() if name != CPU})
 
 
-def _bounds(allowance: Allowance, cgroups: Cgroups | None) -> Bounds:
+def _process_limits(limits: BuildLimits, cgroups: Cgroups | None) -> ProcessLimits:
     counted = cgroups.controllers if cgroups is not None else ()
-    return Bounds(
-        file_mb=allowance.file_mb,
-        data_mb=None if MEMORY in counted else allowance.memory_mb + _DATA_MARGIN_MB,
+    return ProcessLimits(
+        file_mb=limits.file_mb,
+        data_mb=None if MEMORY in counted else limits.memory_mb + _DATA_MARGIN_MB,
         # Twice: two builds may have the same user, and the watchdog counts those of each.
-        processes=None if PIDS in counted else 2 * allowance.processes,
+        processes=None if PIDS in counted else 2 * limits.processes,
     )
 
 
 async def _confined(
-    group: Namespaces, inherited: Inherited, *, allowance: Allowance, cgroups: Cgroups | None
+    group: Namespaces, inherited: Inherited, *, limits: BuildLimits, cgroups: Cgroups | None
 ) -> int | None:
     """Return the first process once every limit holds for it; None when bubblewrap failed before."""
     try:
@@ -126,18 +126,18 @@ async def _confined(
     counted = cgroups.controllers if cgroups is not None else ()
     made: Cgroup | None = None
     if cgroups is not None:
-        made = cgroups.create("build", memory_mb=allowance.memory_mb, processes=allowance.processes)
+        made = cgroups.create("build", memory_mb=limits.memory_mb, processes=limits.processes)
     if not {MEMORY, PIDS} <= set(counted):
-        group.watch(Watch(pid, allowance.memory_mb * _MB, allowance.processes, group.kill))
+        group.watch(Watch(pid, limits.memory_mb * _MB, limits.processes, group.kill))
     if made is not None:
         await group.limit(pid, made)
     with contextlib.suppress(ProcessLookupError):  # it has failed meanwhile; its exit code will tell
-        _limit_process(pid, _bounds(allowance, cgroups))
+        _limit_process(pid, _process_limits(limits, cgroups))
     inherited.go()
     return pid
 
 
-def _limit_process(pid: int, bounds: Bounds) -> None:
+def _limit_process(pid: int, bounds: ProcessLimits) -> None:
     """Limit the first process, before it starts any other: the filter forbids it to do so itself."""
     for name, wanted in bounds.limits.items():
         kind = getattr(resource, f"RLIMIT_{name}")
@@ -147,9 +147,9 @@ def _limit_process(pid: int, bounds: Bounds) -> None:
 
 
 async def _followed(
-    child: Child, group: Namespaces, *, pid: int | None, allowance: Allowance, meter: Meter
+    child: Child, group: Namespaces, *, pid: int | None, limits: BuildLimits, disk_watch: DiskWatch
 ) -> Finished:
-    watching = asyncio.ensure_future(meter.watch(pid, group.kill))
+    watching = asyncio.ensure_future(disk_watch.watch(pid, group.kill))
     readers = [asyncio.ensure_future(_bounded(end)) for end in (child.stdout, child.stderr)]
     try:
         stdout, stderr = await asyncio.gather(*readers)
@@ -163,17 +163,17 @@ async def _followed(
     if pid is None:
         return Finished(code or 1, "", advice(said))
     if code != 0:
-        _raise_at_limit(group, allowance, meter)
+        _raise_at_limit(group, limits, disk_watch)
     return Finished(code, stdout.decode("utf-8", "replace"), said)
 
 
-def _raise_at_limit(group: Namespaces, allowance: Allowance, meter: Meter) -> None:
-    if meter.reached is not None:
-        raise LimitReached(meter.reached)
+def _raise_at_limit(group: Namespaces, limits: BuildLimits, disk_watch: DiskWatch) -> None:
+    if disk_watch.reached is not None:
+        raise LimitReached(disk_watch.reached)
     if group.memory_events():
-        raise LimitReached(f"they need more than {allowance.memory_mb} MB of memory to be installed")
+        raise LimitReached(f"they need more than {limits.memory_mb} MB of memory to be installed")
     if group.pids_hit():
-        raise LimitReached(f"they start more than {allowance.processes} processes while they are installed")
+        raise LimitReached(f"they start more than {limits.processes} processes while they are installed")
 
 
 async def _bounded(descriptor: int) -> bytes:
@@ -191,11 +191,11 @@ async def _bounded(descriptor: int) -> bytes:
             raise OutputFlood
 
 
-async def _bury(child: Child, group: Namespaces) -> None:
+async def _remove(child: Child, group: Namespaces) -> None:
     group.kill()
     child.kill()
     try:
-        async with asyncio.timeout(_BURIAL_S):
+        async with asyncio.timeout(_REMOVAL_S):
             await child.exited.wait()
             await group.gone()
     except TimeoutError:

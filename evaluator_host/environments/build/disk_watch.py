@@ -20,7 +20,7 @@ _RESERVE_MB: Final = 256  # left to the rest of the machine
 _MB: Final = 1024 * 1024
 
 
-class Meter:
+class DiskWatch:
     """Of one command.
 
     Attributes:

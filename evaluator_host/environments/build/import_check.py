@@ -48,7 +48,7 @@ def main(module):
 
 
 @dataclass(slots=True)
-class Health:
+class ImportReport:
     """What imports: milliseconds by module, and a note for each that does not."""
 
     import_ms: dict[str, float] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Health:
     in_parts: bool = False  # a package is there whose sub-paths may be imported though its own name cannot
 
 
-async def examine(environment: Environment, pins: Sequence[Pin], backend: Backend) -> Health:
+async def check_imports(environment: Environment, pins: Sequence[Pin], backend: Backend) -> ImportReport:
     """Import every requested package of an installed set.
 
     Raises:
@@ -66,7 +66,7 @@ async def examine(environment: Environment, pins: Sequence[Pin], backend: Backen
       SandboxLost: a sandbox died for a reason that is not the package's.
     """
     if environment.path is None:
-        return Health()
+        return ImportReport()
     if environment.language is Language.PYTHON:
         modules = python_modules(environment.path, [pin.name for pin in pins])
         health = await _python(environment, modules, backend)
@@ -77,8 +77,8 @@ async def examine(environment: Environment, pins: Sequence[Pin], backend: Backen
     return health
 
 
-async def _python(environment: Environment, modules: Mapping[str, Sequence[str]], backend: Backend) -> Health:
-    health = Health()
+async def _python(environment: Environment, modules: Mapping[str, Sequence[str]], backend: Backend) -> ImportReport:
+    health = ImportReport()
     until = time.monotonic() + _TOTAL_S
     sandbox: Sandbox | None = None
     try:
@@ -122,7 +122,7 @@ def _refuse_harm(package: str, outcome: Returned | Loaded | Failed, logs: Logs) 
         raise PackagesFailed(detail, problems=(Problem("packages", f"importing {package} {harm}"),))
 
 
-def _measure(health: Health, module: str, outcome: Returned, environment: Environment) -> None:
+def _measure(health: ImportReport, module: str, outcome: Returned, environment: Environment) -> None:
     """Note what a sandbox said of an import; by then the package may have changed what our own code in it does."""
     said = outcome.value if isinstance(outcome.value, dict) else {}
     spent_ms, files = said.get("ms"), said.get("files")
@@ -146,8 +146,8 @@ def _own_sources(environment: Environment, said: Sequence[str]) -> set[str]:
     return found
 
 
-async def _javascript(environment: Environment, names: Sequence[str], backend: Backend) -> Health:
-    health = Health()
+async def _javascript(environment: Environment, names: Sequence[str], backend: Backend) -> ImportReport:
+    health = ImportReport()
     until = time.monotonic() + _TOTAL_S
     for name in names:
         if name.startswith("@types/"):  # declarations only

@@ -18,9 +18,9 @@ from evaluator_host.model.errors import HostError, PackagesFailed
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.explain import attempt, shorten, unreachable
 from evaluator_host.packages.index import IndexSettings, npm_workspace, uv_workspace
-from evaluator_host.packages.locked import Lock
-from evaluator_host.packages.npm.lock import NO_ANSWER, manifest
-from evaluator_host.packages.pip.lock import last_cause, platform_tag, unanswered
+from evaluator_host.packages.lock import Lock
+from evaluator_host.packages.npm.resolve import NO_ANSWER, manifest
+from evaluator_host.packages.pip.resolve import last_cause, platform_tag, unanswered
 from evaluator_host.packages.processes import Command, Finished, LimitReached, OutputFlood
 
 Tell: TypeAlias = Callable[[BuildEvent], None]

@@ -15,7 +15,7 @@ _NAME_SERVICE: Final = tuple(Path("/etc", name) for name in ("resolv.conf", "hos
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class BuildMounts:
     """Files to bind, links to make, folders to show empty, and where the interpreter's own libraries lie."""
 
     seen: tuple[Bind, ...]
@@ -24,7 +24,7 @@ class Outlook:
     library_path: Path | None
 
 
-def outlook(tools: Tools, *, compilers: bool) -> Outlook:
+def build_mounts(tools: Tools, *, compilers: bool) -> BuildMounts:
     """Return what a build sees; with `compilers` all of the machine's programs."""
     python = find_python()
     libraries = find_libraries()
@@ -33,7 +33,7 @@ def outlook(tools: Tools, *, compilers: bool) -> Outlook:
     seen += [_same(_own(bind.target)) for bind in python.binds]
     seen += [_same(tool) for tool in (tools.uv, tools.node, tools.npm)]
     seen += [_same(path) for path in _NAME_SERVICE if path.is_file()]
-    return Outlook(
+    return BuildMounts(
         seen=tuple(dict.fromkeys(seen)),
         links=tuple(links),
         empty=tuple(_own(folder) for folder in python.masked),

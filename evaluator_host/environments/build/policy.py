@@ -1,4 +1,4 @@
-"""What a build may see and do: the one pure function that turns a room into bubblewrap's arguments.
+"""What a build may see and do: the one pure function that turns a view into bubblewrap's arguments.
 
 Whoever changes this changes the security policy of builds; tests/unit/test_builder_args.py goes through it line by
 line. Nothing here looks at the machine: what was found on it comes in.
@@ -52,7 +52,7 @@ os.execv(sys.argv[5], sys.argv[5:])
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class BuildView:
     """One build's view of this machine. Every file keeps its path, because uv and npm are told paths of this host.
 
     Attributes:
@@ -71,7 +71,7 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ProcessLimits:
     """How much one command may take; None where something else counts it.
 
     Attributes:
@@ -95,22 +95,22 @@ class Bounds:
         return found
 
 
-def builder_args(room: Room, *, identity: Identity, descriptors: Descriptors, disable_userns: bool) -> list[str]:
+def builder_args(view: BuildView, *, identity: Identity, descriptors: Descriptors, disable_userns: bool) -> list[str]:
     """Return bubblewrap's arguments, its own name and the command excluded: everything of its own but the network."""
     return [
         *_namespaces(identity, disable_userns=disable_userns),
         *("--die-with-parent", "--new-session", "--hostname", "builder", "--clearenv"),
-        *_environment(room),
+        *_environment(view),
         *_own_files(descriptors),
-        *_files(room),  # after them: what it names may lie below /tmp
+        *_files(view),  # after them: what it names may lie below /tmp
         *("--remount-ro", "/", "--chdir", "/"),
         *("--seccomp", str(descriptors.seccomp)),
         *("--info-fd", str(descriptors.info), "--block-fd", str(descriptors.block)),
     ]
 
 
-def entered(
-    argv: tuple[str, ...], cwd: Path, *, python: Path, bounds: Bounds | None = None, user: int | None = None
+def entry_command(
+    argv: tuple[str, ...], cwd: Path, *, python: Path, bounds: ProcessLimits | None = None, user: int | None = None
 ) -> tuple[str, ...]:
     """Return a command line that sets the user, or limits, and then becomes `argv`.
 
@@ -145,27 +145,27 @@ def _namespaces(identity: Identity, *, disable_userns: bool) -> Iterator[str]:
         yield "--disable-userns"
 
 
-def _environment(room: Room) -> Iterator[str]:
-    for name, value in {"PATH": PLAIN_PATH, "LANG": "C.UTF-8", **room.environment}.items():
+def _environment(view: BuildView) -> Iterator[str]:
+    for name, value in {"PATH": PLAIN_PATH, "LANG": "C.UTF-8", **view.environment}.items():
         yield from ("--setenv", name, value)
 
 
-def _files(room: Room) -> Iterator[str]:
-    binds = (*room.seen, *room.writable)
+def _files(view: BuildView) -> Iterator[str]:
+    binds = (*view.seen, *view.writable)
     parents = {str(parent) for bind in binds for parent in bind.target.parents} - {"/"}
     for parent in sorted(parents):  # those that bubblewrap makes by itself are closed to the builder's user
         yield from ("--perms", "0755", "--dir", parent)
-    for bind in room.seen:
+    for bind in view.seen:
         yield from ("--ro-bind", str(bind.source), str(bind.target))
-    for source, target in room.links:
+    for source, target in view.links:
         yield from ("--symlink", source, str(target))
-    for bind in sorted(room.writable, key=lambda bind: len(bind.target.parts)):
+    for bind in sorted(view.writable, key=lambda bind: len(bind.target.parts)):
         yield from ("--bind", str(bind.source), str(bind.target))
-        for folder in room.empty:
+        for folder in view.empty:
             if folder.is_relative_to(bind.target):
                 yield from _emptied(folder)
-    for folder in room.empty:
-        if not any(folder.is_relative_to(bind.target) for bind in room.writable):
+    for folder in view.empty:
+        if not any(folder.is_relative_to(bind.target) for bind in view.writable):
             yield from _emptied(folder)
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 
-class Turns:
+class BuildQueue:
     """Bound to one event loop.
 
     Args:

@@ -12,7 +12,7 @@ import docker.errors
 import docker.utils
 
 from evaluator_host.model.errors import IndexUnavailable, InvalidRequest, PackagesFailed
-from evaluator_host.packages.locked import Progress
+from evaluator_host.packages.lock import Progress
 from evaluator_host.sandbox.docker.engine import find_image, image_labels
 from evaluator_host.sandbox.docker.environment_images import LAYER_REPOSITORY
 from evaluator_host.sandbox.docker.image.base import run_build

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evaluator_host.environments.build.build import Workshop, packages_of, runtime_name
-from evaluator_host.environments.build.import_check import examine
+from evaluator_host.environments.build.build import BuildContext, packages_of, runtime_name
+from evaluator_host.environments.build.import_check import check_imports
 from evaluator_host.environments.contents import discard, settle, size_bytes
 from evaluator_host.environments.file_lock import held
 from evaluator_host.environments.folder import not_installed
@@ -17,10 +17,10 @@ from evaluator_host.environments.record import EnvironmentReport, Record, now, s
 from evaluator_host.environments.targets import require_fit
 from evaluator_host.model.errors import HostError, InUse, PackagesFailed
 from evaluator_host.model.evaluator import Environment
-from evaluator_host.packages.locked import Lock, Progress, Target
+from evaluator_host.packages.lock import Lock, Progress, Target
 
 if TYPE_CHECKING:
-    from evaluator_host.environments.registry.layers import Pulled
+    from evaluator_host.environments.registry.push_pull import Pulled
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class Carrier:
     image: str
 
 
-class Exchange:
+class RegistryTransfer:
     """Pushes and pulls for one host.
 
     Args:
-      shop: Where sets are installed.
+      context: Where sets are installed.
       find: Returns the record of an installed set by its key or digest.
       use: Notes that a set is used here; false when another process is removing it.
       target_of: The runtime that this host has for a lock.
@@ -44,14 +44,14 @@ class Exchange:
 
     def __init__(
         self,
-        shop: Workshop,
+        context: BuildContext,
         *,
         find: Callable[[str], Record | None],
         use: Callable[[Record], bool],
         target_of: Callable[[Lock], Awaitable[Target]],
         on_pulled: Callable[[], Awaitable[object]],
     ) -> None:
-        self._shop = shop
+        self._context = context
         self._find = find
         self._use = use
         self._target_of = target_of
@@ -62,9 +62,9 @@ class Exchange:
 
         Args:
           name: The set's key or digest.
-          reference: As `registry.push` takes it.
+          reference: As `push_pull.push` takes it.
           carrier: What pushes.
-          progress: As `registry.push`.
+          progress: As `push_pull.push`.
 
         Raises:
           NotFound: there is no such set.
@@ -74,23 +74,23 @@ class Exchange:
           IndexUnavailable: the registry does not answer.
           SandboxUnavailable: the engine does not answer, or has no runtime image.
         """
-        from evaluator_host.environments.registry import layers as registry  # noqa: PLC0415 - docker-py, which nothing else here needs
+        from evaluator_host.environments.registry import push_pull  # noqa: PLC0415 - docker-py, which nothing else here needs
 
         record = await asyncio.to_thread(self._find, name)
         if record is None:
             raise not_installed(name)
         if not self._use(record):
             raise InUse("another process of this host is removing the set; build it again")
-        shelf = self._shop.shelf
-        lock = shelf.lock_of(record.key)
+        folder = self._context.folder
+        lock = folder.lock_of(record.key)
         if lock is None or lock.digest != record.digest:
             raise PackagesFailed("the lock of the set is lost; remove the set, then build it again")
-        if broken := await asyncio.to_thread(shelf.broken, record.digest):
+        if broken := await asyncio.to_thread(folder.broken, record.digest):
             raise PackagesFailed(
                 f"{broken[0]} of the set is not as it was installed; run `evaluator-host packages verify`"
             )
-        return await registry.push(
-            shelf.environment(record),
+        return await push_pull.push(
+            folder.environment(record),
             reference,
             record=replace(record, key=set_key(lock.pins, lock.language, lock.target), lock=lock.to_json()),
             docker_host=carrier.docker_host,
@@ -104,10 +104,10 @@ class Exchange:
         """Pull a set, try it in a sandbox, and install it unless it is there; it is then as if it had been built here.
 
         Args:
-          reference: As `registry.pull` takes it.
+          reference: As `push_pull.pull` takes it.
           carrier: What pulls.
           digest: Of the set that is expected; any other is refused.
-          progress: As `registry.pull`.
+          progress: As `push_pull.pull`.
 
         Raises:
           PackagesFailed: there is no such image, it is another set than expected, it is not whole, it does not fit or
@@ -116,19 +116,19 @@ class Exchange:
           IndexUnavailable: the registry does not answer.
           SandboxUnavailable: the engine does not answer, or no sandbox can be started.
         """
-        from evaluator_host.environments.registry import layers as registry  # noqa: PLC0415 - as above
+        from evaluator_host.environments.registry import push_pull  # noqa: PLC0415 - as above
 
-        shelf = self._shop.shelf
+        folder = self._context.folder
         pulling = "sha256:" + hashlib.sha256(f"pull {reference}".encode("utf-8", "replace")).hexdigest()
-        async with held(shelf.build_lock(pulling)):  # whoever sweeps leaves the stage alone
-            stage = await asyncio.to_thread(shelf.new_stage, pulling)
+        async with held(folder.build_lock(pulling)):  # whoever sweeps leaves the stage alone
+            stage = await asyncio.to_thread(folder.new_stage, pulling)
             try:
-                pulled = await registry.pull(
+                pulled = await push_pull.pull(
                     reference,
                     stage / "files",
                     docker_host=carrier.docker_host,
                     digest=digest,
-                    max_bytes=min(registry.MAX_BYTES, self._shop.ceiling_mb << 20),
+                    max_bytes=min(push_pull.MAX_BYTES, self._context.ceiling_mb << 20),
                     progress=progress,
                 )
                 record = await self._receive(pulled, stage)
@@ -143,37 +143,37 @@ class Exchange:
         own = await self._target_of(lock)
         require_fit(lock, own)
         key = set_key(lock.pins, lock.language, own)
-        async with held(self._shop.shelf.build_lock(key)):
-            return await _adopt(self._shop, stage, key=key, lock=lock, pulled=pulled)
+        async with held(self._context.folder.build_lock(key)):
+            return await _adopt(self._context, stage, key=key, lock=lock, pulled=pulled)
 
 
-async def _adopt(shop: Workshop, stage: Path, *, key: str, lock: Lock, pulled: "Pulled") -> Record:
-    known = shop.shelf.lock_of(key)
+async def _adopt(context: BuildContext, stage: Path, *, key: str, lock: Lock, pulled: "Pulled") -> Record:
+    known = context.folder.lock_of(key)
     if known is not None and known.digest != lock.digest:
         raise PackagesFailed(
             "this host has the same pins with another lock, on which evaluators rely; "
             f"`evaluator-host packages remove {key}` lets go of it, then pull again"
         )
-    if (record := shop.shelf.record(lock.digest)) is not None:
-        await asyncio.to_thread(shop.shelf.keep_lock, key, lock)
+    if (record := context.folder.record(lock.digest)) is not None:
+        await asyncio.to_thread(context.folder.keep_lock, key, lock)
         return record
     environment = Environment(lock.digest, lock.language, runtime_name(lock), packages_of(lock), stage / "files")
     try:
-        return await _install(shop, stage, environment, key=key, lock=lock, build_s=pulled.record.build_s)
+        return await _install(context, stage, environment, key=key, lock=lock, build_s=pulled.record.build_s)
     except BaseException:
         with contextlib.suppress(HostError):  # what went wrong first is what is told
-            await asyncio.shield(shop.backend.drop_environment(lock.digest))
+            await asyncio.shield(context.backend.drop_environment(lock.digest))
         raise
 
 
 async def _install(
-    shop: Workshop, stage: Path, environment: Environment, *, key: str, lock: Lock, build_s: float
+    context: BuildContext, stage: Path, environment: Environment, *, key: str, lock: Lock, build_s: float
 ) -> Record:
     files = stage / "files"
     await asyncio.to_thread(settle, files)
     files.chmod(0o755)
-    await shop.backend.drop_environment(lock.digest)  # of a set that was removed
-    health = await examine(environment, lock.pins, shop.backend)
+    await context.backend.drop_environment(lock.digest)  # of a set that was removed
+    health = await check_imports(environment, lock.pins, context.backend)
     record = Record(
         key=key,
         digest=lock.digest,
@@ -187,7 +187,7 @@ async def _install(
         import_ms=health.import_ms,
         notes=(*lock.notes, *health.notes),
     )
-    await asyncio.to_thread(shop.shelf.keep_lock, key, lock)
-    await asyncio.to_thread(shop.shelf.put, stage, record)
-    await shop.backend.prepare(shop.shelf.environment(record))
+    await asyncio.to_thread(context.folder.keep_lock, key, lock)
+    await asyncio.to_thread(context.folder.put, stage, record)
+    await context.backend.prepare(context.folder.environment(record))
     return record

@@ -23,6 +23,6 @@ def packages_api(service: Service) -> APIRouter:
     )
     async def versions(language: Language, name: str) -> Response:
         """List the versions of a package that this host can install, the newest first."""
-        return json_answer(await service.environments.asking.versions(name, language))
+        return json_answer(await service.environments.queries.versions(name, language))
 
     return router

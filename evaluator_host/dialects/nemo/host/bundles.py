@@ -14,7 +14,7 @@ from evaluator_host.config.settings import RUNTIMES_DIR
 from evaluator_host.dialects.nemo.host.built_in import built_in_code
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSettings, Limits, Sdk
-from evaluator_host.packages.shipped import shipped_pins
+from evaluator_host.packages.shipped_locks import shipped_pins
 
 BLOB_BYTES: Final = 10 << 20
 _PYTHON: Final = re.compile(r"(3\.\d{1,2})(?:\.\d{1,3})?\S{0,20}")

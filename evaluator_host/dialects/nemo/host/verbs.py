@@ -33,7 +33,7 @@ def nemo_verbs(service: Service, records: Records, settings: Settings) -> Nemo:
     """Return the verbs over a host's records."""
 
     async def require_python(minor: str | None) -> None:
-        await service.environments.asking.python(minor)
+        await service.environments.queries.python(minor)
 
     namespaces = Namespaces(records.entities)
     filesets = Filesets(records.entities, namespaces, records.blobs, row_bytes=settings.body_mb << 20)

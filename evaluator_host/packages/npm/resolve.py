@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from evaluator_host.model.errors import HostError, IndexUnavailable, PackagesFailed, Problem
 from evaluator_host.model.evaluator import Language
+from evaluator_host.packages.common_names import close_name
 from evaluator_host.packages.explain import attempt, shorten, unreachable
 from evaluator_host.packages.index import IndexSettings, Workspace, npm_workspace
-from evaluator_host.packages.known import close_name
-from evaluator_host.packages.locked import LockedPackage, Target
+from evaluator_host.packages.lock import LockedPackage, Target
 from evaluator_host.packages.pins import Pin
 from evaluator_host.packages.processes import Command, Finished, Run, Tools
 

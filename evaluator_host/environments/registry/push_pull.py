@@ -29,7 +29,7 @@ from evaluator_host.environments.registry.engine import RECORD_PATH, fetched, pu
 from evaluator_host.environments.registry.unpack import read_file, unpack
 from evaluator_host.model.errors import InvalidRequest, PackagesFailed
 from evaluator_host.model.evaluator import Environment
-from evaluator_host.packages.locked import Lock, Progress
+from evaluator_host.packages.lock import Lock, Progress
 from evaluator_host.sandbox.docker.engine import ENGINE_ERRORS, Engine, image_labels, unavailable
 from evaluator_host.sandbox.docker.environment_images import LABEL_OWNER, Layers
 from evaluator_host.sandbox.docker.image.files import Source

@@ -6,9 +6,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from evaluator_host.model.evaluator import Language
-from evaluator_host.packages.locked import Lock, LockedPackage, Target
+from evaluator_host.packages.lock import Lock, LockedPackage, Target
 from evaluator_host.packages.pins import Pin
-from evaluator_host.packages.pip.lock import read_requirements, requirements_text
+from evaluator_host.packages.pip.resolve import read_requirements, requirements_text
 
 
 @lru_cache(maxsize=64)
