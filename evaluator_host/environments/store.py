@@ -53,7 +53,7 @@ class Environments:
     def __init__(
         self, context: BuildContext, *, in_use: Callable[[], Collection[str]], on_changed: Callable[[str], None]
     ) -> None:
-        self.queries = PackageQueries(context.index, context.backend.name, context.pythons)
+        self.queries = PackageQueries(context.index, context.backend)
         self._context = context
         self._folder = context.folder
         self._usage = Usage(context.folder, in_use)

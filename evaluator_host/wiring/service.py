@@ -272,7 +272,6 @@ def _environments(settings: Settings, backend: Backend, pool: Pool) -> Environme
         index=index_settings(settings, folder.downloads, work_dir=builder.work),
         allow_source_builds=settings.allow_source_builds,
         ceiling_mb=settings.environments_mb,
-        pythons=machine_pythons(settings),
     )
     return Environments(context, in_use=pool.capacity.environments.keys, on_changed=pool.forget)
 
