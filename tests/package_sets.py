@@ -25,6 +25,7 @@ from evaluator_host.pool.prewarmed import start_sandbox
 from evaluator_host.sandbox.docker.backend import DockerBackend
 from evaluator_host.sandbox.docker.environment_images import LABEL_ENVIRONMENT, LABEL_OWNER, layer_tag
 from evaluator_host.sandbox.docker.image.package_tree import tar_stream
+from evaluator_host.sandbox.docker.image.recipe import image_platform
 from evaluator_host.sandbox.linux.instance import this_instance
 from evaluator_host.sandbox.session import LoadOrder
 
@@ -72,7 +73,7 @@ def tiny_set(folder: Path) -> Set:
 
 def described(folder: Path, language: Language, target: Target | None = None, /, **packages: str) -> Set:
     """The environment and the record of what was installed there, as it travels; by default for the image."""
-    target = target or target_for("docker", language)
+    target = target or target_for(image_platform(platform.machine()), language)
     pins = tuple(sorted(Pin(name, version, (), language) for name, version in packages.items()))
     locked = tuple(LockedPackage(pin.name, pin.version, requested=True) for pin in pins)
     lock = Lock(language, target, pins, locked, "\n".join(pin.text for pin in pins))

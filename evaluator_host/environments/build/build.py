@@ -21,7 +21,6 @@ from evaluator_host.packages.lock import Lock, Target
 from evaluator_host.packages.resolve import resolve
 from evaluator_host.packages.pins import Pin
 from evaluator_host.sandbox.base import Backend
-from evaluator_host.sandbox.pythons import Pythons
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,6 @@ class BuildContext:
     index: IndexSettings
     allow_source_builds: bool
     ceiling_mb: int
-    pythons: Pythons | None = None
 
 
 class Build:
