@@ -1,6 +1,7 @@
 """Options that several commands share, and the evaluator they describe."""
 
 import asyncio
+import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -165,13 +166,18 @@ def _parse(host: Settings, raw: Sequence[str], language: Language) -> tuple[Pin,
     """Read pins; a bad one is answered with the newest that matches, when the index knows it."""
     try:
         return parse(raw, language)
-    except InvalidPin:
-        from evaluator_host.environments.queries import PackageQueries  # noqa: PLC0415 - builders, which few commands need
+    except InvalidPin as error:
+        from evaluator_host.environments.targets import target_for  # noqa: PLC0415 - builders, which few commands need
+        from evaluator_host.packages.suggest import suggest  # noqa: PLC0415 - as above
+        from evaluator_host.sandbox.docker.image.recipe import image_platform  # noqa: PLC0415 - as above
+        from evaluator_host.sandbox.pythons import host_platform  # noqa: PLC0415 - as above
         from evaluator_host.wiring.service import index_settings  # noqa: PLC0415 - as above
 
-        backend = "docker" if host.sandbox is SandboxChoice.DOCKER else "bubblewrap"
-        asking = PackageQueries(index_settings(host, host.data_dir / "environments" / "build" / "downloads"), backend)
-        return asyncio.run(asking.parse(raw, language))
+        in_image = host.sandbox is SandboxChoice.DOCKER
+        target = target_for(image_platform(platform.machine()) if in_image else host_platform(), language)
+        index = index_settings(host, host.data_dir / "environments" / "build" / "lookups")
+        problems = asyncio.run(suggest(error.problems, raw, language, target=target, index=index))
+        raise InvalidPin(error.detail, problems=problems) from error
 
 
 def _source(file: Path) -> str:

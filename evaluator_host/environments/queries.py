@@ -15,7 +15,7 @@ from evaluator_host.packages.lock import Lock, Target
 from evaluator_host.packages.pins import Pin, RawPin, parse
 from evaluator_host.packages.suggest import TIMEOUT_S, suggest
 from evaluator_host.packages.versions import PackageVersions, VersionList
-from evaluator_host.sandbox.pythons import Pythons
+from evaluator_host.sandbox.base import Backend
 
 
 class PackageQueries:
@@ -23,21 +23,18 @@ class PackageQueries:
 
     Args:
       index: Where packages come from.
-      backend: Name of the sandbox backend, whose runtime packages are for.
-      pythons: Other interpreters of this machine, which containers do not have.
+      backend: The sandbox backend, for whose interpreters and processor packages are.
     """
 
-    def __init__(self, index: IndexSettings, backend: str, pythons: Pythons | None = None) -> None:
+    def __init__(self, index: IndexSettings, backend: Backend) -> None:
         # Not the downloads of builds: those may be another user's, whose tools refuse files of this one.
         self._index = replace(index, cache_dir=index.cache_dir.with_name("lookups"))
         self._backend = backend
         self._versions = VersionList(replace(self._index, timeout_s=TIMEOUT_S))
-        self._pythons = (pythons or Pythons()) if backend != "docker" else None
 
     async def pythons(self) -> tuple[str, ...]:
         """Return the minor versions of Python that evaluators may ask for."""
-        own = _minor(self.target(Language.PYTHON).runtime)
-        return (own,) if self._pythons is None else await anyio.to_thread.run_sync(self._pythons.minors)
+        return await anyio.to_thread.run_sync(self._backend.python_versions)
 
     async def python(self, asked: str | None, *, field: str = "evaluator.python") -> str | None:
         """Return the minor version that is asked for; None when that is the backend's own.
@@ -49,12 +46,13 @@ class PackageQueries:
         Raises:
           InvalidRequest: there is none here; the message says how to get it.
         """
-        if asked is None or asked == _minor(self.target(Language.PYTHON).runtime):
+        if asked is None or asked == self._backend.platform.python:
             return None
-        if self._pythons is not None and await anyio.to_thread.run_sync(self._pythons.find, asked) is not None:
+        versions = await self.pythons()
+        if asked in versions:
             return asked
-        here = ", ".join(await self.pythons())
-        hint = f"take one of {here}, or have the operator install it: {_how_to_get(asked, self._backend)}"
+        here = ", ".join(versions)
+        hint = f"take one of {here}, or have the operator install it: {_how_to_get(asked, self._backend.name)}"
         message = f"there is no Python {asked} here, only {here}"
         raise InvalidRequest(f"{message}; {hint}", problems=(Problem(field, message, hint),))
 
@@ -99,7 +97,7 @@ class PackageQueries:
 
     def target(self, language: Language, python: str | None = None) -> Target:
         """Return the runtime that sets of a language are for; `python` as `python()` returned it."""
-        return target_for(self._backend, language, python)
+        return target_for(self._backend.platform, language, python)
 
     async def target_of(self, lock: Lock) -> Target:
         """Return what this host has for a lock: another Python than its own, where the lock is for one that is here."""
@@ -107,10 +105,6 @@ class PackageQueries:
             with suppress(InvalidRequest):
                 return self.target(lock.language, await self.python(lock.target.runtime))
         return self.target(lock.language)
-
-
-def _minor(version: str) -> str:
-    return ".".join(version.split(".")[:2])
 
 
 def _how_to_get(minor: str, backend: str) -> str:

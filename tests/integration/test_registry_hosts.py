@@ -19,6 +19,7 @@ from evaluator_host.environments.targets import target_for
 from evaluator_host.model.errors import NotFound, PackagesFailed
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.lock import Lock
+from evaluator_host.sandbox.pythons import host_platform
 from evaluator_host.service import Service
 from evaluator_host.wiring.service import open_service
 from tests import package_index
@@ -28,7 +29,7 @@ from tests.package_sets import RUNTIME_IMAGE, Set, client_at, described, layers_
 from tests.python_versions import OTHER
 from tests.registry_server import Registry
 
-OWN = target_for("bubblewrap", Language.PYTHON)
+OWN = target_for(host_platform(), Language.PYTHON)
 MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 
 

@@ -33,7 +33,7 @@ from evaluator_host.sandbox.linux.masked_paths import hidden_on
 from evaluator_host.sandbox.linux.overhead import process_limit
 from evaluator_host.sandbox.linux.pipe_link import PipeLink
 from evaluator_host.sandbox.linux.watchdog import Watch, Watchdog
-from evaluator_host.sandbox.pythons import Pythons, own_python
+from evaluator_host.sandbox.pythons import Pythons, host_platform, own_python
 
 _ZONES: Final = Path("/usr/share/zoneinfo")
 _SETUP_S: Final = 10.0  # bubblewrap answers within 5 ms; a machine this slow cannot serve
@@ -93,6 +93,7 @@ class BubblewrapBackend:
         self.instance = f"{instance}.{next(_BACKENDS)}"
         self._pythons = pythons or Pythons()
         self._numbers = itertools.count(1)
+        self.platform = host_platform()
         self._watchdog = Watchdog()
         self._preparing: asyncio.Task[_Ready] | None = None
 
@@ -121,6 +122,10 @@ class BubblewrapBackend:
                 self._preparing = None
             raise SandboxUnavailable(f"bubblewrap could not start a sandbox: {error}") from error
         return link
+
+    def python_versions(self) -> tuple[str, ...]:
+        """As `base.Backend.python_versions`: this machine's."""
+        return self._pythons.minors()
 
     async def prepare(self, environment: Environment) -> None:
         """As `base.Backend.prepare`: nothing, since a sandbox has the folder itself."""

@@ -13,12 +13,13 @@ import requests
 
 from evaluator_host.model.errors import SandboxUnavailable
 from evaluator_host.model.evaluator import Environment, SandboxSpec
-from evaluator_host.sandbox.base import Autopsy, Finding
+from evaluator_host.sandbox.base import Autopsy, Finding, Platform
 from evaluator_host.sandbox.docker.attach import Channel, attach
 from evaluator_host.sandbox.docker.cleanup import LABEL_BOOT, LABEL_INSTANCE, Remains, abandoned, boot_id, bury, remove
 from evaluator_host.sandbox.docker.doctor import look_around, refusal
 from evaluator_host.sandbox.docker.engine import ENGINE_ERRORS, REQUEST_TIMEOUT_S, Engine, unavailable
 from evaluator_host.sandbox.docker.environment_images import Layers
+from evaluator_host.sandbox.docker.image.recipe import image_platform
 from evaluator_host.sandbox.docker.oom_events import Counter, OomEvents, find_counters
 from evaluator_host.sandbox.docker.policies import Policies
 from evaluator_host.sandbox.docker.policy import UID_COUNT, UID_FIRST, EngineFacts, create_body
@@ -122,6 +123,15 @@ class DockerBackend:
         self._owed: set[str] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self.events = OomEvents(f"{LABEL_INSTANCE}={instance}")
+
+    @property
+    def platform(self) -> Platform:
+        """What containers run on: the image's programs, on the engine's processor; see `base.Backend`."""
+        return image_platform(self._engine.machine)
+
+    def python_versions(self) -> tuple[str, ...]:
+        """Return the image's own Python alone; see `base.Backend`."""
+        return (self.platform.python,)
 
     async def start(self, spec: SandboxSpec) -> DockerLink:
         """Create, attach to and start a container; see `base.Backend`.

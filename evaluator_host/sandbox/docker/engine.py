@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import grp
 import os
+import platform
 import re
 import socket
 import ssl
@@ -102,6 +103,11 @@ class Engine:
             info, version = await self.run(lambda client: (client.info(), client.version()))
             self._facts = engine_facts(self.address, info=info, version=version)
         return self._facts
+
+    @property
+    def machine(self) -> str:
+        """Processor of the engine's machine, as it calls it; this machine's until the engine has answered once."""
+        return self._facts.arch if self._facts else platform.machine()
 
     async def endpoint(self) -> tuple[Endpoint | None, str]:
         """Return where to attach (None for ssh, where only docker-py knows how) and the version of the API to speak."""

@@ -5,28 +5,33 @@ import json
 import tarfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Final
 
 from evaluator_host.config.settings import RUNTIMES_DIR, SANDBOX_IMAGES_DIR
+from evaluator_host.sandbox.base import Platform
+from evaluator_host.sandbox.pythons import machine_name
 
 LABEL_RECIPE: Final = "evaluator-host.recipe"
 LABEL_BASE: Final = "evaluator-host.base"
 
 BASE_FILES: Final = ("base.Dockerfile", "pins.json", "strip.sh")
 _RECIPE_FILES: Final = (*BASE_FILES, "Dockerfile")
+_GLIBC: Final = (2, 41)  # of Debian trixie, the suite in pins.json
 _RUNNERS: Final = ("python", "javascript")
 _LEFT_OUT: Final = frozenset({"__pycache__", "node_modules", "tests"})
 
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """`sandbox_images/pins.json`: the Debian suite, the base image and what must be installed in it."""
+    """`sandbox_images/pins.json`: the Debian suite, the base image, its Python, and what must be installed in it."""
 
     suite: str
     base_image: str
     base_digest: str | None
+    python: str
     packages: tuple[str, ...]
 
     @property
@@ -54,7 +59,13 @@ def read_pins(images_dir: Path = SANDBOX_IMAGES_DIR) -> Pins:
     """Read `pins.json`."""
     data = json.loads((images_dir / "pins.json").read_bytes())
     base = data["base"]
-    return Pins(data["suite"], base["image"], base["digest"], tuple(data["packages"]))
+    return Pins(data["suite"], base["image"], base["digest"], data["python"], tuple(data["packages"]))
+
+
+@cache
+def image_platform(machine: str) -> Platform:
+    """Return what containers of the runtime image run on, on a processor of that name."""
+    return Platform(read_pins().python, machine_name(machine), _GLIBC)
 
 
 def recipe_digest(*, runtimes_dir: Path = RUNTIMES_DIR, images_dir: Path = SANDBOX_IMAGES_DIR) -> str:
