@@ -13,7 +13,7 @@ from evaluator_host.config.settings import RUNTIMES_DIR
 from evaluator_host.model.evaluator import Evaluator, Isolation, Language, Row
 from evaluator_host.service import Service
 from evaluator_host.service.sdks import sdk_needs
-from tests.nemo_metrics import IMPORTS, REAL
+from tests.dialects.nemo.metrics import IMPORTS, REAL
 
 ROWS: Final = 10_000
 LIGHT: Final = RUNTIMES_DIR / "python" / "nemo"

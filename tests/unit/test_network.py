@@ -16,7 +16,7 @@ from evaluator_host.model.evaluator import Evaluator
 from evaluator_host.sandbox.bubblewrap.mounts import network_files
 from evaluator_host.service.prepared import prepare
 from evaluator_host.web.api.bodies import EvaluatorIn, RowIn
-from tests.uipath_projects import make_project, write
+from tests.dialects.uipath.projects import make_project, write
 
 PACKAGE = Path(evaluator_host.__file__).parent
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from evaluator_host.environments.build.policy import ProcessLimits, BuildView, builder_args, entry_command, etc_files
 from evaluator_host.environments.build.disk_watch import DiskWatch
-from evaluator_host.packages.processes import OUTPUT_BYTES, Command, Finished, LimitReached, OutputFlood
+from evaluator_host.system.processes import OUTPUT_BYTES, Command, Finished, LimitReached, OutputFlood
 from evaluator_host.sandbox.bubblewrap.policy import Identity
 from evaluator_host.sandbox.bubblewrap.doctor import Bubblewrap, advice
 from evaluator_host.sandbox.linux.cgroup_discovery import find_cgroups
