@@ -33,7 +33,7 @@ from evaluator_host.service.metrics import Metrics
 from evaluator_host.service.service import default_spec
 
 if TYPE_CHECKING:
-    from evaluator_host.jobs.stored_resources import Records
+    from evaluator_host.jobs.stored_resources import StoredResources
     from evaluator_host.service.model_calls import Models
     from evaluator_host.store.store import Store
 
@@ -171,7 +171,7 @@ async def open_store(settings: Settings) -> AsyncIterator["Store"]:
 
 
 @asynccontextmanager
-async def open_records(service: Service, store: "Store") -> AsyncIterator["Records"]:
+async def open_stored_resources(service: Service, store: "Store") -> AsyncIterator["StoredResources"]:
     """Open the verbs over what is stored, and work on jobs; those at work are left for the next host on the way out.
 
     Raises:
@@ -179,7 +179,7 @@ async def open_records(service: Service, store: "Store") -> AsyncIterator["Recor
     """
     from evaluator_host.jobs import open as opening  # noqa: PLC0415 - as above
 
-    async with opening.open_records(service, store) as records:
+    async with opening.open_stored_resources(service, store) as records:
         yield records
 
 
@@ -190,8 +190,8 @@ async def records_finding(settings: Settings) -> Finding:
 
     url = _revealed(settings.database_url)
     try:
-        async with store.look_into(url, settings.data_dir) as found:
-            return await opening.leftovers(settings).finding(found, address.address(url, settings.data_dir))
+        async with store.open_read_only(url, settings.data_dir) as found:
+            return await opening.orphan_files(settings).finding(found, address.address(url, settings.data_dir))
     except (HostError, OSError) as error:
         return Finding("database", ok=False, detail=str(error))
 
