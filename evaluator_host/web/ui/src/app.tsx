@@ -1,12 +1,13 @@
 /** The frame around every page: header, navigation, theme, key, and the page that belongs to the path. */
 import { Component, type ComponentChildren, type ComponentType } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { call } from "./api";
+import { call } from "./api/http";
+import type { HostInfo } from "./api/types";
 import { ErrorNote } from "./components/error-note";
 import { KeyDialog } from "./components/key-dialog";
 import { Spinner } from "./components/spinner";
 import { Toasts } from "./components/toasts";
-import { Host, type HostInfo } from "./host";
+import { Host } from "./host";
 import { Link, match, usePlace } from "./router";
 import { NAVIGATION, ROUTES, type PageProps, type Route } from "./routes";
 import { chooseTheme, useTheme } from "./theme";

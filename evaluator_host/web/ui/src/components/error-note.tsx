@@ -1,4 +1,4 @@
-import { ApiError } from "../api";
+import { ApiError } from "../api/http";
 import { Prose } from "./prose";
 
 /** What went wrong, in the host's words; of a refused request every field. */

@@ -1,5 +1,5 @@
 import { useLayoutEffect, useState } from "preact/hooks";
-import { onKeyNeeded } from "../api";
+import { onKeyNeeded } from "../api/http";
 import { Button } from "./button";
 import { Dialog } from "./dialog";
 import { Field } from "./field";

@@ -1,4 +1,4 @@
-import { saveAs } from "../api";
+import { saveAs } from "../api/http";
 import { plain } from "../shown-text";
 import { Button } from "./button";
 import { CopyButton } from "./copy-button";

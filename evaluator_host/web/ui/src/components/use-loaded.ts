@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useState } from "preact/hooks";
-import { isAbort } from "../api";
+import { isAbort } from "../api/http";
 
 export interface Loaded<T> {
   value: T | null;

@@ -1,7 +1,7 @@
 /** The legacy evaluator to migrate, as typed, and what is asked about it. */
-import { call } from "../api";
+import { call } from "../api/http";
 import { readJson } from "../json";
-import type { EvaluatorReport, Language, Migration, StoredEvaluator } from "../types";
+import type { EvaluatorReport, Language, Migration, StoredEvaluator, StoredMigration } from "../api/types";
 
 export interface Legacy {
   code: string;
@@ -67,13 +67,6 @@ export function migrate(legacy: Legacy, rows: Record<string, unknown>, signal: A
     ...rows,
   };
   return call("POST", "/v1/migrate", { body, signal });
-}
-
-interface StoredMigration {
-  name: string;
-  version: number;
-  made: number | null;
-  migration: Migration;
 }
 
 /** Make the next version of a stored evaluator; it keeps the proof, and says what it came from. */

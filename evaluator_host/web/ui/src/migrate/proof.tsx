@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { Table } from "../components/table";
 import { shownJson } from "../json";
 import { plain, shownNumber } from "../shown-text";
-import type { Migration, Proof, Remark, Result } from "../types";
+import type { Migration, Proof, Remark, Result } from "../api/types";
 
 const SAID: Record<Migration["status"], { title: string; tone: string; text: string }> = {
   migrated: { title: "Rewritten", tone: "chip-pass", text: "" },

@@ -1,9 +1,9 @@
 /** Which legacy evaluator, and what to prove its migration on. */
-import { call } from "../api";
+import { call } from "../api/http";
 import { Field, Select } from "../components/field";
 import { JsonEditor } from "../components/json-editor";
 import { useLoaded } from "../components/use-loaded";
-import type { EvaluatorReport } from "../types";
+import type { DatasetReport, EvaluatorReport } from "../api/types";
 import { type Legacy, ofStored } from "./legacy";
 
 interface SourceProps {
@@ -33,7 +33,7 @@ export function StoredChoice({ legacy, replace }: { legacy: Legacy; replace: (le
 }
 
 export function ProofChoice({ legacy, change, fault }: SourceProps & { fault: string | null }) {
-  const sets = useLoaded(async (signal) => (legacy.proofOn === "dataset" ? call<{ name: string; rows: number }[]>("GET", "/v1/datasets", { signal }) : null), [legacy.proofOn === "dataset"]);
+  const sets = useLoaded(async (signal) => (legacy.proofOn === "dataset" ? call<DatasetReport[]>("GET", "/v1/datasets", { signal }) : null), [legacy.proofOn === "dataset"]);
   return (
     <div class="proof-choice">
       <Select

@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks";
-import { call } from "../api";
+import { call } from "../api/http";
 import { ErrorNote } from "../components/error-note";
 import { Select } from "../components/field";
 import { Spinner } from "../components/spinner";
@@ -8,7 +8,7 @@ import { useLoaded } from "../components/use-loaded";
 import { count, figure, shortId, signed } from "../records/format";
 import { PageHead, Panel, Segments } from "../records/parts";
 import { Plot } from "../records/plot";
-import type { Change, Comparison, Difference, Pairs } from "../records/types";
+import type { Change, Comparison, Difference, Pairs } from "../api/types";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
 

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { call, download } from "../api";
+import { call, download } from "../api/http";
 import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { ErrorNote } from "../components/error-note";
@@ -11,7 +11,7 @@ import { BadLines } from "../records/bad-lines";
 import { Confirm } from "../records/confirm";
 import { bytes, count, counted, oneLine, shortId } from "../records/format";
 import { Facts, PageHead, When } from "../records/parts";
-import type { Columns, DatasetReport } from "../records/types";
+import type { Columns, DatasetReport } from "../api/types";
 import { Value } from "../records/value";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { call } from "../api";
+import { call } from "../api/http";
 import { Button } from "../components/button";
 import { Empty } from "../components/empty";
 import { ErrorNote } from "../components/error-note";
@@ -9,7 +9,7 @@ import { useLoaded } from "../components/use-loaded";
 import { DropZone, pickFiles } from "../records/drop-zone";
 import { bytes, count, counted, oneLine } from "../records/format";
 import { PageHead, When } from "../records/parts";
-import type { DatasetReport } from "../records/types";
+import type { DatasetReport } from "../api/types";
 import { UploadDialog } from "../records/upload-dialog";
 import { Link } from "../router";
 import type { PageProps } from "../routes";

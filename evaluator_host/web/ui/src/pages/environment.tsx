@@ -1,4 +1,4 @@
-import { call, saveAs } from "../api";
+import { call, saveAs } from "../api/http";
 import { Button } from "../components/button";
 import { CopyButton } from "../components/copy-button";
 import { ErrorNote } from "../components/error-note";
@@ -13,7 +13,7 @@ import { Facts, PageHead, Panel, StatusChip, When } from "../records/parts";
 import { setTitle } from "../records/set-title";
 import { navigate } from "../router";
 import type { PageProps } from "../routes";
-import type { EnvironmentReport } from "../types";
+import type { EnvironmentReport } from "../api/types";
 
 /** One package set: how its build goes or went, what is in it, its lock. */
 export default function EnvironmentPage({ params }: PageProps) {

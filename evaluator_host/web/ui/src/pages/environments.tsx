@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { call } from "../api";
+import { call } from "../api/http";
 import { Button } from "../components/button";
 import { Empty } from "../components/empty";
 import { ErrorNote } from "../components/error-note";
@@ -13,7 +13,7 @@ import { PageHead, StatusChip, When } from "../records/parts";
 import { setTitle } from "../records/set-title";
 import { Link, setQuery } from "../router";
 import type { PageProps } from "../routes";
-import type { EnvironmentReport } from "../types";
+import type { EnvironmentReport } from "../api/types";
 
 /** Every package set that this workspace asked for; builds are followed as they go. */
 export default function EnvironmentsPage({ query }: PageProps) {

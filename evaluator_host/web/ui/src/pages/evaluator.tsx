@@ -1,4 +1,4 @@
-import { call } from "../api";
+import { call } from "../api/http";
 import { CodeEditor } from "../components/code-editor";
 import { Diff } from "../components/diff";
 import { ErrorNote } from "../components/error-note";
@@ -13,7 +13,7 @@ import { PageHead, Panel, Segments } from "../records/parts";
 import { Traces } from "../records/traces";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
-import type { EvaluatorReport } from "../types";
+import type { EvaluatorReport } from "../api/types";
 
 type Tab = "code" | "diff" | "traces";
 

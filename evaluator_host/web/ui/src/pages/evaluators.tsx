@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { call } from "../api";
+import { call } from "../api/http";
 import { Empty } from "../components/empty";
 import { ErrorNote } from "../components/error-note";
 import { Field } from "../components/field";
@@ -10,7 +10,7 @@ import { counted } from "../records/format";
 import { PageHead, When } from "../records/parts";
 import { Link, setQuery } from "../router";
 import type { PageProps } from "../routes";
-import type { EvaluatorReport } from "../types";
+import type { EvaluatorReport } from "../api/types";
 
 /** Every evaluator that is kept under a name. */
 export default function EvaluatorsPage({ query }: PageProps) {

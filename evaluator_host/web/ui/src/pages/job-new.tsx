@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { call } from "../api";
+import { call } from "../api/http";
 import { Button } from "../components/button";
 import { ErrorNote } from "../components/error-note";
 import { Field, Select } from "../components/field";
@@ -13,11 +13,10 @@ import { MappingFields } from "../records/mapping-fields";
 import { OwnSettings } from "../records/own-settings";
 import { PageHead, Panel } from "../records/parts";
 import { TargetFields } from "../records/target-fields";
-import type { Columns, DatasetReport, JobEvaluator, JobReport } from "../records/types";
+import type { Columns, DatasetReport, EvaluatorReport, JobEvaluator, JobReport } from "../api/types";
 import { Value } from "../records/value";
 import { Link, navigate } from "../router";
 import type { PageProps } from "../routes";
-import type { EvaluatorReport } from "../types";
 
 /** Start a job; `?from=JOB` begins with what that one was asked to do. */
 export default function NewJobPage({ query }: PageProps) {

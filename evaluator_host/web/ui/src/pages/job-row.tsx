@@ -1,4 +1,4 @@
-import { call } from "../api";
+import { call } from "../api/http";
 import { ErrorNote } from "../components/error-note";
 import { Spinner } from "../components/spinner";
 import { useLoaded } from "../components/use-loaded";
@@ -6,7 +6,7 @@ import { count, figure, milliseconds, shortId } from "../records/format";
 import { Facts, PageHead, Panel } from "../records/parts";
 import { ResultView } from "../records/result-view";
 import { SpanTree } from "../records/span-tree";
-import type { JobReport, JobRow, JobRowDetail, RequestLog } from "../records/types";
+import type { JobReport, JobRow, JobRowDetail, RequestLog } from "../api/types";
 import { Value } from "../records/value";
 import { Link } from "../router";
 import type { PageProps } from "../routes";

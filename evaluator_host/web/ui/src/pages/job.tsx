@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { call, download } from "../api";
+import { call, download } from "../api/http";
 import { ErrorNote } from "../components/error-note";
 import { Select } from "../components/field";
 import { Spinner } from "../components/spinner";
@@ -12,7 +12,7 @@ import { JobProgress, JobVerbs, useJob } from "../records/job-parts";
 import { JobRows } from "../records/job-rows";
 import { shortId } from "../records/format";
 import { PageHead, Segments, StatusChip } from "../records/parts";
-import { isFinal, type EvaluatorFigures, type JobReport } from "../records/types";
+import { isFinal, type JobFigures, type JobReport } from "../api/types";
 import { Link, setQuery } from "../router";
 import type { PageProps } from "../routes";
 
@@ -78,7 +78,7 @@ function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
   const stamp = final ? "end" : `${turn}`;
   const load = async (signal: AbortSignal) => {
     const begun = performance.now();
-    const { evaluators } = await call<{ evaluators: EvaluatorFigures[] }>("GET", `/v1/jobs/${job.id}/results`, { signal });
+    const { evaluators } = await call<JobFigures>("GET", `/v1/jobs/${job.id}/results`, { signal });
     return { evaluators, took: performance.now() - begun };
   };
   const found = useLoaded(load, [job.id, stamp]);

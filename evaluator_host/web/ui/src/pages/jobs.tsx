@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { call } from "../api";
+import { call } from "../api/http";
 import { Button } from "../components/button";
 import { Empty } from "../components/empty";
 import { ErrorNote } from "../components/error-note";
@@ -11,7 +11,7 @@ import { DatasetName } from "../records/dataset-name";
 import { oneLine, seconds, shortId } from "../records/format";
 import { JobProgress } from "../records/job-parts";
 import { PageHead, StatusChip, When } from "../records/parts";
-import { isFinal, type JobReport } from "../records/types";
+import { isFinal, type JobReport } from "../api/types";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
 

@@ -1,6 +1,6 @@
 /** A legacy evaluator in, the same in the new signature out, with the difference and the proof beside it. */
 import { useRef, useState } from "preact/hooks";
-import { isAbort } from "../api";
+import { isAbort } from "../api/http";
 import { Button } from "../components/button";
 import { CodeEditor } from "../components/code-editor";
 import { Diff } from "../components/diff";
@@ -13,7 +13,7 @@ import { Verdict } from "../migrate/proof";
 import { ProofChoice, StoredChoice } from "../migrate/sources";
 import { navigate } from "../router";
 import type { PageProps } from "../routes";
-import type { EvaluatorIn, Language, Migration } from "../types";
+import type { EvaluatorIn, Language, Migration } from "../api/types";
 import { EMPTY, keepDraft, recalled } from "../workbench/draft";
 import { SaveDialog } from "../workbench/stored-dialogs";
 

@@ -1,7 +1,7 @@
 /** Write an evaluator on the left, try it on a row on the right. */
 import type { Example } from "examples:all";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { hasKey } from "../api";
+import { hasKey } from "../api/http";
 import type { CodeEditorHandle } from "../components/code-editor";
 import { CopyButton } from "../components/copy-button";
 import { Empty } from "../components/empty";
@@ -9,7 +9,7 @@ import { ErrorNote } from "../components/error-note";
 import { useRunKey } from "../components/use-run-key";
 import { navigate } from "../router";
 import type { PageProps } from "../routes";
-import type { CheckReport, Result } from "../types";
+import type { CheckReport, Result } from "../api/types";
 import { classOf, criteriaOf } from "../workbench/classes";
 import { asCurl, asPython } from "../workbench/copies";
 import { type Draft, EMPTY, fromExample, keepDraft, recalled, toEvaluator, toRow } from "../workbench/draft";

@@ -1,5 +1,5 @@
 import { count, counted } from "./format";
-import type { DatasetReport } from "./types";
+import type { DatasetReport } from "../api/types";
 
 /** Lines of a file that were no rows, and why. */
 export function BadLines({ report }: { report: DatasetReport }) {

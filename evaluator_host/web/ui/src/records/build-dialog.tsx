@@ -1,12 +1,12 @@
 import { useState } from "preact/hooks";
-import { call } from "../api";
+import { call } from "../api/http";
 import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { ErrorNote } from "../components/error-note";
 import { Labelled, Select } from "../components/field";
 import { PythonSelect } from "../components/python-select";
 import { navigate } from "../router";
-import type { EnvironmentReport, Language } from "../types";
+import type { EnvironmentReport, Language } from "../api/types";
 
 const LANGUAGES = [
   { value: "python", label: "Python (pip)" },

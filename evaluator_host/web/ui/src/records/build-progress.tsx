@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
-import { events, isAbort } from "../api";
-import type { BuildEvent } from "../types";
+import { events, isAbort } from "../api/http";
+import type { BuildEvent } from "../api/types";
 
 const WORDS: Record<BuildEvent["step"], string> = {
   resolving: "Resolving versions",

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { call } from "../api";
+import { call } from "../api/http";
 import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { ErrorNote } from "../components/error-note";
@@ -7,7 +7,7 @@ import { Spinner } from "../components/spinner";
 import { useLoaded } from "../components/use-loaded";
 import { Link } from "../router";
 import { ago, shortId } from "./format";
-import type { JobReport } from "./types";
+import type { JobReport } from "../api/types";
 
 /** Leads to the comparison with another job over the same data set. */
 export function CompareMenu({ job }: { job: JobReport }) {

@@ -1,5 +1,5 @@
 import { Link } from "../router";
-import type { JobReport } from "./types";
+import type { JobReport } from "../api/types";
 
 /** Whether a job's rows have no name: it brought them along, or they were replaced since. */
 export function hasOwnRows(job: JobReport): boolean {

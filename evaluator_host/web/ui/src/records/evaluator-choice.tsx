@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { Button } from "../components/button";
 import { Field } from "../components/field";
 import { Link } from "../router";
-import type { EvaluatorReport } from "../types";
+import type { EvaluatorReport } from "../api/types";
 
 interface ChoiceProps {
   evaluators: readonly EvaluatorReport[];

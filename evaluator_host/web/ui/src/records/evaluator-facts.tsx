@@ -1,6 +1,6 @@
 import { useHost } from "../host";
 import { Link } from "../router";
-import type { EvaluatorReport, Limits } from "../types";
+import type { EvaluatorReport, Limits } from "../api/types";
 import { percent, shortId } from "./format";
 import { Facts, When } from "./parts";
 

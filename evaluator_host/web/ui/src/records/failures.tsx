@@ -1,12 +1,12 @@
 import { useState } from "preact/hooks";
-import { call } from "../api";
+import { call } from "../api/http";
 import { Button } from "../components/button";
 import { ErrorNote } from "../components/error-note";
 import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
 import { count, oneLine } from "./format";
 import { Panel } from "./parts";
-import type { FailureGroup, JobReport } from "./types";
+import type { FailureGroup, JobReport } from "../api/types";
 
 const FEW = 5;
 

@@ -1,6 +1,6 @@
 /** What one evaluator made of a job's rows, in numbers and as a plot. */
 import { useMemo } from "preact/hooks";
-import { call } from "../api";
+import { call } from "../api/http";
 import { Select } from "../components/field";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
@@ -10,7 +10,7 @@ import { count, figure, milliseconds, oneLine, percent } from "./format";
 import { Panel, Verdict } from "./parts";
 import { Plot } from "./plot";
 import { ResultView } from "./result-view";
-import { isFinal, type Aggregate, type EvaluatorFigures, type JobReport, type JobRowPage } from "./types";
+import { isFinal, type Aggregate, type EvaluatorFigures, type JobReport, type JobRowPage } from "../api/types";
 
 interface FiguresProps {
   job: JobReport;

@@ -2,7 +2,7 @@ import { Link } from "../router";
 import { DatasetName } from "./dataset-name";
 import { count, seconds } from "./format";
 import { Facts, When } from "./parts";
-import type { JobReport } from "./types";
+import type { JobReport } from "../api/types";
 
 /** What a job was asked to do, and when. */
 export function JobFacts({ job }: { job: JobReport }) {

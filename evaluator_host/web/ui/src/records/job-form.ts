@@ -1,9 +1,8 @@
 /** What somebody fills in to start a job, and the order that it becomes. */
 import { readJson } from "../json";
-import type { Contract } from "../types";
 import { type Draft, EMPTY, toEvaluator, withStored } from "../workbench/draft";
 import { hasOwnRows } from "./dataset-name";
-import type { Columns, JobConfig, JobEvaluator, JobOrder, JobReport, Target } from "./types";
+import type { Columns, Contract, EvaluatorIn, JobConfig, JobEvaluator, JobIn, JobReport, Target } from "../api/types";
 
 export interface TargetForm {
   base_url: string;
@@ -103,12 +102,12 @@ export function isChanged(own: Own): boolean {
   return own.stored === null || JSON.stringify(toEvaluator(own.draft).evaluator) !== JSON.stringify(toEvaluator(own.stored).evaluator);
 }
 
-function evaluatorOf(form: JobForm, reference: string): JobOrder["evaluators"][number] {
+function evaluatorOf(form: JobForm, reference: string): string | EvaluatorIn {
   const own = form.own[reference];
   return own !== undefined && isChanged(own) ? toEvaluator(own.draft).evaluator : reference;
 }
 
-export function orderOf(form: JobForm): JobOrder {
+export function orderOf(form: JobForm): JobIn {
   const number = (text: string) => (text.trim() === "" ? null : Number(text));
   const config: JobConfig = {
     parallelism: number(form.parallelism),
@@ -120,7 +119,7 @@ export function orderOf(form: JobForm): JobOrder {
   return { evaluators: form.evaluators.map((reference) => evaluatorOf(form, reference)), dataset: form.dataset, mapping, target: form.asksModel ? targetOf(form.target) : null, config };
 }
 
-function targetOf(form: TargetForm): JobOrder["target"] {
+function targetOf(form: TargetForm): JobIn["target"] {
   const inference = readJson(form.inference);
   const prompt = form.prompt.trim() === "" ? null : form.prompt;
   return {

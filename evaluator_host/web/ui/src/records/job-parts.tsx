@@ -1,12 +1,12 @@
 /** How far a job is, and what can be asked of it. */
 import { useEffect, useState } from "preact/hooks";
-import { call, events, isAbort } from "../api";
+import { call, events, isAbort } from "../api/http";
 import { Button } from "../components/button";
 import { toast } from "../components/toasts";
 import { navigate } from "../router";
 import { Confirm } from "./confirm";
 import { count, figure, seconds } from "./format";
-import { isFinal, type JobReport } from "./types";
+import { isFinal, type JobReport } from "../api/types";
 
 const AGAIN_MS = 1500;
 

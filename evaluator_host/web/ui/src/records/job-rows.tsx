@@ -1,6 +1,6 @@
 /** The rows of a job with their results: filtered, sorted, searched, a page at a time. Every choice is in the address. */
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { call } from "../api";
+import { call } from "../api/http";
 import { Button } from "../components/button";
 import { Empty } from "../components/empty";
 import { ErrorNote } from "../components/error-note";
@@ -12,7 +12,7 @@ import { Link, setQuery } from "../router";
 import { count, counted, milliseconds, oneLine } from "./format";
 import { Panel, Score, Verdict } from "./parts";
 import { trailTo } from "./trail";
-import { isFinal, type JobReport, type JobRow, type JobRowPage } from "./types";
+import { isFinal, type JobReport, type JobRow, type JobRowPage } from "../api/types";
 
 const PAGE = 50;
 const FILTERS = ["outcome", "error", "min", "max", "text", "sort"] as const;

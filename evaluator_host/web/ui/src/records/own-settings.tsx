@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { ApiError } from "../api";
+import { ApiError } from "../api/http";
 import { ErrorNote } from "../components/error-note";
 import { Spinner } from "../components/spinner";
 import { EMPTY, type Faults, toEvaluator, withStored } from "../workbench/draft";

@@ -1,9 +1,8 @@
 /** What the pages of records share: their head, facts in pairs, moments, chips, scores. */
 import type { ComponentChildren } from "preact";
 import { Link } from "../router";
-import type { Result } from "../types";
 import { ago, figure, moment, NOTHING } from "./format";
-import type { JobStatus } from "./types";
+import type { JobStatus, Result } from "../api/types";
 
 interface HeadProps {
   title: ComponentChildren;

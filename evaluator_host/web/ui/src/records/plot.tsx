@@ -1,7 +1,7 @@
 /** Plots: drawn on a canvas once Chart.js is there, told in words and as a table, and taken home as PNG or CSV. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { saveAs } from "../api";
+import { saveAs } from "../api/http";
 import { Button } from "../components/button";
 import { Table } from "../components/table";
 import { useTheme } from "../theme";

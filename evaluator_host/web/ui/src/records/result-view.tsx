@@ -1,4 +1,4 @@
-import type { Result } from "../types";
+import type { Result } from "../api/types";
 import { figure, milliseconds } from "./format";
 import { Facts, Score, Verdict } from "./parts";
 import { Value } from "./value";

@@ -1,4 +1,4 @@
-import type { EnvironmentReport } from "../types";
+import type { EnvironmentReport } from "../api/types";
 import { count } from "./format";
 
 /** What was asked for, as far as it is short. */

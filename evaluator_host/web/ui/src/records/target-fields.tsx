@@ -1,12 +1,9 @@
-import { call } from "../api";
+import { call } from "../api/http";
 import { JsonEditor } from "../components/json-editor";
 import { Field, Labelled, Select } from "../components/field";
 import { useLoaded } from "../components/use-loaded";
 import type { JobForm, TargetForm } from "./job-form";
-
-interface SecretReport {
-  name: string;
-}
+import type { SecretReport } from "../api/types";
 
 /** A model that is asked for the outputs first. */
 export function TargetFields({ form, onChange }: { form: JobForm; onChange: (changes: Partial<JobForm>) => void }) {

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { call } from "../api";
+import { call } from "../api/http";
 import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { Empty } from "../components/empty";
@@ -12,7 +12,7 @@ import { milliseconds, oneLine } from "./format";
 import { Score, Verdict, When } from "./parts";
 import { ResultView } from "./result-view";
 import { SpanTree } from "./span-tree";
-import type { TraceReport } from "./types";
+import type { TraceReport } from "../api/types";
 
 const PAGE = 50;
 

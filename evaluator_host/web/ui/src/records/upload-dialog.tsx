@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, isAbort, upload } from "../api";
+import { ApiError, isAbort, upload } from "../api/http";
 import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { ErrorNote } from "../components/error-note";
@@ -7,7 +7,7 @@ import { Field, Select } from "../components/field";
 import { Link } from "../router";
 import { BadLines } from "./bad-lines";
 import { bytes, counted } from "./format";
-import type { DatasetReport } from "./types";
+import type { DatasetReport } from "../api/types";
 
 const FORMATS: Record<string, string> = {
   jsonl: "application/x-ndjson",

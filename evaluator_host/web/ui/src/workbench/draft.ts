@@ -2,7 +2,7 @@
 import type { Example } from "examples:all";
 import { readJson } from "../json";
 import { keep, recall } from "../storage";
-import type { EvaluatorIn, Language, Limits, Row, Settings, StoredEvaluator } from "../types";
+import type { EvaluatorIn, Language, Limits, Row, Settings, StoredEvaluator } from "../api/types";
 
 export const ROW_FIELDS = ["inputs", "outputs", "trace", "variables", "criteria"] as const;
 export type RowField = (typeof ROW_FIELDS)[number];

@@ -8,7 +8,7 @@ import { ErrorNote } from "../components/error-note";
 import { Prose } from "../components/prose";
 import { toast } from "../components/toasts";
 import { Link } from "../router";
-import type { CheckReport, EvaluatorIn, Language } from "../types";
+import type { CheckReport, EvaluatorIn, Language } from "../api/types";
 import { type Draft, type Faults, fromExample, withStored } from "./draft";
 import { Packages } from "./packages";
 import { SettingsPanel } from "./settings";

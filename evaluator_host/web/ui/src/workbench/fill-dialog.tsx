@@ -1,6 +1,6 @@
 /** A row from a data set, or a live trace, into the test panel. */
 import { useState } from "preact/hooks";
-import { call } from "../api";
+import { call } from "../api/http";
 import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { Empty } from "../components/empty";
@@ -9,12 +9,8 @@ import { Field, Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { useLoaded } from "../components/use-loaded";
 import { shownJson } from "../json";
-import type { Row } from "../types";
+import type { DatasetReport, EvaluatorReport, Row } from "../api/types";
 import { type Draft, rowOfRecord, rowTexts } from "./draft";
-
-interface Named {
-  name: string;
-}
 
 const NO_ROW = {};
 
@@ -40,7 +36,7 @@ export function FillDialog({ onClose, onRow }: { onClose: () => void; onRow: (ro
 }
 
 function FromDataset({ take }: { take: (row: Row) => void }) {
-  const sets = useLoaded((signal) => call<(Named & { rows: number })[]>("GET", "/v1/datasets", { signal }), []);
+  const sets = useLoaded((signal) => call<DatasetReport[]>("GET", "/v1/datasets", { signal }), []);
   const [chosen, setChosen] = useState("");
   const [index, setIndex] = useState("0");
   const name = chosen || sets.value?.[0]?.name || "";
@@ -74,7 +70,7 @@ interface TraceReport {
 }
 
 function FromTraces({ take }: { take: (row: Row) => void }) {
-  const evaluators = useLoaded((signal) => call<Named[]>("GET", "/v1/evaluators", { signal }), []);
+  const evaluators = useLoaded((signal) => call<EvaluatorReport[]>("GET", "/v1/evaluators", { signal }), []);
   const [chosen, setChosen] = useState("");
   const [number, setNumber] = useState("");
   const name = chosen || evaluators.value?.[0]?.name || "";

@@ -1,6 +1,6 @@
 /** What an address asks for: a stored evaluator, a row of a data set or of a job, a live trace. */
-import { call } from "../api";
-import type { EvaluatorReport, Row, StoredEvaluator } from "../types";
+import { call } from "../api/http";
+import type { EvaluatorReport, JobEvaluator, JobRowDetail, Row, TraceReport } from "../api/types";
 import { type Draft, rowOfRecord, rowTexts, withStored } from "./draft";
 
 /** Whether an address asks for anything. */
@@ -38,7 +38,7 @@ export function stored(reference: string): Promise<EvaluatorReport> {
 }
 
 async function traced(evaluator: string, number: number): Promise<Row> {
-  const [found] = await call<{ number: number; trace: Record<string, unknown> }[]>("GET", `/v1/evaluators/${encodeURIComponent(evaluator)}/traces`, { query: { before: number + 1, limit: 1 } });
+  const [found] = await call<TraceReport[]>("GET", `/v1/evaluators/${encodeURIComponent(evaluator)}/traces`, { query: { before: number + 1, limit: 1 } });
   if (found?.number !== number) throw new Error(`${evaluator} has no trace ${number}, or no longer.`);
   return { trace: found.trace };
 }
@@ -53,8 +53,8 @@ async function rowOfDataset(name: string, index: number): Promise<Row> {
 async function ofJob(draft: Draft, id: string, index: number, label: string | null): Promise<Draft> {
   const path = `/v1/jobs/${encodeURIComponent(id)}`;
   const [row, evaluators] = await Promise.all([
-    call<{ given: Row | null }>("GET", `${path}/rows/${index}`),
-    call<{ label: string; name: string | null; version: number | null; evaluator: StoredEvaluator }[]>("GET", `${path}/evaluators`),
+    call<JobRowDetail>("GET", `${path}/rows/${index}`),
+    call<JobEvaluator[]>("GET", `${path}/evaluators`),
   ]);
   const ran = evaluators.find((one) => one.label === label) ?? evaluators[0];
   const named = ran !== undefined && ran.name !== null && ran.version !== null ? { name: ran.name, version: ran.version } : null;

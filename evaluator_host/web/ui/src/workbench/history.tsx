@@ -1,6 +1,6 @@
 /** The runs of this page, the newest first. */
 import { shownMs, shownNumber } from "../shown-text";
-import type { Result } from "../types";
+import type { Result } from "../api/types";
 import type { Draft } from "./draft";
 
 export interface Run {

@@ -5,7 +5,7 @@ import { LongText } from "../components/long-text";
 import { Prose } from "../components/prose";
 import { shownJson } from "../json";
 import { plain, shownMs, shownNumber } from "../shown-text";
-import type { Fault, Result } from "../types";
+import type { EvaluationError, Result } from "../api/types";
 import { TimingBar } from "./timing-bar";
 
 const MOST_METRICS = 60;
@@ -74,7 +74,7 @@ function Headline({ result }: { result: Result }) {
   );
 }
 
-function Failure({ error, goTo, children }: { error: Fault; goTo: GoTo; children: ComponentChildren }) {
+function Failure({ error, goTo, children }: { error: EvaluationError; goTo: GoTo; children: ComponentChildren }) {
   return (
     <div class="note note-error result-error">
       <p class="note-title">

@@ -6,7 +6,7 @@ import { JsonEditor } from "../components/json-editor";
 import { PythonSelect } from "../components/python-select";
 import { useHost } from "../host";
 import { readJson } from "../json";
-import type { CheckReport, Limits } from "../types";
+import type { CheckReport, Limits } from "../api/types";
 import { classOf } from "./classes";
 import { type Draft, type Faults, LIMITS } from "./draft";
 

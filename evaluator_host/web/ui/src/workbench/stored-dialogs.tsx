@@ -1,6 +1,6 @@
 /** Keeping an evaluator under a name, and taking one from the library. */
 import { useState } from "preact/hooks";
-import { ApiError, call } from "../api";
+import { ApiError, call } from "../api/http";
 import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { Empty } from "../components/empty";
@@ -9,7 +9,7 @@ import { Field } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
-import type { EvaluatorIn, EvaluatorReport } from "../types";
+import type { EvaluatorIn, EvaluatorReport } from "../api/types";
 
 export function OpenDialog({ onClose, onOpen }: { onClose: () => void; onOpen: (report: EvaluatorReport) => void }) {
   const [wanted, setWanted] = useState("");

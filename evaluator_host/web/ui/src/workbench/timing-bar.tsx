@@ -1,5 +1,5 @@
 import { shownMs } from "../shown-text";
-import type { Timing } from "../types";
+import type { Timing } from "../api/types";
 
 const PARTS = [
   { name: "queue", label: "waiting" },

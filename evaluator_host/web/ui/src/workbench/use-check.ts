@@ -1,7 +1,7 @@
 /** Has the host look at the code while it is being written, and at its packages first. */
 import { useEffect, useState } from "preact/hooks";
-import { call, isAbort } from "../api";
-import type { CheckReport, EvaluatorIn } from "../types";
+import { call, isAbort } from "../api/http";
+import type { CheckReport, EvaluatorIn } from "../api/types";
 import type { Build } from "./use-build";
 
 const PAUSE_MS = 450; // after the last key

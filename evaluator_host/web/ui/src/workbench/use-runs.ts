@@ -1,7 +1,7 @@
 /** Runs a draft, one at a time, and keeps what came of it as long as the page is open. */
 import { useRef, useState } from "preact/hooks";
-import { call, isAbort } from "../api";
-import type { EvaluatorIn, Result, Row } from "../types";
+import { call, isAbort } from "../api/http";
+import type { EvaluatorIn, Result, Row } from "../api/types";
 import type { Draft } from "./draft";
 import { MOST_RUNS, type Run } from "./history";
 

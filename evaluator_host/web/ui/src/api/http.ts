@@ -1,11 +1,6 @@
 /** HTTP to the host that served the page: JSON in and out, problem+json as errors, server-sent events. */
-import { keepInTab, recallInTab } from "./storage";
-
-export interface Problem {
-  field: string;
-  message: string;
-  hint: string | null;
-}
+import type { Problem, ProblemBody } from "./types";
+import { keepInTab, recallInTab } from "../storage";
 
 /** The host did not do what was asked; `code` is its stable name, `problems` say which fields were wrong. */
 export class ApiError extends Error {
@@ -94,8 +89,8 @@ async function problemOf(response: Response): Promise<ApiError> {
   const after = Number(response.headers.get("Retry-After"));
   const wait = Number.isFinite(after) && after > 0 ? after : null;
   try {
-    const problem = (await response.json()) as { detail: string; code: string; errors?: Problem[] };
-    return new ApiError(problem.detail, response.status, problem.code, problem.errors ?? [], wait);
+    const problem = (await response.json()) as ProblemBody;
+    return new ApiError(problem.detail, response.status, problem.code, problem.errors, wait);
   } catch {
     return new ApiError(`The host answered ${response.status}.`, response.status, "unknown", [], wait);
   }
