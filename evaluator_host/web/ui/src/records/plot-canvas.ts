@@ -63,7 +63,8 @@ function histogram({ bins, x, y }: HistogramDrawing): ChartConfiguration {
 function scatter({ points, x, y }: ScatterDrawing): ChartConfiguration {
   const most = Math.max(1, ...points.map((point) => point.count));
   const radius = (many: number) => (most === 1 ? SMALLEST_PX : SMALLEST_PX + (GREATEST_PX - SMALLEST_PX) * Math.sqrt((many - 1) / most));
-  const colours = points.map(({ before, after }) => colour(after > before ? "--pass" : after < before ? "--fail" : "--plot-1"));
+  const [better, worse, same] = [colour("--pass"), colour("--fail"), colour("--plot-1")];
+  const colours = points.map(({ before, after }) => (after > before ? better : after < before ? worse : same));
   const values = points.flatMap(({ before, after }) => [before, after]);
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const margin = (high - low || 1) * 0.06;
