@@ -19,7 +19,7 @@ export function App() {
   return (
     <Host.Provider value={host}>
       <a class="skip-link" href="#main">
-        Skip to the page
+        Skip to content
       </a>
       <Header section={found?.route.section ?? ""} />
       <main id="main" tabIndex={-1}>
@@ -129,7 +129,7 @@ function Page({ route, params, query }: PageProps & { route: Route }) {
       () => setFailed(true),
     );
   }, [route]);
-  if (failed) return <ErrorNote title="The page could not be loaded" error="The host does not answer, or was updated. Load the page again." />;
+  if (failed) return <ErrorNote title="The page could not be loaded" error="The host is not responding, or it was updated. Reload the page." />;
   if (page === null) return <Spinner label={`Loading ${route.title.toLowerCase()}`} page />;
   const Shown = page;
   return (
@@ -169,16 +169,16 @@ class Boundary extends Component<{ children: ComponentChildren }, { error: unkno
 
   override render() {
     if (this.state.error === null) return this.props.children;
-    return <ErrorNote title="This page has failed" error={this.state.error} />;
+    return <ErrorNote title="Something went wrong on this page" error={this.state.error} />;
   }
 }
 
 function NotFound({ path }: { path: string }) {
   return (
     <div class="page">
-      <h1>There is no such page</h1>
+      <h1>Page not found</h1>
       <p class="muted">
-        Nothing is at <code>{path}</code>. <Link to="/">To the workbench</Link>
+        There is no page at <code>{path}</code>. <Link to="/">Go to the workbench</Link>
       </p>
     </div>
   );

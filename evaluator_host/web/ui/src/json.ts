@@ -11,7 +11,7 @@ export function readJson(text: string): Read {
     const words = error instanceof Error ? error.message : String(error);
     const { line, column } = placeOf(words, text);
     const where = line === null ? "" : ` (line ${line}, column ${column})`;
-    return { ok: false, message: `This is no JSON${where}. Text needs double quotes.`, line, column };
+    return { ok: false, message: `This is not valid JSON${where}. Text needs double quotes.`, line, column };
   }
 }
 

@@ -81,7 +81,7 @@ async function reach(path: string, init: RequestInit): Promise<Response> {
     return await fetch(path, init);
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new ApiError("The host does not answer. Is it still running?", 0, "host_unreachable");
+    throw new ApiError("The host is not responding. Is it still running?", 0, "host_unreachable");
   }
 }
 
@@ -92,7 +92,7 @@ async function problemOf(response: Response): Promise<ApiError> {
     const problem = (await response.json()) as ProblemBody;
     return new ApiError(problem.detail, response.status, problem.code, problem.errors, wait);
   } catch {
-    return new ApiError(`The host answered ${response.status}.`, response.status, "unknown", [], wait);
+    return new ApiError(`The host answered with status ${response.status}.`, response.status, "unknown", [], wait);
   }
 }
 
@@ -159,7 +159,7 @@ function posted(path: string, file: Blob, sent: string | null, { contentType, si
     if (sent !== null) request.setRequestHeader("Authorization", `Bearer ${sent}`);
     request.upload.onprogress = (event) => event.lengthComputable && onSent(event.loaded / event.total);
     request.onload = () => resolve(new Response(request.responseText, { status: request.status }));
-    request.onerror = () => reject(new ApiError("The host does not answer, or ended the upload. Is the file too large for it?", 0, "host_unreachable"));
+    request.onerror = () => reject(new ApiError("The host is not responding, or it ended the upload. The file may be too large.", 0, "host_unreachable"));
     request.onabort = () => reject(new DOMException("given up", "AbortError"));
     signal?.addEventListener("abort", () => request.abort());
     request.send(file);

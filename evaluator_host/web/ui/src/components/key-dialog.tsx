@@ -43,7 +43,7 @@ export function KeyDialog() {
       }
     >
       <p class="muted">
-        It stays in this tab until you close it. The operator makes one with <code>evaluator-host keys create</code>.
+        This tab keeps the key until you close it. The operator creates keys with <code>evaluator-host keys create</code>.
       </p>
       <Field
         label="API key"
@@ -52,7 +52,7 @@ export function KeyDialog() {
         spellcheck={false}
         value={key}
         onValue={setKey}
-        error={asked.refused ? "The host does not know this key, or no longer." : null}
+        error={asked.refused ? "This key is not valid, or it was revoked." : null}
       />
     </Dialog>
   );

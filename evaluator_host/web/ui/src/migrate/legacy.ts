@@ -48,7 +48,7 @@ export function proofRows(legacy: Legacy): { rows: Record<string, unknown>; faul
   if (legacy.proofOn === "rows") {
     const read = readJson(legacy.rows);
     if (!read.ok) return { rows: {}, fault: read.message };
-    if (!Array.isArray(read.value)) return { rows: {}, fault: 'Rows are a list: [{"inputs": {…}, "outputs": …}].' };
+    if (!Array.isArray(read.value)) return { rows: {}, fault: 'Rows must be a list: [{"inputs": {…}, "outputs": …}].' };
     return { rows: { rows: read.value }, fault: null };
   }
   const mapping = readJson(legacy.mapping);

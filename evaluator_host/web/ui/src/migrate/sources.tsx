@@ -21,7 +21,7 @@ export function StoredChoice({ legacy, replace }: { legacy: Legacy; replace: (le
     if (report !== undefined) replace(ofStored(report, legacy));
   };
   return (
-    <select class="input example-menu" aria-label="Take a stored evaluator" value={legacy.stored?.name ?? ""} onChange={choose}>
+    <select class="input example-menu" aria-label="Use a stored evaluator" value={legacy.stored?.name ?? ""} onChange={choose}>
       <option value="">Stored evaluators</option>
       {old.map((one) => (
         <option key={one.name} value={one.name}>
@@ -37,12 +37,12 @@ export function ProofChoice({ legacy, change, fault }: SourceProps & { fault: st
   return (
     <div class="proof-choice">
       <Select
-        label="Prove it on"
+        label="Rows for the proof"
         value={legacy.proofOn}
         onValue={(value) => change({ proofOn: value as Legacy["proofOn"] })}
         options={[
-          { value: "generated", label: "rows made up from the code" },
-          { value: "rows", label: "rows of mine" },
+          { value: "generated", label: "generated from the code" },
+          { value: "rows", label: "my own rows" },
           { value: "dataset", label: "a data set" },
         ]}
       />
@@ -58,7 +58,7 @@ export function ProofChoice({ legacy, change, fault }: SourceProps & { fault: st
             label="Data set"
             value={legacy.dataset}
             onValue={(dataset) => change({ dataset })}
-            options={[{ value: "", label: sets.value?.length === 0 ? "there is none yet" : "choose one" }, ...(sets.value ?? []).map((one) => ({ value: one.name, label: `${one.name} (${one.rows} rows)` }))]}
+            options={[{ value: "", label: sets.value?.length === 0 ? "There are no data sets yet" : "Choose a data set…" }, ...(sets.value ?? []).map((one) => ({ value: one.name, label: `${one.name} (${one.rows} rows)` }))]}
           />
           <Field label="Mapping" hint='Where fields come from: {"outputs": "answer"}' value={legacy.mapping} onValue={(mapping) => change({ mapping })} spellcheck={false} autocomplete="off" />
         </>

@@ -56,7 +56,7 @@ export default function DatasetPage({ params, query }: PageProps) {
               ["Rows", count(report.rows)],
               ["Columns", count(report.columns.length)],
               ["Size", bytes(report.size_bytes)],
-              ["Came as", report.format],
+              ["Format", report.format],
               ["Uploaded", <When key="when" at={report.created_at} />],
               ["Digest", <code key="digest">{shortId(report.digest)}</code>],
             ]}
@@ -110,13 +110,13 @@ function Rows({ report, first, chosen }: { report: DatasetReport; first: number;
       </Table>
       <nav class="pager" aria-label="Pages of rows">
         <Button small disabled={first === 0} onClick={() => setQuery({ first: first <= PAGE ? null : String(first - PAGE) })}>
-          ‹ Before
+          ‹ Previous
         </Button>
         <span class="muted" role="status">
-          {rows.length === 0 ? "no rows here" : `rows ${count(first)} to ${count(last - 1)} of ${count(report.rows)}`}
+          {rows.length === 0 ? "no rows on this page" : `rows ${count(first)} to ${count(last - 1)} of ${count(report.rows)}`}
         </span>
         <Button small disabled={last >= report.rows} onClick={() => setQuery({ first: String(first + PAGE) })}>
-          After ›
+          Next ›
         </Button>
       </nav>
       {index !== null && <RowDialog name={report.name} index={index} known={rows[index - first]} />}
@@ -135,7 +135,7 @@ function RowDialog({ name, index, known }: { name: string; index: number; known:
   return (
     <Dialog title={`Row ${count(index)}`} wide onClose={() => setQuery({ row: null })} actions={use}>
       {found.error !== null && <ErrorNote error={found.error} />}
-      {!found.loading && found.value === null && found.error === null && <p class="muted">There is no such row.</p>}
+      {!found.loading && found.value === null && found.error === null && <p class="muted">This row does not exist.</p>}
       {found.value && Object.entries(found.value).map(([column, value]) => (
         <section key={column} class="named-value">
           <h3>{column}</h3>

@@ -32,7 +32,7 @@ export default function DatasetsPage(_: PageProps) {
         {found.value === null && found.loading && <Spinner label="Loading data sets" />}
         {found.value?.length === 0 && (
           <Empty title="Drop a file here">
-            <p>JSONL, CSV, TSV, a JSON array or Parquet: a row for each test case. It is kept, and jobs score its rows.</p>
+            <p>JSONL, CSV, TSV, a JSON array or Parquet, with one row per test case. The file is stored, and jobs score its rows.</p>
             <Button onClick={() => void pickFiles().then(take)}>Choose a file</Button>
           </Empty>
         )}

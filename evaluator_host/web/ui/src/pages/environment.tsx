@@ -47,7 +47,7 @@ export default function EnvironmentPage({ params }: PageProps) {
         {report.status === "failed" && <Button onClick={() => void again().catch((error: unknown) => toast(String(error)))}>Try again</Button>}
         {report.status !== "building" && (
           <Confirm label="Delete" title="Delete this environment?" onConfirm={remove}>
-            Its files and its lock go. An evaluator that pins these packages has them installed again when it next runs.
+            Its files and its lock are deleted. If an evaluator pins these packages, they are installed again when it next runs.
           </Confirm>
         )}
       </PageHead>
@@ -69,7 +69,7 @@ export default function EnvironmentPage({ params }: PageProps) {
         facts={[
           ["Runtime", report.runtime],
           report.status === "ready" && (["Size", bytes(report.size_bytes)] as const),
-          report.build_s !== null && (["Built in", seconds(report.build_s)] as const),
+          report.build_s !== null && (["Build time", seconds(report.build_s)] as const),
           report.built_at !== null && (["Built", <When key="built" at={report.built_at} />] as const),
           ["Key", <code key="key">{shortId(report.key)}</code>],
           report.digest !== null && (["Digest", <code key="digest">{shortId(report.digest)}</code>] as const),
@@ -102,7 +102,7 @@ function Packages({ report }: { report: EnvironmentReport }) {
         <tr key={one.name}>
           <th scope="row" class="mono">{one.name}</th>
           <td class="mono">{one.version}</td>
-          <td>{one.requested ? <span class="chip chip-accent">pinned</span> : <span class="muted">needed by others</span>}</td>
+          <td>{one.requested ? <span class="chip chip-accent">pinned</span> : <span class="muted">dependency</span>}</td>
           <td class="number">{milliseconds(report.import_ms[one.name] ?? report.import_ms[one.name.replaceAll("-", "_")])}</td>
         </tr>
       ))}

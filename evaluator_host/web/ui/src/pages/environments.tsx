@@ -31,7 +31,7 @@ export default function EnvironmentsPage({ query }: PageProps) {
       {found.value === null && found.loading && <Spinner label="Loading environments" />}
       {found.value?.length === 0 && (
         <Empty title="No packages have been installed yet">
-          <p>An evaluator with pins gets its environment when it first runs. Install one ahead, and that run need not wait.</p>
+          <p>The packages of an evaluator are installed when it first runs. Install them now, and the first run does not have to wait.</p>
         </Empty>
       )}
       {found.value !== null && found.value.length > 0 && <Environments reports={found.value} onEnd={found.reload} />}
@@ -46,9 +46,9 @@ function Environments({ reports, onEnd }: { reports: readonly EnvironmentReport[
       <th scope="col">Packages</th>
       <th scope="col">Status</th>
       <th scope="col">Runtime</th>
-      <th scope="col" class="number">In all</th>
+      <th scope="col" class="number">Total</th>
       <th scope="col" class="number">Size</th>
-      <th scope="col" class="number">Built in</th>
+      <th scope="col" class="number">Build time</th>
       <th scope="col">Built</th>
     </>
   );

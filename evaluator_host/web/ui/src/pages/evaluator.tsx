@@ -56,7 +56,7 @@ export default function EvaluatorPage({ params, query }: PageProps) {
           Start a job
         </Link>
         <Confirm label="Delete" title={`Delete ${name}?`} onConfirm={remove}>
-          All {counted(versions.length, "version")} and the scored live traces go. Jobs keep what they ran.
+          All {counted(versions.length, "version")} and the scored live traces are deleted. Jobs keep the code that they ran.
         </Confirm>
       </PageHead>
       {shown.description && <p class="record-description">{shown.description}</p>}
@@ -91,7 +91,7 @@ function Version({ report }: { report: EvaluatorReport }) {
 }
 
 function Differences({ versions, from, to }: { versions: readonly EvaluatorReport[]; from: string | null; to: string | null }) {
-  if (versions.length < 2) return <p class="muted">There is one version; nothing to compare it with yet. Open it in the workbench, change it and save it to make the next.</p>;
+  if (versions.length < 2) return <p class="muted">There is only one version, so there is nothing to compare. To create the next version, open this one in the workbench, change it and save it.</p>;
   const by = (wanted: string | null, otherwise: EvaluatorReport) => versions.find((one) => String(one.version) === wanted) ?? otherwise;
   const [later, earlier] = [by(to, versions[0]!), by(from, versions[1]!)];
   const options = versionOptions(versions);

@@ -27,12 +27,12 @@ export default function JobRowPage({ params }: PageProps) {
         <nav class="page-actions" aria-label="Rows beside this one">
           {index > 0 && (
             <Link to={`/jobs/${id}/rows/${index - 1}`} class="button button-plain">
-              ‹ Before
+              ‹ Previous
             </Link>
           )}
           {rows !== null && index + 1 < rows && (
             <Link to={`/jobs/${id}/rows/${index + 1}`} class="button button-plain">
-              After ›
+              Next ›
             </Link>
           )}
         </nav>
@@ -57,7 +57,7 @@ function Detail({ detail, use }: { detail: JobRowDetail; use: string | null }) {
       <div class="record-main record-stack">
         {given === null ? (
           <Panel title="Row of the data set">
-            <p class="muted">The mapping could not make a row of this; no evaluator got it.</p>
+            <p class="muted">The mapping does not fit this row, so no evaluator scored it.</p>
             <Value label="Row of the data set" value={detail.row} />
           </Panel>
         ) : (
@@ -109,10 +109,10 @@ function Request({ log }: { log: RequestLog }) {
       {log.error && <p class="note note-error">{log.error}</p>}
       <Facts
         facts={[
-          log.latency_ms !== undefined && (["Answered in", milliseconds(log.latency_ms)] as const),
+          log.latency_ms !== undefined && (["Latency", milliseconds(log.latency_ms)] as const),
           log.tokens !== undefined && (["Tokens", Object.entries(log.tokens).map(([name, value]) => `${name} ${count(value)}`).join(", ")] as const),
           log.cost !== undefined && log.cost !== null && (["Cost", figure(log.cost)] as const),
-          log.finish_reason ? (["Ended by", log.finish_reason] as const) : null,
+          log.finish_reason ? (["Finish reason", log.finish_reason] as const) : null,
           attempts.length > 0 && (["Attempts", attempts.map((one) => one.error ?? one.status ?? "?").join(", ")] as const),
         ]}
       />

@@ -42,10 +42,10 @@ export default function JobPage({ params, query }: PageProps) {
         <JobVerbs job={job} onAsked={refresh} />
       </PageHead>
       <JobProgress job={job} />
-      {error !== null && <ErrorNote title="The job is no longer followed" error={error} onRetry={refresh} />}
+      {error !== null && <ErrorNote title="Live updates have stopped" error={error} onRetry={refresh} />}
       {job.error !== null && (
         <div class="note note-error" role="alert">
-          <p class="note-title">The job has failed: {job.error.code}</p>
+          <p class="note-title">The job failed: {job.error.code}</p>
           <p class="note-text">{job.error.message}</p>
         </div>
       )}
@@ -93,7 +93,7 @@ function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
   const shown = evaluators.find((one) => one.evaluator === query.get("evaluator")) ?? evaluators[0];
   if (found.error !== null && found.value === null) return <ErrorNote error={found.error} onRetry={found.reload} />;
   if (shown === undefined) return <Spinner label="Loading figures" />;
-  if (done === 0 && shown.rows === 0) return <p class="muted">{final ? "No row was scored." : "The first rows are being scored; their figures come here."}</p>;
+  if (done === 0 && shown.rows === 0) return <p class="muted">{final ? "No row was scored." : "The first rows are being scored. Their figures will appear here."}</p>;
   const options = evaluators.map((one) => ({ value: one.evaluator, label: one.evaluator }));
   return (
     <>

@@ -76,18 +76,18 @@ export default function WorkbenchPage({ query }: PageProps) {
   return (
     <div class="page workbench">
       <h1 class="visually-hidden">Workbench</h1>
-      {wanted !== null && <ErrorNote title="What the address asks for cannot be shown" error={wanted} />}
+      {wanted !== null && <ErrorNote title="This link could not be opened" error={wanted} />}
       <div class="workbench-grid">
         <EditorPanel draft={draft} change={change} replace={replace} evaluator={evaluator} faults={faults} examples={examples} checked={checked} build={build} handle={editor} onRun={run} aside={aside} />
         <TestPanel row={draft.row} onRow={(changed) => change({ row: changed })} contract={contract} criteria={criteriaOf(classOf(checked.report, draft))} faults={tried ? row.faults : {}} running={runs.running} onRun={run} onStop={runs.stop} />
         <div class="results" aria-live="polite" aria-busy={runs.running}>
-          {runs.error !== null && <ErrorNote title="It was not run" error={runs.error} />}
+          {runs.error !== null && <ErrorNote title="The evaluator could not be run" error={runs.error} />}
           {runs.shown !== null ? (
             <section class="panel">
               <ResultCard result={runs.shown.result} goTo={goTo} pins={lacking(runs.shown.result, checked.report)} onPin={(pin) => change({ packages: [...draft.packages, pin], example: null })} actions={<Copies draft={runs.shown.draft} />} />
             </section>
           ) : (
-            runs.error === null && <Empty title="No result yet">Run the evaluator on the test row: its score, metrics, logs and timing will be here.</Empty>
+            runs.error === null && <Empty title="No result yet">Run the evaluator on the test row to see its score, metrics, logs and timing here.</Empty>
           )}
           <History runs={runs.runs} shown={runs.shown?.number ?? null} onShow={runs.show} onBring={(one) => replace(one.draft)} />
         </div>

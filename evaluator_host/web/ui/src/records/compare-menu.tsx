@@ -28,7 +28,7 @@ function Choice({ job, onClose }: { job: JobReport; onClose: () => void }) {
     <Dialog title="Compare with another job" onClose={onClose}>
       {found.error !== null && <ErrorNote error={found.error} />}
       {found.value === null && found.loading && <Spinner label="Loading jobs" />}
-      {found.value !== null && others.length === 0 && <p class="muted">No other job is over the same data set. Run this one again with another version of an evaluator, and compare the two.</p>}
+      {found.value !== null && others.length === 0 && <p class="muted">No other job uses the same data set. To compare two jobs, run this one again with another version of an evaluator.</p>}
       {others.length > 0 && (
         <ul class="choices">
           {others.map((other) => (

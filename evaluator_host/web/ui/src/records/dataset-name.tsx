@@ -8,6 +8,6 @@ export function hasOwnRows(job: JobReport): boolean {
 
 /** A job's data set by name; rows that it brought along, or that were replaced since, have none. */
 export function DatasetName({ job }: { job: JobReport }) {
-  if (hasOwnRows(job)) return <span class="muted">rows of its own</span>;
+  if (hasOwnRows(job)) return <span class="muted">not a stored data set</span>;
   return <Link to={`/datasets/${encodeURIComponent(job.dataset)}`}>{job.dataset}</Link>;
 }

@@ -18,7 +18,7 @@ export function EvaluatorChoice({ evaluators, chosen, onChosen }: ChoiceProps) {
   if (evaluators.length === 0) {
     return (
       <p class="muted">
-        There is none yet: write one in the <Link to="/">workbench</Link> and save it under a name.
+        There is no stored evaluator yet: write one in the <Link to="/">workbench</Link> and save it under a name.
       </p>
     );
   }
@@ -49,7 +49,7 @@ export function EvaluatorChoice({ evaluators, chosen, onChosen }: ChoiceProps) {
           {named.map((reference) => (
             <span key={reference} class="chip chip-accent">
               {reference}
-              <button type="button" class="chip-remove" aria-label={`Leave out ${reference}`} onClick={() => onChosen(chosen.filter((one) => one !== reference))}>
+              <button type="button" class="chip-remove" aria-label={`Remove ${reference}`} onClick={() => onChosen(chosen.filter((one) => one !== reference))}>
                 <span aria-hidden="true">×</span>
               </button>
             </span>
@@ -57,7 +57,7 @@ export function EvaluatorChoice({ evaluators, chosen, onChosen }: ChoiceProps) {
         </p>
       )}
       <div class="field-row">
-        <Field label="A certain version" bare placeholder="A certain version: name@3" value={other} spellcheck={false} onValue={setOther} />
+        <Field label="Specific version" bare placeholder="Specific version: name@3" value={other} spellcheck={false} onValue={setOther} />
         <Button onClick={add} disabled={other.trim() === ""}>
           Add
         </Button>

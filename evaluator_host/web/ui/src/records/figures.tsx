@@ -26,14 +26,14 @@ export function Figures({ job, figures, metric, stamp }: FiguresProps) {
   return (
     <>
       <ul class="tiles" aria-label={`Figures of ${figures.evaluator}`}>
-        <Tile name="Mean score" value={figure(score?.mean)} note={score?.std_dev ? `± ${figure(score.std_dev)}` : ""} />
-        <Tile name="Passed" value={percent(figures.pass_rate)} note={figures.pass_rate === null ? "no row says" : ""} />
+        <Tile name="Mean score" value={figure(score?.mean)} note={score?.std_dev ? `std dev ${figure(score.std_dev)}` : ""} />
+        <Tile name="Passed" value={percent(figures.pass_rate)} note={figures.pass_rate === null ? "not reported" : ""} />
         <Tile name="Scored" value={count(figures.scored)} note={figures.skipped > 0 ? `${count(figures.skipped)} skipped` : ""} />
         <Tile name="Failed" value={count(figures.failed)} tone={figures.failed > 0 ? "fail" : ""} note={figures.rows > 0 ? percent(figures.failed / figures.rows) : ""} />
         <Tile name="Run time, median" value={milliseconds(figures.run_ms?.p50)} note={figures.run_ms ? `p99 ${milliseconds(figures.run_ms.p99)}` : ""} />
       </ul>
       {figures.together && (
-        <Panel title="All rows together">
+        <Panel title="All rows combined">
           <ResultView result={figures.together} />
         </Panel>
       )}

@@ -1,6 +1,6 @@
 import { Link } from "../router";
 import { DatasetName } from "./dataset-name";
-import { count, seconds } from "./format";
+import { count, counted, seconds } from "./format";
 import { Facts, When } from "./parts";
 import type { JobReport } from "../api/types";
 
@@ -9,10 +9,10 @@ export function JobFacts({ job }: { job: JobReport }) {
   const { config, target } = job;
   const mapping = Object.entries(job.mapping);
   const pace = [
-    config.parallelism !== null && `${config.parallelism} at once`,
+    config.parallelism !== null && `${config.parallelism} in parallel`,
     config.isolation === "batch" && "rows share a process",
     config.limit_samples !== null && `the first ${count(config.limit_samples)} rows`,
-    config.max_failures !== null && `fails after ${count(config.max_failures)} failures`,
+    config.max_failures !== null && `fails after more than ${counted(config.max_failures, "failed row")}`,
   ].filter(Boolean);
   const took = job.started_at && job.finished_at ? (Date.parse(job.finished_at) - Date.parse(job.started_at)) / 1000 : null;
   return (
@@ -22,9 +22,9 @@ export function JobFacts({ job }: { job: JobReport }) {
         ["Evaluators", <Evaluators key="evaluators" labels={job.evaluators} />],
         mapping.length > 0 && (["Mapping", <Mapping key="mapping" mapping={mapping} />] as const),
         target !== null && (["Model", `${target.model} at ${target.base_url}`] as const),
-        pace.length > 0 && (["Pace", pace.join(", ")] as const),
-        ["Made", <When key="made" at={job.created_at} />],
-        took !== null && (["Took", seconds(took)] as const),
+        pace.length > 0 && (["Execution", pace.join(", ")] as const),
+        ["Created", <When key="made" at={job.created_at} />],
+        took !== null && (["Duration", seconds(took)] as const),
       ]}
     />
   );

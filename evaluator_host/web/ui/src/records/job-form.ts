@@ -85,13 +85,13 @@ function targetForm(target: Target): TargetForm {
 export function faultOf(form: JobForm): string | null {
   if (form.evaluators.length === 0) return "Choose an evaluator.";
   if (form.dataset === "") return "Choose a data set.";
-  if (form.mapping.some(({ field, source }) => (field.trim() === "") !== (source.trim() === ""))) return "A line of the mapping has only one side.";
+  if (form.mapping.some(({ field, source }) => (field.trim() === "") !== (source.trim() === ""))) return "A line of the mapping lacks its field or its source.";
   for (const reference of form.evaluators) {
     const own = form.own[reference];
-    if (own !== undefined && Object.keys(toEvaluator(own.draft).faults).length > 0) return `Look at the settings of ${reference}.`;
+    if (own !== undefined && Object.keys(toEvaluator(own.draft).faults).length > 0) return `Fix the settings of ${reference}.`;
   }
   if (!form.asksModel) return null;
-  if (form.target.base_url.trim() === "" || form.target.model.trim() === "") return "The model needs an address and a name.";
+  if (form.target.base_url.trim() === "" || form.target.model.trim() === "") return "The model needs a base URL and a name.";
   if (form.target.prompt.trim() === "" && form.target.messages.length === 0) return "The model needs a prompt.";
   const inference = readJson(form.target.inference);
   return inference.ok ? null : `Inference settings: ${inference.message}`;

@@ -50,9 +50,9 @@ export function JobProgress({ job, bare = false }: { job: JobReport; bare?: bool
   const words = [
     `${count(done)} of ${count(rows)}`,
     failed > 0 && `${count(failed)} failed`,
-    !bare && generated !== null && !isFinal(job.status) && `${count(generated)} asked`,
-    !bare && rows_per_s !== null && `${rows_per_s < 10 ? figure(rows_per_s) : count(Math.round(rows_per_s))} a second`,
-    !bare && eta_s !== null && !isFinal(job.status) && `${seconds(eta_s)} to go`,
+    !bare && generated !== null && !isFinal(job.status) && `${count(generated)} generated`,
+    !bare && rows_per_s !== null && `${rows_per_s < 10 ? figure(rows_per_s) : count(Math.round(rows_per_s))} results/s`,
+    !bare && eta_s !== null && !isFinal(job.status) && `${seconds(eta_s)} left`,
   ].filter(Boolean);
   return (
     <div class={bare ? "job-progress job-progress-bare" : "job-progress"}>
@@ -86,7 +86,7 @@ export function JobVerbs({ job, onAsked }: { job: JobReport; onAsked: () => void
   if (isFinal(job.status)) {
     return (
       <Confirm label="Delete" title="Delete this job?" onConfirm={remove}>
-        Its results go. Evaluators and data sets stay.
+        Its results are deleted. Its evaluators and its data set are not.
       </Confirm>
     );
   }
@@ -102,7 +102,7 @@ export function JobVerbs({ job, onAsked }: { job: JobReport; onAsked: () => void
         </Button>
       )}
       <Confirm label="Cancel" title="Cancel this job?" onConfirm={() => ask("cancel")}>
-        It stops for good. What was scored is kept.
+        The job stops and cannot be resumed. Rows that were scored keep their results.
       </Confirm>
     </>
   );

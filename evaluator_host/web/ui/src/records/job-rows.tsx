@@ -17,7 +17,7 @@ import { isFinal, type JobReport, type JobRow, type JobRowPage } from "../api/ty
 const PAGE = 50;
 const FILTERS = ["outcome", "error", "min", "max", "text", "sort"] as const;
 const OUTCOMES = [
-  { value: "", label: "Every outcome" },
+  { value: "", label: "All outcomes" },
   { value: "passed", label: "Passed" },
   { value: "not-passed", label: "Not passed" },
   { value: "scored", label: "Scored" },
@@ -74,13 +74,13 @@ export function JobRows({ job, evaluator, query, stamp }: Props) {
       {page !== null && (at > 0 || page.next_cursor !== null) && (
         <nav class="pager" aria-label="Pages of rows">
           <Button small disabled={at === 0 || found.loading} onClick={() => go(back.at, back.cursor)}>
-            {back.at === 0 && at > PAGE ? "‹ First" : "‹ Before"}
+            {back.at === 0 && at > PAGE ? "‹ First" : "‹ Previous"}
           </Button>
           <span class="muted" role="status">
-            {page.rows.length === 0 ? "none here" : `${count(at + 1)} to ${count(at + page.rows.length)}`}
+            {page.rows.length === 0 ? "no rows on this page" : `${count(at + 1)} to ${count(at + page.rows.length)}`}
           </span>
           <Button small disabled={page.next_cursor === null || found.loading} onClick={() => go(at + Math.max(1, page.rows.length), page.next_cursor)}>
-            {wish.text !== null && page.rows.length < PAGE ? "Search on ›" : "After ›"}
+            {wish.text !== null && page.rows.length < PAGE ? "Continue search ›" : "Next ›"}
           </Button>
         </nav>
       )}
@@ -94,11 +94,11 @@ function Count({ page, searched, loading, onAgain }: { page: JobRowPage | null; 
   return (
     <>
       <span class="muted" role="status" aria-busy={loading}>
-        {searched ? `searched among ${count(page.total)}` : counted(page.total, "row")}
+        {searched ? `searching ${counted(page.total, "row")}` : counted(page.total, "row")}
       </span>
       {onAgain && (
         <Button kind="quiet" small onClick={onAgain}>
-          Look again
+          Refresh
         </Button>
       )}
     </>
@@ -106,9 +106,9 @@ function Count({ page, searched, loading, onAgain }: { page: JobRowPage | null; 
 }
 
 function NoRows({ narrowed, more }: { narrowed: boolean; more: boolean }) {
-  if (more) return <p class="muted">Not among these; search on.</p>;
+  if (more) return <p class="muted">No match on this page. Continue the search.</p>;
   return (
-    <Empty title={narrowed ? "No row is like that" : "No row has a result yet"}>
+    <Empty title={narrowed ? "No matching rows" : "No row has a result yet"}>
       {narrowed && <Button onClick={() => setQuery(Object.fromEntries([...FILTERS, "cursor", "at"].map((name) => [name, null])))}>Show all rows</Button>}
     </Empty>
   );
@@ -125,7 +125,7 @@ function Filters({ query, metricOfRange }: { query: URLSearchParams; metricOfRan
   };
   return (
     <form class="filters" onSubmit={submit} aria-label="Which rows">
-      <Field label="Find a text in rows" bare type="search" placeholder="Find a text…" value={text} onValue={(value) => (setText(value), value === "" && query.has("text") && set({ text: null }))} />
+      <Field label="Find text in rows" bare type="search" placeholder="Find text…" value={text} onValue={(value) => (setText(value), value === "" && query.has("text") && set({ text: null }))} />
       <Button type="submit">Find</Button>
       <Select label="Outcome" bare value={error !== null ? "failed" : (query.get("outcome") ?? "")} onValue={(value) => set({ outcome: value, error: null })} options={OUTCOMES} />
       {error !== null && <Chip text={error} onRemove={() => set({ error: null })} />}
@@ -154,8 +154,8 @@ function Rows({ job, rows, query, busy }: { job: JobReport; rows: readonly JobRo
       <th scope="col">Output</th>
       <Sortable name="score" sort={sort} label="Score" />
       <th scope="col">Outcome</th>
-      <th scope="col">Why</th>
-      <Sortable name="run_ms" sort={sort} label="Run" />
+      <th scope="col">Reason</th>
+      <Sortable name="run_ms" sort={sort} label="Run time" />
     </>
   );
   return (

@@ -22,7 +22,7 @@ export function MappingFields({ mapping, columns, onMapping }: MappingProps) {
   return (
     <div class="record-stack">
       <p class="muted">
-        Without a mapping every column is an input, and <code>outputs</code> or <code>output</code> is the output. A source is a column, a dotted path or a template: <code>{"{{ first }} {{ last }}"}</code>.
+        Without a mapping, every column is an input and the column <code>outputs</code> or <code>output</code> is the output. A source is a column name, a dotted path or a template: <code>{"{{ first }} {{ last }}"}</code>.
       </p>
       {mapping.map((line, at) => (
         <div key={at} class="mapping-line">

@@ -54,11 +54,11 @@ function One({ reference, own, onOwn, refused }: OneProps) {
     <details open={open || Object.keys(faults).length > 0} onToggle={(event) => (setOpen(event.currentTarget.open), event.currentTarget.open && void load())}>
       <summary>
         Settings of {reference}
-        <span class="muted">{changed ? " · changed for this job" : own !== null && own.stored === null ? " · as the job before had it" : ""}</span>
+        <span class="muted">{changed ? " · changed for this job" : own !== null && own.stored === null ? " · as in the previous job" : ""}</span>
       </summary>
       {fault !== null && <ErrorNote error={fault} onRetry={() => void load()} />}
       {own === null && fault === null && <Spinner label={`Loading ${reference}`} />}
-      {changed && <p class="field-hint">The job runs a copy with these settings, which has no name of its own. What is stored stays as it is.</p>}
+      {changed && <p class="field-hint">The job runs an unnamed copy with these settings. The stored evaluator does not change.</p>}
       {own !== null && <SettingsFields draft={own.draft} faults={faults} report={{ contract: own.contract, classes: [] }} change={(changes) => onOwn({ ...own, draft: { ...own.draft, ...changes } })} />}
     </details>
   );

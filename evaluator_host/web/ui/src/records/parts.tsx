@@ -19,7 +19,7 @@ export function PageHead({ title, up, mark, children }: HeadProps) {
     <header class="page-head">
       <div class="record-title">
         {up && (
-          <nav aria-label="Above this page">
+          <nav aria-label="Breadcrumb">
             <Link to={up.to} class="record-up">
               ‹ {up.label}
             </Link>

@@ -77,7 +77,7 @@ function scatter({ points, x, y }: ScatterDrawing): ChartConfiguration {
     type: "bubble",
     data: {
       datasets: [
-        { data: points.map(({ before, after, count }) => ({ x: before, y: after, r: radius(count) })), backgroundColor: colours.map((one) => `${one}99`), borderColor: colours, borderWidth: 1, clip: false },
+        { data: points.map(({ before, after, count }) => ({ x: before, y: after, r: radius(count) })), backgroundColor: colours.map((one) => one.replace(")", ", 0.6)")), borderColor: colours, borderWidth: 1, clip: false },
         { type: "line", data: [{ x: ends.min, y: ends.min }, { x: ends.max, y: ends.max }], borderColor: colour("--border-strong"), borderWidth: 1, borderDash: [4, 4], pointRadius: 0, pointHitRadius: 0 },
       ],
     },
@@ -107,5 +107,5 @@ function picture(canvas: HTMLCanvasElement): Promise<Blob> {
   pen.fillStyle = colour("--surface");
   pen.fillRect(0, 0, copy.width, copy.height);
   pen.drawImage(canvas, 0, 0);
-  return new Promise((resolve, reject) => copy.toBlob((blob) => (blob === null ? reject(new Error("the browser made no picture")) : resolve(blob))));
+  return new Promise((resolve, reject) => copy.toBlob((blob) => (blob === null ? reject(new Error("The browser could not create the picture.")) : resolve(blob))));
 }

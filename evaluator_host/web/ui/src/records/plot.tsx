@@ -54,7 +54,7 @@ export function Plot({ name, summary, drawing, header, rows, onRow, children }: 
       <div class="plot-place">
         <canvas ref={canvas} role="img" aria-label={summary} />
       </div>
-      {failed && <p class="muted">The plot could not be loaded; its data is below.</p>}
+      {failed && <p class="muted">The plot could not be loaded. Its data is below.</p>}
       <figcaption class="plot-foot">
         <span class="plot-note">{children}</span>
         <Button kind="quiet" small aria-label={`${name}: save as PNG`} onClick={() => void drawn.current?.picture().then((picture) => saveAs(picture, `${name}.png`))}>
@@ -84,7 +84,7 @@ export function Plot({ name, summary, drawing, header, rows, onRow, children }: 
             </tr>
           ))}
         </Table>
-        {rows.length > ROWS_SHOWN && <p class="muted">The first {ROWS_SHOWN}; the CSV has all {rows.length}.</p>}
+        {rows.length > ROWS_SHOWN && <p class="muted">Only the first {ROWS_SHOWN} are shown. The CSV has all {rows.length}.</p>}
       </details>
     </figure>
   );

@@ -46,7 +46,7 @@ function Spans({ tree, label }: { tree: Tree; label: string }) {
           <SpanLine key={line.span.id} line={line} total={tree.total} open={!closed.has(line.span.id)} chosen={chosen === line.span} onToggle={() => toggle(line.span.id)} onChoose={() => setChosen(chosen === line.span ? null : line.span)} />
         ))}
       </ul>
-      {tree.count > 2000 && <p class="muted">The first 2,000 of {count(tree.count)} spans; the JSON has all.</p>}
+      {tree.count > 2000 && <p class="muted">Only the first 2,000 of {count(tree.count)} spans are shown. The JSON has all of them.</p>}
       {chosen && <Value label={`Attributes of ${chosen.name}`} value={chosen.attributes} />}
     </>
   );

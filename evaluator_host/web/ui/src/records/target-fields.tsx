@@ -12,7 +12,7 @@ export function TargetFields({ form, onChange }: { form: JobForm; onChange: (cha
       <label class="check">
         <input type="checkbox" checked={form.asksModel} onChange={(event) => onChange({ asksModel: event.currentTarget.checked })} />
         <span>
-          Ask a model for the outputs first <span class="muted">– any API that speaks OpenAI’s chat completions</span>
+          Generate the outputs with a model first <span class="muted">(any API that is compatible with OpenAI’s chat completions)</span>
         </span>
       </label>
       {form.asksModel && <Fields target={form.target} onTarget={(target) => onChange({ target })} />}
@@ -28,18 +28,18 @@ function Fields({ target, onTarget }: { target: TargetForm; onTarget: (target: T
   return (
     <>
       <div class="field-row">
-        <Field label="Address" placeholder="https://host/v1" spellcheck={false} value={target.base_url} onValue={(base_url) => set({ base_url })} />
+        <Field label="Base URL" placeholder="https://host/v1" spellcheck={false} value={target.base_url} onValue={(base_url) => set({ base_url })} />
         <Field label="Model" spellcheck={false} value={target.model} onValue={(model) => set({ model })} />
-        <Select label="API key" value={target.secret} options={options} onValue={(secret) => set({ secret })} hint="A secret: evaluator-host secrets set" />
+        <Select label="API key" value={target.secret} options={options} onValue={(secret) => set({ secret })} hint="A stored secret; create one with evaluator-host secrets set" />
       </div>
       <LongText label="System message" value={target.system} onValue={(system) => set({ system })} rows={2} />
-      <LongText label="Prompt" value={target.prompt} onValue={(prompt) => set({ prompt })} rows={4} hint={target.messages.length > 0 ? `Empty: the ${target.messages.length} messages of the job before` : "A template over the columns: {{ question }}"} />
-      <Labelled label="Inference settings" hint={'Sent along: {"temperature": 0, "max_tokens": 20}'}>
+      <LongText label="Prompt" value={target.prompt} onValue={(prompt) => set({ prompt })} rows={4} hint={target.messages.length > 0 ? `If empty, the ${target.messages.length} messages of the previous job are sent` : "A template that can use columns: {{ question }}"} />
+      <Labelled label="Inference settings" hint={'Sent with every request: {"temperature": 0, "max_tokens": 20}'}>
         {() => <JsonEditor label="Inference settings" value={target.inference} onValue={(inference) => set({ inference })} />}
       </Labelled>
       <div class="field-row">
-        <Field label="Requests at once" type="number" min={1} max={256} value={target.concurrency} onValue={(concurrency) => set({ concurrency })} />
-        <Field label="Seconds for an answer" type="number" min={1} max={3600} value={target.timeout_s} onValue={(timeout_s) => set({ timeout_s })} />
+        <Field label="Parallel requests" type="number" min={1} max={256} value={target.concurrency} onValue={(concurrency) => set({ concurrency })} />
+        <Field label="Timeout (s)" type="number" min={1} max={3600} value={target.timeout_s} onValue={(timeout_s) => set({ timeout_s })} />
         <Field label="Retries" type="number" min={0} max={20} value={target.retries} onValue={(retries) => set({ retries })} />
       </div>
     </>

@@ -41,10 +41,10 @@ export function Traces({ name, chosen }: { name: string; chosen: string | null }
   if (traces.length === 0) {
     return (
       <Empty title="No live trace has been scored yet">
-        <p>Point an OpenTelemetry exporter (OTLP over HTTP) here; each trace is scored once it is whole.</p>
+        <p>Point an OpenTelemetry exporter (OTLP over HTTP) to this address. Each trace is scored once it is complete.</p>
         <code class="wrap">{`${location.origin}${route}`}</code>
         <Button small onClick={found.reload}>
-          Look again
+          Refresh
         </Button>
       </Empty>
     );
@@ -53,12 +53,12 @@ export function Traces({ name, chosen }: { name: string; chosen: string | null }
     <>
       <div class="record-bar">
         <Button small onClick={found.reload} busy={found.loading}>
-          Look for new ones
+          Refresh
         </Button>
       </div>
       <TraceTable traces={traces} />
       {error !== null && <ErrorNote error={error} />}
-      {more && traces.length >= PAGE && <Button onClick={() => void loadMore()}>Older ones</Button>}
+      {more && traces.length >= PAGE && <Button onClick={() => void loadMore()}>Load older traces</Button>}
       {chosen !== null && <TraceDialog name={name} number={chosen} known={traces.find((one) => String(one.number) === chosen)} />}
     </>
   );
@@ -72,8 +72,8 @@ function TraceTable({ traces }: { traces: readonly TraceReport[] }) {
       <th scope="col">Version</th>
       <th scope="col" class="number">Score</th>
       <th scope="col">Outcome</th>
-      <th scope="col">Why</th>
-      <th scope="col" class="number">Run</th>
+      <th scope="col">Reason</th>
+      <th scope="col" class="number">Run time</th>
     </>
   );
   return (
@@ -116,7 +116,7 @@ function TraceDialog({ name, number, known }: { name: string; number: string; kn
   return (
     <Dialog title={`Trace ${number}`} wide onClose={close} actions={open}>
       {found.error !== null && <ErrorNote error={found.error} />}
-      {!found.loading && found.value === null && found.error === null && <p class="muted">This trace is gone.</p>}
+      {!found.loading && found.value === null && found.error === null && <p class="muted">This trace no longer exists.</p>}
       {found.value && (
         <>
           <ResultView result={found.value.result} />

@@ -80,10 +80,10 @@ export function UploadDialog({ file, taken, onDone, onClose }: UploadProps) {
       <p class="wrap">
         {file.name}, {bytes(file.size)}
       </p>
-      <Field label="Name" value={name} onValue={setName} hint={replaces ? "There is a data set of that name; it will be replaced. Jobs keep the rows they were made with." : "Letters, digits, dots, dashes and underscores."} disabled={sending} />
+      <Field label="Name" value={name} onValue={setName} hint={replaces ? "A data set with this name exists. It will be replaced; existing jobs keep their rows." : "Letters, digits, dots, dashes and underscores."} disabled={sending} />
       <Select label="Format" value={format} onValue={setFormat} options={OPTIONS} disabled={sending} />
       {sending && <Sending share={share} />}
-      {error !== null && <ErrorNote title={error instanceof ApiError && error.status === 422 ? "The file was not taken" : "The upload failed"} error={error} />}
+      {error !== null && <ErrorNote title={error instanceof ApiError && error.status === 422 ? "The file was rejected" : "The upload failed"} error={error} />}
     </Dialog>
   );
 }
@@ -110,7 +110,7 @@ function Uploaded({ report, onClose }: { report: DatasetReport; onClose: () => v
         <>
           <Button onClick={onClose}>Close</Button>
           <Link to={place} class="button button-primary">
-            Look at its rows
+            View its rows
           </Link>
         </>
       }

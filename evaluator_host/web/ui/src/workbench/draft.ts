@@ -103,7 +103,7 @@ export function toEvaluator(draft: Draft): { evaluator: EvaluatorIn; faults: Fau
   const number = (field: string, text: string): number | null => {
     if (text.trim() === "") return null;
     const value = Number(text);
-    if (!Number.isFinite(value)) faults[field] = "This is no number.";
+    if (!Number.isFinite(value)) faults[field] = "This is not a number.";
     return value;
   };
   const limits: Partial<Limits> = {};
@@ -139,7 +139,7 @@ export function toRow(texts: Draft["row"]): { row: Row; faults: Faults } {
     const read = readJson(texts[field]);
     if (!read.ok) faults[field] = read.message;
     else if (!read.given) continue;
-    else if (OBJECTS.has(field) && read.value !== null && (typeof read.value !== "object" || Array.isArray(read.value))) faults[field] = "This has to be an object: {…}.";
+    else if (OBJECTS.has(field) && read.value !== null && (typeof read.value !== "object" || Array.isArray(read.value))) faults[field] = "This must be an object: {…}.";
     else if (!(OBJECTS.has(field) && read.value === null)) row[field] = read.value;
   }
   return { row: row as Row, faults };

@@ -39,7 +39,7 @@ export function stored(reference: string): Promise<EvaluatorReport> {
 
 async function traced(evaluator: string, number: number): Promise<Row> {
   const [found] = await call<TraceReport[]>("GET", `/v1/evaluators/${encodeURIComponent(evaluator)}/traces`, { query: { before: number + 1, limit: 1 } });
-  if (found?.number !== number) throw new Error(`${evaluator} has no trace ${number}, or no longer.`);
+  if (found?.number !== number) throw new Error(`${evaluator} has no trace ${number}, or it was deleted.`);
   return { trace: found.trace };
 }
 

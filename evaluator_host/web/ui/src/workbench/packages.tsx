@@ -73,7 +73,7 @@ function Progress({ build }: { build: Build }) {
         <span class="pass">✓ Installed</span>
         <span class="muted">
           {report?.runtime}
-          {others > 0 ? ` · with ${others} more that they need` : ""}
+          {others > 0 ? ` · plus ${others} ${others === 1 ? "dependency" : "dependencies"}` : ""}
           {report?.build_s ? ` · built in ${report.build_s.toFixed(1)} s` : ""}
         </span>
         {report?.notes.map((note) => <span key={note} class="muted">{note}</span>)}

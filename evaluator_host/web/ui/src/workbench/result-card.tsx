@@ -51,8 +51,8 @@ export function ResultCard({ result, goTo, pins = [], onPin, actions }: ResultCa
       <Outputs result={result} />
       <p class="result-where muted">
         {result.environment.runtime} · {result.sandbox.backend}
-        {result.sandbox.warm ? " · was loaded already" : ""}
-        {result.sandbox.peak_memory_kb !== null ? ` · ${(result.sandbox.peak_memory_kb / 1024).toFixed(1)} MB at most` : ""}
+        {result.sandbox.warm ? " · already loaded" : ""}
+        {result.sandbox.peak_memory_kb !== null ? ` · peak memory ${(result.sandbox.peak_memory_kb / 1024).toFixed(1)} MB` : ""}
       </p>
       {actions && <div class="result-actions">{actions}</div>}
     </article>

@@ -18,8 +18,8 @@ export function OpenDialog({ onClose, onOpen }: { onClose: () => void; onOpen: (
   return (
     <Dialog title="Open a stored evaluator" onClose={onClose} wide>
       {all.error !== null && <ErrorNote error={all.error} onRetry={all.reload} />}
-      {all.value === null && all.error === null && <Spinner label="Looking" />}
-      {all.value?.length === 0 && <Empty title="Nothing is stored yet">Save what you write here, and it will be on this list.</Empty>}
+      {all.value === null && all.error === null && <Spinner label="Loading evaluators" />}
+      {all.value?.length === 0 && <Empty title="No stored evaluators yet">Save an evaluator, and it appears in this list.</Empty>}
       {all.value !== null && all.value.length > 0 && (
         <>
           <Field label="Find" type="search" value={wanted} onValue={setWanted} placeholder="Name or description" autocomplete="off" />
@@ -92,7 +92,7 @@ export function SaveDialog({ evaluator, name: given, onClose, onSaved }: SaveDia
         <>
           {doesNotLoad && (
             <Button busy={busy} onClick={() => void save(true)}>
-              Keep it all the same
+              Save anyway
             </Button>
           )}
           <Button kind="primary" type="submit" busy={busy} disabled={name.trim() === "" || all.value === null}>
@@ -102,8 +102,8 @@ export function SaveDialog({ evaluator, name: given, onClose, onSaved }: SaveDia
       }
     >
       <Field label="Name" value={name} onValue={setName} hint="Letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />
-      <Field label="Description" value={description} onValue={setDescription} placeholder={before?.description || "What it scores, for people"} />
-      {error !== null && <ErrorNote title="It was not saved" error={error} />}
+      <Field label="Description" value={description} onValue={setDescription} placeholder={before?.description || "What it scores"} />
+      {error !== null && <ErrorNote title="The evaluator was not saved" error={error} />}
     </Dialog>
   );
 }

@@ -55,5 +55,5 @@ export function useRuns(): Running {
 function lightened(run: Run): Run {
   const { result } = run;
   if (result.value === null || typeof result.value !== "object" || (JSON.stringify(result.value)?.length ?? 0) < LARGE) return run;
-  return { ...run, result: { ...result, value: "(no longer kept: it was large)" } };
+  return { ...run, result: { ...result, value: "(too large to keep)" } };
 }
