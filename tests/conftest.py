@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-from evaluator_host.config import SandboxChoice, Settings
+from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.service import Service
-from evaluator_host.wiring import open_service
+from evaluator_host.wiring.service import open_service
 from tests.databases import ENGINES, Databases
 from tests.engines import engine_address
 

@@ -8,10 +8,10 @@ import asyncio
 import json
 from collections.abc import Collection
 
-from evaluator_host.errors import SandboxUnavailable
-from evaluator_host.model import Environment, SandboxSpec
-from evaluator_host.protocol import FrameDecoder, encode
-from evaluator_host.sandbox.base import Autopsy, Finding
+from evaluator_host.model.errors import SandboxUnavailable
+from evaluator_host.model.evaluator import Environment, SandboxSpec
+from evaluator_host.sandbox.base import Autopsy, Finding, Platform
+from evaluator_host.sandbox.protocol import FrameDecoder, encode
 
 
 class FakeLink:
@@ -107,6 +107,7 @@ class FakeBackend:
     """
 
     name = "fake"
+    platform = Platform("3.13", "x86_64", (2, 41))
 
     def __init__(self) -> None:
         self.links: list[FakeLink] = []
@@ -114,6 +115,9 @@ class FakeBackend:
         self.gate: asyncio.Event | None = None
         self.preparing = "answers"
         self.start_s = 0.0
+
+    def python_versions(self) -> tuple[str, ...]:
+        return (self.platform.python,)
 
     async def start(self, spec: SandboxSpec) -> FakeLink:
         await asyncio.sleep(self.start_s)

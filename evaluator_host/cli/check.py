@@ -8,10 +8,10 @@ from evaluator_host.cli.console import facts, out, print_json
 from evaluator_host.cli.edge import load_settings, run_async
 from evaluator_host.cli.result import error_text
 from evaluator_host.cli.target import open_target, prepare
-from evaluator_host.config import Settings
-from evaluator_host.model import Contract, Policy
-from evaluator_host.outcome import EvaluatorClass, MissingImport
-from evaluator_host.reports.evaluation import CheckReport
+from evaluator_host.config.settings import Settings
+from evaluator_host.model.evaluator import Contract, Policy
+from evaluator_host.model.outcome import EvaluatorClass, MissingImport
+from evaluator_host.schemas.evaluation import CheckReport
 
 
 def check(

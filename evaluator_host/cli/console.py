@@ -13,7 +13,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.text import Text
 
-from evaluator_host.protocol import encode_json
+from evaluator_host.model.json_values import encode_json
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 

@@ -9,12 +9,12 @@ import typer
 
 from evaluator_host.cli import options
 from evaluator_host.cli.console import err, facts, out, plain, print_json
-from evaluator_host.cli.hosts import HostOption, host
+from evaluator_host.cli.remote_host import HostOption, host
 from evaluator_host.cli.tables import table
 from evaluator_host.cli.times import shown
 from evaluator_host.client import DEFAULT_URL
-from evaluator_host.protocol import encode_json
-from evaluator_host.reports.datasets import DatasetReport
+from evaluator_host.model.json_values import encode_json
+from evaluator_host.schemas.datasets import DatasetReport
 
 app = typer.Typer(name="datasets", help="Rows kept on a host, for jobs.", no_args_is_help=True)
 

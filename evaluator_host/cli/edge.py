@@ -16,8 +16,8 @@ import pydantic_settings
 import uvloop
 
 from evaluator_host.cli.console import err, plain, write_whole
-from evaluator_host.config import Settings
-from evaluator_host.errors import HostError, Misconfigured, Problem
+from evaluator_host.config.settings import Settings
+from evaluator_host.model.errors import HostError, Misconfigured, Problem
 
 T = TypeVar("T")
 

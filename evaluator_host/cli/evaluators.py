@@ -7,16 +7,16 @@ import typer
 from evaluator_host.cli import options
 from evaluator_host.cli.console import err, facts, out, plain, print_json
 from evaluator_host.cli.edge import load_settings
-from evaluator_host.cli.hosts import HostOption, host, named_job
+from evaluator_host.cli.remote_host import HostOption, host, named_job
 from evaluator_host.cli.tables import table
 from evaluator_host.cli.times import shown
 from evaluator_host.client import DEFAULT_URL
 from evaluator_host.datasets.mapping import Mapping
-from evaluator_host.errors import InvalidRequest
-from evaluator_host.model import Contract, Evaluator, Policy
-from evaluator_host.reports.evaluators import EvaluatorReport
-from evaluator_host.reports.migration import MigrationStatus, StoredMigration
-from evaluator_host.reports.traffic import TraceReport
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Contract, Evaluator, Policy
+from evaluator_host.schemas.evaluators import EvaluatorReport
+from evaluator_host.schemas.migration import MigrationStatus, StoredMigration
+from evaluator_host.schemas.traffic import TraceReport
 
 app = typer.Typer(name="evaluators", help="Evaluators kept under names on a host.", no_args_is_help=True)
 

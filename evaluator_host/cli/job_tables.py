@@ -9,15 +9,8 @@ from evaluator_host.cli.console import facts, plain
 from evaluator_host.cli.summary import together_text
 from evaluator_host.cli.tables import table
 from evaluator_host.cli.times import shown
-from evaluator_host.reports.jobs import JobReport
-from evaluator_host.reports.results import (
-    Comparison,
-    Difference,
-    EvaluatorFigures,
-    FailureGroup,
-    JobFigures,
-    JobRow,
-)
+from evaluator_host.schemas.jobs import JobReport
+from evaluator_host.schemas.results import Comparison, Difference, EvaluatorFigures, FailureGroup, JobFigures, JobRow
 
 _CHANGES_SHOWN = 10
 

@@ -4,9 +4,9 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from evaluator_host.errors import InvalidRequest, Problem
-from evaluator_host.protocol import ProtocolError, decode_json
-from evaluator_host.reports.jobs import Target
+from evaluator_host.model.errors import InvalidRequest, Problem
+from evaluator_host.model.json_values import InvalidJson, decode_json
+from evaluator_host.schemas.jobs import Target
 
 UrlOption: TypeAlias = Annotated[
     str | None, typer.Option("--target-url", help="OpenAI-compatible API that makes the outputs: https://host/v1")
@@ -50,5 +50,5 @@ def _parameter(given: str) -> tuple[str, Any]:
         raise InvalidRequest(f"--inference {given!r} is not NAME=VALUE, as in temperature=0")
     try:
         return name, decode_json(value.encode())
-    except ProtocolError:
+    except InvalidJson:
         return name, value

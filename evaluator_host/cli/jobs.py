@@ -8,7 +8,6 @@ import typer
 from evaluator_host.cli import job_target, options
 from evaluator_host.cli.console import err, out, plain, print_json
 from evaluator_host.cli.edge import load_settings
-from evaluator_host.cli.hosts import HostOption, host, named_job
 from evaluator_host.cli.job_tables import (
     comparison_table,
     failures_table,
@@ -18,10 +17,11 @@ from evaluator_host.cli.job_tables import (
     rows_table,
 )
 from evaluator_host.cli.progress import JobProgressBar
+from evaluator_host.cli.remote_host import HostOption, host, named_job
 from evaluator_host.client import DEFAULT_URL, Client
 from evaluator_host.datasets.mapping import Mapping
-from evaluator_host.model import Evaluator, Isolation
-from evaluator_host.reports.jobs import JobReport, JobStatus
+from evaluator_host.model.evaluator import Evaluator, Isolation
+from evaluator_host.schemas.jobs import JobReport, JobStatus
 
 app = typer.Typer(name="jobs", help="Evaluators over data sets, on a host.", no_args_is_help=True)
 

@@ -10,8 +10,8 @@ from evaluator_host.cli import options
 from evaluator_host.cli.console import err, out, plain, print_json
 from evaluator_host.cli.edge import load_settings, run_async
 from evaluator_host.cli.times import duration, shown
-from evaluator_host.config import Settings
-from evaluator_host.wiring import open_store
+from evaluator_host.config.settings import Settings
+from evaluator_host.wiring.service import open_store
 
 if TYPE_CHECKING:
     from evaluator_host.store.keys import ApiKey

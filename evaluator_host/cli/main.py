@@ -22,7 +22,16 @@ _COMMANDS: Final = {
     "setup": "images",
     "audit": "audit",
 }
-_GROUPS: Final = ("images", "keys", "packages", "evaluators", "datasets", "jobs", "secrets", "uipath")
+_GROUPS: Final = {
+    "images": "images",
+    "keys": "keys",
+    "packages": "packages",
+    "evaluators": "evaluators",
+    "datasets": "datasets",
+    "jobs": "jobs",
+    "secrets": "secrets",
+    "uipath": "evaluator_host.dialects.uipath.host.cli.commands",
+}
 
 
 def command_line(name: str | None = None) -> typer.Typer:
@@ -41,14 +50,14 @@ def command_line(name: str | None = None) -> typer.Typer:
     for command, module in _COMMANDS.items():
         if name in (command, None):
             app.command()(getattr(_module(module), command))
-    for group in _GROUPS:
+    for group, module in _GROUPS.items():
         if name in (group, None):
-            app.add_typer(_module(group).app, name=group)
+            app.add_typer(_module(module).app, name=group)
     return app
 
 
 def _module(name: str) -> Any:
-    return import_module(f"evaluator_host.cli.{name}")
+    return import_module(name if "." in name else f"evaluator_host.cli.{name}")
 
 
 def _before(

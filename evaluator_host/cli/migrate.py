@@ -14,15 +14,15 @@ from evaluator_host.cli.console import err, out, plain, print_json
 from evaluator_host.cli.edge import load_settings, run_async
 from evaluator_host.cli.tables import table
 from evaluator_host.cli.target import Target, open_target, prepare
-from evaluator_host.config import Settings
+from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.rows import RowFile
-from evaluator_host.errors import InvalidRequest
 from evaluator_host.migration.migrate import migrate as rewrite_and_prove
-from evaluator_host.model import Contract, Evaluator, Isolation, Row
-from evaluator_host.outcome import EvaluationResult
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Row
+from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.packages.scripts import read_script
-from evaluator_host.reports.migration import Migration, MigrationStatus
+from evaluator_host.schemas.migration import Migration, MigrationStatus
 
 _LEFT_OUT: Final = frozenset(("node_modules", "__pycache__", "venv", "dist", "build"))
 _FOUND: Final = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts")

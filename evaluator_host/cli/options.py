@@ -1,6 +1,7 @@
 """Options that several commands share, and the evaluator they describe."""
 
 import asyncio
+import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,15 +11,15 @@ from typing import Annotated, Any, Final, TypeVar
 import pydantic
 import typer
 
-from evaluator_host.config import SandboxChoice, Settings
-from evaluator_host.errors import InvalidPin, InvalidRequest, Problem
-from evaluator_host.model import Contract, Evaluator, Language, Policy
+from evaluator_host.config.settings import SandboxChoice, Settings
+from evaluator_host.dialects.uipath.modules import layout_of_code, with_modules
+from evaluator_host.dialects.uipath.project import Layout
+from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
+from evaluator_host.model.evaluator import Contract, Evaluator, Language, Policy
+from evaluator_host.model.json_values import InvalidJson, decode_json
 from evaluator_host.packages.pins import Pin, parse
 from evaluator_host.packages.scripts import read_script
-from evaluator_host.protocol import ProtocolError, decode_json
-from evaluator_host.uipath.modules import layout_of_code, with_modules
-from evaluator_host.uipath.project import Layout
-from evaluator_host.web.wire import EnvironmentIn, EvaluatorIn
+from evaluator_host.web.api.bodies import EnvironmentIn, EvaluatorIn
 
 _Body = TypeVar("_Body", bound=pydantic.BaseModel)
 _SUFFIXES: Final = {
@@ -157,7 +158,7 @@ def _config(given: str) -> Any:
     text = given if given.lstrip().startswith("{") else _source(Path(given))
     try:
         return decode_json(text.encode("utf-8", "replace"))
-    except ProtocolError as error:
+    except InvalidJson as error:
         raise InvalidRequest("an option cannot be taken", problems=(Problem("--config", str(error)),)) from error
 
 
@@ -165,13 +166,18 @@ def _parse(host: Settings, raw: Sequence[str], language: Language) -> tuple[Pin,
     """Read pins; a bad one is answered with the newest that matches, when the index knows it."""
     try:
         return parse(raw, language)
-    except InvalidPin:
-        from evaluator_host.environments.asking import Asking  # noqa: PLC0415 - builders, which few commands need
-        from evaluator_host.wiring import index_settings  # noqa: PLC0415 - as above
+    except InvalidPin as error:
+        from evaluator_host.environments.targets import target_for  # noqa: PLC0415 - builders, which few commands need
+        from evaluator_host.packages.suggest import suggest  # noqa: PLC0415 - as above
+        from evaluator_host.sandbox.docker.image.recipe import image_platform  # noqa: PLC0415 - as above
+        from evaluator_host.sandbox.pythons import host_platform  # noqa: PLC0415 - as above
+        from evaluator_host.wiring.service import index_settings  # noqa: PLC0415 - as above
 
-        backend = "docker" if host.sandbox is SandboxChoice.DOCKER else "bubblewrap"
-        asking = Asking(index_settings(host, host.data_dir / "environments" / "build" / "downloads"), backend)
-        return asyncio.run(asking.parse(raw, language))
+        in_image = host.sandbox is SandboxChoice.DOCKER
+        target = target_for(image_platform(platform.machine()) if in_image else host_platform(), language)
+        index = index_settings(host, host.data_dir / "environments" / "build" / "lookups")
+        problems = asyncio.run(suggest(error.problems, raw, language, target=target, index=index))
+        raise InvalidPin(error.detail, problems=problems) from error
 
 
 def _source(file: Path) -> str:

@@ -17,13 +17,13 @@ from evaluator_host.cli.result import exit_code, parse_row, result_table
 from evaluator_host.cli.summary import Summary
 from evaluator_host.cli.target import Target, open_target, prepare
 from evaluator_host.cli.together import Together
-from evaluator_host.config import Settings
+from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.rows import FileRow, RowFile
-from evaluator_host.errors import InvalidRequest
-from evaluator_host.model import Contract, Isolation, Policy, Row
-from evaluator_host.outcome import EvaluationResult
-from evaluator_host.protocol import encode_json
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Contract, Isolation, Policy, Row
+from evaluator_host.model.json_values import encode_json
+from evaluator_host.model.outcome import EvaluationResult
 
 if TYPE_CHECKING:
     from evaluator_host.cli.remote import RemoteTarget

@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 
 from evaluator_host.cli.console import err, out, plain, print_json
-from evaluator_host.cli.hosts import HostOption, host
 from evaluator_host.cli.options import JsonOption
+from evaluator_host.cli.remote_host import HostOption, host
 from evaluator_host.cli.tables import table
 from evaluator_host.cli.times import shown
 from evaluator_host.client import DEFAULT_URL
-from evaluator_host.errors import InvalidRequest
+from evaluator_host.model.errors import InvalidRequest
 
 app = typer.Typer(name="secrets", help="Keys of models' APIs, kept sealed on a host.", no_args_is_help=True)
 

@@ -10,9 +10,9 @@ from rich.text import Text
 from evaluator_host.cli import options
 from evaluator_host.cli.console import err, out, plain, print_json
 from evaluator_host.cli.edge import load_settings, run_async
-from evaluator_host.config import SandboxChoice, Settings
-from evaluator_host.errors import InvalidRequest
-from evaluator_host.model import Language
+from evaluator_host.config.settings import SandboxChoice, Settings
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Language
 from evaluator_host.selftest.advice import advice
 from evaluator_host.selftest.attack import Attack, Group
 from evaluator_host.selftest.campaign import Report, attack_deployment

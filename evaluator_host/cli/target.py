@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Protocol
 
 from evaluator_host.cli.options import Given
 from evaluator_host.cli.progress import BuildProgress, is_seen
-from evaluator_host.config import Settings
+from evaluator_host.config.settings import Settings
 from evaluator_host.environments.record import BuildStatus, EnvironmentReport
 from evaluator_host.environments.store import Environments
-from evaluator_host.model import Evaluator, Isolation, Language, Row
-from evaluator_host.outcome import EvaluationResult
+from evaluator_host.model.evaluator import Evaluator, Isolation, Language, Row
+from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.packages.scripts import require_python
-from evaluator_host.reports.evaluation import CheckReport, HostInfo
+from evaluator_host.schemas.evaluation import CheckReport, HostInfo
 from evaluator_host.service import Service
-from evaluator_host.wiring import open_service
+from evaluator_host.wiring.service import open_service
 
 if TYPE_CHECKING:
     from evaluator_host.cli.remote import RemoteTarget
@@ -53,12 +53,12 @@ async def open_target(settings: Settings, url: str | None) -> "AsyncIterator[Ser
     """
     if url is None:
         async with AsyncExitStack() as stack:
-            service = await stack.enter_async_context(open_service(settings, prewarm=False))
+            models = None
             if settings.judge_hosts:
-                from evaluator_host.jobs.judges import open_judges  # noqa: PLC0415 - httpx, which few runs need
+                from evaluator_host.models.judges import open_judges  # noqa: PLC0415 - httpx, which few runs need
 
-                service.models = await stack.enter_async_context(open_judges(settings, None))
-            yield service
+                models = await stack.enter_async_context(open_judges(settings, None))
+            yield await stack.enter_async_context(open_service(settings, prewarm=False, models=models))
         return
     from evaluator_host.cli.remote import open_remote  # noqa: PLC0415 - httpx, which few runs need
 

@@ -4,7 +4,7 @@ import re
 from datetime import datetime, timedelta
 from typing import Final
 
-from evaluator_host.errors import InvalidRequest
+from evaluator_host.model.errors import InvalidRequest
 
 _DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smhdw])")
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evaluator_host.datasets.rows import FileRow
-from evaluator_host.model import Contract, Evaluator, Row
-from evaluator_host.outcome import EvaluationResult, Status
+from evaluator_host.model.evaluator import Contract, Evaluator, Row
+from evaluator_host.model.outcome import EvaluationResult, Status
 from evaluator_host.service import Service
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from typing import Any, BinaryIO, Final
 
 from evaluator_host.datasets.formats import Record
 from evaluator_host.datasets.mapping import BadRow
-from evaluator_host.errors import InvalidRequest, TooLarge
-from evaluator_host.protocol import decode_json, encode_json
-from evaluator_host.reports.datasets import BadLine
-from evaluator_host.sandbox.instance import is_dead, this_instance
+from evaluator_host.model.errors import InvalidRequest, TooLarge
+from evaluator_host.model.json_values import decode_json, encode_json
+from evaluator_host.sandbox.linux.instance import is_dead, this_instance
+from evaluator_host.schemas.datasets import BadLine
 from evaluator_host.store.datasets import DatasetFacts
 
 _SETTLED_S: Final = 3600.0

@@ -12,10 +12,10 @@ from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.json_array import ItemTooLong, NotAnArray, array_items
 from evaluator_host.datasets.mapping import BadRow
 from evaluator_host.datasets.parquet import parquet_records
-from evaluator_host.errors import InvalidRequest
-from evaluator_host.protocol import ProtocolError, decode_json
-from evaluator_host.uipath.eval_set import is_eval_set
-from evaluator_host.uipath.records import rows_of
+from evaluator_host.dialects.uipath.eval_set import is_eval_set
+from evaluator_host.dialects.uipath.records import rows_of
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.json_values import InvalidJson, decode_json
 
 _BOM: Final = b"\xef\xbb\xbf"
 _JSON_COLUMNS: Final = ("trace", "variables", "criteria")  # of a CSV file; its other cells stay text
@@ -141,7 +141,7 @@ def _parquet(file: BinaryIO, max_row_bytes: int) -> Iterator[Record]:
 def _decoded(text: bytes) -> Any:
     try:
         return decode_json(text)
-    except ProtocolError as error:
+    except InvalidJson as error:
         return BadRow(str(error))
 
 

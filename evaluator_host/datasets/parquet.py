@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any, BinaryIO, Final
 
-from evaluator_host.errors import InvalidRequest
+from evaluator_host.model.errors import InvalidRequest
 
 _ROWS_AT_ONCE: Final = 256
 

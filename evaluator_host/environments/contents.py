@@ -11,7 +11,7 @@ from typing import Final
 
 from packaging.utils import canonicalize_name
 
-from evaluator_host.errors import PackagesFailed
+from evaluator_host.model.errors import PackagesFailed
 
 _MODULES_OF_ONE: Final = 3
 _ENTRIES: Final = 1_000_000

@@ -4,7 +4,7 @@ import hashlib
 import platform
 import sys
 
-from evaluator_host.model import Environment, Language
+from evaluator_host.model.evaluator import Environment, Language
 
 
 def empty_environment(language: Language, python: str | None = None) -> Environment:

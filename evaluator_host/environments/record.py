@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from evaluator_host.model import Language, Package
-from evaluator_host.packages.locked import Target
+from evaluator_host.model.evaluator import Language, Package
+from evaluator_host.packages.lock import Target
 from evaluator_host.packages.pins import Pin
 
 _FORMAT: Final = 1

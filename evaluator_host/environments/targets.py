@@ -1,36 +1,21 @@
 """For which runtime and platform package sets are installed: it is the backend's, not always this machine's."""
 
-import json
-import platform
-import sys
-from functools import lru_cache
-from typing import Final
-
-from evaluator_host import config
-from evaluator_host.errors import PackagesFailed
-from evaluator_host.model import Language
-from evaluator_host.packages.locked import Lock, Target
-
-NODE: Final = "24"
-_IMAGE_GLIBC: Final = (2, 41)  # of Debian trixie, the base of the runtime image
-_OLDEST_GLIBC: Final = (2, 28)
+from evaluator_host.model.errors import PackagesFailed
+from evaluator_host.model.evaluator import Language
+from evaluator_host.packages.lock import Lock, Target
+from evaluator_host.sandbox.base import Platform
 
 
-def target_for(backend: str, language: Language, python: str | None = None) -> Target:
+def target_for(platform: Platform, language: Language, python: str | None = None) -> Target:
     """Return what sets of a language are resolved for.
 
     Args:
-      backend: Its name: containers have the image's interpreter, every other sandbox this machine's.
+      platform: Of the backend.
       language: Of the evaluator.
       python: Minor version of Python; None for the backend's own.
     """
-    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
-    in_image = backend == "docker"
-    glibc = _IMAGE_GLIBC if in_image else _own_glibc()
-    if language is not Language.PYTHON:
-        return Target(NODE, machine, glibc)
-    own = _image_python() if in_image else f"{sys.version_info.major}.{sys.version_info.minor}"
-    return Target(python or own, machine, glibc)
+    runtime = (python or platform.python) if language is Language.PYTHON else platform.node
+    return Target(runtime, platform.machine, platform.glibc)
 
 
 def require_fit(lock: Lock, own: Target) -> None:
@@ -50,16 +35,3 @@ def require_fit(lock: Lock, own: Target) -> None:
 def _described(language: Language, target: Target) -> str:
     name = "Python" if language is Language.PYTHON else "Node"
     return f"{name} {target.runtime} on {target.platform}"
-
-
-@lru_cache(maxsize=1)
-def _own_glibc() -> tuple[int, int]:
-    name, version = platform.libc_ver()
-    parts = version.split(".")
-    return (int(parts[0]), int(parts[1])) if name == "glibc" and len(parts) > 1 else _OLDEST_GLIBC
-
-
-@lru_cache(maxsize=1)
-def _image_python() -> str:
-    pins = json.loads((config.SANDBOX_IMAGES_DIR / "pins.json").read_text("utf-8"))
-    return str(pins["python"])

@@ -5,22 +5,22 @@ import time
 from collections.abc import Callable, Collection
 from typing import Final
 
-from evaluator_host.environments.locking import FileLock
-from evaluator_host.environments.shelf import Shelf
+from evaluator_host.environments.folder import EnvironmentFolder
+from evaluator_host.system.file_lock import FileLock
 
 _RECENT_S: Final = 120.0  # a caller may have looked a set up and not have its sandbox yet
 
 
 class Usage:
-    """What of a shelf this process uses.
+    """The installations that this process uses.
 
     Args:
-      shelf: Of the host.
+      folder: Of the host.
       in_use: Digests of environments that sandboxes of this process have.
     """
 
-    def __init__(self, shelf: Shelf, in_use: Callable[[], Collection[str]]) -> None:
-        self._shelf = shelf
+    def __init__(self, folder: EnvironmentFolder, in_use: Callable[[], Collection[str]]) -> None:
+        self._folder = folder
         self._in_use = in_use
         self._used_at: dict[str, float] = {}
         self._holding: dict[str, FileLock] = {}
@@ -29,8 +29,8 @@ class Usage:
         """Say to other processes that this one uses an installation; false when one is removing it."""
         if digest in self._holding:
             return True
-        lock = self._shelf.use_lock(digest)
-        if not lock.take(shared=True):
+        lock = self._folder.use_lock(digest)
+        if not lock.acquire(shared=True):
             return False
         self._holding[digest] = lock
         return True
@@ -39,7 +39,7 @@ class Usage:
         """Note that it is used now; cheap."""
         now = time.monotonic()
         if now - self._used_at.get(digest, -_RECENT_S) > _RECENT_S / 2:
-            self._shelf.used(digest)
+            self._folder.used(digest)
         self._used_at[digest] = now
 
     def is_used(self, digest: str) -> bool:
@@ -51,15 +51,15 @@ class Usage:
         held = self._holding.pop(digest, None)
         if held is not None:
             held.release()
-        alone = self._shelf.use_lock(digest)
-        if not alone.take():
+        alone = self._folder.use_lock(digest)
+        if not alone.acquire():
             self.hold(digest)
             return False
-        await asyncio.to_thread(self._shelf.detach, digest)
+        await asyncio.to_thread(self._folder.detach, digest)
         alone.release()
         if digest in self._in_use():
             self.hold(digest)
-        await asyncio.to_thread(self._shelf.sweep_removed)
+        await asyncio.to_thread(self._folder.sweep_removed)
         return True
 
     def close(self) -> None:

@@ -4,25 +4,23 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from evaluator_host.config import Settings
+from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.blobs import BlobFolder
 from evaluator_host.datasets.files import RowsFolder
-from evaluator_host.datasets.leftovers import Leftovers
-from evaluator_host.datasets.shelf import DatasetShelf
-from evaluator_host.evaluators.library import Library
-from evaluator_host.jobs.board import JobBoard
-from evaluator_host.jobs.exports import JobExports
-from evaluator_host.jobs.judges import open_judges
-from evaluator_host.jobs.kept_models import KeptModels
-from evaluator_host.jobs.models import Models
-from evaluator_host.jobs.records import Records
-from evaluator_host.jobs.results import JobResults
-from evaluator_host.jobs.rows_read import JobRowsRead
+from evaluator_host.datasets.orphan_files import Leftovers
+from evaluator_host.datasets.service import DatasetShelf
+from evaluator_host.evaluators.live_traffic import open_traffic
+from evaluator_host.evaluators.registry import Library
+from evaluator_host.jobs.results.exports import JobExports
+from evaluator_host.jobs.results.results import JobResults
+from evaluator_host.jobs.results.row_reader import JobRowsRead
 from evaluator_host.jobs.run import Means
 from evaluator_host.jobs.scheduler import Scheduler, owner_name
+from evaluator_host.jobs.service import JobBoard
+from evaluator_host.jobs.stored_resources import Records
+from evaluator_host.models.access import Models
 from evaluator_host.service import Service
 from evaluator_host.store.store import Store
-from evaluator_host.traffic import open_traffic
 
 
 @asynccontextmanager
@@ -44,10 +42,7 @@ async def open_records(service: Service, store: Store) -> AsyncIterator[Records]
     try:
         results = JobResults(store.jobs, store.results, store.datasets, folder)
         rows = JobRowsRead(store.jobs, store.results, store.datasets, folder, outputs=store.outputs)
-        async with (
-            open_judges(settings, store.secrets, kept=KeptModels(store.entities)) as service.models,
-            open_traffic(service, library, store.traces, days=settings.traces_days) as traffic,
-        ):
+        async with open_traffic(service, library, store.traces, days=settings.traces_days) as traffic:
             yield Records(
                 evaluators=library,
                 datasets=DatasetShelf(

@@ -14,16 +14,16 @@ from typing import Any, Final
 
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.datasets.template import BadTemplate
-from evaluator_host.jobs.endpoint import Answer, Endpoint
-from evaluator_host.jobs.ledger import Ledger
-from evaluator_host.jobs.prompts import messages_of
-from evaluator_host.jobs.rows import Portion
-from evaluator_host.model import Json, Row
-from evaluator_host.outcome import ErrorCode, EvaluationError, Given
-from evaluator_host.protocol import decode_json, encode_json
-from evaluator_host.reports.jobs import Target
+from evaluator_host.jobs.result_writer import Ledger
+from evaluator_host.jobs.row_source import Portion
+from evaluator_host.model.evaluator import Json, Row
+from evaluator_host.model.json_values import decode_json, encode_json
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, Given
+from evaluator_host.models.endpoint import Answer, Endpoint
+from evaluator_host.models.prompts import messages_of
+from evaluator_host.schemas.jobs import Target
 from evaluator_host.store.job import Job
-from evaluator_host.store.job_work import StoredOutput
+from evaluator_host.store.job_queue import StoredOutput
 from evaluator_host.store.outputs import Outputs
 
 _AHEAD_ROWS: Final = 64

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import orjson
 
-from evaluator_host.jobs.order import request_from_json
-from evaluator_host.reports.jobs import JobError, JobProgress, JobReport
+from evaluator_host.jobs.spec import request_from_json
+from evaluator_host.schemas.jobs import JobError, JobProgress, JobReport
 from evaluator_host.store.datasets import Dataset
 from evaluator_host.store.job import Job, JobEvaluator
 

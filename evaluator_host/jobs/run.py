@@ -13,7 +13,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from evaluator_host.datasets.files import RowsFolder
-from evaluator_host.errors import (
+from evaluator_host.jobs.outputs import Generation, Prompts, answered
+from evaluator_host.jobs.result_writer import Ledger, NoLongerOurs
+from evaluator_host.jobs.row_source import JobRows, Portion
+from evaluator_host.jobs.spec import evaluator_of, names_of, request_from_json
+from evaluator_host.model.errors import (
     Busy,
     HostError,
     IndexUnavailable,
@@ -22,17 +26,13 @@ from evaluator_host.errors import (
     SandboxUnavailable,
     StoreUnavailable,
 )
-from evaluator_host.jobs.ledger import Ledger, NoLongerOurs
-from evaluator_host.jobs.models import Models
-from evaluator_host.jobs.order import evaluator_of, names_of, request_from_json
-from evaluator_host.jobs.outputs import Generation, Prompts, answered
-from evaluator_host.jobs.rows import JobRows, Portion
-from evaluator_host.model import Contract, Evaluator, Language, Row
-from evaluator_host.protocol import encode_json
-from evaluator_host.reports.jobs import JobStatus
+from evaluator_host.model.evaluator import Contract, Evaluator, Language, Row
+from evaluator_host.model.json_values import encode_json
+from evaluator_host.models.access import Models
+from evaluator_host.schemas.jobs import JobStatus
 from evaluator_host.service import Service
 from evaluator_host.store.job import Job, JobEvaluator, Wanted
-from evaluator_host.store.job_work import JobWork
+from evaluator_host.store.job_queue import JobWork
 
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from evaluator_host.errors import StoreUnavailable
 from evaluator_host.jobs.run import JobRun, Means
-from evaluator_host.sandbox.instance import is_dead, this_instance
+from evaluator_host.model.errors import StoreUnavailable
+from evaluator_host.sandbox.linux.instance import is_dead, this_instance
 from evaluator_host.store.job import Job, Wanted
 from evaluator_host.store.jobs import Jobs
 

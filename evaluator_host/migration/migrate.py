@@ -11,9 +11,9 @@ from evaluator_host.migration.process import rewrite
 from evaluator_host.migration.proof import Pair, Proving, Run, contract_after
 from evaluator_host.migration.syntax import SOURCE_BYTES, Unreadable
 from evaluator_host.migration.text import SourceText, read_text, unified_diff
-from evaluator_host.model import Contract, Evaluator, Language, Row
-from evaluator_host.outcome import EvaluationResult
-from evaluator_host.reports.migration import Migration, MigrationStatus, Remark
+from evaluator_host.model.evaluator import Contract, Evaluator, Language, Row
+from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.schemas.migration import Migration, MigrationStatus, Remark
 from evaluator_host.service import Service
 
 _NAMES: Final = {

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from evaluator_host.evaluators.library import Library
+from evaluator_host.evaluators.registry import Library
 from evaluator_host.migration.migrate import migrate, runs_in
 from evaluator_host.migration.proof import contract_after
-from evaluator_host.model import Contract, Row
-from evaluator_host.reports.evaluators import EvaluatorReport, Origin
-from evaluator_host.reports.migration import MigrationStatus, StoredMigration
+from evaluator_host.model.evaluator import Contract, Row
+from evaluator_host.schemas.evaluators import EvaluatorReport, Origin
+from evaluator_host.schemas.migration import MigrationStatus, StoredMigration
 from evaluator_host.service import Service
 
 

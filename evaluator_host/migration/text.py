@@ -3,8 +3,8 @@
 import difflib
 from dataclasses import dataclass
 
-from evaluator_host.model import Language
-from evaluator_host.source import clean
+from evaluator_host.model.evaluator import Language
+from evaluator_host.service.source import clean
 
 _BOM = "\ufeff"
 

@@ -14,9 +14,9 @@ from typing import Final, cast
 
 from packaging.utils import canonicalize_name
 
-from evaluator_host.model import Language
+from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.locked import Target
+from evaluator_host.packages.lock import Target
 from evaluator_host.packages.suggest import newest_pins
 from evaluator_host.packages.tools import installed_tools
 

@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 
 import certifi
 
-from evaluator_host.errors import Misconfigured
+from evaluator_host.model.errors import Misconfigured
 
 _INDEX_NAME: Final = "operator"
 _RETRIES: Final = "2"

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from evaluator_host.errors import InvalidPin, Problem
-from evaluator_host.model import Language
-from evaluator_host.packages import npm_syntax, pip_syntax
+from evaluator_host.model.errors import InvalidPin, Problem
+from evaluator_host.model.evaluator import Language
+from evaluator_host.packages.npm import syntax as npm_syntax
+from evaluator_host.packages.pip import syntax as pip_syntax
 from evaluator_host.packages.refusal import Refusal
 from evaluator_host.packages.tools import Tools, installed_tools
 

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeAlias
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from evaluator_host.errors import InvalidPin, InvalidRequest, Problem
-from evaluator_host.model import Language
+from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
+from evaluator_host.model.evaluator import Language
 from evaluator_host.packages import pins
 from evaluator_host.packages.pins import Pin
 from evaluator_host.packages.specifiers import module_specifiers

@@ -11,15 +11,16 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 import certifi
 
-from evaluator_host.errors import InvalidRequest, NotFound, PackagesFailed, Problem
-from evaluator_host.model import Language
-from evaluator_host.packages import tools as processes
+from evaluator_host.model.errors import InvalidRequest, NotFound, PackagesFailed, Problem
+from evaluator_host.model.evaluator import Language
+from evaluator_host.packages.common_names import close_name
 from evaluator_host.packages.explain import attempt, unreachable
 from evaluator_host.packages.index import IndexSettings, uv_workspace
-from evaluator_host.packages.known import close_name
-from evaluator_host.packages.locked import Target
-from evaluator_host.packages.npm_lock import matching
-from evaluator_host.packages.tools import Command, Tools, installed_tools
+from evaluator_host.packages.lock import Target
+from evaluator_host.packages.npm.resolve import matching
+from evaluator_host.packages.tools import Tools, installed_tools
+from evaluator_host.system import processes
+from evaluator_host.system.processes import Command
 
 MOST: Final = 500  # of one package; nobody scrolls further
 
@@ -104,7 +105,7 @@ class VersionList:
             question = workspace.path / "asked.json"
             question.write_text(json.dumps(asked), "utf-8")
             question.chmod(0o600)
-            argv = (sys.executable, "-I", "-m", "evaluator_host.packages.pip_versions", str(question))
+            argv = (sys.executable, "-I", "-m", "evaluator_host.packages.pip.versions", str(question))
             finished = await attempt(Command(argv, workspace.path, workspace.environment), self._index, processes.run)
         if finished.code != 0:
             said = finished.stderr.strip().splitlines()

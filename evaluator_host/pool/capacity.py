@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from evaluator_host.model import SandboxSpec
+from evaluator_host.model.evaluator import SandboxSpec
 
 
 class Capacity:

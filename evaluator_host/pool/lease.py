@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from evaluator_host.outcome import Loaded
-from evaluator_host.pool.groups import Group, Slot
+from evaluator_host.model.outcome import Loaded
+from evaluator_host.pool.evaluator_pools import Group, Slot
 from evaluator_host.sandbox.session import Sandbox
 
 

@@ -11,15 +11,15 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any, Final
 
-from evaluator_host.errors import HostError, SandboxUnavailable
-from evaluator_host.model import SandboxSpec
-from evaluator_host.outcome import Failed, Loaded
-from evaluator_host.pool.blanks import Blanks, start_sandbox
+from evaluator_host.model.errors import HostError, SandboxUnavailable
+from evaluator_host.model.evaluator import SandboxSpec
+from evaluator_host.model.outcome import Failed, Loaded
 from evaluator_host.pool.capacity import Capacity
-from evaluator_host.pool.groups import Group, Groups, Order, Slot, Waiter
+from evaluator_host.pool.evaluator_pools import Group, Groups, Order, Slot, Waiter
+from evaluator_host.pool.fair_share import Shares
 from evaluator_host.pool.lease import Lease, PoolLimits
-from evaluator_host.pool.shares import Shares
-from evaluator_host.pool.turns import Starved
+from evaluator_host.pool.prewarmed import Blanks, start_sandbox
+from evaluator_host.pool.start_queue import Starved
 from evaluator_host.sandbox.base import Backend
 from evaluator_host.sandbox.session import Sandbox
 

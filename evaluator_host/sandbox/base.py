@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from evaluator_host.model import Environment, SandboxSpec
+from evaluator_host.model.evaluator import Environment, SandboxSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,23 @@ class Finding:
     fix: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """What programs run on in the sandboxes of a backend: Linux with glibc.
+
+    Attributes:
+      python: Minor version of the backend's own interpreter: `3.13`.
+      machine: `x86_64` or `aarch64`.
+      glibc: Version of the C library: `(2, 41)`.
+      node: Major version of Node: `24`.
+    """
+
+    python: str
+    machine: str
+    glibc: tuple[int, int]
+    node: str = "24"
+
+
 class Backend(Protocol):
     """Starts sandboxes of one kind.
 
@@ -90,6 +107,15 @@ class Backend(Protocol):
     """
 
     name: str
+
+    @property
+    def platform(self) -> Platform:
+        """What its sandboxes run on. Until the engine of another machine has answered, this machine's processor."""
+        ...
+
+    def python_versions(self) -> tuple[str, ...]:
+        """Return the minor versions that a spec may name, its own included; blocks for up to seconds the first time."""
+        ...
 
     async def start(self, spec: SandboxSpec) -> Link:
         """Start an isolated runner for `spec` and return once the process exists; its `hello` comes over the link.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from evaluator_host.model import Contract, Json, Language, Limits, Policy, SandboxSpec
+from evaluator_host.model.evaluator import Contract, Json, Language, Limits, Policy, SandboxSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ pyenv's. One counts if it starts and says what it is.
 """
 
 import json
+import platform
 import subprocess
 import sys
 import sysconfig
@@ -14,9 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from evaluator_host.errors import Misconfigured
+from evaluator_host.model.errors import Misconfigured
+from evaluator_host.sandbox.base import Platform
 
 MINORS: Final = ("3.11", "3.12", "3.13", "3.14")
+_OLDEST_GLIBC: Final = (2, 28)  # of the wheels to take where the C library does not say what it is
 _PROBE_S: Final = 20.0
 _PROBE: Final = """
 import json, sys, sysconfig
@@ -77,6 +80,20 @@ def own_python() -> PythonFacts:
             "shared": bool(sysconfig.get_config_var("Py_ENABLE_SHARED")),
         }
     )
+
+
+def host_platform() -> Platform:
+    """Return what sandboxes run on that use this machine's own interpreter and C library."""
+    name, version = platform.libc_ver()
+    parts = version.split(".")
+    glibc = (int(parts[0]), int(parts[1])) if name == "glibc" and len(parts) > 1 else _OLDEST_GLIBC
+    return Platform(f"{sys.version_info.major}.{sys.version_info.minor}", machine_name(platform.machine()), glibc)
+
+
+def machine_name(reported: str) -> str:
+    """Return `x86_64` or `aarch64` for what a kernel or an engine calls its processor (`amd64`, `arm64`)."""
+    low = reported.lower()
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(low, low)
 
 
 class Pythons:

@@ -11,22 +11,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from evaluator_host.errors import SandboxLost, SandboxUnavailable
-from evaluator_host.model import Language, SandboxSpec
-from evaluator_host.outcome import ErrorCode, EvaluationError, Failed, Loaded, Outcome
-from evaluator_host.protocol import (
-    PROTOCOL_VERSION,
-    Frame,
-    FrameDecoder,
-    ProtocolError,
-    encode,
-    encode_json,
-)
-from evaluator_host.sandbox import answers
+from evaluator_host.model.errors import SandboxLost, SandboxUnavailable
+from evaluator_host.model.evaluator import Language, SandboxSpec
+from evaluator_host.model.json_values import encode_json
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, Failed, Loaded, Outcome
+from evaluator_host.sandbox import messages as answers
 from evaluator_host.sandbox.base import Autopsy, Link
-from evaluator_host.sandbox.classify import classify
+from evaluator_host.sandbox.exit_status import classify
 from evaluator_host.sandbox.orders import LoadOrder, prepare_header
-from evaluator_host.sandbox.window import Window
+from evaluator_host.sandbox.protocol import PROTOCOL_VERSION, Frame, FrameDecoder, ProtocolError, encode
+from evaluator_host.sandbox.send_window import Window
 
 __all__ = ["HELLO_TIMEOUT_S", "RUNNER_GAVE_UP", "LoadOrder", "RunnerGaveUp", "Sandbox"]
 

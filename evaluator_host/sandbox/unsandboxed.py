@@ -12,15 +12,15 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-from evaluator_host import config
-from evaluator_host.errors import Misconfigured, SandboxUnavailable
-from evaluator_host.model import Environment, Language, SandboxSpec
+from evaluator_host.config import settings as config
+from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
+from evaluator_host.model.evaluator import Environment, Language, SandboxSpec
 from evaluator_host.sandbox.base import Finding
-from evaluator_host.sandbox.bubblewrap_args import ENVIRONMENT
-from evaluator_host.sandbox.child import Child
-from evaluator_host.sandbox.instance import is_dead, this_instance
-from evaluator_host.sandbox.process import PipeLink
-from evaluator_host.sandbox.pythons import Pythons, own_python
+from evaluator_host.sandbox.bubblewrap.policy import ENVIRONMENT
+from evaluator_host.sandbox.linux.child import Child
+from evaluator_host.sandbox.linux.instance import is_dead, this_instance
+from evaluator_host.sandbox.linux.pipe_link import PipeLink
+from evaluator_host.sandbox.pythons import Pythons, host_platform, own_python
 
 _PREFIX: Final = "evaluator-host-"
 
@@ -45,6 +45,7 @@ class UnsandboxedBackend:
         self._restricted = restricted
         self._runtimes = runtimes_dir
         self._numbers = itertools.count(1)
+        self.platform = host_platform()
 
     async def start(self, spec: SandboxSpec) -> PipeLink:
         """As `base.Backend.start`."""
@@ -57,6 +58,10 @@ class UnsandboxedBackend:
             raise SandboxUnavailable(f"the runner could not be started: {error}") from error
         name = f"{spec.language.runner}-{next(self._numbers)}"
         return PipeLink(name, child, enclosure=_ProcessGroup(child, scratch), wrapped=False)
+
+    def python_versions(self) -> tuple[str, ...]:
+        """As `base.Backend.python_versions`: this machine's."""
+        return self._pythons.minors()
 
     async def prepare(self, environment: Environment) -> None:
         """As `base.Backend.prepare`: nothing, since a sandbox has the folder itself."""

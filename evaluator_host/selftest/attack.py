@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from evaluator_host.model import Contract, Isolation, Json, Language, Limits
-from evaluator_host.outcome import ErrorCode, Status
+from evaluator_host.model.evaluator import Contract, Isolation, Json, Language, Limits
+from evaluator_host.model.outcome import ErrorCode, Status
 
 CALM_SCORE: Final = 0.25
 """What an attack's program scores for a calm row (`inputs["calm"]` is true), before and after its attack."""

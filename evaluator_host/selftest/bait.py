@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from evaluator_host.model import Json
-from evaluator_host.sandbox.instance import is_dead, this_instance
+from evaluator_host.model.evaluator import Json
+from evaluator_host.sandbox.linux.instance import is_dead, this_instance
 
 ENGINE_SOCKETS: Final = (
     "/var/run/docker.sock",

@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_host.config import SandboxChoice, Settings
-from evaluator_host.errors import Misconfigured, SandboxUnavailable
+from evaluator_host.config.settings import SandboxChoice, Settings
+from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
 from evaluator_host.selftest import remains
 from evaluator_host.selftest.attack import Attack
 from evaluator_host.selftest.bait import Bait, laid_out
 from evaluator_host.selftest.trial import Tried, Verdict, neighbour_problems, try_attack
 from evaluator_host.service import Service
-from evaluator_host.wiring import choose_backend, open_service
+from evaluator_host.wiring.service import choose_backend, open_service
 
 _ENGINE: Final = "unix:///var/run/docker.sock"  # where docker-py looks when nothing is said
 _MORE_MEMORY_MB: Final = 192.0

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Final
 
-from evaluator_host.model import Limits
-from evaluator_host.outcome import ErrorCode
+from evaluator_host.model.evaluator import Limits
+from evaluator_host.model.outcome import ErrorCode
 from evaluator_host.selftest.attack import BRIEF, Expected, fails
 
 SHORT: Final[Limits] = replace(BRIEF, timeout_s=1.0)

@@ -4,7 +4,7 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from evaluator_host.outcome import ErrorCode
+from evaluator_host.model.outcome import ErrorCode
 from evaluator_host.selftest.attack import NOTHING, SMALL, Attack, Expected, Group, Guard, fails, javascript
 
 _LIMITED: Final = fails(ErrorCode.MEMORY_LIMIT, mentions="160 MB")

@@ -3,7 +3,7 @@
 
 from typing import Any, Final
 
-from evaluator_host.outcome import ErrorCode
+from evaluator_host.model.outcome import ErrorCode
 from evaluator_host.selftest.attack import NOTHING, Attack, Expected, Group, Guard, fails, javascript, scores
 from evaluator_host.selftest.javascript import SHORT
 

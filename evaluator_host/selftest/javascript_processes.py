@@ -4,7 +4,7 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from evaluator_host.outcome import ErrorCode
+from evaluator_host.model.outcome import ErrorCode
 from evaluator_host.selftest.attack import NOTHING, SMALL, Attack, Expected, Group, Guard, fails, javascript
 from evaluator_host.selftest.javascript import SHORT, STILL_HANGS
 

@@ -3,8 +3,8 @@
 
 from typing import Any, Final
 
-from evaluator_host.model import Language
-from evaluator_host.outcome import ErrorCode
+from evaluator_host.model.evaluator import Language
+from evaluator_host.model.outcome import ErrorCode
 from evaluator_host.selftest.attack import LOAD_HANGS, REFUSED, Attack, Expected, Group, fails, scores, whole
 
 _ONE: Final = "function evaluate(inputs, outputs, trace) { return 0.25; }\n"

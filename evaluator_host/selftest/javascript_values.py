@@ -3,8 +3,8 @@
 
 from typing import Any, Final
 
-from evaluator_host.model import Language
-from evaluator_host.outcome import ErrorCode, Status
+from evaluator_host.model.evaluator import Language
+from evaluator_host.model.outcome import ErrorCode, Status
 from evaluator_host.selftest.attack import Attack, Expected, Group, Guard, fails, scores, whole
 from evaluator_host.selftest.javascript import SHORT, STILL_HANGS
 

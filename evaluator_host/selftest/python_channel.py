@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from evaluator_host.outcome import ErrorCode
+from evaluator_host.model.outcome import ErrorCode
 from evaluator_host.selftest.attack import (
     NOTHING,
     SMALL,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from evaluator_host.outcome import ErrorCode
+from evaluator_host.model.outcome import ErrorCode
 from evaluator_host.selftest.attack import BRIEF, HANGS, Attack, Group, Guard, fails, python
 
 _KILLED: Final = "the runner kills the row's process at its limit, whatever it is doing"

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from evaluator_host.model import Limits
-from evaluator_host.outcome import ErrorCode
+from evaluator_host.model.evaluator import Limits
+from evaluator_host.model.outcome import ErrorCode
 from evaluator_host.selftest.attack import NOTHING, Attack, Group, Guard, fails, python
 
 _FULL: Final = fails(ErrorCode.DISK_LIMIT)

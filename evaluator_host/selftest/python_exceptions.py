@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from evaluator_host.outcome import ErrorCode
+from evaluator_host.model.outcome import ErrorCode
 from evaluator_host.selftest.attack import BRIEF, HANGS, Attack, Guard, fails
 from evaluator_host.selftest.python_values import INVALID, expression, value
 

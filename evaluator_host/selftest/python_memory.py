@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from evaluator_host.outcome import ErrorCode
+from evaluator_host.model.outcome import ErrorCode
 from evaluator_host.selftest.attack import NOTHING, Attack, Group, Guard, fails, python
 
 _OVER: Final = fails(ErrorCode.MEMORY_LIMIT)

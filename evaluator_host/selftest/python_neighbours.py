@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from evaluator_host.model import Isolation
-from evaluator_host.outcome import ErrorCode
+from evaluator_host.model.evaluator import Isolation
+from evaluator_host.model.outcome import ErrorCode
 from evaluator_host.selftest.attack import Attack, Group, Guard, fails, python
 
 _OWN: Final = "a sandbox serves one evaluator and is destroyed, not cleaned, when that one is done"

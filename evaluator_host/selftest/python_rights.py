@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from evaluator_host.outcome import ErrorCode
+from evaluator_host.model.outcome import ErrorCode
 from evaluator_host.selftest.attack import NOTHING, Attack, Guard, fails
 from evaluator_host.selftest.python_calls import FILTER_AND_RIGHTS, calls
 

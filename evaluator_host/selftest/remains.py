@@ -12,10 +12,10 @@ import docker
 import docker.errors
 import requests
 
-from evaluator_host.sandbox.cgroup_homes import mounts_of
-from evaluator_host.sandbox.cgroups import FOLDER
-from evaluator_host.sandbox.docker_remains import LABEL_INSTANCE
-from evaluator_host.sandbox.instance import this_instance
+from evaluator_host.sandbox.docker.cleanup import LABEL_INSTANCE
+from evaluator_host.sandbox.linux.cgroup_discovery import mounts_of
+from evaluator_host.sandbox.linux.cgroups import FOLDER
+from evaluator_host.sandbox.linux.instance import this_instance
 
 _PROC: Final = Path("/proc")
 _SPARE_DESCRIPTORS: Final = 8

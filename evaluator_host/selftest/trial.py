@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from evaluator_host.errors import HostError, InvalidRequest
-from evaluator_host.model import Evaluator, Isolation, Language, Limits, Row
-from evaluator_host.outcome import ErrorCode, EvaluationResult, Status
+from evaluator_host.model.errors import HostError, InvalidRequest
+from evaluator_host.model.evaluator import Evaluator, Isolation, Language, Limits, Row
+from evaluator_host.model.outcome import ErrorCode, EvaluationResult, Status
 from evaluator_host.selftest import remains
 from evaluator_host.selftest.attack import CALM_SCORE, NOTHING, REFUSED, Attack, Expected, scores
 from evaluator_host.selftest.bait import Bait, new_mark

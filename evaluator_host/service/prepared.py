@@ -8,14 +8,14 @@ from functools import lru_cache
 
 import orjson
 
-from evaluator_host.config import Settings
+from evaluator_host.config.settings import Settings
 from evaluator_host.environments.empty import empty_environment
-from evaluator_host.environments.store import Known
-from evaluator_host.errors import InvalidRequest, Problem
-from evaluator_host.model import Contract, Environment, Evaluator, Language, Policy, SandboxSpec, Sdk
+from evaluator_host.environments.store import InstalledSet
+from evaluator_host.model.errors import InvalidRequest, Problem
+from evaluator_host.model.evaluator import Contract, Environment, Evaluator, Language, Policy, SandboxSpec, Sdk
 from evaluator_host.pool import Order
 from evaluator_host.sandbox.session import LoadOrder
-from evaluator_host.source import CleanSource, clean
+from evaluator_host.service.source import CleanSource, clean
 
 cleaned = lru_cache(maxsize=256)(clean)
 
@@ -60,7 +60,7 @@ def prepare(
     settings: Settings,
     workspace: str,
     check: bool = False,
-    known: Known | None = None,
+    known: InstalledSet | None = None,
     environment_ms: float = 0.0,
     sdk: Sdk | None = None,
     python: str | None = None,

@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
 
-from evaluator_host.contracts.asks import Ask
-from evaluator_host.errors import Busy, SandboxLost
-from evaluator_host.model import Contract, Isolation, Row
-from evaluator_host.outcome import ErrorCode, EvaluationError, EvaluationResult, Failed, Given, Outcome, Skipped
+from evaluator_host.dialects.model_requests import Ask
+from evaluator_host.model.errors import Busy, SandboxLost
+from evaluator_host.model.evaluator import Contract, Isolation, Row
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult, Failed, Given, Outcome, Skipped
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.sandbox.session import RunnerGaveUp
-from evaluator_host.service.asking import Models, answered, asked_for
+from evaluator_host.service.model_calls import Models, answered, asked_for
 from evaluator_host.service.prepared import Prepared
-from evaluator_host.service.scoring import Bound, bind, result
+from evaluator_host.service.row_io import Bound, bind, result
 
 _ASKED: Final = 64  # rows at models at once; others wait where they come from
 BUFFERED: Final = 256  # results that may wait for a slow consumer

@@ -7,26 +7,42 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Final
 
-from evaluator_host.config import Settings
+from evaluator_host.config.settings import Settings
 from evaluator_host.environments.empty import empty_environment
 from evaluator_host.environments.record import EnvironmentReport
 from evaluator_host.environments.store import Environments
-from evaluator_host.environments.turns import asked_by
-from evaluator_host.errors import HostError, SandboxLost
-from evaluator_host.metrics import Metrics
-from evaluator_host.model import Contract, Environment, Evaluator, Isolation, Language, Limits, Row, SandboxSpec
-from evaluator_host.outcome import EvaluationError, EvaluationResult, Failed, Given, MissingImport, Outcome, Status
+from evaluator_host.model.errors import HostError, SandboxLost
+from evaluator_host.model.evaluator import (
+    Contract,
+    Environment,
+    Evaluator,
+    Isolation,
+    Language,
+    Limits,
+    Row,
+    SandboxSpec,
+)
+from evaluator_host.model.outcome import (
+    EvaluationError,
+    EvaluationResult,
+    Failed,
+    Given,
+    MissingImport,
+    Outcome,
+    Status,
+)
 from evaluator_host.pool import Lease, Pool
-from evaluator_host.reports.evaluation import CheckReport, HostInfo
 from evaluator_host.sandbox.session import RunnerGaveUp
-from evaluator_host.service.asking import Models, answered, asked_for
+from evaluator_host.schemas.evaluation import CheckReport, HostInfo
+from evaluator_host.service.corpus_scores import each, score_together
+from evaluator_host.service.metrics import Metrics
+from evaluator_host.service.model_calls import Models, answered, asked_for
+from evaluator_host.service.package_sets import require_set
 from evaluator_host.service.prepared import Prepared, prepare, require_fit
-from evaluator_host.service.reports import check_report, host_info
+from evaluator_host.service.row_io import Bound, bind, result
 from evaluator_host.service.rows import RowStream, lost
-from evaluator_host.service.scoring import Bound, bind, result
 from evaluator_host.service.sdks import sdk_needs
-from evaluator_host.service.sets import require_set
-from evaluator_host.service.together import each, score_together
+from evaluator_host.service.summaries import check_report, host_info
 
 DEFAULT_WORKSPACE: Final = "default"
 _PINS_ASKED: Final = 20
@@ -49,12 +65,20 @@ class Service:
       SandboxUnavailable: no sandbox can be started.
     """
 
-    def __init__(self, settings: Settings, pool: Pool, metrics: Metrics, environments: Environments) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        pool: Pool,
+        metrics: Metrics,
+        environments: Environments,
+        *,
+        models: Models | None = None,
+    ) -> None:
         self.settings = settings
         self.pool = pool
         self.metrics = metrics
         self.environments = environments
-        self.models: Models | None = None
+        self.models = models
         self._expecting: set[asyncio.Task[None]] = set()
 
     async def evaluate(
@@ -90,11 +114,19 @@ class Service:
         workspace: str = DEFAULT_WORKSPACE,
         lock: str | None = None,
         network: bool = False,
+        models: Models | None = None,
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
         """Evaluate rows on several sandboxes; yields `(index, result)` as they finish, in no fixed order.
 
-        What stands in the place of a row (an error, or why it is skipped) is that row's outcome. With `network` the
-        code has this machine's network: for one's own agent only, never for what came by a request.
+        Args:
+          evaluator: What scores.
+          rows: An error or a `Skipped` in the place of a row is that row's outcome.
+          isolation: `batch` lets the rows that one sandbox gets share a process or context.
+          parallelism: Sandboxes to use at once, at most; None for as many as an evaluator may have.
+          workspace: Whose call it is.
+          lock: As in `evaluate`.
+          network: The code has this machine's network. Only for the user's own agent, never for a request.
+          models: Answers this evaluator's model requests; None for the host's.
         """
         prepared = await self._prepare(evaluator, workspace, lock=lock)
         prepared = prepared.with_network() if network else prepared
@@ -105,7 +137,7 @@ class Service:
             rows,
             isolation=isolation,
             parallelism=max(1, min(parallelism or ceiling, ceiling)),
-            models=self.models,
+            models=models or self.models,
         )
         async with aclosing(aiter(stream)) as answers:
             async for index, scored in answers:
@@ -183,16 +215,16 @@ class Service:
         return replace(report, missing_imports=await self._with_pins(report.missing_imports, evaluator.language))
 
     async def install(
-        self, packages: Sequence[str], language: Language, python: str | None = None
+        self, packages: Sequence[str], language: Language, python: str | None = None, *, workspace: str = ""
     ) -> EnvironmentReport:
-        """Have a package set installed and, once it is, a sandbox waiting on it; returns the set as it is now.
+        """Return a package set as it is now. It is installed if it is new, and then a sandbox for it is started.
 
         Raises:
           InvalidPin: a package is not pinned exactly.
           InvalidRequest: there is no such Python here.
         """
-        report = await self.environments.request(packages, language, python)
-        expected = self._expect(report.key, tuple(packages), language, python)
+        report = await self.environments.request(packages, language, python, workspace=workspace)
+        expected = self._expect(report.key, tuple(packages), language, python, workspace)
         task = asyncio.get_running_loop().create_task(expected)
         self._expecting.add(task)
         task.add_done_callback(self._expecting.discard)
@@ -212,7 +244,7 @@ class Service:
 
     async def full_info(self) -> HostInfo:
         """Say that, and which versions of Python evaluators may ask for, which takes a second the first time."""
-        return replace(self.info(), pythons=await self.environments.asking.pythons())
+        return replace(self.info(), pythons=await self.environments.queries.pythons())
 
     async def _prepare(
         self, evaluator: Evaluator, workspace: str, *, check: bool = False, lock: str | None = None
@@ -222,12 +254,11 @@ class Service:
         if not evaluator.packages and needs is None and evaluator.python is None:
             return prepare(evaluator, settings=self.settings, workspace=workspace, check=check)
         require_fit(evaluator, self.settings)  # before minutes are spent on its packages
-        python = await self.environments.asking.python(evaluator.python)
+        python = await self.environments.queries.python(evaluator.python)
         if not evaluator.packages and needs is None:
             return prepare(evaluator, settings=self.settings, workspace=workspace, check=check, python=python)
         started = time.perf_counter()
-        with asked_by(workspace):
-            known = await require_set(self.environments, evaluator, needs, python=python, lock=lock)
+        known = await require_set(self.environments, evaluator, needs, python=python, lock=lock, workspace=workspace)
         return prepare(
             evaluator,
             settings=self.settings,
@@ -238,17 +269,19 @@ class Service:
             sdk=None if needs is None else needs.sdk,
         )
 
-    async def _expect(self, key: str, packages: tuple[str, ...], language: Language, python: str | None) -> None:
+    async def _expect(
+        self, key: str, packages: tuple[str, ...], language: Language, python: str | None, workspace: str
+    ) -> None:
         with suppress(HostError):  # whoever asked sees in the report why there is no such set
             await self.environments.built(key)
-            python = await self.environments.asking.python_of_set(python, language)
-            known = await self.environments.require(packages, language, python)
+            python = await self.environments.queries.python_of_set(python, language)
+            known = await self.environments.require(packages, language, python, workspace=workspace)
             await self.pool.prewarm(default_spec(language, known.environment))
 
     async def _with_pins(self, missing: Sequence[MissingImport], language: Language) -> tuple[MissingImport, ...]:
         """Say which pin each missing import probably needs; the index is asked for a few of them only."""
         asked, others = missing[:_PINS_ASKED], missing[_PINS_ASKED:]
-        pins = await self.environments.asking.pins_for([one.module for one in asked], language)
+        pins = await self.environments.queries.pins_for([one.module for one in asked], language)
         return (*(replace(one, pin=pin) for one, pin in zip(asked, pins, strict=True)), *others)
 
     async def _evaluate(self, prepared: Prepared, row: Row, started: float) -> EvaluationResult:

@@ -8,7 +8,7 @@ from collections import deque
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from evaluator_host.errors import StoreUnavailable
+from evaluator_host.model.errors import StoreUnavailable
 from evaluator_host.store.audit import Audit, AuditEntry
 
 KEPT: Final = 20_000  # entries that wait for a database; some megabytes

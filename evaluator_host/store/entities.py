@@ -9,8 +9,8 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Select, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from evaluator_host.errors import NameTaken, NotFound
-from evaluator_host.protocol import decode_json, encode_json
+from evaluator_host.model.errors import NameTaken, NotFound
+from evaluator_host.model.json_values import decode_json, encode_json
 from evaluator_host.store.database import Database
 from evaluator_host.store.entity_tables import EntityTable
 

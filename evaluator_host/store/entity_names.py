@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from evaluator_host.errors import InvalidRequest
+from evaluator_host.model.errors import InvalidRequest
 
 NAME: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_.\-]{1,255}")
 

@@ -9,7 +9,7 @@ from sqlalchemy import Select, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from evaluator_host.errors import NameTaken, NotFound
+from evaluator_host.model.errors import NameTaken, NotFound
 from evaluator_host.store.database import Database
 from evaluator_host.store.evaluator_tables import EvaluatorTable, EvaluatorVersionTable
 from evaluator_host.store.workspaces import require_name

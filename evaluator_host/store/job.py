@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Select, select
 
-from evaluator_host.reports.jobs import JobStatus
+from evaluator_host.schemas.jobs import JobStatus
 from evaluator_host.store.job_tables import JobTable
 
 

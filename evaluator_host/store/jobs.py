@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from evaluator_host.errors import InUse, NotFound
-from evaluator_host.reports.jobs import JobStatus
+from evaluator_host.model.errors import InUse, NotFound
+from evaluator_host.schemas.jobs import JobStatus
 from evaluator_host.store.database import Database
 from evaluator_host.store.job import Job, JobEvaluator, Wanted, as_job, select_jobs
 from evaluator_host.store.job_tables import JobEvaluatorTable, JobTable, OutputTable, ResultTable

@@ -8,10 +8,10 @@ from typing import Final
 from sqlalchemy import Select, exists, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from evaluator_host.errors import InvalidRequest, NameTaken, NotFound
+from evaluator_host.model.errors import InvalidRequest, NameTaken, NotFound
 from evaluator_host.store.database import Database
+from evaluator_host.store.key_format import new_token
 from evaluator_host.store.tables import ApiKeyTable, WorkspaceTable
-from evaluator_host.store.tokens import new_token
 from evaluator_host.store.workspaces import ensure_workspace, require_name
 
 _AT_ONCE: Final = 500  # ids in one query

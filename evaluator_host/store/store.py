@@ -13,14 +13,14 @@ from evaluator_host.store.database import Database
 from evaluator_host.store.datasets import Datasets
 from evaluator_host.store.entities import Entities
 from evaluator_host.store.evaluators import Evaluators
-from evaluator_host.store.job_work import JobWork
+from evaluator_host.store.job_queue import JobWork
 from evaluator_host.store.jobs import Jobs
 from evaluator_host.store.keys import Keys
 from evaluator_host.store.outputs import Outputs
 from evaluator_host.store.package_sets import PackageSetUses
 from evaluator_host.store.results import Results
 from evaluator_host.store.schema import migrate
-from evaluator_host.store.sealing import Seal
+from evaluator_host.store.secret_box import Seal
 from evaluator_host.store.secrets import Secrets
 from evaluator_host.store.tables import IdentityTable
 from evaluator_host.store.traces import Traces

@@ -9,7 +9,7 @@ from typing import Final
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from evaluator_host.errors import InvalidRequest
+from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.store.database import Database, insert_unless_there
 from evaluator_host.store.tables import WorkspaceTable
 

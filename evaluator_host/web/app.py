@@ -5,14 +5,15 @@ from typing import cast
 from fastapi import FastAPI
 
 from evaluator_host import __version__
-from evaluator_host.config import Settings
-from evaluator_host.jobs.records import Records
-from evaluator_host.nemo.verbs import nemo_verbs
+from evaluator_host.config.settings import Settings
+from evaluator_host.dialects.nemo.host.routes.routes import nemo_api
+from evaluator_host.dialects.nemo.host.verbs import nemo_verbs
+from evaluator_host.jobs.stored_resources import Records
 from evaluator_host.service import Service
-from evaluator_host.web import problems, routes
-from evaluator_host.web.access import Access
-from evaluator_host.web.guard import Guard
-from evaluator_host.web.nemo.routes import nemo_api
+from evaluator_host.web.api import routes
+from evaluator_host.web.auth.access import Access
+from evaluator_host.web.http import error_responses as problems
+from evaluator_host.web.http.middleware import Guard
 from evaluator_host.web.workbench import Workbench, is_page
 
 _DESCRIPTION = "Runs pasted Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score."

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.environments import health
-from evaluator_host.errors import PackagesFailed
+from evaluator_host.environments.build import import_check as health
+from evaluator_host.model.errors import PackagesFailed
 from evaluator_host.service import Service
 from tests.builds import JAVASCRIPT, building, evaluated, installed, nothing_left, refusal, value_of
 from tests.indexes import Index

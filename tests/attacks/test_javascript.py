@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.model import Language
+from evaluator_host.model.evaluator import Language
 from evaluator_host.selftest.attack import Attack
 from evaluator_host.selftest.campaign import attack_deployment
 from evaluator_host.selftest.catalogue import ATTACKS

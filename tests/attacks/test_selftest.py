@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.__main__ import main
-from evaluator_host.sandbox.instance import this_instance
+from evaluator_host.sandbox.linux.instance import this_instance
 from evaluator_host.selftest.attack import BRIEF, Group, Guard, python
 from evaluator_host.selftest.bait import laid_out
 from evaluator_host.selftest.campaign import attack_deployment

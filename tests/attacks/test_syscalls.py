@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.config import SANDBOX_IMAGES_DIR
-from evaluator_host.model import Evaluator, Limits, Row
-from evaluator_host.sandbox.syscalls import NUMBERS
+from evaluator_host.config.settings import SANDBOX_IMAGES_DIR
+from evaluator_host.model.evaluator import Evaluator, Limits, Row
+from evaluator_host.sandbox.bubblewrap.syscalls import NUMBERS
 from evaluator_host.service import Service
 from tests.attacks.ordinary_host import evaluate_as_ordinary_user
 

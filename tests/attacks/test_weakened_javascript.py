@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from evaluator_host.model import Language
+from evaluator_host.model.evaluator import Language
 from evaluator_host.selftest.attack import Attack, Guard
 from evaluator_host.selftest.catalogue import ATTACKS
 from tests.attacks.weakened import never_through

@@ -16,16 +16,18 @@ from typing import Any, Final
 
 import pytest
 
-from evaluator_host.model import SandboxSpec
-from evaluator_host.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
-from evaluator_host.sandbox import answers, bubblewrap, docker
-from evaluator_host.sandbox.bubblewrap_args import Identity
+from evaluator_host.model.evaluator import SandboxSpec
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
+from evaluator_host.sandbox import messages as answers
+from evaluator_host.sandbox.bubblewrap import backend as bubblewrap
+from evaluator_host.sandbox.bubblewrap.policy import Identity
+from evaluator_host.sandbox.docker import backend as docker
 from evaluator_host.sandbox.session import Sandbox
 from evaluator_host.selftest.attack import Attack, Guard
 from evaluator_host.selftest.campaign import attack_deployment
 from evaluator_host.selftest.trial import Verdict
 from evaluator_host.service import prepared, rows, service
-from evaluator_host.source import CleanSource
+from evaluator_host.service.source import CleanSource
 from tests.attacks.weakened_runner import EDITS, edit_runner
 from tests.conftest import settings
 

@@ -10,12 +10,12 @@ from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
 
-from evaluator_host.config import Settings
-from evaluator_host.model import Evaluator, Isolation, Language, Limits, Row
-from evaluator_host.outcome import Status
+from evaluator_host.config.settings import Settings
+from evaluator_host.model.evaluator import Evaluator, Isolation, Language, Limits, Row
+from evaluator_host.model.outcome import Status
 from evaluator_host.service import Service
 from evaluator_host.service.service import default_spec
-from evaluator_host.wiring import open_service
+from evaluator_host.wiring.service import open_service
 from tests.benchmarks.floors import EXACT_MATCH, ROW
 
 _JS = "function evaluate(inputs, outputs, trace) { return outputs === inputs.correct_answer ? 1.0 : 0.0 }\n"

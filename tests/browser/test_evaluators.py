@@ -5,7 +5,7 @@ import asyncio
 from playwright.async_api import Page, expect
 
 from evaluator_host.client import Client
-from evaluator_host.model import Evaluator
+from evaluator_host.model.evaluator import Evaluator
 from tests.browser.looking import picture
 from tests.browser.seeds import MARKUP, Seeds
 from tests.server import Server

@@ -6,7 +6,7 @@ import json
 from playwright.async_api import Locator, Page, expect
 
 from evaluator_host.client import Client
-from evaluator_host.model import Evaluator
+from evaluator_host.model.evaluator import Evaluator
 from tests.browser.looking import Look, picture
 from tests.browser.seeds import MARKUP, Seeds
 from tests.server import Server

@@ -10,8 +10,8 @@ import pytest
 from playwright.async_api import Page, expect
 
 from evaluator_host.client import Client
-from evaluator_host.model import Evaluator
-from evaluator_host.reports.jobs import JobStatus
+from evaluator_host.model.evaluator import Evaluator
+from evaluator_host.schemas.jobs import JobStatus
 from tests.browser.looking import picture
 from tests.browser.seeds import LENGTH, MARKUP, Seeds
 from tests.server import Server

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.environments.empty import empty_environment
-from evaluator_host.model import Contract, Language, Limits, Policy, SandboxSpec
-from evaluator_host.outcome import Loaded, Returned
+from evaluator_host.model.evaluator import Contract, Language, Limits, Policy, SandboxSpec
+from evaluator_host.model.outcome import Loaded, Returned
 from evaluator_host.pool import Lease, Order
 from evaluator_host.sandbox.session import LoadOrder
 from evaluator_host.service import Service

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from evaluator_host.errors import SandboxUnavailable
-from evaluator_host.outcome import ErrorCode
-from evaluator_host.sandbox.classify import classify
-from evaluator_host.sandbox.inherited import MEMORY_FILE
+from evaluator_host.model.errors import SandboxUnavailable
+from evaluator_host.model.outcome import ErrorCode
+from evaluator_host.sandbox.bubblewrap.descriptors import MEMORY_FILE
+from evaluator_host.sandbox.exit_status import classify
 from tests.left_behind import cgroup_folders, sandbox_cgroups
 from tests.ordinary_user import pass_as_ordinary_user
 from tests.probe import Probe, new_backend, spec

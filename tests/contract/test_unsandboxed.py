@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.model import Language
-from evaluator_host.sandbox.instance import this_instance
+from evaluator_host.model.evaluator import Language
+from evaluator_host.sandbox.linux.instance import this_instance
 from evaluator_host.sandbox.unsandboxed import UnsandboxedBackend
 from tests.left_behind import command_of
 from tests.probe import NODE, RUNTIMES, Probe, spec

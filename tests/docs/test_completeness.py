@@ -10,13 +10,13 @@ import typer.main
 
 from evaluator_host.cli.main import command_line
 from evaluator_host.client import HostUnreachable
-from evaluator_host.config import Settings
-from evaluator_host.errors import HostError
-from evaluator_host.model import Contract
-from evaluator_host.outcome import ErrorCode
+from evaluator_host.config.settings import Settings
+from evaluator_host.model.errors import HostError
+from evaluator_host.model.evaluator import Contract
+from evaluator_host.model.outcome import ErrorCode
 from evaluator_host.service import Service
+from evaluator_host.web.api.bodies import EvaluatorIn, LimitsIn, RowIn, SettingsIn
 from evaluator_host.web.app import create_app
-from evaluator_host.web.wire import EvaluatorIn, LimitsIn, RowIn, SettingsIn
 from tests.docs.blocks import DOCUMENTS, ROOT, name, read
 
 CLI = read("docs/cli.md")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evaluator_host.errors import InvalidPin
-from evaluator_host.model import Language
+from evaluator_host.model.errors import InvalidPin
+from evaluator_host.model.evaluator import Language
 from evaluator_host.packages import pins
 from tests.fuzz.bounds import JSON, TEXT, bounded
 

@@ -15,12 +15,12 @@ import docker
 import docker.errors
 import pytest
 
-from evaluator_host.errors import SandboxUnavailable
-from evaluator_host.model import Environment, Language, SandboxSpec
-from evaluator_host.sandbox.docker import DockerBackend
-from evaluator_host.sandbox.docker_engine import Engine
-from evaluator_host.sandbox.docker_layers import LABEL_ENVIRONMENT, LABEL_RUNTIME_IMAGE, Layers, layer_tag
-from evaluator_host.sandbox.package_tree import tar_stream
+from evaluator_host.model.errors import SandboxUnavailable
+from evaluator_host.model.evaluator import Environment, Language, SandboxSpec
+from evaluator_host.sandbox.docker.backend import DockerBackend
+from evaluator_host.sandbox.docker.engine import Engine
+from evaluator_host.sandbox.docker.environment_images import LABEL_ENVIRONMENT, LABEL_RUNTIME_IMAGE, Layers, layer_tag
+from evaluator_host.sandbox.docker.image.package_tree import tar_stream
 from tests import engines, package_sets
 from tests.package_sets import NATIVE, RUNTIME_IMAGE, Set, answer, backend_at, client_at, labels_of, layers_of
 
@@ -266,8 +266,8 @@ async def test_a_large_set_does_not_pass_through_memory(client: docker.APIClient
     program = (
         "import asyncio\n"
         "from pathlib import Path\n"
-        "from evaluator_host.model import Environment, Language\n"
-        "from evaluator_host.sandbox.docker import DockerBackend\n"
+        "from evaluator_host.model.evaluator import Environment, Language\n"
+        "from evaluator_host.sandbox.docker.backend import DockerBackend\n"
         "async def main():\n"
         f"    backend = DockerBackend(docker_host={address!r}, runtime=None, image={RUNTIME_IMAGE!r}, instance='', "
         f"owner={package_sets.OWNER!r})\n"

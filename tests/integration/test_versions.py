@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.errors import IndexUnavailable, NotFound
-from evaluator_host.model import Language
+from evaluator_host.model.errors import IndexUnavailable, NotFound
+from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.locked import Target
+from evaluator_host.packages.lock import Target
 from evaluator_host.packages.versions import VersionList
 from tests.package_index import serving
 from tests.server import free_port

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evaluator_host.config import Settings
+from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.files import RowsFolder
-from evaluator_host.errors import NotFound
-from evaluator_host.evaluators.library import Found
-from evaluator_host.jobs.board import JobBoard, JobOrder
-from evaluator_host.jobs.models import Models
-from evaluator_host.jobs.results import JobResults
+from evaluator_host.evaluators.registry import Found
+from evaluator_host.jobs.results.results import JobResults
 from evaluator_host.jobs.run import Means
 from evaluator_host.jobs.scheduler import Scheduler, owner_name
-from evaluator_host.metrics import Metrics
-from evaluator_host.model import Evaluator
+from evaluator_host.jobs.service import JobBoard, JobOrder
+from evaluator_host.model.errors import NotFound
+from evaluator_host.model.evaluator import Evaluator
+from evaluator_host.models.access import Models
 from evaluator_host.pool import Pool, PoolLimits
-from evaluator_host.reports.jobs import JobConfig, JobReport, JobStatus
+from evaluator_host.schemas.jobs import JobConfig, JobReport, JobStatus
 from evaluator_host.service import Service
+from evaluator_host.service.metrics import Metrics
 from evaluator_host.store.store import Store, open_store
 from tests.fake_runner import FakeBackend
 

@@ -11,13 +11,13 @@ import pytest
 from pydantic import SecretStr
 
 from evaluator_host.client import Client
-from evaluator_host.config import Settings
+from evaluator_host.config.settings import Settings
 from evaluator_host.jobs.open import leftovers
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.store.datasets import new_dataset_id
 from evaluator_host.store.entities import Kind, Place
 from evaluator_host.store.store import open_store
-from evaluator_host.wiring import records_finding
+from evaluator_host.wiring.service import records_finding
 from tests.databases import ENGINES, Databases
 from tests.server import Server, new_home
 

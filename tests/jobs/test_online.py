@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.errors import InvalidRequest, NotFound
-from evaluator_host.jobs.board import JobOrder
-from evaluator_host.jobs.rows_read import JobRowsRead
-from evaluator_host.reports.jobs import JobConfig, JobReport, JobStatus, Target
-from evaluator_host.reports.results import JobRow
+from evaluator_host.jobs.results.row_reader import JobRowsRead
+from evaluator_host.jobs.service import JobOrder
+from evaluator_host.model.errors import InvalidRequest, NotFound
+from evaluator_host.schemas.jobs import JobConfig, JobReport, JobStatus, Target
+from evaluator_host.schemas.results import JobRow
 from evaluator_host.store.job import Wanted
 from evaluator_host.store.results import Filter
 from tests.jobs.desk import OK, WORKSPACE, Desk, opened

@@ -17,8 +17,8 @@ import pandas as pd
 import pytest
 
 from evaluator_host.client import Client
-from evaluator_host.model import Evaluator
-from evaluator_host.reports.jobs import JobReport, JobStatus, Target
+from evaluator_host.model.evaluator import Evaluator
+from evaluator_host.schemas.jobs import JobReport, JobStatus, Target
 from tests.model_server import DROP, Fault, ModelServer, Reply, error_body
 from tests.server import COMMAND, Server, new_home
 

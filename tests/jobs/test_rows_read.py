@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from evaluator_host.datasets.files import RowsFolder
-from evaluator_host.jobs.rows_read import JobRowsRead
-from evaluator_host.store.job_work import StoredResult
+from evaluator_host.jobs.results.row_reader import JobRowsRead
+from evaluator_host.store.job_queue import StoredResult
 from evaluator_host.store.results import Filter, Results
 from tests.jobs.desk import WORKSPACE, Desk, opened
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.errors import InUse, InvalidRequest, NotFound, StoreUnavailable
-from evaluator_host.jobs.board import JobOrder
-from evaluator_host.model import Evaluator, EvaluatorSettings, Limits
-from evaluator_host.reports.jobs import JobConfig, JobStatus
+from evaluator_host.jobs.service import JobOrder
+from evaluator_host.model.errors import InUse, InvalidRequest, NotFound, StoreUnavailable
+from evaluator_host.model.evaluator import Evaluator, EvaluatorSettings, Limits
+from evaluator_host.schemas.jobs import JobConfig, JobStatus
 from evaluator_host.store.job import Wanted
-from evaluator_host.store.job_work import JobWork, StoredResult
+from evaluator_host.store.job_queue import JobWork, StoredResult
 from tests.jobs.desk import OK, WORKSPACE, Desk, opened
 
 BAD = Evaluator("bad")

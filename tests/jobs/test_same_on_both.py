@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from evaluator_host.client import Client
-from evaluator_host.model import Evaluator, Isolation, Language
+from evaluator_host.model.evaluator import Evaluator, Isolation, Language
 from tests.databases import ENGINES, Databases
 from tests.server import Server, new_home
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from evaluator_host.reports.jobs import JobReport, JobStatus
+from evaluator_host.schemas.jobs import JobReport, JobStatus
 from evaluator_host.store.job_tables import JobTable
 from tests.jobs.desk import WORKSPACE, Desk, opened
 from tests.store.records import result

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.errors import StoreUnavailable
+from evaluator_host.model.errors import StoreUnavailable
 from evaluator_host.store import audit_log, database
 from evaluator_host.store.audit import AuditEntry
 from evaluator_host.store.audit_log import AuditLog

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import insert, select, text
 from sqlalchemy.exc import StatementError
 
-from evaluator_host.errors import Misconfigured, StoreUnavailable
+from evaluator_host.model.errors import Misconfigured, StoreUnavailable
 from evaluator_host.store import database
 from evaluator_host.store.address import Engine, address
 from evaluator_host.store.database import Database

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.errors import StoreUnavailable
+from evaluator_host.model.errors import StoreUnavailable
 from evaluator_host.store import schema
 from evaluator_host.store.address import address
 from evaluator_host.store.schema import MIGRATIONS_DIR, migrate

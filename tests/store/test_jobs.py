@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from evaluator_host.errors import InUse, InvalidRequest, NameTaken, NotFound
-from evaluator_host.reports.jobs import JobStatus
+from evaluator_host.model.errors import InUse, InvalidRequest, NameTaken, NotFound
+from evaluator_host.schemas.jobs import JobStatus
 from evaluator_host.store.job import Wanted
-from evaluator_host.store.job_work import StoredOutput
+from evaluator_host.store.job_queue import StoredOutput
 from evaluator_host.store.store import Store, open_store
 from tests.store.records import FACTS, WORKSPACE, dataset, evaluators, queued, result
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.errors import InvalidRequest, NameTaken, NotFound
+from evaluator_host.model.errors import InvalidRequest, NameTaken, NotFound
+from evaluator_host.store.key_format import token_hash, token_id
 from evaluator_host.store.store import Store, open_store
-from evaluator_host.store.tokens import token_hash, token_id
 
 NOW = datetime.now(UTC)
 

@@ -13,7 +13,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy.engine import Connection
 
-from evaluator_host.errors import Misconfigured
+from evaluator_host.model.errors import Misconfigured
 from evaluator_host.store import schema
 from evaluator_host.store.address import Address, Engine, address
 from evaluator_host.store.schema import MIGRATIONS_DIR, VERSION_TABLE, head, migrate

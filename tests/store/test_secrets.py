@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
-from evaluator_host.errors import InvalidRequest, Misconfigured, NotFound
+from evaluator_host.model.errors import InvalidRequest, Misconfigured, NotFound
 from evaluator_host.store.evaluator_tables import SecretTable
-from evaluator_host.store.sealing import Seal
+from evaluator_host.store.secret_box import Seal
 from evaluator_host.store.store import Store, open_store
 
 VALUE = "sk-proj-0123456789abcdef"

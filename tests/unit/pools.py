@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from evaluator_host.environments.empty import empty_environment
-from evaluator_host.model import Contract, Language, Limits, Policy, SandboxSpec
+from evaluator_host.model.evaluator import Contract, Language, Limits, Policy, SandboxSpec
 from evaluator_host.pool import Lease, Order, Pool, PoolLimits
 from evaluator_host.sandbox.session import LoadOrder
 from tests.fake_runner import FakeBackend

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.errors import SandboxUnavailable
-from evaluator_host.model import Language, SandboxSpec, Sdk
-from evaluator_host.pool import Order, Pool, blanks
+from evaluator_host.model.errors import SandboxUnavailable
+from evaluator_host.model.evaluator import Language, SandboxSpec, Sdk
+from evaluator_host.pool import Order, Pool
+from evaluator_host.pool import prewarmed as blanks
 from tests.fake_runner import FakeBackend
 from tests.unit.pools import LOAD, SPEC, leased, opened, until
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.model import Environment, Language, SandboxSpec, Sdk
-from evaluator_host.sandbox.bubblewrap_args import (
+from evaluator_host.model.evaluator import Environment, Language, SandboxSpec, Sdk
+from evaluator_host.sandbox.bubblewrap.mounts import Bind, HostLibraries, HostPython, find_libraries, find_python
+from evaluator_host.sandbox.bubblewrap.policy import (
     Descriptors,
     Host,
     Identity,
@@ -14,8 +15,7 @@ from evaluator_host.sandbox.bubblewrap_args import (
     etc_files,
     runner_command,
 )
-from evaluator_host.sandbox.hidden import hidden_on
-from evaluator_host.sandbox.host_files import Bind, HostLibraries, HostPython, find_libraries, find_python
+from evaluator_host.sandbox.linux.masked_paths import hidden_on
 
 HOST = Host(
     python=HostPython(

@@ -4,9 +4,9 @@ import signal
 
 import pytest
 
-from evaluator_host.outcome import ErrorCode
+from evaluator_host.model.outcome import ErrorCode
 from evaluator_host.sandbox.base import Autopsy
-from evaluator_host.sandbox.classify import classify
+from evaluator_host.sandbox.exit_status import classify
 
 V8_HEAP = """
 <--- Last few GCs --->

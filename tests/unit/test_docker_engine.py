@@ -8,12 +8,12 @@ import docker.errors
 import pytest
 import requests
 
-from evaluator_host.sandbox.docker_args import EngineFacts
-from evaluator_host.sandbox.docker_attach import AttachFailed, Demultiplexer
-from evaluator_host.sandbox.docker_engine import engine_facts, unavailable
-from evaluator_host.sandbox.docker_findings import ignores_runtime
-from evaluator_host.sandbox.docker_remains import LABEL_BOOT, LABEL_INSTANCE, ended_long_ago, owner_is_dead
-from evaluator_host.sandbox.instance import this_instance
+from evaluator_host.sandbox.docker.attach import AttachFailed, Demultiplexer
+from evaluator_host.sandbox.docker.cleanup import LABEL_BOOT, LABEL_INSTANCE, ended_long_ago, owner_is_dead
+from evaluator_host.sandbox.docker.doctor import ignores_runtime
+from evaluator_host.sandbox.docker.engine import engine_facts, unavailable
+from evaluator_host.sandbox.docker.policy import EngineFacts
+from evaluator_host.sandbox.linux.instance import this_instance
 
 SOCKET = "unix:///var/run/docker.sock"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluator_host.model import Language
+from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.imports import pin_for
 from evaluator_host.packages.specifiers import module_specifiers
 

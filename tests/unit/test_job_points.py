@@ -6,12 +6,12 @@ import math
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
-from evaluator_host.jobs.brief import brief
-from evaluator_host.jobs.failures import GROUPS, failure_groups
-from evaluator_host.jobs.pairs import POINTS, Pairing
-from evaluator_host.jobs.wording import Words
-from evaluator_host.reports.results import FailureGroup, JobRow, Point
-from evaluator_host.store.job_work import StoredResult
+from evaluator_host.jobs.results.failures import GROUPS, failure_groups
+from evaluator_host.jobs.results.row_preview import brief
+from evaluator_host.jobs.results.row_search import Words
+from evaluator_host.jobs.results.scatter import POINTS, Pairing
+from evaluator_host.schemas.results import FailureGroup, JobRow, Point
+from evaluator_host.store.job_queue import StoredResult
 
 
 def paired(values: Iterable[tuple[float, float]]) -> Pairing:

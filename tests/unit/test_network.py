@@ -10,13 +10,13 @@ from typer.testing import CliRunner
 
 import evaluator_host
 from evaluator_host.cli.main import command_line
-from evaluator_host.config import Settings
-from evaluator_host.errors import InvalidRequest
-from evaluator_host.model import Evaluator
-from evaluator_host.sandbox.network_files import network_files
+from evaluator_host.config.settings import Settings
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Evaluator
+from evaluator_host.sandbox.bubblewrap.network_files import network_files
 from evaluator_host.service.prepared import prepare
-from evaluator_host.web.wire import EvaluatorIn, RowIn
-from tests.uipath_projects import make_project, write
+from evaluator_host.web.api.bodies import EvaluatorIn, RowIn
+from tests.dialects.uipath.projects import make_project, write
 
 PACKAGE = Path(evaluator_host.__file__).parent
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from evaluator_host.errors import Busy, SandboxLost, SandboxUnavailable
-from evaluator_host.outcome import Failed, Returned
+from evaluator_host.model.errors import Busy, SandboxLost, SandboxUnavailable
+from evaluator_host.model.outcome import Failed, Returned
 from evaluator_host.pool import Order
 from tests.unit.pools import SPEC, leased, opened, order, row, until
 

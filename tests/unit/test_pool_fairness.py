@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from evaluator_host.errors import Busy
+from evaluator_host.model.errors import Busy
 from evaluator_host.pool import Lease, Order, Pool
-from evaluator_host.pool import shares as shares_module
-from evaluator_host.pool.shares import Share
+from evaluator_host.pool import fair_share as shares_module
+from evaluator_host.pool.fair_share import Share
 from tests.unit.pools import SPEC, leased, opened, order, row, until
 
 

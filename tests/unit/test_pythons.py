@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.config import python_homes, search_path
-from evaluator_host.sandbox.host_files import find_python
+from evaluator_host.config.settings import python_homes, search_path
+from evaluator_host.sandbox.bubblewrap.mounts import find_python
 from evaluator_host.sandbox.pythons import MINORS, PythonFacts, Pythons, own_python
 
 OWN = f"{sys.version_info.major}.{sys.version_info.minor}"

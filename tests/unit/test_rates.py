@@ -2,8 +2,8 @@
 
 import pytest
 
-from evaluator_host.errors import RateLimited
-from evaluator_host.web.rates import Rates
+from evaluator_host.model.errors import RateLimited
+from evaluator_host.web.auth.rates import Rates
 
 
 class Clock:

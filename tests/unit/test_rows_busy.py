@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.config import Settings
-from evaluator_host.errors import Busy
-from evaluator_host.model import Evaluator, Isolation, Limits, Row
-from evaluator_host.pool import Pool, shares
+from evaluator_host.config.settings import Settings
+from evaluator_host.model.errors import Busy
+from evaluator_host.model.evaluator import Evaluator, Isolation, Limits, Row
+from evaluator_host.pool import Pool
+from evaluator_host.pool import fair_share as shares
 from evaluator_host.service.prepared import prepare
 from evaluator_host.service.rows import RowStream
 from tests.unit.pools import leased, opened, order, until

@@ -5,9 +5,14 @@ import struct
 
 import pytest
 
-from evaluator_host.config import SANDBOX_IMAGES_DIR
-from evaluator_host.sandbox.seccomp import MAX_INSTRUCTIONS, UnknownPolicy, compile_policy, without_unix_sockets
-from evaluator_host.sandbox.syscalls import NUMBERS
+from evaluator_host.config.settings import SANDBOX_IMAGES_DIR
+from evaluator_host.sandbox.bubblewrap.seccomp import (
+    MAX_INSTRUCTIONS,
+    UnknownPolicy,
+    compile_policy,
+    without_unix_sockets,
+)
+from evaluator_host.sandbox.bubblewrap.syscalls import NUMBERS
 
 POLICY = json.loads((SANDBOX_IMAGES_DIR / "seccomp.json").read_text())
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}

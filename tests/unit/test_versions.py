@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.errors import InvalidRequest
-from evaluator_host.model import Language
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.locked import Target
-from evaluator_host.packages.pip_versions import _listed, usable
+from evaluator_host.packages.lock import Target
+from evaluator_host.packages.pip.versions import _listed, usable
 from evaluator_host.packages.versions import VersionList
 
 

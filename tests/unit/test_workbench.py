@@ -10,7 +10,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from evaluator_host.web import problems
+from evaluator_host.web.http import error_responses as problems
 from evaluator_host.web.workbench import DIST, PAGES, Workbench, is_page
 
 SOURCES = DIST.parent / "src"

@@ -11,9 +11,9 @@ import docker
 import docker.errors
 import pytest
 
-from evaluator_host.errors import SandboxUnavailable
+from evaluator_host.model.errors import SandboxUnavailable
 from evaluator_host.sandbox.base import Autopsy
-from evaluator_host.sandbox.docker import DockerBackend
+from evaluator_host.sandbox.docker.backend import DockerBackend
 from tests.docker_guests import OWN, Guest, MakeBackend, containers, open_descriptors, spec, start
 from tests.relay import Relay
 
@@ -109,9 +109,9 @@ async def test_a_container_that_somebody_else_removed_is_lost(guest: Guest, dock
 
 HOST = """
 import asyncio, sys
-from evaluator_host.model import Environment, Language, SandboxSpec
-from evaluator_host.sandbox.docker import DockerBackend
-from evaluator_host.sandbox.instance import this_instance
+from evaluator_host.model.evaluator import Environment, Language, SandboxSpec
+from evaluator_host.sandbox.docker.backend import DockerBackend
+from evaluator_host.sandbox.linux.instance import this_instance
 
 async def main():
     backend = DockerBackend(docker_host=sys.argv[1], runtime=None, image=sys.argv[2], instance=this_instance())

@@ -8,10 +8,10 @@ from typing import Any
 import docker
 import docker.errors
 
-from evaluator_host.protocol import encode
-from evaluator_host.sandbox.docker import DockerBackend
-from evaluator_host.sandbox.docker_attach import PAUSE_BYTES
-from evaluator_host.sandbox.docker_ssh import SshChannel
+from evaluator_host.sandbox.docker.attach import PAUSE_BYTES
+from evaluator_host.sandbox.docker.backend import DockerBackend
+from evaluator_host.sandbox.docker.ssh import SshChannel
+from evaluator_host.sandbox.protocol import encode
 from tests.docker_guests import Guest, start
 
 

@@ -1,0 +1,34 @@
+"""Words in a row of a job: whether a text is in its data, its output, or what came of it."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from evaluator_host.schemas.results import JobRow
+
+_OF_RESULT: Final = ("label", "reason", "value", "error", "logs")
+
+
+class Words:
+    """Finds a text, whatever its case."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text.casefold()
+
+    def are_in(self, row: JobRow) -> bool:
+        """Return whether a value of the row has the text in it; names of columns do not count."""
+        result = [row.result.get(name) for name in _OF_RESULT]
+        return any(self._text in value.casefold() for value in _values([row.row, row.output, result]))
+
+
+def _values(value: Any) -> Iterator[str]:
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            left.extend(one.values())
+        elif isinstance(one, list):
+            left.extend(one)
+        elif isinstance(one, str):
+            yield one
+        elif one is not None and not isinstance(one, bool):
+            yield str(one)

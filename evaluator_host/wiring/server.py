@@ -1,0 +1,180 @@
+"""The HTTP server: uvicorn over a service, from its first sandbox to a stop that leaves nothing behind.
+
+A program can embed it: `serve_http(settings, listener)` needs a listening socket and no command line.
+"""
+
+import asyncio
+import json
+import resource
+import signal
+import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+import uvicorn
+
+from evaluator_host import __version__
+from evaluator_host.config.settings import Settings
+from evaluator_host.model.errors import Misconfigured
+from evaluator_host.models.judges import open_judges
+from evaluator_host.models.registered_models import KeptModels
+from evaluator_host.web.api.bodies import EXACT_MATCH
+from evaluator_host.web.app import create_app
+from evaluator_host.web.auth.access import open_access
+from evaluator_host.web.http.connection_limits import Door
+from evaluator_host.web.http.drain import Drain
+from evaluator_host.web.http.error_log import log_loop_fault
+from evaluator_host.wiring.service import open_records, open_service, open_store
+
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_WANTED: Final = 65_536
+_OWN: Final = 224  # of 1,024: sixteen sandboxes of six each, logs, database, engine, builds
+_LEAST: Final = 64
+_CUT_S: Final = 5.0  # for callers to be told, and their rows to be stopped
+_FLUSH_S: Final = 2  # for the last answers to leave
+
+
+class _Server(uvicorn.Server):
+    """Says where it listens once it does, and leaves signals to us: uvicorn would end the process before the pool.
+
+    The first signal lets what runs go on for a while and refuses the rest; a second one ends it at once.
+    """
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        *,
+        drain: Drain,
+        greet: Callable[[str], object],
+        greeting: tuple[str, ...],
+        grace_s: float,
+    ) -> None:
+        super().__init__(config)
+        self._greet = greet
+        self._greeting = greeting
+        self._drain = drain
+        self._grace_s = grace_s
+        self._hurry = asyncio.Event()
+        self._stopping: asyncio.Task[None] | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for line in self._greeting:
+            self._greet(line)
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        loop = asyncio.get_running_loop()
+        for number in SIGNALS:
+            loop.add_signal_handler(number, self._on_signal)
+        yield
+
+    def _on_signal(self) -> None:
+        if self._stopping is None:
+            self._stopping = asyncio.ensure_future(self._stop())
+        else:
+            self._hurry.set()
+
+    async def _stop(self) -> None:
+        self._drain.begin()
+        waits = [asyncio.ensure_future(event.wait()) for event in (self._drain.idle, self._hurry)]
+        await asyncio.wait(waits, timeout=self._grace_s, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+        self._drain.cut()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CUT_S):
+                await self._drain.idle.wait()
+        self.should_exit = True
+
+
+async def serve_http(
+    settings: Settings, listener: socket.socket, *, greet: Callable[[str], object] | None = None
+) -> None:
+    """Serve on a listening socket until SIGINT or SIGTERM.
+
+    Args:
+      settings: Of the operator.
+      listener: A TCP socket that listens already.
+      greet: Called with each line of the greeting once requests are accepted.
+
+    Raises:
+      SandboxUnavailable: no backend works.
+      Misconfigured: the database is not this version's.
+      StoreUnavailable: the database does not answer.
+    """
+    asyncio.get_running_loop().set_exception_handler(log_loop_fault)
+    async with (
+        open_store(settings) as store,
+        open_access(store, settings) as access,
+        open_judges(settings, store.secrets, kept=KeptModels(store.entities)) as models,
+        open_service(settings, models=models) as service,
+        open_records(service, store) as records,
+    ):
+        service.metrics.watch("audit_dropped", "Audit entries lost to a database that failed.", access.dropped)
+        drain = Drain(create_app(service, settings, access, records))
+        config = uvicorn.Config(
+            drain,
+            loop="none",
+            http=type("HostDoor", (Door,), {"most_connections": room_for_connections()}),
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=_FLUSH_S,
+        )
+        lines = greeting(base_url(listener), service.info().backend) if greet else ()
+        server = _Server(config, drain=drain, greet=greet or str, greeting=lines, grace_s=settings.stop_grace_s)
+        await server.serve(sockets=[listener])
+
+
+async def require_key(settings: Settings) -> None:
+    """Refuse to be reached by other machines as long as no key works: anybody who reaches the host could run code.
+
+    Raises:
+      Misconfigured: there is no key.
+      StoreUnavailable: the database does not answer.
+    """
+    async with open_store(settings) as store:
+        if await store.keys.any_usable():
+            return
+    raise Misconfigured(
+        f"refusing to listen on {settings.host}: there is no key, so that anyone who reaches this host could run code. "
+        "Make one first (evaluator-host keys create NAME, with the same data directory or database), or listen on "
+        "127.0.0.1"
+    )
+
+
+def base_url(listener: socket.socket) -> str:
+    """Return the URL of a listening socket."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def greeting(url: str, backend: str) -> tuple[str, ...]:
+    """Return what is printed once a host listens: where, on what, and a call to paste."""
+    body = {
+        "evaluator": {"code": EXACT_MATCH.replace("'", '"')},  # no quote that would end the shell's
+        "inputs": {"correct_answer": "Paris"},
+        "outputs": "Paris",
+    }
+    return (
+        f"Evaluator Host {__version__} listens on {url} (sandbox: {backend}; API: {url}/docs).",
+        f"Open {url} in a browser to write an evaluator, or try a call:",
+        f"curl -s {url}/v1/evaluate -H 'Content-Type: application/json' -d '{json.dumps(body)}'",
+    )
+
+
+def room_for_connections() -> int:
+    """Raise the limit of descriptors as far as it goes, and return how many connections leave enough of them.
+
+    A shell gives a process 1,024 and lets it ask for more; a thousand callers at once and their sandboxes need that.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    ceiling = _WANTED if hard == resource.RLIM_INFINITY else min(hard, _WANTED)
+    if soft != resource.RLIM_INFINITY and soft < ceiling:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (ceiling, hard))
+        soft = ceiling
+    return max(_LEAST, (ceiling if soft == resource.RLIM_INFINITY else soft) - _OWN)
