@@ -35,7 +35,7 @@ export function App() {
   );
 }
 
-/** What the host is. A host with keys has one asked for here, whatever page comes first. */
+/** Loads the host's info. On a host with keys this first request asks for the key. */
 function useInfo(): HostInfo | null {
   const [info, setInfo] = useState<HostInfo | null>(null);
   useEffect(() => {
@@ -143,7 +143,7 @@ function Page({ route, params, query }: PageProps & { route: Route }) {
 
 let visited = false;
 
-/** Tells a screen reader where it is once somebody went to another page. */
+/** Announces the new page to screen readers. */
 function Focused({ title, children }: { title: string; children: ComponentChildren }) {
   const place = useRef<HTMLParagraphElement>(null);
   useEffect(() => {

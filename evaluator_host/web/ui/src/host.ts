@@ -1,4 +1,4 @@
-/** What the host is: asked once, when the page begins. */
+/** The host's info, loaded once at start. */
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import type { HostInfo } from "./api/types";

@@ -2,7 +2,7 @@
 import type { Problem, ProblemBody } from "./types";
 import { keepInTab, recallInTab } from "../storage";
 
-/** The host did not do what was asked; `code` is its stable name, `problems` say which fields were wrong. */
+/** The host refused or failed a request; `code` is the stable name of the error, `problems` name the wrong fields. */
 export class ApiError extends Error {
   constructor(
     message: string,
@@ -16,7 +16,7 @@ export class ApiError extends Error {
   }
 }
 
-export interface Wish {
+export interface RequestOptions {
   body?: unknown;
   /** Sent as it is, with its own content type; in place of `body`. */
   raw?: Blob | string;
@@ -28,7 +28,7 @@ export interface Wish {
 let key = recallInTab("key");
 let askForKey: ((refused: boolean) => Promise<string | null>) | null = null;
 
-/** Says who asks for a key when the host wants one. */
+/** Set the function that asks the user for a key when the host requires one. */
 export function onKeyNeeded(ask: (refused: boolean) => Promise<string | null>): void {
   askForKey = ask;
 }
@@ -42,34 +42,34 @@ export function hasKey(): boolean {
   return key !== null;
 }
 
-export function withQuery(path: string, query: Wish["query"]): string {
+export function withQuery(path: string, query: RequestOptions["query"]): string {
   const given = Object.entries(query ?? {}).filter(([, value]) => value !== null && value !== undefined && value !== "");
   if (given.length === 0) return path;
   return `${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
 }
 
-/** Ask the host and return its answer's body; undefined when there is none. */
-export async function call<T>(method: string, path: string, wish: Wish = {}): Promise<T> {
-  const response = await send(method, path, wish);
+/** Send a request and return the body of the response; undefined when it is empty. */
+export async function call<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
+  const response = await send(method, path, options);
   const text = await response.text();
   return (text === "" ? undefined : JSON.parse(text)) as T;
 }
 
-/** Ask the host and return the answer as it is: for downloads. */
-export async function send(method: string, path: string, wish: Wish = {}): Promise<Response> {
+/** Send a request and return the response itself, for downloads. */
+export async function send(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
   const headers: Record<string, string> = { Accept: "application/json" };
   let body: BodyInit | null = null;
-  if (wish.raw !== undefined) {
-    body = wish.raw;
-    headers["Content-Type"] = wish.contentType ?? "application/octet-stream";
-  } else if (wish.body !== undefined) {
-    body = JSON.stringify(wish.body);
+  if (options.raw !== undefined) {
+    body = options.raw;
+    headers["Content-Type"] = options.contentType ?? "application/octet-stream";
+  } else if (options.body !== undefined) {
+    body = JSON.stringify(options.body);
     headers["Content-Type"] = "application/json";
   }
   for (;;) {
     const sent = key;
     if (sent !== null) headers["Authorization"] = `Bearer ${sent}`;
-    const response = await reach(withQuery(path, wish.query), { method, headers, body, signal: wish.signal ?? null });
+    const response = await reach(withQuery(path, options.query), { method, headers, body, signal: options.signal ?? null });
     if (response.ok) return response;
     const error = await problemOf(response);
     if (error.status !== 401 || !(await newKey(sent))) throw error;
@@ -106,8 +106,8 @@ export interface HostEvent {
 }
 
 /** Server-sent events of a route, until it ends or `signal` says so. (EventSource could not send a key.) */
-export async function* events(path: string, wish: Pick<Wish, "signal" | "query"> = {}): AsyncGenerator<HostEvent> {
-  const response = await send("GET", path, wish);
+export async function* events(path: string, options: Pick<RequestOptions, "signal" | "query"> = {}): AsyncGenerator<HostEvent> {
+  const response = await send("GET", path, options);
   if (response.body === null) return;
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -138,11 +138,11 @@ function parsed(block: string): HostEvent | null {
   return data.length === 0 ? null : { event, data: JSON.parse(data.join("\n")) };
 }
 
-/** Send a file, and say how much of it has been sent: a share from 0 to 1. */
-export async function upload<T>(path: string, file: Blob, wish: { contentType: string; query?: Wish["query"]; signal?: AbortSignal; onSent: (share: number) => void }): Promise<T> {
+/** Upload a file; `onSent` gets the share that has been sent, from 0 to 1. */
+export async function upload<T>(path: string, file: Blob, options: { contentType: string; query?: RequestOptions["query"]; signal?: AbortSignal; onSent: (share: number) => void }): Promise<T> {
   for (;;) {
     const sent = key;
-    const answer = await posted(withQuery(path, wish.query), file, sent, wish);
+    const answer = await posted(withQuery(path, options.query), file, sent, options);
     if (answer.ok) return (await answer.json()) as T;
     const error = await problemOf(answer);
     if (error.status !== 401 || !(await newKey(sent))) throw error;
@@ -166,7 +166,7 @@ function posted(path: string, file: Blob, sent: string | null, { contentType, si
   });
 }
 
-/** Whether there is another key than the one that was refused. */
+/** Ask for a new key; returns whether there is one other than the refused one. */
 async function newKey(refused: string | null): Promise<boolean> {
   if (key !== refused) return true;
   const given = askForKey === null ? null : await askForKey(refused !== null);
@@ -174,8 +174,8 @@ async function newKey(refused: string | null): Promise<boolean> {
   return given !== null;
 }
 
-/** Keep an answer as a file of the user's. */
-export async function download(path: string, name: string, query?: Wish["query"]): Promise<void> {
+/** Download the response as a file. */
+export async function download(path: string, name: string, query?: RequestOptions["query"]): Promise<void> {
   const response = await send("GET", path, { query });
   saveAs(await response.blob(), name);
 }

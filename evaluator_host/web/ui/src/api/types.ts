@@ -28,7 +28,7 @@ export type Proof = Schemas["Proof"];
 export type Remark = Schemas["Remark"];
 export type Migration = Schemas["Migration"];
 
-/** A stored evaluator is answered without the name and the version that stand beside it. */
+/** In an answer, the name and the version are fields of the report, not of the evaluator in it. */
 export type StoredEvaluator = Omit<Schemas["Evaluator"], "name" | "version">;
 /** Its contract is never `auto`: the host has found out which one it is, or says null. */
 export type EvaluatorReport = Omit<Schemas["EvaluatorReport"], "contract" | "evaluator"> & { contract: Contract | null; evaluator: StoredEvaluator };
@@ -54,13 +54,13 @@ export type Pairs = Schemas["Pairs"];
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type Columns = Record<string, Json>;
 
-/** Stored results and rows are documented as objects: what the host has stored is answered as it is. */
+/** The document describes stored results and rows only as objects. */
 export type JobRow = Omit<Schemas["JobRow"], "row" | "result" | "output" | "request"> & { row: Columns; result: Result; output: Json; request: RequestLog | null };
 export type JobRowPage = Omit<Schemas["JobRowPage"], "rows"> & { rows: JobRow[] };
 export type JobRowDetail = Omit<Schemas["JobRowDetail"], "row" | "given" | "results"> & { row: Columns; given: Row | null; results: JobRow[] };
 export type TraceReport = Omit<Schemas["TraceReport"], "result" | "trace"> & { result: Result; trace: Columns };
 
-/** How a job's model was asked for a row; the document says "object". */
+/** The requests that a job sent to its model for one row; the document says "object". */
 export interface RequestLog {
   attempts?: { status?: number | null; ms?: number; error?: string | null }[];
   latency_ms?: number;

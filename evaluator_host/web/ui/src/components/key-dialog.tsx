@@ -9,11 +9,11 @@ interface Asked {
   answer: (key: string | null) => void;
 }
 
-/** Asks for an API key whenever the host wants one; however many requests wait for it, it asks once. */
+/** Asks the user for an API key when the host requires one; only once, even if several requests wait for it. */
 export function KeyDialog() {
   const [asked, setAsked] = useState<Asked | null>(null);
   const [key, setKey] = useState("");
-  // Before the frame's effects run: the first of them asks the host something.
+  // A layout effect, because the first effect of the frame already sends a request.
   useLayoutEffect(() => {
     let waiting: Promise<string | null> | null = null;
     onKeyNeeded((refused) => {

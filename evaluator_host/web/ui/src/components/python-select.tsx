@@ -1,7 +1,7 @@
 import { useHost } from "../host";
 import { Select } from "./field";
 
-/** Which Python runs it: the host's, or another that its machine has; nothing where there is no choice. */
+/** A menu for the version of Python; hidden when the host has only one. */
 export function PythonSelect({ value, onValue }: { value: string | null; onValue: (value: string | null) => void }) {
   const host = useHost();
   const own = /\d+\.\d+/.exec(host?.runtimes["python"] ?? "")?.[0];

@@ -1,4 +1,4 @@
-/** The legacy evaluator to migrate, as typed, and what is asked about it. */
+/** The form of the migration page: the legacy evaluator and the options. */
 import { call } from "../api/http";
 import { readJson } from "../json";
 import type { EvaluatorReport, Language, Migration, StoredEvaluator, StoredMigration } from "../api/types";
@@ -42,7 +42,7 @@ export function ofStored(report: EvaluatorReport, before: Legacy): Legacy {
   return { ...before, code: evaluator.code, language: evaluator.language, packages: [...evaluator.packages], answerKey: key === "correct_answer" ? "" : key, stored: report };
 }
 
-/** What the proof is to run on, as the API takes it; or why not. */
+/** Return the rows for the proof as API fields, or the reason why they are not valid. */
 export function proofRows(legacy: Legacy): { rows: Record<string, unknown>; fault: string | null } {
   if (legacy.proofOn === "generated") return { rows: {}, fault: null };
   if (legacy.proofOn === "rows") {

@@ -1,4 +1,4 @@
-/** What a migration did and left, and whether old and new code score alike. */
+/** The result of a migration: changes, open points, and the proof. */
 import type { ComponentChildren } from "preact";
 import { Table } from "../components/table";
 import { shownJson } from "../json";

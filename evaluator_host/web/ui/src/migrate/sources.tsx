@@ -1,4 +1,4 @@
-/** Which legacy evaluator, and what to prove its migration on. */
+/** Chooses a stored legacy evaluator, and the rows for the proof. */
 import { call } from "../api/http";
 import { Field, Select } from "../components/field";
 import { JsonEditor } from "../components/json-editor";

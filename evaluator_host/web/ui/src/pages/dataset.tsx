@@ -7,12 +7,12 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
-import { BadLines } from "../records/bad-lines";
-import { Confirm } from "../records/confirm";
-import { bytes, count, counted, oneLine, shortId } from "../records/format";
-import { Facts, PageHead, When } from "../records/parts";
+import { BadLines } from "../resources/bad-lines";
+import { Confirm } from "../resources/confirm";
+import { bytes, count, counted, oneLine, shortId } from "../resources/format";
+import { Facts, PageHead, When } from "../resources/parts";
 import type { Columns, DatasetReport } from "../api/types";
-import { Value } from "../records/value";
+import { Value } from "../resources/value";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
 

@@ -6,11 +6,11 @@ import { ErrorNote } from "../components/error-note";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
-import { DropZone, pickFiles } from "../records/drop-zone";
-import { bytes, count, counted, oneLine } from "../records/format";
-import { PageHead, When } from "../records/parts";
+import { DropZone, pickFiles } from "../resources/drop-zone";
+import { bytes, count, counted, oneLine } from "../resources/format";
+import { PageHead, When } from "../resources/parts";
 import type { DatasetReport } from "../api/types";
-import { UploadDialog } from "../records/upload-dialog";
+import { UploadDialog } from "../resources/upload-dialog";
 import { Link } from "../router";
 import type { PageProps } from "../routes";
 

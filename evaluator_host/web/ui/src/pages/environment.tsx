@@ -6,16 +6,16 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
-import { BuildProgress } from "../records/build-progress";
-import { Confirm } from "../records/confirm";
-import { bytes, counted, milliseconds, seconds, shortId } from "../records/format";
-import { Facts, PageHead, Panel, StatusChip, When } from "../records/parts";
-import { setTitle } from "../records/set-title";
+import { BuildProgress } from "../resources/build-progress";
+import { Confirm } from "../resources/confirm";
+import { bytes, counted, milliseconds, seconds, shortId } from "../resources/format";
+import { Facts, PageHead, Panel, StatusChip, When } from "../resources/parts";
+import { setTitle } from "../resources/set-title";
 import { navigate } from "../router";
 import type { PageProps } from "../routes";
 import type { EnvironmentReport } from "../api/types";
 
-/** One package set: how its build goes or went, what is in it, its lock. */
+/** One package set: its build, its packages, its lock. */
 export default function EnvironmentPage({ params }: PageProps) {
   const name = params["key"] ?? "";
   const route = `/v1/environments/${encodeURIComponent(name)}`;

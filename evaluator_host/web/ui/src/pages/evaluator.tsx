@@ -6,11 +6,11 @@ import { Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
-import { Confirm } from "../records/confirm";
-import { EvaluatorFacts } from "../records/evaluator-facts";
-import { ago, counted } from "../records/format";
-import { PageHead, Panel, Segments } from "../records/parts";
-import { Traces } from "../records/traces";
+import { Confirm } from "../resources/confirm";
+import { EvaluatorFacts } from "../resources/evaluator-facts";
+import { ago, counted } from "../resources/format";
+import { PageHead, Panel, Segments } from "../resources/parts";
+import { Traces } from "../resources/traces";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
 import type { EvaluatorReport } from "../api/types";
@@ -111,7 +111,7 @@ function Differences({ versions, from, to }: { versions: readonly EvaluatorRepor
   );
 }
 
-/** What differs besides the code. */
+/** The settings that differ between two versions. */
 function Settings({ earlier, later }: { earlier: EvaluatorReport; later: EvaluatorReport }) {
   const names = ["language", "contract", "packages", "threshold", "settings", "limits", "policy"] as const;
   const changed = names.filter((name) => JSON.stringify(earlier.evaluator[name]) !== JSON.stringify(later.evaluator[name]));

@@ -6,13 +6,13 @@ import { Field } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
-import { counted } from "../records/format";
-import { PageHead, When } from "../records/parts";
+import { counted } from "../resources/format";
+import { PageHead, When } from "../resources/parts";
 import { Link, setQuery } from "../router";
 import type { PageProps } from "../routes";
 import type { EvaluatorReport } from "../api/types";
 
-/** Every evaluator that is kept under a name. */
+/** The list of stored evaluators. */
 export default function EvaluatorsPage({ query }: PageProps) {
   const found = useLoaded((signal) => call<EvaluatorReport[]>("GET", "/v1/evaluators", { signal }), []);
   const [text, setText] = useState(query.get("find") ?? "");

@@ -5,20 +5,20 @@ import { ErrorNote } from "../components/error-note";
 import { Field, Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { useLoaded } from "../components/use-loaded";
-import { EvaluatorChoice } from "../records/evaluator-choice";
-import { hasOwnRows } from "../records/dataset-name";
-import { counted, shortId } from "../records/format";
-import { faultOf, formOf, newForm, orderOf, type JobForm, type Own } from "../records/job-form";
-import { MappingFields } from "../records/mapping-fields";
-import { OwnSettings } from "../records/own-settings";
-import { PageHead, Panel } from "../records/parts";
-import { TargetFields } from "../records/target-fields";
+import { EvaluatorChoice } from "../resources/evaluator-choice";
+import { hasOwnRows } from "../resources/dataset-name";
+import { counted, shortId } from "../resources/format";
+import { faultOf, formOf, newForm, jobBody, type JobForm, type Own } from "../resources/job-form";
+import { MappingFields } from "../resources/mapping-fields";
+import { OwnSettings } from "../resources/own-settings";
+import { PageHead, Panel } from "../resources/parts";
+import { TargetFields } from "../resources/target-fields";
 import type { Columns, DatasetReport, EvaluatorReport, JobEvaluator, JobReport } from "../api/types";
-import { Value } from "../records/value";
+import { Value } from "../resources/value";
 import { Link, navigate } from "../router";
 import type { PageProps } from "../routes";
 
-/** Start a job; `?from=JOB` begins with what that one was asked to do. */
+/** Start a job; `?from=JOB` fills the form with the values of that job. */
 export default function NewJobPage({ query }: PageProps) {
   const from = query.get("from");
   const earlier = useLoaded((signal) => (from === null ? Promise.resolve(null) : earlierJob(from, signal)), [from]);
@@ -43,7 +43,7 @@ async function earlierJob(id: string, signal: AbortSignal): Promise<{ job: JobRe
   return { job, ran };
 }
 
-/** What of a job cannot be taken over. */
+/** A note about the parts of a job that the form cannot copy. */
 function Lost({ job }: { job: JobReport }) {
   if (!hasOwnRows(job)) return null;
   return (
@@ -79,7 +79,7 @@ function Form({ start, evaluators, datasets }: FormProps) {
     if (wrong !== null) return;
     setBusy(true);
     try {
-      const job = await call<JobReport>("POST", "/v1/jobs", { body: orderOf(form) });
+      const job = await call<JobReport>("POST", "/v1/jobs", { body: jobBody(form) });
       navigate(`/jobs/${job.id}`);
     } catch (problem) {
       setFault(problem);

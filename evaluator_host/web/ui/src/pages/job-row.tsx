@@ -2,16 +2,16 @@ import { call } from "../api/http";
 import { ErrorNote } from "../components/error-note";
 import { Spinner } from "../components/spinner";
 import { useLoaded } from "../components/use-loaded";
-import { count, figure, milliseconds, shortId } from "../records/format";
-import { Facts, PageHead, Panel } from "../records/parts";
-import { ResultView } from "../records/result-view";
-import { SpanTree } from "../records/span-tree";
+import { count, figure, milliseconds, shortId } from "../resources/format";
+import { Facts, PageHead, Panel } from "../resources/parts";
+import { ResultView } from "../resources/result-view";
+import { SpanTree } from "../resources/span-tree";
 import type { JobReport, JobRow, JobRowDetail, RequestLog } from "../api/types";
-import { Value } from "../records/value";
+import { Value } from "../resources/value";
 import { Link } from "../router";
 import type { PageProps } from "../routes";
 
-/** One row of a job: what its evaluators got, and what each made of it. */
+/** One row of a job: the arguments that its evaluators received, and their results. */
 export default function JobRowPage({ params }: PageProps) {
   const id = params["id"] ?? "";
   const index = Number(params["index"]);
@@ -101,7 +101,7 @@ function OneResult({ row, use }: { row: JobRow; use: string | null }) {
   );
 }
 
-/** How the job's model was asked. */
+/** The requests to the job's model. */
 function Request({ log }: { log: RequestLog }) {
   const attempts = log.attempts ?? [];
   return (

@@ -5,13 +5,13 @@ import { Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
-import { CompareMenu } from "../records/compare-menu";
-import { Figures } from "../records/figures";
-import { JobFacts } from "../records/job-facts";
-import { JobProgress, JobVerbs, useJob } from "../records/job-parts";
-import { JobRows } from "../records/job-rows";
-import { shortId } from "../records/format";
-import { PageHead, Segments, StatusChip } from "../records/parts";
+import { CompareMenu } from "../resources/compare-menu";
+import { Figures } from "../resources/figures";
+import { JobFacts } from "../resources/job-facts";
+import { JobProgress, JobVerbs, useJob } from "../resources/job-parts";
+import { JobRows } from "../resources/job-rows";
+import { shortId } from "../resources/format";
+import { PageHead, Segments, StatusChip } from "../resources/parts";
 import { isFinal, type JobFigures, type JobReport } from "../api/types";
 import { Link, setQuery } from "../router";
 import type { PageProps } from "../routes";
@@ -70,7 +70,7 @@ function Downloads({ job, evaluator }: { job: JobReport; evaluator: string | nul
   );
 }
 
-/** Figures and rows of one of the job's evaluators; they are read again now and then while the job goes on. */
+/** Figures and rows of one of the job's evaluators; reloaded regularly while the job runs. */
 function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
   const [turn, setTurn] = useState(0);
   const final = isFinal(job.status);
@@ -104,7 +104,7 @@ function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
   );
 }
 
-/** Which evaluator: side by side as long as they are few. */
+/** Chooses an evaluator: as buttons if there are few, otherwise as a menu. */
 function Choice({ options, value }: { options: readonly { value: string; label: string }[]; value: string }) {
   const choose = (evaluator: string) => setQuery({ evaluator, metric: null, cursor: null, at: null });
   if (options.length <= 5) return <Segments label="Evaluator" value={value} options={options} onValue={choose} />;

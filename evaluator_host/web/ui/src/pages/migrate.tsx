@@ -1,4 +1,4 @@
-/** A legacy evaluator in, the same in the new signature out, with the difference and the proof beside it. */
+/** Rewrites a legacy evaluator to the new signature and shows the difference and the proof. */
 import { useRef, useState } from "preact/hooks";
 import { isAbort } from "../api/http";
 import { Button } from "../components/button";
@@ -119,7 +119,7 @@ function Shown({ answer }: { answer: Answer }) {
   );
 }
 
-/** Into the editor, or into the library: a stored one gets its next version, with the proof. */
+/** Buttons that open the new code in the editor, or save it; a stored evaluator gets its next version, with the proof. */
 function Accept({ answer: { legacy, rows, migration } }: { answer: Answer }) {
   const [saving, setSaving] = useState(false);
   const [busy, setBusy] = useState(false);

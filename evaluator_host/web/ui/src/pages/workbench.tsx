@@ -14,7 +14,7 @@ import { classOf, criteriaOf } from "../workbench/classes";
 import { asCurl, asPython } from "../workbench/copies";
 import { type Draft, EMPTY, fromExample, keepDraft, recalled, toEvaluator, toRow } from "../workbench/draft";
 import { EditorPanel } from "../workbench/editor-panel";
-import { asks, draftFrom } from "../workbench/from-query";
+import { namesAnything, draftFrom } from "../workbench/from-query";
 import { History } from "../workbench/history";
 import { ResultCard } from "../workbench/result-card";
 import { TestPanel } from "../workbench/test-panel";
@@ -46,12 +46,12 @@ export default function WorkbenchPage({ query }: PageProps) {
     void import("examples:all").then(({ default: all }) => {
       setExamples(all);
       const first = all[0];
-      if (first !== undefined && recalled() === null && !asks(query)) setDraft((before) => (before === EMPTY ? fromExample(first, "python") : before));
+      if (first !== undefined && recalled() === null && !namesAnything(query)) setDraft((before) => (before === EMPTY ? fromExample(first, "python") : before));
     });
   }, []);
   const address = query.toString();
   useEffect(() => {
-    if (!asks(query)) return;
+    if (!namesAnything(query)) return;
     draftFrom(query, draft).then(replace, setWanted).finally(() => navigate("/", { replace: true }));
   }, [address]);
   useEffect(() => {
@@ -96,7 +96,7 @@ export default function WorkbenchPage({ query }: PageProps) {
   );
 }
 
-/** The pins that a failed run lacked, as far as the check of the code at hand knows them. */
+/** Return the packages that a failed run lacked, as far as the check of the current code knows them. */
 function lacking(result: Result, report: CheckReport | null): string[] {
   const said = result.error?.message ?? "";
   return (report?.missing_imports ?? []).flatMap(({ module, pin }) => (pin !== null && said.includes(module) ? [pin] : []));

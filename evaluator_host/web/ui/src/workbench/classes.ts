@@ -1,4 +1,4 @@
-/** What the evaluator classes of a module offer to start from: their configuration, the criteria of a row. */
+/** Reads default configuration and criteria from the evaluator classes that a check found. */
 import type { CheckReport, EvaluatorClass } from "../api/types";
 import type { Draft } from "./draft";
 

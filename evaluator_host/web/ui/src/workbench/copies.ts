@@ -1,4 +1,4 @@
-/** A run as something to paste elsewhere: a curl command, a Python program with the client. */
+/** Renders a run as a curl command or as a Python program that uses the client. */
 import type { EvaluatorIn, Row } from "../api/types";
 
 /** For a POSIX shell. */

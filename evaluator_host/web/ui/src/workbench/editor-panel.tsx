@@ -1,4 +1,4 @@
-/** The code: language, examples, the library, the editor, and what the host makes of the code as it stands. */
+/** The editor panel: language, examples, stored evaluators, the code, and the result of its check. */
 import type { Example } from "examples:all";
 import type { Ref } from "preact";
 import { useMemo, useState } from "preact/hooks";
@@ -33,7 +33,7 @@ interface EditorPanelProps {
   build: Build;
   handle: Ref<CodeEditorHandle>;
   onRun: () => void;
-  /** What was here before, when somebody had written it. */
+  /** The previous draft, if it contained code of the user. */
   aside: Draft | null;
 }
 

@@ -1,4 +1,4 @@
-/** A row from a data set, or a live trace, into the test panel. */
+/** A dialog that fills the test panel from a row of a data set or from a live trace. */
 import { useState } from "preact/hooks";
 import { call } from "../api/http";
 import { Button } from "../components/button";

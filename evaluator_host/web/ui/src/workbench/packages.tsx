@@ -1,4 +1,4 @@
-/** The pins of a draft as chips, with versions to choose from, what imports lack, and the build. */
+/** The packages of a draft: chips, a version menu, missing imports, and the progress of the installation. */
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { ApiError, call, isAbort } from "../api/http";
 import { Button } from "../components/button";

@@ -1,4 +1,4 @@
-/** What came of a run: the score first, then whatever explains it. Everything that code printed or returned is text. */
+/** The result of a run: the score first, then the details. Output of the code is always shown as text. */
 import type { ComponentChildren } from "preact";
 import { Button } from "../components/button";
 import { LongText } from "../components/long-text";

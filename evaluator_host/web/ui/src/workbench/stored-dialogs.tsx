@@ -1,4 +1,4 @@
-/** Keeping an evaluator under a name, and taking one from the library. */
+/** The dialogs that save an evaluator under a name and open a stored one. */
 import { useState } from "preact/hooks";
 import { ApiError, call } from "../api/http";
 import { Button } from "../components/button";
@@ -108,7 +108,7 @@ export function SaveDialog({ evaluator, name: given, onClose, onSaved }: SaveDia
   );
 }
 
-/** Make version 1, or the next one. Somebody else may have taken the name meanwhile: then the host says so. */
+/** Create version 1 or the next version. If the name was taken in the meantime, the host refuses. */
 export async function keepAs(name: string, evaluator: EvaluatorIn, how: { description: string; force: boolean; exists: boolean }): Promise<EvaluatorReport> {
   const body = { ...evaluator, ...(how.description === "" ? {} : { description: how.description }) };
   const query = { force: how.force || null };

@@ -1,4 +1,4 @@
-/** Runs a draft, one at a time, and keeps what came of it as long as the page is open. */
+/** Runs a draft, one run at a time, and keeps the results while the page is open. */
 import { useRef, useState } from "preact/hooks";
 import { call, isAbort } from "../api/http";
 import type { EvaluatorIn, Result, Row } from "../api/types";

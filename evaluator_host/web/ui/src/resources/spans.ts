@@ -123,7 +123,7 @@ function tree(flat: Flat[]): SpanTree {
   return { roots, total, count: flat.length };
 }
 
-/** Whether `span` stands above `parent` already: spans that are each other's parents would be no tree. */
+/** Whether `span` is already an ancestor of `parent`; a cycle would not be a tree. */
 function isBelow(parent: Flat, span: Flat, byId: Map<string, Flat>): boolean {
   let above: Flat | undefined = parent;
   for (let depth = 0; above !== undefined && depth <= byId.size; depth++) {

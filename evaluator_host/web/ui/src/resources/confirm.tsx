@@ -13,7 +13,7 @@ interface ConfirmProps {
   small?: boolean;
 }
 
-/** A button that asks first. What goes wrong is said where it was asked. */
+/** A button that asks for confirmation in a dialog. The dialog also shows the error if the action fails. */
 export function Confirm({ label, title, children, onConfirm, small = false }: ConfirmProps) {
   const [open, setOpen] = useState(false);
   const [busy, setBusy] = useState(false);

@@ -1,4 +1,4 @@
-/** The pages of rows that somebody came through. The host's cursors lead forth alone; the way back is kept for the tab. */
+/** The pages of rows visited so far. The host's cursors only go forward, so the tab keeps the way back. */
 import { keepInTab, recallInTab } from "../storage";
 
 export interface Step {
@@ -10,7 +10,7 @@ export interface Step {
 const KEY = "rows";
 const START: Step = { at: 0, cursor: null };
 
-/** The pages before `here` in the list that `list` names, the first one first; what is kept of another list is forgotten. */
+/** Return the pages visited before `here` in this list, the first one first. Steps of another list are dropped. */
 export function trailTo(list: string, here: Step): Step[] {
   const before = here.at === 0 ? [] : [START, ...kept(list).filter(({ at }) => at > 0 && at < here.at)];
   keepInTab(KEY, JSON.stringify({ list, steps: [...before, here] }));

@@ -1,4 +1,4 @@
-/** What one evaluator made of a job's rows, in numbers and as a plot. */
+/** The figures of one evaluator in a job, as numbers and as a plot. */
 import { useMemo } from "preact/hooks";
 import { call } from "../api/http";
 import { Select } from "../components/field";
@@ -16,7 +16,7 @@ interface FiguresProps {
   job: JobReport;
   figures: EvaluatorFigures;
   metric: string | null;
-  /** Changes when figures are to be read again. */
+  /** A new value makes the figures load again. */
   stamp: string;
 }
 

@@ -11,7 +11,7 @@ interface ChoiceProps {
   onChosen: (chosen: readonly string[]) => void;
 }
 
-/** Which stored evaluators a job runs: any of them in its newest version, or in another that is named. */
+/** Chooses the stored evaluators of a job, in the newest or a specific version. */
 export function EvaluatorChoice({ evaluators, chosen, onChosen }: ChoiceProps) {
   const [text, setText] = useState("");
   const [other, setOther] = useState("");

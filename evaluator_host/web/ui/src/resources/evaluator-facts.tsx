@@ -4,7 +4,7 @@ import type { EvaluatorReport, Limits } from "../api/types";
 import { percent, shortId } from "./format";
 import { Facts, When } from "./parts";
 
-/** What a version is, besides its code. */
+/** The facts about a version, except its code. */
 export function EvaluatorFacts({ report }: { report: EvaluatorReport }) {
   const { evaluator, environment, origin, problem } = report;
   const config = Object.keys(evaluator.settings.config ?? {}).length > 0;

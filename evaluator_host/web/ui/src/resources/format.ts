@@ -18,7 +18,7 @@ export function counted(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
-/** A score or another figure: four digits that say something, none that do not. */
+/** Formats a score or another figure with four significant digits. */
 export function figure(value: number | null | undefined): string {
   if (value === null || value === undefined) return NOTHING;
   if (Number.isInteger(value) && Math.abs(value) < 1e7) return String(value);
@@ -63,7 +63,7 @@ export function bytes(value: number): string {
   return `${size < 10 ? size.toFixed(1) : size.toFixed(0)} ${units[at]}`;
 }
 
-/** How long ago, and a date once that says more. */
+/** Formats a moment as how long ago it was, or as a date after a week. */
 export function ago(iso: string, now = Date.now()): string {
   const passed = (now - Date.parse(iso)) / 1000;
   if (passed < 5) return "just now";
@@ -78,14 +78,14 @@ export function moment(iso: string): string {
   return WHOLE.format(new Date(iso));
 }
 
-/** A value in one line of a table, cut where nobody reads on. */
+/** Formats a value as one line of a table, cut at `most` characters. */
 export function oneLine(value: unknown, most = 120): string {
   const text = typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
   const line = text.replaceAll(/\s+/g, " ").trim();
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 }
 
-/** The part of a job's id, or of a digest, that tells it from others. */
+/** Return the first characters of a job's id or of a digest, for display. */
 export function shortId(id: string): string {
   return id.replace(/^(job_|sha256:)/, "").slice(0, 8);
 }

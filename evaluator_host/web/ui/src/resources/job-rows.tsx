@@ -32,7 +32,7 @@ interface Props {
   stamp: string;
 }
 
-/** What the address says, as the host takes it. */
+/** Return the query of the address as parameters of the API. */
 function asked(query: URLSearchParams, evaluator: string) {
   const outcome = query.get("outcome") ?? "";
   const error = query.get("error");
@@ -88,7 +88,7 @@ export function JobRows({ job, evaluator, query, stamp }: Props) {
   );
 }
 
-/** How many rows there are. While the job goes on they are read again when somebody asks: a table that moves cannot be read. */
+/** The number of rows. While the job runs, rows are reloaded only on request, because a moving table cannot be read. */
 function Count({ page, searched, loading, onAgain }: { page: JobRowPage | null; searched: boolean; loading: boolean; onAgain: (() => void) | null }) {
   if (page === null || page.total === null) return null;
   return (
@@ -187,7 +187,7 @@ function Rows({ job, rows, query, busy }: { job: JobReport; rows: readonly JobRo
   );
 }
 
-/** A heading that sorts: pressed again it turns round. Rows have one order alone. */
+/** A column heading that sorts; pressing it again reverses the order. Rows can only be sorted by row number in one direction. */
 function Sortable({ name, sort, label }: { name: "row" | "score" | "run_ms"; sort: string; label: string }) {
   const [up, down] = [name, `-${name}`];
   const next = name === "row" ? null : sort === down ? up : down;
@@ -202,7 +202,7 @@ function Sortable({ name, sort, label }: { name: "row" | "score" | "run_ms"; sor
   );
 }
 
-/** What a row has that is not its output, as the data set has it. */
+/** Return the columns of a row without its output. */
 function inputsOf(job: JobReport, { row }: JobRow): unknown {
   if (row["inputs"] !== null && typeof row["inputs"] === "object") return row["inputs"];
   const output = job.mapping["outputs"] ?? "";

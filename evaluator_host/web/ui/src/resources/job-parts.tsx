@@ -1,4 +1,4 @@
-/** How far a job is, and what can be asked of it. */
+/** The progress of a job, and the buttons that its status allows. */
 import { useEffect, useState } from "preact/hooks";
 import { call, events, isAbort } from "../api/http";
 import { Button } from "../components/button";
@@ -10,7 +10,7 @@ import { isFinal, type JobReport } from "../api/types";
 
 const AGAIN_MS = 1500;
 
-/** A job as it goes: once now, then whenever it has changed, until it has ended. A watch that breaks is begun anew. */
+/** Returns a job, updated whenever it changes until it has ended. If the event stream breaks, it is opened again. */
 export function useJob(id: string): { job: JobReport | null; error: unknown; refresh: () => void } {
   const [job, setJob] = useState<JobReport | null>(null);
   const [error, setError] = useState<unknown>(null);

@@ -12,7 +12,7 @@ const WORDS: Record<BuildEvent["step"], string> = {
 };
 const ORDER: readonly BuildEvent["step"][] = ["resolving", "downloading", "installing", "checking", "ready"];
 
-/** How far a build is, as it goes; `onEnd` is told when it has ended, however. */
+/** Shows the progress of a build; `onEnd` is called when it succeeds or fails. */
 export function BuildProgress({ name, onEnd }: { name: string; onEnd: () => void }) {
   const [event, setEvent] = useState<BuildEvent | null>(null);
   useEffect(() => {

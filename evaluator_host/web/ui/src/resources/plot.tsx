@@ -1,4 +1,4 @@
-/** Plots: drawn on a canvas once Chart.js is there, told in words and as a table, and taken home as PNG or CSV. */
+/** Plots: drawn on a canvas when Chart.js has loaded, described in a sentence and as a table, saved as PNG or CSV. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { saveAs } from "../api/http";
@@ -25,7 +25,7 @@ interface PlotProps {
 
 const ROWS_SHOWN = 100;
 
-/** A plot. `rows` are its data; `onRow` is told which of them somebody clicked. */
+/** A plot. `rows` are its data; `onRow` gets the index of the row that the user clicked. */
 export function Plot({ name, summary, drawing, header, rows, onRow, children }: PlotProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const drawn = useRef<Drawn | null>(null);

@@ -33,7 +33,7 @@ interface UploadProps {
   onClose: () => void;
 }
 
-/** Asks how a file is to be called, sends it, and says what came of it. */
+/** Asks for the name and format of a file, uploads it, and reports the result. */
 export function UploadDialog({ file, taken, onDone, onClose }: UploadProps) {
   const [name, setName] = useState(() => nameFor(file.name));
   const [format, setFormat] = useState(() => formatOf(file.name));
@@ -123,7 +123,7 @@ function Uploaded({ report, onClose }: { report: DatasetReport; onClose: () => v
   );
 }
 
-/** A name that the host takes, after the file's. */
+/** Returns a valid data set name made from the file's name. */
 export function nameFor(file: string): string {
   const stem = file.replace(/\.[^.]*$/, "");
   return stem.replaceAll(/[^A-Za-z0-9._-]+/g, "-").replaceAll(/^[^A-Za-z0-9]+|-+$/g, "").slice(0, 63);

@@ -4,7 +4,7 @@ import { count, counted, seconds } from "./format";
 import { Facts, When } from "./parts";
 import type { JobReport } from "../api/types";
 
-/** What a job was asked to do, and when. */
+/** The configuration and the times of a job. */
 export function JobFacts({ job }: { job: JobReport }) {
   const { config, target } = job;
   const mapping = Object.entries(job.mapping);
@@ -42,7 +42,7 @@ function Mapping({ mapping }: { mapping: readonly (readonly [string, string])[] 
   );
 }
 
-/** Stored ones lead to their version. */
+/** Stored evaluators link to their version. */
 function Evaluators({ labels }: { labels: readonly string[] }) {
   return (
     <span class="chips">

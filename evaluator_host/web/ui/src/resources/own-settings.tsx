@@ -11,11 +11,11 @@ interface Props {
   chosen: readonly string[];
   own: Readonly<Record<string, Own>>;
   onOwn: (reference: string, own: Own) => void;
-  /** Why the job was not taken. */
+  /** The error if the job was refused. */
   refused: unknown;
 }
 
-/** What each chosen evaluator has of its own in this job: a threshold, arguments, limits. */
+/** The settings of each chosen evaluator in this job: threshold, arguments, limits. */
 export function OwnSettings({ chosen, own, onOwn, refused }: Props) {
   if (chosen.length === 0) return null;
   return (
@@ -71,7 +71,7 @@ async function ownOf(reference: string): Promise<Own> {
   return { draft, stored: draft, contract: report.contract };
 }
 
-/** What the host said of one evaluator's fields: `evaluators.0.limits.timeout_s`. */
+/** Return the problems of one evaluator's fields, such as `evaluators.0.limits.timeout_s`. */
 function refusedAt(refused: unknown, position: number): Faults {
   const problems = refused instanceof ApiError ? refused.problems : [];
   const start = `evaluators.${position}.`;

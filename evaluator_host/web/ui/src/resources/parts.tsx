@@ -1,4 +1,4 @@
-/** What the pages of records share: their head, facts in pairs, moments, chips, scores. */
+/** Components that the pages of stored things share: page head, facts, moments, chips, scores. */
 import type { ComponentChildren } from "preact";
 import { Link } from "../router";
 import { ago, figure, moment, NOTHING } from "./format";
@@ -6,7 +6,7 @@ import type { JobStatus, Result } from "../api/types";
 
 interface HeadProps {
   title: ComponentChildren;
-  /** The page above this one. */
+  /** The parent page. */
   up?: { to: string; label: string };
   /** Beside the title: a chip. */
   mark?: ComponentChildren;
@@ -88,12 +88,12 @@ const STATUS_CHIPS: Record<string, string> = {
   skipped: "",
 };
 
-/** Where a job or a build is. */
+/** The status of a job or a build, as a chip. */
 export function StatusChip({ status }: { status: JobStatus | "ready" | "building" }) {
   return <span class={`chip ${STATUS_CHIPS[status] ?? ""}`}>{status}</span>;
 }
 
-/** Passed, failed, or what became of a row otherwise. */
+/** The outcome of a row as a chip: passed, not passed, or an error code. */
 export function Verdict({ result }: { result: Result }) {
   if (result.status === "failed") return <span class="chip chip-fail">{result.error?.code ?? "failed"}</span>;
   if (result.passed === true) return <span class="chip chip-pass">passed</span>;

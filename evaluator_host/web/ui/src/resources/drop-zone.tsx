@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 
-/** A place that takes files that are dropped on it; it says so while one is above it. */
+/** An area that accepts dropped files; it shows a hint while a file is dragged over it. */
 export function DropZone({ onFiles, children }: { onFiles: (files: readonly File[]) => void; children: ComponentChildren }) {
   const [above, setAbove] = useState(false);
   const depth = useRef(0); // every child that is entered is another enter

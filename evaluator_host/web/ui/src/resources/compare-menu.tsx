@@ -9,7 +9,7 @@ import { Link } from "../router";
 import { ago, shortId } from "./format";
 import type { JobReport } from "../api/types";
 
-/** Leads to the comparison with another job over the same data set. */
+/** A menu that opens the comparison with another job over the same data set. */
 export function CompareMenu({ job }: { job: JobReport }) {
   const [open, setOpen] = useState(false);
   return (

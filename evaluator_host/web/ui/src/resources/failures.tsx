@@ -10,7 +10,7 @@ import type { FailureGroup, JobReport } from "../api/types";
 
 const FEW = 5;
 
-/** Rows that failed, put together by what went wrong. */
+/** The failed rows, grouped by error. */
 export function Failures({ job, evaluator, stamp }: { job: JobReport; evaluator: string; stamp: string }) {
   const found = useLoaded((signal) => call<FailureGroup[]>("GET", `/v1/jobs/${job.id}/failures`, { signal, query: { evaluator } }), [job.id, evaluator, stamp]);
   const [all, setAll] = useState(false);

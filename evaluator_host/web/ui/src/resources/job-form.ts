@@ -1,4 +1,4 @@
-/** What somebody fills in to start a job, and the order that it becomes. */
+/** The form that starts a job, and the request body made from it. */
 import { readJson } from "../json";
 import { type Draft, EMPTY, toEvaluator, withStored } from "../workbench/draft";
 import { hasOwnRows } from "./dataset-name";
@@ -10,7 +10,7 @@ export interface TargetForm {
   secret: string;
   system: string;
   prompt: string;
-  /** Of a job that is run again, when it has messages in place of a prompt. */
+  /** Messages of the previous job, if it has messages instead of a prompt. */
   messages: Columns[];
   inference: string;
   concurrency: string;
@@ -42,13 +42,13 @@ export interface JobForm {
 
 const NO_TARGET: TargetForm = { base_url: "", model: "", secret: "", system: "", prompt: "", messages: [], inference: "", concurrency: "8", timeout_s: "60", retries: "4" };
 
-/** An empty form, as far as the address says nothing. */
+/** Returns a form with the values of the address; everything else is empty. */
 export function newForm(query: URLSearchParams): JobForm {
   const evaluators = query.getAll("evaluator");
   return { evaluators, own: {}, dataset: query.get("dataset") ?? "", mapping: [], parallelism: "", limit: "", batch: false, maxFailures: "", asksModel: false, target: NO_TARGET };
 }
 
-/** The form of a job that is to be run again. What it ran that has no name goes along as it was. */
+/** Returns the form that runs a job again. Evaluators without a name are included as they were. */
 export function formOf(job: JobReport, ran: readonly JobEvaluator[]): JobForm {
   const nameOf = ({ label, name }: JobEvaluator) => (name === null ? `${label} (pasted)` : label);
   const text = (value: number | null) => (value === null ? "" : String(value));
@@ -81,7 +81,7 @@ function targetForm(target: Target): TargetForm {
   };
 }
 
-/** What is missing or wrong, in words; null when the order can be sent. */
+/** Returns a message about what is missing or wrong; null when the job can be started. */
 export function faultOf(form: JobForm): string | null {
   if (form.evaluators.length === 0) return "Choose an evaluator.";
   if (form.dataset === "") return "Choose a data set.";
@@ -97,7 +97,7 @@ export function faultOf(form: JobForm): string | null {
   return inference.ok ? null : `Inference settings: ${inference.message}`;
 }
 
-/** Whether a stored evaluator is to run otherwise than it is stored. */
+/** Whether the settings differ from those of the stored evaluator. */
 export function isChanged(own: Own): boolean {
   return own.stored === null || JSON.stringify(toEvaluator(own.draft).evaluator) !== JSON.stringify(toEvaluator(own.stored).evaluator);
 }
@@ -107,7 +107,7 @@ function evaluatorOf(form: JobForm, reference: string): string | EvaluatorIn {
   return own !== undefined && isChanged(own) ? toEvaluator(own.draft).evaluator : reference;
 }
 
-export function orderOf(form: JobForm): JobIn {
+export function jobBody(form: JobForm): JobIn {
   const number = (text: string) => (text.trim() === "" ? null : Number(text));
   const config: JobConfig = {
     parallelism: number(form.parallelism),

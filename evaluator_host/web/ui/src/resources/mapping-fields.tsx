@@ -14,7 +14,7 @@ interface MappingProps {
 
 const FIELDS = ["outputs", "correct_answer", "inputs", "trace", "variables", "inputs.", "variables."];
 
-/** Which field of a row comes from which column, or from a template over columns. */
+/** The mapping: each row field and the column or template that fills it. */
 export function MappingFields({ mapping, columns, onMapping }: MappingProps) {
   const id = useId();
   const set = (at: number, changes: Partial<Line>) => onMapping(mapping.map((line, index) => (index === at ? { ...line, ...changes } : line)));

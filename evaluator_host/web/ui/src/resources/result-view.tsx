@@ -3,7 +3,7 @@ import { figure, milliseconds } from "./format";
 import { Facts, Score, Verdict } from "./parts";
 import { Value } from "./value";
 
-/** What an evaluator made of a row, in whole. */
+/** The complete result of an evaluator for one row. */
 export function ResultView({ result }: { result: Result }) {
   const metrics = Object.entries(result.metrics).filter(([name]) => name !== "score");
   const printed = [result.logs.stdout, result.logs.stderr].filter((text) => text.trim() !== "").join("\n");

@@ -1,7 +1,7 @@
 import { count, counted } from "./format";
 import type { DatasetReport } from "../api/types";
 
-/** Lines of a file that were no rows, and why. */
+/** The lines of a file that could not be read as rows, and why. */
 export function BadLines({ report }: { report: DatasetReport }) {
   if (report.bad_row_count === 0) return null;
   const left = report.bad_row_count - report.bad_rows.length;
