@@ -7,7 +7,7 @@ from evaluator_host.model.evaluator import Contract, Json, Language, Limits, Pol
 
 
 @dataclass(frozen=True, slots=True)
-class LoadOrder:
+class LoadRequest:
     """What to load: the evaluator's code and how its contract is found.
 
     Attributes:

@@ -18,11 +18,11 @@ from evaluator_host.model.outcome import ErrorCode, EvaluationError, Failed, Loa
 from evaluator_host.sandbox import messages as answers
 from evaluator_host.sandbox.base import Autopsy, Link
 from evaluator_host.sandbox.exit_status import classify
-from evaluator_host.sandbox.orders import LoadOrder, prepare_header
+from evaluator_host.sandbox.orders import LoadRequest, prepare_header
 from evaluator_host.sandbox.protocol import PROTOCOL_VERSION, Frame, FrameDecoder, ProtocolError, encode
 from evaluator_host.sandbox.send_window import Window
 
-__all__ = ["HELLO_TIMEOUT_S", "RUNNER_GAVE_UP", "LoadOrder", "RunnerGaveUp", "Sandbox"]
+__all__ = ["HELLO_TIMEOUT_S", "RUNNER_GAVE_UP", "LoadRequest", "RunnerGaveUp", "Sandbox"]
 
 _LAST_LOOK_S: Final = 0.01  # at what came while the host itself slept (stopped, swapped out) past the limit
 HELLO_TIMEOUT_S: Final = 20.0  # a bubblewrap runner takes 25 ms, a container under gVisor on a loaded machine seconds
@@ -125,7 +125,7 @@ class Sandbox:
             await self.destroy()
             return str(over)
 
-    async def load(self, order: LoadOrder) -> Loaded | Failed:
+    async def load(self, order: LoadRequest) -> Loaded | Failed:
         """Compile the code and run it once at module level.
 
         Raises:
