@@ -3,8 +3,8 @@
 import asyncio
 import json
 import sys
-from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -13,6 +13,7 @@ from evaluator_host.migration.draft import Rewritten, Wish
 from evaluator_host.migration.syntax import Unreadable
 from evaluator_host.model.errors import MachineExhausted
 from evaluator_host.model.evaluator import Language
+from evaluator_host.system.processes import Command, run
 
 _TIMEOUT_S: Final = 60.0  # wall clock; the process itself may use 20 s of a processor
 _AT_ONCE: Final = 2
@@ -40,28 +41,15 @@ async def rewrite(code: str, language: Language, wish: Wish) -> Rewritten:
 
 
 async def _ask(asked: bytes) -> dict[str, Any]:
+    argv = (sys.executable, "-I", "-m", "evaluator_host.migration.worker")
     try:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-m", "evaluator_host.migration.worker"),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env={"LANG": "C.UTF-8"},
-            start_new_session=True,
-        )
+        finished = await run(Command(argv, Path.cwd(), {}, stdin=asked), _TIMEOUT_S)
+    except TimeoutError as error:
+        raise Unreadable("parsing it takes too long") from error
     except OSError as error:
         raise MachineExhausted(f"no process to parse in can be started: {error.strerror}") from error
     try:
-        async with asyncio.timeout(_TIMEOUT_S):
-            output, _ = await process.communicate(asked)
-    except TimeoutError as error:
-        raise Unreadable("parsing it takes too long") from error
-    finally:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await asyncio.shield(process.wait())
-    try:
-        answer = json.loads(output)
+        answer = json.loads(finished.stdout)
     except ValueError as error:
         raise Unreadable("it needs more memory or time to be parsed than it may have") from error
     return answer if isinstance(answer, dict) else {}

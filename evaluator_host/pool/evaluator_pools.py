@@ -11,7 +11,8 @@ from evaluator_host.model.errors import HostError
 from evaluator_host.model.evaluator import Json, SandboxSpec
 from evaluator_host.model.outcome import Failed, Loaded
 from evaluator_host.pool.fair_share import FairShare
-from evaluator_host.sandbox.session import LoadRequest, Sandbox
+from evaluator_host.sandbox.messages import LoadRequest
+from evaluator_host.sandbox.session import Sandbox
 
 TURN_S: Final = 0.25  # shortest time that an evaluator keeps its sandboxes while another one has none
 EMPTY_POOLS: Final = 512  # evaluators whose compiled bundle is remembered without a sandbox

@@ -14,7 +14,7 @@ from evaluator_host.environments.store import InstalledSet
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Contract, Environment, Evaluator, Language, Policy, SandboxSpec, Sdk
 from evaluator_host.pool import LeaseRequest
-from evaluator_host.sandbox.session import LoadRequest
+from evaluator_host.sandbox.messages import LoadRequest
 from evaluator_host.service.source import CleanSource, clean
 
 cleaned = lru_cache(maxsize=256)(clean)

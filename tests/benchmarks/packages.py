@@ -18,7 +18,7 @@ from evaluator_host.config.settings import Settings
 from evaluator_host.environments.folder import EnvironmentFolder
 from evaluator_host.environments.record import Step
 from evaluator_host.model.evaluator import Evaluator, Language, SandboxSpec
-from evaluator_host.packages.processes import installed_tools
+from evaluator_host.packages.tools import installed_tools
 from evaluator_host.service import Service
 from evaluator_host.service.service import default_spec
 from evaluator_host.wiring.service import open_service

@@ -10,7 +10,7 @@ from evaluator_host.environments.empty import empty_environment
 from evaluator_host.model.evaluator import Contract, Language, Limits, Policy, SandboxSpec
 from evaluator_host.model.outcome import Loaded, Returned
 from evaluator_host.pool import Lease, LeaseRequest
-from evaluator_host.sandbox.session import LoadRequest
+from evaluator_host.sandbox.messages import LoadRequest
 from evaluator_host.service import Service
 
 IMPORTED = (

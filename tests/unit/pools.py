@@ -9,7 +9,7 @@ from dataclasses import replace
 from evaluator_host.environments.empty import empty_environment
 from evaluator_host.model.evaluator import Contract, Language, Limits, Policy, SandboxSpec
 from evaluator_host.pool import Lease, LeaseRequest, Pool, PoolLimits
-from evaluator_host.sandbox.session import LoadRequest
+from evaluator_host.sandbox.messages import LoadRequest
 from tests.fake_runner import FakeBackend
 
 SPEC = SandboxSpec(Language.PYTHON, empty_environment(Language.PYTHON))

@@ -13,7 +13,7 @@ from evaluator_host.cli.main import command_line
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Evaluator
-from evaluator_host.sandbox.bubblewrap.network_files import network_files
+from evaluator_host.sandbox.bubblewrap.mounts import network_files
 from evaluator_host.service.prepared import prepare
 from evaluator_host.web.api.bodies import EvaluatorIn, RowIn
 from tests.dialects.uipath.projects import make_project, write
