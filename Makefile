@@ -34,17 +34,18 @@ run: $(VENV)/.tools ## Set everything up, then serve on 127.0.0.1:8710 (PORT=)
 
 test: $(VENV)/.dev $(VENV)/.tools $(UI)/dist/index.html ## Run every test, on both backends
 	@sh .ci/packages
-	@$(BIN)/python -m compileall -q evaluator_host # else every command that a test starts may have to, see .ci/venv
+	@$(BIN)/python -m compileall -q -x selftest/attacks evaluator_host # else every command that a test starts may have to, see .ci/venv
 	@$(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS) || { [ $$? -eq 1 ] && $(AGAIN); }
 
-check: $(VENV)/.dev $(UI)/node_modules/.installed ## Lint, format, types, import layers, runner syntax, the pages' API types
+check: $(VENV)/.dev $(UI)/node_modules/.installed ## Lint, format, types, import layers, API types, syntax of runners and attacks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@$(BIN)/python .ci/core_lines.py
 	@$(API_TYPES) --check
 	$(NODE) $(UI)/node_modules/typescript/bin/tsc --noEmit --project $(UI)
-	@find runtimes -name node_modules -prune -o \( -name '*.js' -o -name '*.[cm]js' \) -print | xargs -n 1 $(NODE) --check
+	@find runtimes evaluator_host/selftest/attacks -name node_modules -prune -o \( -name '*.js' -o -name '*.[cm]js' \) -print | xargs -n 1 $(NODE) --check
 
 types: $(VENV)/.dev $(UI)/node_modules/.installed ## Generate the pages' API types from the OpenAPI document
 	@$(API_TYPES)

@@ -133,7 +133,7 @@ async def test_a_result_of_a_megabyte_is_shown_in_part_and_in_whole_when_asked(p
     with Client(host.url) as client:
         job = await asyncio.to_thread(client.jobs.create, [Evaluator(code)], rows)
         await asyncio.to_thread(client.jobs.wait, job.id)
-        short = await asyncio.to_thread(client._http.get, f"/v1/jobs/{job.id}/rows?brief=true")
+        short = await asyncio.to_thread(client._transport.http.get, f"/v1/jobs/{job.id}/rows?brief=true")
     assert len(short.content) < 12_000
     await page.goto(f"/jobs/{job.id}")
     await expect(count(page)).to_contain_text("3 rows")

@@ -76,7 +76,7 @@ async def test_an_evaluator_has_settings_of_its_own_in_a_job(page: Page, seeds: 
     await expect(own.first.locator(".field-error")).to_have_count(0)
     await page.get_by_role("button", name="Start the job").click()
     await status(page, "completed")
-    ran = await asyncio.to_thread(client._http.get, f"/v1/jobs/{page.url.rpartition('/')[2]}/evaluators")
+    ran = await asyncio.to_thread(client._transport.http.get, f"/v1/jobs/{page.url.rpartition('/')[2]}/evaluators")
     first, second = ran.json()
     assert (first["evaluator"]["threshold"], first["evaluator"]["limits"]["timeout_s"], first["name"]) == (
         0.9,
