@@ -1,4 +1,4 @@
-"""Prints the host's OpenAPI document as JSON. No host has to run, and no route is called."""  # noqa: INP001 - a script, of no package
+"""Prints the host's OpenAPI document as JSON. No host has to run, and no route is called."""
 
 import json
 from typing import Any, cast
