@@ -27,7 +27,7 @@ from evaluator_host.sandbox.docker.environment_images import LABEL_ENVIRONMENT, 
 from evaluator_host.sandbox.docker.image.package_tree import tar_stream
 from evaluator_host.sandbox.docker.image.recipe import image_platform
 from evaluator_host.sandbox.linux.instance import this_instance
-from evaluator_host.sandbox.session import LoadOrder
+from evaluator_host.sandbox.messages import LoadRequest
 
 RUNTIME_IMAGE = Settings().docker_image
 OWNER = f"tests-{secrets.token_hex(6)}"  # other sessions may use the engine meanwhile
@@ -114,7 +114,7 @@ async def answer(backend: DockerBackend, environment: Environment, code: str) ->
     """What an evaluator returns on an environment, or why it failed."""
     sandbox = await start_sandbox(backend, SandboxSpec(environment.language, environment), grace_s=2.0)
     try:
-        order = LoadOrder(code, environment.language, Contract.MAIN, None, Policy.NONE, Limits(), 20.0)
+        order = LoadRequest(code, environment.language, Contract.MAIN, None, Policy.NONE, Limits(), 20.0)
         loaded = await sandbox.load(order)
         assert not isinstance(loaded, Failed), loaded
         outcome = await sandbox.call(b'{"named": {}, "exact": false}', timeout_s=20.0)

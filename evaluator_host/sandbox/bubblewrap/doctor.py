@@ -13,7 +13,7 @@ from typing import Final
 from evaluator_host.model.errors import HostError, SandboxUnavailable
 from evaluator_host.model.evaluator import Environment, Language, SandboxSpec
 from evaluator_host.sandbox.base import Backend, Finding
-from evaluator_host.sandbox.isolation_notes import bubblewrap_boundary
+from evaluator_host.sandbox.isolation_notes import bubblewrap_isolation
 from evaluator_host.system.processes import Command, run
 
 INSTALL: Final = (
@@ -107,15 +107,15 @@ async def trial(backend: Backend) -> list[Finding]:
             answered = bool(await link.read())
     except TimeoutError:
         answered = False
-    autopsy = await link.destroy()
+    exit_status = await link.destroy()
     if not answered:
-        detail = f"its runner did not come up: {autopsy.stderr_tail.strip() or 'without a word'}"
+        detail = f"its runner did not come up: {exit_status.stderr_tail.strip() or 'without a word'}"
         return [Finding("sandbox", ok=False, detail=detail, fix=remedy(detail))]
     who = "root, dropping to a user of its own" if os.geteuid() == 0 else "an ordinary user, in a user namespace"
     return [
         Finding("sandbox", ok=True, detail=f"a runner starts, as {who}"),
         Finding("seccomp", ok=True, detail="our filter is in force (sandbox_images/seccomp.json)"),
-        bubblewrap_boundary(),
+        bubblewrap_isolation(),
     ]
 
 
