@@ -16,11 +16,11 @@ from evaluator_host.environments.contents import size_bytes
 from evaluator_host.environments.record import BuildEvent, Step
 from evaluator_host.model.errors import HostError, PackagesFailed
 from evaluator_host.model.evaluator import Language
-from evaluator_host.packages.resolver import attempt, shorten, unreachable
 from evaluator_host.packages.index import IndexSettings, npm_workspace, uv_workspace
 from evaluator_host.packages.lock import Lock
 from evaluator_host.packages.npm.resolve import NO_ANSWER, manifest, platform_flags
 from evaluator_host.packages.pip.resolve import last_cause, platform_tag, unanswered
+from evaluator_host.packages.resolver import attempt, shorten, unreachable
 from evaluator_host.system.processes import Command, Finished, LimitReached, OutputFlood
 
 Tell: TypeAlias = Callable[[BuildEvent], None]
