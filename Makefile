@@ -41,6 +41,7 @@ check: $(VENV)/.dev $(UI)/node_modules/.installed ## Lint, format, types, import
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@$(BIN)/python .ci/core_lines.py
 	$(NODE) $(UI)/node_modules/typescript/bin/tsc --noEmit --project $(UI)
 	@find runtimes evaluator_host/selftest/attacks -name node_modules -prune -o \( -name '*.js' -o -name '*.[cm]js' \) -print | xargs -n 1 $(NODE) --check
 
