@@ -1,10 +1,14 @@
-"""Resolvers' own words, made fit to show: short, without colours, paths, addresses of ours or credentials."""
+"""Runs uv and npm; makes their messages fit to show: short, without colours, paths, addresses or credentials."""
 
 import re
+from dataclasses import dataclass, field
 from typing import Final
 
 from evaluator_host.model.errors import IndexUnavailable, Misconfigured, PackagesFailed
-from evaluator_host.packages.index import IndexSettings
+from evaluator_host.packages.index import IndexSettings, Workspace
+from evaluator_host.packages.lock import Target
+from evaluator_host.packages.tools import Tools, installed_tools
+from evaluator_host.system import processes
 from evaluator_host.system.processes import Command, Finished, LimitReached, OutputFlood, Run
 
 _LINES: Final = 15
@@ -17,8 +21,37 @@ _UNREACHABLE: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Resolver:
+    """How uv and npm are run, and for what.
+
+    Attributes:
+      index: Where packages come from.
+      target: The runtime that packages are for.
+      tools: Where uv and npm lie.
+      run: Runs a command: as a plain process, or in a build sandbox.
+    """
+
+    index: IndexSettings
+    target: Target
+    tools: Tools = field(default_factory=installed_tools)
+    run: Run = processes.run
+
+    async def attempt(self, argv: tuple[str, ...], workspace: Workspace) -> Finished:
+        """Run a command in a workspace and return its exit code and output; see `attempt`."""
+        return await attempt(Command(argv, workspace.path, workspace.environment), self.index, self.run)
+
+    def shorten(self, text: str) -> str:
+        """Return at most 15 lines of a message that are safe to show to a user."""
+        return shorten(text, self.index)
+
+    def unreachable(self, reason: str) -> IndexUnavailable:
+        """Return the exception for an index that does not answer."""
+        return unreachable(reason, self.index)
+
+
 def shorten(text: str, index: IndexSettings) -> str:
-    """Return at most 15 lines of it that are safe to show to a user."""
+    """Return at most 15 lines of a message that are safe to show to a user."""
     plain = _CONTROL.sub("", _ANSI.sub("", text))
     plain = _ABSOLUTE_PATH.sub("…", index.redact(plain))
     lines = [line.rstrip() for line in plain.strip().splitlines() if line.strip()]
@@ -28,16 +61,16 @@ def shorten(text: str, index: IndexSettings) -> str:
 
 
 def unreachable(reason: str, index: IndexSettings) -> IndexUnavailable:
-    """Return the exception for an index that does not answer, with its last words."""
+    """Return the exception for an index that does not answer, with the reason that the tool gave."""
     return IndexUnavailable(f"{shorten(reason, index)}: {_UNREACHABLE}")
 
 
 async def attempt(command: Command, index: IndexSettings, run: Run) -> Finished:
-    """Run a resolver, its hanging and flooding translated.
+    """Run uv or npm and return its exit code and output.
 
     Raises:
       IndexUnavailable: it did not end within `index.timeout_s`.
-      PackagesFailed: it wrote without end, or was ended at a limit of the builder.
+      PackagesFailed: it wrote too much, or reached a limit of the build sandbox.
       Misconfigured: it is not installed.
     """
     try:
