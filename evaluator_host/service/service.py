@@ -204,7 +204,7 @@ class Service:
         prepared = await self._prepare(evaluator, workspace, check=True)
         answer: Lease | Failed
         try:
-            answer = await self.pool.lease(prepared.order)
+            answer = await self.pool.lease_sandbox(prepared.request)
         except RunnerGaveUp as gave_up:
             answer = gave_up.failed
         if isinstance(answer, Lease):
@@ -236,7 +236,7 @@ class Service:
         Raises:
           SandboxUnavailable: none can.
         """
-        await self.pool.prove(default_spec(Language.PYTHON))
+        await self.pool.probe(default_spec(Language.PYTHON))
 
     def info(self) -> HostInfo:
         """Say what this host is and has."""
@@ -287,7 +287,7 @@ class Service:
     async def _evaluate(self, prepared: Prepared, row: Row, started: float) -> EvaluationResult:
         given: Row | EvaluationError = row
         while True:
-            lease = await self.pool.lease(prepared.order)
+            lease = await self.pool.lease_sandbox(prepared.request)
             if isinstance(lease, Failed):
                 return self._unloaded(prepared, lease, started)
             bound = bind(prepared, lease.loaded, given)
@@ -295,7 +295,7 @@ class Service:
             asks = asked_for(outcome, lease.loaded)
             if not asks or not isinstance(given, Row):
                 return result(prepared, lease, outcome, notes=bound.notes, started=started)
-            given = await answered(self.models, given, asks, workspace=prepared.order.workspace)
+            given = await answered(self.models, given, asks, workspace=prepared.request.workspace)
 
     async def _call(self, prepared: Prepared, lease: Lease, bound: Bound) -> Outcome:
         try:
