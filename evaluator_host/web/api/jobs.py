@@ -86,7 +86,7 @@ def jobs_api(service: JobService, access: Access, *, route_class: type[APIRoute]
 
 
 def _add_verb(
-    router: APIRouter, service: JobService, access: Access, verb: str, wanted: DesiredState, text: str
+    router: APIRouter, service: JobService, access: Access, verb: str, desired: DesiredState, text: str
 ) -> None:
     async def ask(job_id: str, request: Request) -> Response:
         caller = caller_of(request.scope)
