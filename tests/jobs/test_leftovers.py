@@ -17,7 +17,7 @@ from evaluator_host.sandbox.base import Finding
 from evaluator_host.store.datasets import new_dataset_id
 from evaluator_host.store.entities import Kind, Place
 from evaluator_host.store.store import open_store
-from evaluator_host.wiring.service import records_finding
+from evaluator_host.wiring.store import records_finding
 from tests.databases import ENGINES, Databases
 from tests.server import Server, new_home
 
