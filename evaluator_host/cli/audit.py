@@ -29,7 +29,7 @@ def audit(
     settings = load_settings(data_dir=data_dir)
     start = datetime.now(UTC) - options.read_duration(since, "--since") if since is not None else None
     lines = with_store(
-        settings, lambda store: store.audit.newest(limit=limit, workspace=workspace, key=key, since=start)
+        settings, lambda store: store.audit.list_entries(limit=limit, workspace=workspace, key=key, since=start)
     )
     if as_json:
         print_json(lines)

@@ -40,7 +40,7 @@ def create(
 
     async def work(store: "Store") -> "tuple[ApiKey, str, bool]":
         first = not await store.keys.any_made()
-        return *await store.keys.create(name, workspace, expires_at=expires_at), first
+        return *await store.keys.create_key(name, workspace, expires_at=expires_at), first
 
     key, token, first = with_store(settings, work)
     if as_json:
@@ -59,7 +59,7 @@ def list_(
     *, workspace: WorkspaceOption = None, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False
 ) -> None:
     """List keys, the newest first; never what they are."""
-    keys = with_store(load_settings(data_dir=data_dir), lambda store: store.keys.all(workspace=workspace))
+    keys = with_store(load_settings(data_dir=data_dir), lambda store: store.keys.list_keys(workspace=workspace))
     now = datetime.now(UTC)
     if as_json:
         print_json([_as_json(key, now) for key in keys])

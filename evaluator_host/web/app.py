@@ -8,7 +8,7 @@ from evaluator_host import __version__
 from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.nemo.host.routes.routes import nemo_api
 from evaluator_host.dialects.nemo.host.verbs import nemo_verbs
-from evaluator_host.jobs.stored_resources import Records
+from evaluator_host.jobs.stored_resources import StoredResources
 from evaluator_host.service import Service
 from evaluator_host.web.api import routes
 from evaluator_host.web.auth.access import Access
@@ -27,7 +27,7 @@ class _Described:
 
 
 def create_app(
-    service: Service, settings: Settings, access: Access | None = None, records: Records | None = None
+    service: Service, settings: Settings, access: Access | None = None, records: StoredResources | None = None
 ) -> FastAPI:
     """Return the application.
 
@@ -47,7 +47,7 @@ def create_app(
     )
     app.state.max_rows = settings.max_rows_per_batch
     install_error_handlers(app)
-    kept = records or cast("Records", _Described())
+    kept = records or cast("StoredResources", _Described())
     given = cast("Access", access)
     # Routers are taken apart, not included: including one makes every route in it, and its models' schemas, once more.
     app.router.routes += routes.api(service, given, kept, body_bytes=settings.body_mb << 20).routes

@@ -10,7 +10,7 @@ from evaluator_host.sandbox.base import Finding
 from evaluator_host.service import Service
 
 if TYPE_CHECKING:
-    from evaluator_host.jobs.stored_resources import Records
+    from evaluator_host.jobs.stored_resources import StoredResources
     from evaluator_host.store.store import Store
 
 
@@ -31,7 +31,7 @@ async def open_store(settings: Settings) -> AsyncIterator["Store"]:
 
 
 @asynccontextmanager
-async def open_records(service: Service, store: "Store") -> AsyncIterator["Records"]:
+async def open_stored_resources(service: Service, store: "Store") -> AsyncIterator["StoredResources"]:
     """Open the verbs over what is stored, and work on jobs; those at work are left for the next host on the way out.
 
     Raises:
@@ -39,18 +39,18 @@ async def open_records(service: Service, store: "Store") -> AsyncIterator["Recor
     """
     from evaluator_host.jobs import open as opening  # noqa: PLC0415 - as above
 
-    async with opening.open_records(service, store) as records:
-        yield records
+    async with opening.open_stored_resources(service, store) as resources:
+        yield resources
 
 
-async def records_finding(settings: Settings) -> Finding:
+async def database_finding(settings: Settings) -> Finding:
     """Return what `doctor` says of the database and of whose the rows and files are; never raises."""
     from evaluator_host.jobs import open as opening  # noqa: PLC0415 - as above
     from evaluator_host.store import address, store  # noqa: PLC0415 - as above
 
     url = revealed(settings.database_url)
     try:
-        async with store.look_into(url, settings.data_dir) as found:
-            return await opening.leftovers(settings).finding(found, address.address(url, settings.data_dir))
+        async with store.open_read_only(url, settings.data_dir) as found:
+            return await opening.orphan_files(settings).finding(found, address.address(url, settings.data_dir))
     except (HostError, OSError) as error:
         return Finding("database", ok=False, detail=str(error))

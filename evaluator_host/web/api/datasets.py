@@ -7,7 +7,7 @@ from fastapi.responses import FileResponse
 from fastapi.routing import APIRoute
 
 from evaluator_host.datasets.format import Format
-from evaluator_host.datasets.service import DatasetShelf
+from evaluator_host.datasets.service import DatasetService
 from evaluator_host.schemas.datasets import DatasetReport
 from evaluator_host.web.auth.access import Access, caller_of
 from evaluator_host.web.auth.audit import AuditedCall
@@ -31,7 +31,7 @@ _FILE: dict[str, Any] = {
 }
 
 
-def datasets_api(shelf: DatasetShelf, access: Access) -> APIRouter:
+def datasets_api(shelf: DatasetService, access: Access) -> APIRouter:
     """Return the routes over a host's data sets. A key sees those of its workspace."""
     router = APIRouter(prefix="/v1/datasets", route_class=APIRoute, tags=["datasets"])
 
@@ -49,18 +49,18 @@ def datasets_api(shelf: DatasetShelf, access: Access) -> APIRouter:
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "datasets.upload"):
             format_ = Format.of_media_type(request.headers.get("content-type", ""))
-            report = await shelf.add(caller.workspace, name, request.stream(), format_, replace=replace)
+            report = await shelf.add_dataset(caller.workspace, name, request.stream(), format_, replace=replace)
         return json_response(report, 201, {"Location": f"/v1/datasets/{report.name}"})
 
     @router.get("", response_model=list[DatasetReport])
     async def datasets(request: Request) -> Response:
         """List data sets, the newest first."""
-        return json_response(await shelf.all(caller_of(request.scope).workspace))
+        return json_response(await shelf.list_datasets(caller_of(request.scope).workspace))
 
     @router.get("/{name}", response_model=DatasetReport, responses=_MISSING)
     async def show(name: str, request: Request) -> Response:
         """Show a data set: its columns, its size, its bad lines."""
-        return json_response(await shelf.get(caller_of(request.scope).workspace, name))
+        return json_response(await shelf.get_dataset(caller_of(request.scope).workspace, name))
 
     @router.get("/{name}/rows", response_model=list[dict[str, Any]], responses=_MISSING)
     async def rows(
@@ -87,7 +87,7 @@ def datasets_api(shelf: DatasetShelf, access: Access) -> APIRouter:
         """Remove a data set. Jobs that use its rows keep them."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "datasets.delete"):
-            await shelf.delete(caller.workspace, name)
+            await shelf.delete_dataset(caller.workspace, name)
         return Response(status_code=204)
 
     return router

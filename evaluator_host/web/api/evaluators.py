@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.routing import APIRoute
 from pydantic import ConfigDict, Field
 
-from evaluator_host.evaluators.registry import Library
+from evaluator_host.evaluators.registry import EvaluatorRegistry
 from evaluator_host.schemas.evaluators import EvaluatorReport
 from evaluator_host.schemas.results import JobEvaluatorReport
 from evaluator_host.web.api.bodies import EXACT_MATCH, EvaluatorIn
@@ -45,7 +45,7 @@ class NewEvaluatorIn(NewVersionIn):
     name: str = Field(description="Letters, digits, dots, dashes and underscores, at most 63.")
 
 
-def evaluators_api(library: Library, access: Access, *, route_class: type[APIRoute]) -> APIRouter:
+def evaluators_api(registry: EvaluatorRegistry, access: Access, *, route_class: type[APIRoute]) -> APIRouter:
     """Return the routes over a host's named evaluators. A key sees those of its workspace."""
     router = APIRouter(prefix="/v1/evaluators", route_class=route_class, tags=["evaluators"])
 
@@ -54,7 +54,7 @@ def evaluators_api(library: Library, access: Access, *, route_class: type[APIRou
         """Keep an evaluator under a name, as version 1, provided that it loads."""
         caller, evaluator = caller_of(request.scope), body.to_model()
         with AuditedCall(access, caller, "evaluators.create", evaluator=evaluator):
-            report = await library.create(
+            report = await registry.create_evaluator(
                 caller.workspace,
                 body.name,
                 evaluator,
@@ -68,20 +68,20 @@ def evaluators_api(library: Library, access: Access, *, route_class: type[APIRou
     @router.get("", response_model=list[EvaluatorReport])
     async def evaluators(request: Request) -> Response:
         """List evaluators by name, the newest version of each."""
-        return json_response([shown(one) for one in await library.all(caller_of(request.scope).workspace)])
+        return json_response([shown(one) for one in await registry.list_evaluators(caller_of(request.scope).workspace)])
 
     @router.get("/{name}", response_model=EvaluatorReport, responses=_MISSING)
     async def newest(name: str, request: Request) -> Response:
         """Show the newest version of an evaluator."""
-        return json_response(shown(await library.get(caller_of(request.scope).workspace, name)))
+        return json_response(shown(await registry.get_evaluator(caller_of(request.scope).workspace, name)))
 
     @router.put("/{name}", status_code=201, response_model=EvaluatorReport, responses={**_SAME, **_MISSING, **_REFUSED})
     async def update(name: str, body: NewVersionIn, request: Request, *, force: _Force = False) -> Response:
         """Make the next version, provided that it loads. What the newest one is already makes none."""
         caller, evaluator = caller_of(request.scope), body.to_model()
         with AuditedCall(access, caller, "evaluators.update", evaluator=evaluator):
-            before = await library.get(caller.workspace, name)
-            report = await library.update(
+            before = await registry.get_evaluator(caller.workspace, name)
+            report = await registry.update_evaluator(
                 caller.workspace,
                 name,
                 evaluator,
@@ -97,13 +97,13 @@ def evaluators_api(library: Library, access: Access, *, route_class: type[APIRou
         """Remove an evaluator and all its versions. Jobs keep what they ran."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "evaluators.delete"):
-            await library.delete(caller.workspace, name)
+            await registry.delete_evaluator(caller.workspace, name)
         return Response(status_code=204)
 
     @router.get("/{name}/versions", response_model=list[EvaluatorReport], responses=_MISSING)
     async def versions(name: str, request: Request) -> Response:
         """List every version, the newest first."""
-        return json_response([shown(one) for one in await library.versions(caller_of(request.scope).workspace, name)])
+        return json_response([shown(one) for one in await registry.versions(caller_of(request.scope).workspace, name)])
 
     @router.get(
         "/{name}/versions/{version}",
@@ -112,7 +112,7 @@ def evaluators_api(library: Library, access: Access, *, route_class: type[APIRou
     )
     async def version(name: str, version: int, request: Request) -> Response:
         """Show one version."""
-        return json_response(shown(await library.get(caller_of(request.scope).workspace, name, version)))
+        return json_response(shown(await registry.get_evaluator(caller_of(request.scope).workspace, name, version)))
 
     return router
 

@@ -12,8 +12,8 @@ from fastapi.routing import APIRoute
 from evaluator_host.datasets.format import Format
 from evaluator_host.jobs.results.exports import JobExports
 from evaluator_host.jobs.results.results import JobResults
-from evaluator_host.jobs.results.row_preview import brief
-from evaluator_host.jobs.results.row_reader import JobRowsRead
+from evaluator_host.jobs.results.row_preview import row_preview
+from evaluator_host.jobs.results.row_reader import RowReader
 from evaluator_host.model.outcome import ErrorCode, Status
 from evaluator_host.schemas.results import (
     Comparison,
@@ -45,7 +45,7 @@ _FILES: dict[int | str, dict[str, Any]] = {
 
 
 def job_results_api(
-    results: JobResults, rows: JobRowsRead, exports: JobExports, *, route_class: type[APIRoute]
+    results: JobResults, rows: RowReader, exports: JobExports, *, route_class: type[APIRoute]
 ) -> APIRouter:
     """Return the routes over what a host's jobs came to."""
     router = APIRouter(prefix="/v1/jobs/{job_id}", route_class=route_class, tags=["jobs"])
@@ -83,7 +83,7 @@ def job_results_api(
         workspace = caller_of(request.scope).workspace
         asked: dict[str, Any] = {"evaluator": evaluator, "sort": sort, "cursor": cursor, "limit": limit}
         found = await rows.page(workspace, job_id, which, **asked, text=text, total=total)
-        return json_response(replace(found, rows=tuple(map(brief, found.rows))) if short else found)
+        return json_response(replace(found, rows=tuple(map(row_preview, found.rows))) if short else found)
 
     @router.get("/rows/{index}", response_model=JobRowDetail, responses=_MISSING)
     async def one(job_id: str, index: int, request: Request) -> Response:

@@ -7,8 +7,8 @@ from typing import Any, Final
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 
-from evaluator_host.evaluators.registry import Found
-from evaluator_host.jobs.stored_resources import Records
+from evaluator_host.evaluators.registry import ResolvedEvaluator
+from evaluator_host.jobs.stored_resources import StoredResources
 from evaluator_host.migration.migrate import migrate, runs_in
 from evaluator_host.migration.stored import StoredWish, migrate_stored
 from evaluator_host.model.evaluator import Contract
@@ -58,7 +58,7 @@ class JsonRoute(APIRoute):
         return handle
 
 
-def api(service: Service, access: Access, records: Records, *, body_bytes: int) -> APIRouter:
+def api(service: Service, access: Access, records: StoredResources, *, body_bytes: int) -> APIRouter:
     """Return the routes over a service and what is stored; `body_bytes` is the greatest body, once inflated."""
     router = APIRouter(route_class=JsonRoute)
 
@@ -136,14 +136,14 @@ def api(service: Service, access: Access, records: Records, *, body_bytes: int) 
     return router
 
 
-async def _found(records: Records, caller: Caller, given: EvaluatorIn | str) -> Found:
+async def _found(records: StoredResources, caller: Caller, given: EvaluatorIn | str) -> ResolvedEvaluator:
     """Return the evaluator that was pasted, or the stored one that was named."""
     if isinstance(given, str):
-        return await records.evaluators.find(caller.workspace, given)
-    return Found(given.to_model(), None)
+        return await records.evaluators.resolve(caller.workspace, given)
+    return ResolvedEvaluator(given.to_model(), None)
 
 
-async def _batch(service: Service, body: BatchIn, found: Found, *, workspace: str) -> Batch:
+async def _batch(service: Service, body: BatchIn, found: ResolvedEvaluator, *, workspace: str) -> Batch:
     loop = asyncio.get_running_loop()
     started = loop.time()
     rows = [row.to_row() for row in body.rows]

@@ -32,19 +32,19 @@ def secrets_api(secrets: Secrets, access: Access, *, route_class: type[APIRoute]
     @router.get("", response_model=list[SecretReport])
     async def every(request: Request) -> Response:
         """List secrets by name; never what they are."""
-        return json_response(await secrets.all(caller_of(request.scope).workspace))
+        return json_response(await secrets.list_secrets(caller_of(request.scope).workspace))
 
     @router.get("/{name}", response_model=SecretReport, responses=_MISSING)
     async def show(name: str, request: Request) -> Response:
         """Say since when there is a secret; never what it is."""
-        return json_response(await secrets.get(caller_of(request.scope).workspace, name))
+        return json_response(await secrets.get_secret(caller_of(request.scope).workspace, name))
 
     @router.put("/{name}", response_model=SecretReport, responses=_REFUSED)
     async def put(name: str, body: SecretIn, request: Request) -> Response:
         """Keep a secret under a name, in the place of the one that may be there."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "secrets.set"):
-            report = await secrets.set(caller.workspace, name, body.value.get_secret_value())
+            report = await secrets.set_secret(caller.workspace, name, body.value.get_secret_value())
         return json_response(report)
 
     @router.delete("/{name}", status_code=204, responses=_MISSING)
@@ -52,7 +52,7 @@ def secrets_api(secrets: Secrets, access: Access, *, route_class: type[APIRoute]
         """Remove a secret. Jobs that still need it fail."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "secrets.delete"):
-            await secrets.delete(caller.workspace, name)
+            await secrets.delete_secret(caller.workspace, name)
         return Response(status_code=204)
 
     return router

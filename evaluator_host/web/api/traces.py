@@ -50,7 +50,7 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         with AuditedCall(access, caller, "traces.take"):
             body = _inflated(await request.body(), request.headers.get("content-encoding", ""), body_bytes)
-            await traffic.take(caller.workspace, name, _export(body, media_type), sampling=sampling)
+            await traffic.accept_spans(caller.workspace, name, _export(body, media_type), sampling=sampling)
         if media_type == _PROTOBUF:
             return Response(b"", media_type=_PROTOBUF)  # an empty ExportTraceServiceResponse
         return Response(b"{}", media_type="application/json")
@@ -65,7 +65,7 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
     ) -> Response:
         """Scored traces, the newest first."""
         workspace = caller_of(request.scope).workspace
-        return json_response(await traffic.newest(workspace, name, limit=limit, before=before, status=status))
+        return json_response(await traffic.list_traces(workspace, name, limit=limit, before=before, status=status))
 
     return router
 

@@ -16,7 +16,7 @@ from evaluator_host.dialects.nemo.host.routes import parts
 from evaluator_host.dialects.nemo.host.spec import JobIn
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.store.entities import Order
-from evaluator_host.store.job import Wanted
+from evaluator_host.store.job import DesiredState
 from evaluator_host.web.auth.access import Access, caller_of
 from evaluator_host.web.auth.audit import AuditedCall
 from evaluator_host.web.http.responses import json_response
@@ -25,7 +25,7 @@ JOBS: Final = "/apis/evaluator/v2/workspaces/{workspace}/evaluate/jobs"
 PLATFORM_JOBS: Final = "/apis/jobs/v2/workspaces/{workspace}/jobs"
 _FILTER: Final = parts.filter_by(fields("description", "project", "status", "workspace"))
 _CHUNK: Final = 256 << 10
-_VERBS: Final = (("cancel", Wanted.CANCEL), ("pause", Wanted.PAUSE), ("resume", Wanted.RUN))
+_VERBS: Final = (("cancel", DesiredState.CANCEL), ("pause", DesiredState.PAUSE), ("resume", DesiredState.RUN))
 _DOWNLOAD: Final[dict[int | str, dict[str, Any]]] = {
     **parts.MISSING,
     200: {
@@ -91,7 +91,7 @@ def add_reading(router: APIRouter, jobs: NemoJobs, results: NemoResults, access:
     _add_results(router, results)
 
 
-def _add_verb(router: APIRouter, jobs: NemoJobs, access: Access, verb: str, wanted: Wanted) -> None:
+def _add_verb(router: APIRouter, jobs: NemoJobs, access: Access, verb: str, wanted: DesiredState) -> None:
     @router.post(
         f"/{{name}}/{verb}", response_model=parts.Described, responses=parts.IN_USE, name=f"{verb}_job",
         description=f"Ask a job to {verb}.",

@@ -50,9 +50,9 @@ def secrets_api(secrets: Secrets, access: Access, *, route_class: type[APIRoute]
         """Keep a secret, for the models that name it."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "secrets.set"):
-            if any(one.name == body.name for one in await secrets.all(caller.workspace)):
+            if any(one.name == body.name for one in await secrets.list_secrets(caller.workspace)):
                 raise NameTaken(f"there is a secret named {body.name}")
-            kept = await secrets.set(caller.workspace, body.name, body.value.get_secret_value())
+            kept = await secrets.set_secret(caller.workspace, body.name, body.value.get_secret_value())
         return json_response(_shown(kept, workspace), 201)
 
     @router.get("", response_model=parts.Described)
@@ -64,14 +64,14 @@ def secrets_api(secrets: Secrets, access: Access, *, route_class: type[APIRoute]
         keep: Filter | None = _FILTER,
     ) -> Response:
         """List secrets by name; never what they are."""
-        every = [_shown(one, workspace) for one in await secrets.all(parts.workspace_of(request))]
+        every = [_shown(one, workspace) for one in await secrets.list_secrets(parts.workspace_of(request))]
         kept = [one for one in every if keep is None or keep(one)]
         return json_response(page_of(kept, number=number, size=page_size))
 
     @router.get("/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def secret(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
         """Say since when there is a secret; never what it is."""
-        return json_response(_shown(await secrets.get(parts.workspace_of(request), name), workspace))
+        return json_response(_shown(await secrets.get_secret(parts.workspace_of(request), name), workspace))
 
     @router.patch("/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def change_secret(
@@ -80,11 +80,11 @@ def secrets_api(secrets: Secrets, access: Access, *, route_class: type[APIRoute]
         """Keep another value under the name."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "secrets.set"):
-            kept = await secrets.get(caller.workspace, name)
+            kept = await secrets.get_secret(caller.workspace, name)
             if body.value is None:
                 problem = Problem("value", "there is none", "a description is not kept")
                 raise InvalidRequest("the secret cannot be changed: there is no value", problems=(problem,))
-            kept = await secrets.set(caller.workspace, name, body.value.get_secret_value())
+            kept = await secrets.set_secret(caller.workspace, name, body.value.get_secret_value())
         return json_response(_shown(kept, workspace))
 
     @router.delete("/{name}", status_code=204, responses=parts.MISSING)
@@ -92,7 +92,7 @@ def secrets_api(secrets: Secrets, access: Access, *, route_class: type[APIRoute]
         """Remove a secret. Jobs that still need it fail."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "secrets.delete"):
-            await secrets.delete(caller.workspace, name)
+            await secrets.delete_secret(caller.workspace, name)
         return Response(status_code=204)
 
     return router
