@@ -108,7 +108,7 @@ class RowsFolder:
         """Return what the rows of a data set take."""
         return sum(path.stat().st_size for path in (self.path / dataset_id).iterdir())
 
-    def leftovers(self, known: Collection[str]) -> list[str]:
+    def orphans(self, known: Collection[str]) -> list[str]:
         """Return what belongs to nothing: folders that dead hosts did not finish, and those no longer known."""
         if not self.path.is_dir():
             return []

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import orjson
 
-from evaluator_host.jobs.spec import request_from_json
+from evaluator_host.jobs.spec import spec_from_json
 from evaluator_host.schemas.jobs import JobError, JobProgress, JobReport
 from evaluator_host.store.datasets import Dataset
 from evaluator_host.store.job import Job, JobEvaluator
@@ -14,7 +14,7 @@ def job_report(
     job: Job, evaluators: list[JobEvaluator], dataset: Dataset, *, generated: int | None = None
 ) -> JobReport:
     """Return what is said of a job; `generated` counts the rows that its model was asked."""
-    request = request_from_json(job.request)
+    request = spec_from_json(job.request)
     return JobReport(
         id=job.id,
         status=job.status,

@@ -26,7 +26,7 @@ from evaluator_host.models.openai_response import (
     read_text,
     read_whole,
 )
-from evaluator_host.models.redact import Mask
+from evaluator_host.models.redact import Redactor
 from evaluator_host.schemas.jobs import Target
 
 ANSWER_BYTES: Final = 2 << 20
@@ -84,7 +84,7 @@ class Endpoint:
         self._target = target
         self._completes = target.completion
         self._base_url = target.base_url.rstrip("/")
-        self._mask = Mask(key)
+        self._mask = Redactor(key)
         self._client = client
         self._headers = {
             "Content-Type": "application/json",

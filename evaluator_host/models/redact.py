@@ -8,7 +8,7 @@ from urllib.parse import quote
 MASKED: Final = "[masked]"
 
 
-class Mask:
+class Redactor:
     """Replaces a secret in texts and JSON values; None masks nothing."""
 
     def __init__(self, secret: str | None) -> None:

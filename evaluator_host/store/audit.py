@@ -53,7 +53,7 @@ class Audit:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, entries: Sequence[AuditEntry]) -> None:
+    async def append_entries(self, entries: Sequence[AuditEntry]) -> None:
         """Append entries, all or none."""
         if entries:
             async with self._database.transaction() as connection:
@@ -61,7 +61,7 @@ class Audit:
                     insert(AuditTable), [{name: getattr(entry, name) for name in _COLUMNS} for entry in entries]
                 )
 
-    async def newest(
+    async def list_entries(
         self, *, limit: int, workspace: str | None = None, key: str | None = None, since: datetime | None = None
     ) -> list[AuditLine]:
         """Return the newest entries, the newest first.
@@ -99,7 +99,7 @@ class Audit:
         async with self._database.reading() as connection:
             return [AuditLine(**row._asdict()) for row in await connection.execute(query)]
 
-    async def forget(self, before: datetime) -> int:
+    async def delete_before(self, before: datetime) -> int:
         """Remove entries from before a moment; returns how many."""
         old = select(AuditTable.id).where(AuditTable.at < before).limit(_PRUNED_AT_ONCE)
         removed = 0

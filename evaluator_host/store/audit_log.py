@@ -50,10 +50,10 @@ class AuditLog:
         while self._waiting:
             batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
             try:
-                await self._audit.add(batch)
+                await self._audit.append_entries(batch)
             except StoreUnavailable:
                 self._waiting.extendleft(reversed(batch))
                 raise
         if self._days and time.monotonic() >= self._forget_at:
             self._forget_at = time.monotonic() + _FORGET_EVERY_S
-            await self._audit.forget(datetime.now(UTC) - timedelta(days=self._days))
+            await self._audit.delete_before(datetime.now(UTC) - timedelta(days=self._days))

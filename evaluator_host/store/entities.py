@@ -67,7 +67,7 @@ class Entities:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, place: Place, name: str, content: dict[str, Any]) -> Entity:
+    async def add_entity(self, place: Place, name: str, content: dict[str, Any]) -> Entity:
         """Keep a new one.
 
         Raises:
@@ -103,21 +103,21 @@ class Entities:
             done = await connection.execute(update(EntityTable).where(_named(place, name)).values(**values))
             if not done.rowcount:
                 raise _missing(place, name)
-        return await self.get(place, name)
+        return await self.get_entity(place, name)
 
-    async def find(self, place: Place, name: str) -> Entity | None:
+    async def find_entity(self, place: Place, name: str) -> Entity | None:
         """Return one, if there is one of that name."""
         async with self._database.reading() as connection:
             row = (await connection.execute(_entities().where(_named(place, name)))).first()
         return None if row is None else _entity(row)
 
-    async def get(self, place: Place, name: str) -> Entity:
+    async def get_entity(self, place: Place, name: str) -> Entity:
         """Return one.
 
         Raises:
           NotFound: there is none of that name.
         """
-        found = await self.find(place, name)
+        found = await self.find_entity(place, name)
         if found is None:
             raise _missing(place, name)
         return found
@@ -147,13 +147,13 @@ class Entities:
         async with self._database.reading() as connection:
             return sorted(await connection.scalars(query))
 
-    async def delete(self, place: Place, name: str) -> Entity:
+    async def delete_entity(self, place: Place, name: str) -> Entity:
         """Remove one, and return what it was.
 
         Raises:
           NotFound: there is none of that name.
         """
-        found = await self.get(place, name)
+        found = await self.get_entity(place, name)
         async with self._database.transaction() as connection:
             await connection.execute(delete(EntityTable).where(EntityTable.id == found.id))
         return found

@@ -15,8 +15,8 @@ from evaluator_host.jobs.results.aggregate import aggregate, as_float, percentil
 from evaluator_host.jobs.results.comparison import paired_difference
 from evaluator_host.jobs.results.failures import failure_groups
 from evaluator_host.jobs.results.rubrics import rubrics_of, with_rubrics
-from evaluator_host.jobs.results.same_cases import are_same_cases
-from evaluator_host.jobs.results.scatter import Pairing
+from evaluator_host.jobs.results.same_cases import same_cases
+from evaluator_host.jobs.results.scatter import Scatter
 from evaluator_host.jobs.spec import evaluator_of
 from evaluator_host.model.errors import InvalidRequest, NotFound
 from evaluator_host.model.outcome import EvaluationResult, Status
@@ -57,7 +57,7 @@ class JobResults:
         Raises:
           NotFound: the workspace has none of that id.
         """
-        job = await self._jobs.get(workspace_id, job_id)
+        job = await self._jobs.get_job(workspace_id, job_id)
         if (known := self._ended.get(job_id)) is not None:
             return known
         evaluators = await self._jobs.evaluators(job_id)
@@ -80,7 +80,7 @@ class JobResults:
           NotFound: the workspace has no such job.
           InvalidRequest: the jobs are not over the same rows, or no evaluator can be compared.
         """
-        before, after = await self._jobs.get(workspace_id, job_id), await self._jobs.get(workspace_id, other_id)
+        before, after = await self._jobs.get_job(workspace_id, job_id), await self._jobs.get_job(workspace_id, other_id)
         wanted = await self._in_common(before, after, evaluator)
         return [await self._comparison(before, after, old, new) for old, new in wanted]
 
@@ -93,15 +93,15 @@ class JobResults:
           NotFound: the workspace has no such job.
           InvalidRequest: as for `compare`.
         """
-        before, after = await self._jobs.get(workspace_id, job_id), await self._jobs.get(workspace_id, other_id)
+        before, after = await self._jobs.get_job(workspace_id, job_id), await self._jobs.get_job(workspace_id, other_id)
         old, new = (await self._in_common(before, after, evaluator))[0]
-        pairing = Pairing()
+        pairing = Scatter()
         async for one, other in _paired(
             self._results.figures(before.id, old.position), self._results.figures(after.id, new.position)
         ):
             was, now = _value(one, metric), _value(other, metric)
             if was is not None and now is not None:
-                pairing.add(one.row, was, now)
+                pairing.add_pair(one.row, was, now)
         points, binned = await asyncio.to_thread(pairing.points)
         return Pairs(old.label, new.label, metric, len(pairing), points, binned)
 
@@ -111,7 +111,7 @@ class JobResults:
         Raises:
           NotFound: the workspace has none of that id, or it has no such evaluator.
         """
-        job = await self._jobs.get(workspace_id, job_id)
+        job = await self._jobs.get_job(workspace_id, job_id)
         evaluators = [one for one in await self._jobs.evaluators(job.id) if evaluator in (None, one.label, one.name)]
         if not evaluators:
             raise NotFound(f"the job has no evaluator {str(evaluator)[:80]}")
@@ -127,7 +127,7 @@ class JobResults:
         Raises:
           NotFound: the workspace has none of that id.
         """
-        job = await self._jobs.get(workspace_id, job_id)
+        job = await self._jobs.get_job(workspace_id, job_id)
         return [
             JobEvaluatorReport(one.label, one.name, one.version, one.digest, evaluator_of(one))
             for one in await self._jobs.evaluators(job.id)
@@ -146,11 +146,11 @@ class JobResults:
     async def _require_same_rows(self, before: Job, after: Job) -> None:
         if before.dataset_id == after.dataset_id:
             return
-        one = await self._datasets.get(before.workspace_id, before.dataset_id)
-        other = await self._datasets.get(after.workspace_id, after.dataset_id)
+        one = await self._datasets.get_dataset(before.workspace_id, before.dataset_id)
+        other = await self._datasets.get_dataset(after.workspace_id, after.dataset_id)
         if one.facts.digest == other.facts.digest:
             return
-        if not await asyncio.to_thread(are_same_cases, self._folder, one, other):
+        if not await asyncio.to_thread(same_cases, self._folder, one, other):
             raise InvalidRequest(
                 f"the jobs are over other rows ({one.name or one.id}, {other.name or other.id}), and are compared row "
                 "by row; compare jobs over the same data set"

@@ -14,7 +14,7 @@ _LEFT_OUT: Final = "…"
 _UNREAD: Final[dict[str, Json]] = {"value": None, "logs": {"stdout": "", "stderr": "", "truncated": True}}
 
 
-def brief(row: JobRow) -> JobRow:
+def row_preview(row: JobRow) -> JobRow:
     """Return a row without its trace, the returned value, logs and traceback; long texts and great objects are cut."""
     data = {name: value for name, value in row.row.items() if name != "trace"}
     result = {**row.result, **_UNREAD}

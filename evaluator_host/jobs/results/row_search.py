@@ -1,4 +1,4 @@
-"""Words in a row of a job: whether a text is in its data, its output, or what came of it."""
+"""Searches the rows of a job for a text: in the data, the output, and the result."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -8,13 +8,13 @@ from evaluator_host.schemas.results import JobRow
 _OF_RESULT: Final = ("label", "reason", "value", "error", "logs")
 
 
-class Words:
+class RowSearch:
     """Finds a text, whatever its case."""
 
     def __init__(self, text: str) -> None:
         self._text = text.casefold()
 
-    def are_in(self, row: JobRow) -> bool:
+    def matches(self, row: JobRow) -> bool:
         """Return whether a value of the row has the text in it; names of columns do not count."""
         result = [row.result.get(name) for name in _OF_RESULT]
         return any(self._text in value.casefold() for value in _values([row.row, row.output, result]))

@@ -9,7 +9,7 @@ from evaluator_host.model.json_values import decode_json
 from evaluator_host.store.datasets import Dataset
 
 
-def are_same_cases(folder: RowsFolder, one: Dataset, other: Dataset) -> bool:
+def same_cases(folder: RowsFolder, one: Dataset, other: Dataset) -> bool:
     """Whether rows with criteria by evaluator are the same test cases in the same order. Blocking."""
     wanted = {CRITERIA, "id"}
     if one.facts.rows != other.facts.rows or not (wanted <= {*one.facts.columns} and wanted <= {*other.facts.columns}):
