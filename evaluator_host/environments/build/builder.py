@@ -31,7 +31,7 @@ from evaluator_host.packages.tools import installed_tools
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.sandbox.bubblewrap.policy import Identity
 from evaluator_host.sandbox.bubblewrap.doctor import INSTALL, find_bubblewrap, remedy
-from evaluator_host.sandbox.linux.cgroup_discovery import mounts_of
+from evaluator_host.sandbox.linux.cgroup_discovery import cgroup_mounts
 from evaluator_host.sandbox.linux.cgroups import sweep as sweep_cgroups
 from evaluator_host.sandbox.bubblewrap.identity import choose_identity
 from evaluator_host.sandbox.bubblewrap.mounts import Bind, base_executable
@@ -219,7 +219,7 @@ class Builder:
         return sandbox if finished.code == 0 else finished.stderr.strip()[:500] or f"exit {finished.code}"
 
     def _sweep(self) -> None:
-        sweep_cgroups(mounts_of())
+        sweep_cgroups(cgroup_mounts())
         for folder in self.work.parent.glob("host-*"):
             if is_dead(folder.name):
                 open_up(folder)

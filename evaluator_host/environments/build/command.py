@@ -78,7 +78,7 @@ async def run_sandboxed(
             user = identity.uid if identity.drop else None
             inner = entry_command(command.argv, command.cwd, python=sandbox.python, user=user)
             words = [str(sandbox.bubblewrap.path), "--args", str(inherited.args(arguments)), "--", *inner]
-            child = Child(words, env={}, cwd="/", pass_fds=inherited.all)
+            child = Child(words, env={}, cwd="/", pass_fds=inherited.child_fds)
             inherited.hand_over()
             group = BubblewrapProcesses(child, watchdog=Watchdog())
             try:
