@@ -12,8 +12,8 @@ from evaluator_host.jobs.stored_resources import StoredResources
 from evaluator_host.service import Service
 from evaluator_host.web.api import routes
 from evaluator_host.web.auth.access import Access
-from evaluator_host.web.http import error_responses as problems
-from evaluator_host.web.http.middleware import Guard
+from evaluator_host.web.http.error_responses import install_error_handlers
+from evaluator_host.web.http.middleware import AccessMiddleware
 from evaluator_host.web.workbench import Workbench, is_page
 
 _DESCRIPTION = "Runs pasted Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score."
@@ -46,7 +46,7 @@ def create_app(
         redoc_url=None,
     )
     app.state.max_rows = settings.max_rows_per_batch
-    problems.install(app)
+    install_error_handlers(app)
     kept = records or cast("StoredResources", _Described())
     given = cast("Access", access)
     # Routers are taken apart, not included: including one makes every route in it, and its models' schemas, once more.
@@ -54,7 +54,7 @@ def create_app(
     app.router.routes += nemo_api(nemo_verbs(service, kept, settings), given, route_class=routes.JsonRoute)
     app.router.routes += Workbench().routes()
     app.add_middleware(
-        Guard,
+        AccessMiddleware,
         access=access,
         hosts=(*settings.allowed_hosts, settings.host),
         body_bytes=settings.body_mb << 20,

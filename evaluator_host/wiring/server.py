@@ -22,10 +22,11 @@ from evaluator_host.models.registered_models import RegisteredModels
 from evaluator_host.web.api.bodies import EXACT_MATCH
 from evaluator_host.web.app import create_app
 from evaluator_host.web.auth.access import open_access
-from evaluator_host.web.http.connection_limits import Door
+from evaluator_host.web.http.connection_limits import ConnectionLimits
 from evaluator_host.web.http.drain import Drain
 from evaluator_host.web.http.error_log import log_loop_fault
-from evaluator_host.wiring.service import open_service, open_store, open_stored_resources
+from evaluator_host.wiring.service import open_service
+from evaluator_host.wiring.store import open_store, open_stored_resources
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _WANTED: Final = 65_536
@@ -117,7 +118,7 @@ async def serve_http(
         config = uvicorn.Config(
             drain,
             loop="none",
-            http=type("HostDoor", (Door,), {"most_connections": room_for_connections()}),
+            http=type("HostDoor", (ConnectionLimits,), {"most_connections": room_for_connections()}),
             ws="none",
             lifespan="off",
             log_config=None,

@@ -17,7 +17,7 @@ from evaluator_host.sandbox.base import Finding
 from evaluator_host.store.datasets import new_dataset_id
 from evaluator_host.store.entities import Kind, Place
 from evaluator_host.store.store import open_store
-from evaluator_host.wiring.service import records_finding
+from evaluator_host.wiring.store import database_finding
 from tests.databases import ENGINES, Databases
 from tests.server import Server, new_home
 
@@ -67,7 +67,7 @@ class Home:
         age(self.path)
 
     async def doctor(self, url: str | None = None) -> Finding:
-        return await records_finding(Settings(data_dir=self.path, database_url=SecretStr(url) if url else None))
+        return await database_finding(Settings(data_dir=self.path, database_url=SecretStr(url) if url else None))
 
 
 async def _chunks() -> AsyncIterator[bytes]:

@@ -14,12 +14,16 @@ from evaluator_host.schemas.jobs import JobReport, JobStatus
 from evaluator_host.store.job import DesiredState
 from evaluator_host.web.api.job_bodies import JobIn
 from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import Audited
-from evaluator_host.web.http.responses import audited, event_answer, json_answer, problem
+from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.http.error_responses import describe_error
+from evaluator_host.web.http.responses import event_response, json_response
 
-_MISSING = problem(404, "No such job.")
-_ENDED = {**_MISSING, **problem(409, "The job has ended, or has not.")}
-_REFUSED = {**problem(404, "No such evaluator or data set."), **problem(422, "The order cannot be taken.")}
+_MISSING = describe_error(404, "No such job.")
+_ENDED = {**_MISSING, **describe_error(409, "The job has ended, or has not.")}
+_REFUSED = {
+    **describe_error(404, "No such evaluator or data set."),
+    **describe_error(422, "The order cannot be taken."),
+}
 _EVENTS: dict[int | str, dict[str, Any]] = {
     **_MISSING,
     200: {"content": {"text/event-stream": {}}, "description": "The job whenever it has changed, until it has ended."},
@@ -38,9 +42,9 @@ def jobs_api(service: JobService, access: Access, *, route_class: type[APIRoute]
     ) -> Response:
         """Queue a job. The same Idempotency-Key again returns the job that it made before."""
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, "jobs.create")):
+        with AuditedCall(access, caller, "jobs.create"):
             report = await service.create_job(body.to_spec(), caller.workspace, idempotency_key=idempotency_key)
-        return json_answer(report, 202, {"Location": f"/v1/jobs/{report.id}"})
+        return json_response(report, 202, {"Location": f"/v1/jobs/{report.id}"})
 
     @router.get("", response_model=list[JobReport])
     async def jobs(
@@ -53,19 +57,19 @@ def jobs_api(service: JobService, access: Access, *, route_class: type[APIRoute]
     ) -> Response:
         """List jobs, the newest first."""
         workspace = caller_of(request.scope).workspace
-        return json_answer(await service.list_jobs(workspace, limit=limit, before=before, status=status))
+        return json_response(await service.list_jobs(workspace, limit=limit, before=before, status=status))
 
     @router.get("/{job_id}", response_model=JobReport, responses=_MISSING)
     async def show(job_id: str, request: Request) -> Response:
         """Show a job and how far it is."""
-        return json_answer(await service.get_job(caller_of(request.scope).workspace, job_id))
+        return json_response(await service.get_job(caller_of(request.scope).workspace, job_id))
 
     @router.get("/{job_id}/events", response_class=StreamingResponse, responses=_EVENTS)
     async def events(job_id: str, request: Request) -> Response:
         """Watch a job: an event `progress` whenever it has changed, and one named like its status when it has ended."""
         workspace = caller_of(request.scope).workspace
         await service.get_job(workspace, job_id)
-        return event_answer(_events(service, workspace, job_id))
+        return event_response(_events(service, workspace, job_id))
 
     for verb, desired, text in (
         ("pause", DesiredState.PAUSE, "Stop scoring for now; what was scored is kept."),
@@ -78,7 +82,7 @@ def jobs_api(service: JobService, access: Access, *, route_class: type[APIRoute]
     async def delete(job_id: str, request: Request) -> Response:
         """Remove a job that has ended, with its results."""
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, "jobs.delete")):
+        with AuditedCall(access, caller, "jobs.delete"):
             await service.delete_job(caller.workspace, job_id)
         return Response(status_code=204)
 
@@ -90,9 +94,9 @@ def _add_verb(
 ) -> None:
     async def ask(job_id: str, request: Request) -> Response:
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, f"jobs.{verb}")):
+        with AuditedCall(access, caller, f"jobs.{verb}"):
             report = await service.set_desired_state(caller.workspace, job_id, desired)
-        return json_answer(report, 200 if report.status is not JobStatus.RUNNING else 202)
+        return json_response(report, 200 if report.status is not JobStatus.RUNNING else 202)
 
     accepted: dict[int | str, dict[str, Any]] = {202: {"model": JobReport, "description": "It will, within a second."}}
     router.add_api_route(

@@ -14,7 +14,7 @@ from evaluator_host.web.auth.keyring import Caller
 _KEPT: Final = 50_000  # names known to be stored; forgetting one costs a write
 
 
-class VisibleSets:
+class PackageVisibility:
     """Who asked for what. Bound to one event loop."""
 
     def __init__(self, uses: PackageSetUses) -> None:
