@@ -14,8 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from evaluator_host.datasets.formats import Record
 from evaluator_host.datasets.mapping import BadRow
+from evaluator_host.datasets.readers import Record
 from evaluator_host.model.errors import InvalidRequest, TooLarge
 from evaluator_host.model.json_values import decode_json, encode_json
 from evaluator_host.sandbox.linux.instance import is_dead, this_instance

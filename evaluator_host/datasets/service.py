@@ -8,7 +8,7 @@ from typing import BinaryIO, Final
 
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.datasets.format import Format
-from evaluator_host.datasets.formats import read_records
+from evaluator_host.datasets.readers import read_records
 from evaluator_host.model.errors import NameTaken, TooLarge
 from evaluator_host.model.evaluator import Json
 from evaluator_host.schemas.datasets import DatasetReport

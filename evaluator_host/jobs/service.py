@@ -6,15 +6,16 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, TypeAlias
 
+import orjson
+
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.evaluators.registry import ResolvedEvaluator
-from evaluator_host.jobs.reports import job_report
 from evaluator_host.jobs.scheduler import Scheduler
 from evaluator_host.jobs.spec import JobSpec, StoredSpec, evaluator_to_json, label_of, spec_from_json, spec_to_json
 from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.model.evaluator import Evaluator, Json
 from evaluator_host.models.access import ModelAccess
-from evaluator_host.schemas.jobs import JobReport, JobStatus
+from evaluator_host.schemas.jobs import JobError, JobProgress, JobReport, JobStatus
 from evaluator_host.service import Service
 from evaluator_host.service.prepared import evaluator_digest, require_fit
 from evaluator_host.store.datasets import Dataset, Datasets, new_dataset_id
@@ -195,3 +196,37 @@ class JobService:
         if self._models is not None and spec_from_json(job.request).target is not None:
             generated, _ = await self._models.outputs.count(job.id)
         return job_report(job, await self._jobs.evaluators(job.id), dataset, generated=generated)
+
+
+def job_report(
+    job: Job, evaluators: list[JobEvaluator], dataset: Dataset, *, generated: int | None = None
+) -> JobReport:
+    """Return what is said of a job; `generated` counts the rows that its model was asked."""
+    request = spec_from_json(job.request)
+    return JobReport(
+        id=job.id,
+        status=job.status,
+        evaluators=tuple(evaluator.label for evaluator in evaluators),
+        dataset=dataset.name or dataset.id,
+        mapping=request.mapping,
+        target=request.target,
+        config=request.config,
+        progress=replace(_progress(job, job.rows * len(evaluators)), generated=generated),
+        error=JobError(**orjson.loads(job.error)) if job.error else None,
+        created_at=job.created_at,
+        started_at=job.started_at,
+        finished_at=job.finished_at,
+    )
+
+
+def _progress(job: Job, rows: int) -> JobProgress:
+    rate = job.done / job.running_s if job.done and job.running_s > 0 else None
+    left = max(0, rows - job.done)
+    eta_s = left / rate if rate and not job.status.final else None
+    return JobProgress(
+        rows=rows,
+        done=job.done,
+        failed=job.failed,
+        rows_per_s=None if rate is None else round(rate, 1),
+        eta_s=None if eta_s is None else round(eta_s, 1),
+    )

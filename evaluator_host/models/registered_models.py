@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluator_host.model.errors import InvalidRequest
-from evaluator_host.store.entities import Entities, Kind, Place
-from evaluator_host.store.entity_names import split_ref
+from evaluator_host.store.entities import Entities, Kind, Place, split_ref
 
 
 @dataclass(frozen=True, slots=True)

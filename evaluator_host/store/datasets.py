@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from evaluator_host.model.errors import NameTaken, NotFound
 from evaluator_host.schemas.datasets import BadLine
 from evaluator_host.store.database import Database
-from evaluator_host.store.job_tables import DatasetTable, JobTable
+from evaluator_host.store.tables import DatasetTable, JobTable
 from evaluator_host.store.workspaces import require_name
 
 

@@ -1,5 +1,6 @@
 """Things that NeMo's client keeps, each a JSON object under a name of its kind, in a namespace of a workspace."""
 
+import re
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,10 +10,12 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Select, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from evaluator_host.model.errors import NameTaken, NotFound
+from evaluator_host.model.errors import InvalidRequest, NameTaken, NotFound
 from evaluator_host.model.json_values import decode_json, encode_json
 from evaluator_host.store.database import Database
-from evaluator_host.store.entity_tables import EntityTable
+from evaluator_host.store.tables import EntityTable
+
+NAME: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_.\-]{1,255}")
 
 _SHOWN: Final = 120
 
@@ -189,3 +192,17 @@ def _entity(row: Any) -> Entity:
 def _missing(place: Place, name: str) -> NotFound:
     where = f" in {place.namespace}" if place.namespace else ""
     return NotFound(f"there is no {place.kind} {name[:_SHOWN]}{where}")
+
+
+def split_ref(reference: str, *, namespace: str, what: str) -> tuple[str, str]:
+    """Return the namespace and the name of `workspace/name`, or of `name` alone.
+
+    Raises:
+      InvalidRequest: it is no such reference.
+    """
+    before, slash, after = reference.rpartition("/")
+    if not slash:
+        before = namespace
+    if NAME.fullmatch(before) is None or NAME.fullmatch(after) is None:
+        raise InvalidRequest(f"{reference[:120]!r} refers to no {what}: write workspace/name")
+    return before, after

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from evaluator_host.model.errors import NameTaken, NotFound
 from evaluator_host.store.database import Database
-from evaluator_host.store.evaluator_tables import EvaluatorTable, EvaluatorVersionTable
+from evaluator_host.store.tables import EvaluatorTable, EvaluatorVersionTable
 from evaluator_host.store.workspaces import require_name
 
 

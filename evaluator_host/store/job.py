@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Select, select
 
 from evaluator_host.schemas.jobs import JobStatus
-from evaluator_host.store.job_tables import JobTable
+from evaluator_host.store.tables import JobTable
 
 
 class DesiredState(StrEnum):

@@ -16,7 +16,7 @@ from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.jobs import JobStatus
 from evaluator_host.store.database import Database
 from evaluator_host.store.job import DesiredState, Job, as_job, select_jobs
-from evaluator_host.store.job_tables import JobTable, OutputTable, ResultTable, TogetherTable
+from evaluator_host.store.tables import JobTable, OutputTable, ResultTable, TogetherTable
 
 
 @dataclass(frozen=True, slots=True)

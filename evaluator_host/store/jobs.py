@@ -12,7 +12,7 @@ from evaluator_host.model.errors import InUse, NotFound
 from evaluator_host.schemas.jobs import JobStatus
 from evaluator_host.store.database import Database
 from evaluator_host.store.job import DesiredState, Job, JobEvaluator, as_job, select_jobs
-from evaluator_host.store.job_tables import JobEvaluatorTable, JobTable, OutputTable, ResultTable
+from evaluator_host.store.tables import JobEvaluatorTable, JobTable, OutputTable, ResultTable
 
 
 def new_job_id() -> str:

@@ -9,8 +9,8 @@ from sqlalchemy import ColumnElement, delete, select, update
 from evaluator_host.model.errors import InvalidRequest, NotFound
 from evaluator_host.schemas.secrets import SecretReport
 from evaluator_host.store.database import Database, insert_unless_there
-from evaluator_host.store.evaluator_tables import SecretTable
 from evaluator_host.store.secret_box import SecretBox
+from evaluator_host.store.tables import SecretTable
 from evaluator_host.store.workspaces import NAME, require_name
 
 SHORTEST: Final = 8  # shorter ones would be masked in ordinary words

@@ -8,7 +8,7 @@ from typing import Any, Final
 from sqlalchemy import delete, insert, select
 
 from evaluator_host.store.database import Database
-from evaluator_host.store.evaluator_tables import EvaluatorTable, TraceTable
+from evaluator_host.store.tables import EvaluatorTable, TraceTable
 
 _PRUNED_AT_ONCE: Final = 1000
 

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import update
 
 from evaluator_host.schemas.jobs import JobReport, JobStatus
-from evaluator_host.store.job_tables import JobTable
+from evaluator_host.store.tables import JobTable
 from tests.jobs.desk import WORKSPACE, Desk, opened
 from tests.store.records import result
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.model.errors import StoreUnavailable
-from evaluator_host.store import audit_log, database
-from evaluator_host.store.audit import AuditEntry
-from evaluator_host.store.audit_log import AuditLog
+from evaluator_host.store import audit, database
+from evaluator_host.store.audit import AuditEntry, AuditLog
 from evaluator_host.store.store import Store, open_store
 from tests.databases import Databases
 
@@ -72,7 +71,7 @@ async def test_the_log_writes_what_waits_and_forgets_by_its_days(store: Store) -
 async def test_a_database_that_fails_loses_no_entry_until_too_many_wait(
     databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(audit_log, "KEPT", 50)
+    monkeypatch.setattr(audit, "KEPT", 50)
     monkeypatch.setattr(database, "_WAIT_S", 0.2)
     async with open_store(None, tmp_path) as store, open_store(None, tmp_path) as other:
         log = AuditLog(store.audit, days=0)

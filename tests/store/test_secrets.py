@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import select, update
 
 from evaluator_host.model.errors import InvalidRequest, Misconfigured, NotFound
-from evaluator_host.store.evaluator_tables import SecretTable
 from evaluator_host.store.secret_box import SecretBox
 from evaluator_host.store.store import Store, open_store
+from evaluator_host.store.tables import SecretTable
 
 VALUE = "sk-proj-0123456789abcdef"
 WORKSPACE = "default"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evaluator_host.datasets.files import RowsFolder
-from evaluator_host.jobs.results.same_cases import same_cases
+from evaluator_host.jobs.results.results import same_cases
 from evaluator_host.store.datasets import Dataset
 
 

@@ -6,9 +6,8 @@ import math
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
-from evaluator_host.jobs.results.failures import GROUPS, failure_groups
-from evaluator_host.jobs.results.row_preview import row_preview
-from evaluator_host.jobs.results.row_search import RowSearch
+from evaluator_host.jobs.results.results import GROUPS, failure_groups
+from evaluator_host.jobs.results.row_reader import RowSearch, row_preview
 from evaluator_host.jobs.results.scatter import POINTS, Scatter
 from evaluator_host.schemas.results import FailureGroup, JobRow, Point
 from evaluator_host.store.job_queue import StoredResult

@@ -1,24 +1,26 @@
 """What a job came to: figures per evaluator, rows with their results, and how two jobs differ."""
 
 import asyncio
+import re
 from array import array
 from collections import Counter, OrderedDict
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterable
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any, Final
 
 import orjson
 from pydantic import TypeAdapter
 
+from evaluator_host.datasets.criteria import is_keyed
 from evaluator_host.datasets.files import RowsFolder
-from evaluator_host.jobs.results.aggregate import aggregate, as_float, percentile
+from evaluator_host.dialects.uipath.records import CRITERIA
+from evaluator_host.jobs.results.aggregate import aggregate, as_float, percentile, rubrics_of, with_rubrics
 from evaluator_host.jobs.results.comparison import paired_difference
-from evaluator_host.jobs.results.failures import failure_groups
-from evaluator_host.jobs.results.rubrics import rubrics_of, with_rubrics
-from evaluator_host.jobs.results.same_cases import same_cases
 from evaluator_host.jobs.results.scatter import Scatter
 from evaluator_host.jobs.spec import evaluator_of
 from evaluator_host.model.errors import InvalidRequest, NotFound
+from evaluator_host.model.json_values import decode_json
 from evaluator_host.model.outcome import EvaluationResult, Status
 from evaluator_host.schemas.results import (
     Change,
@@ -31,10 +33,16 @@ from evaluator_host.schemas.results import (
     Latency,
     Pairs,
 )
-from evaluator_host.store.datasets import Datasets
+from evaluator_host.store.datasets import Dataset, Datasets
 from evaluator_host.store.job import Job, JobEvaluator
+from evaluator_host.store.job_queue import StoredResult
 from evaluator_host.store.jobs import Jobs
 from evaluator_host.store.results import Figures, Filter, Results
+
+GROUPS: Final = 200
+_EXAMPLES: Final = 5
+_MESSAGE: Final = 300
+_NUMBERS: Final = re.compile(r"\d+")
 
 CHANGES_SHOWN: Final = 100
 _REMEMBERED: Final = 64  # jobs that have ended: their figures do not change
@@ -282,3 +290,46 @@ def _pairs(earlier: list[JobEvaluator], later: list[JobEvaluator]) -> list[tuple
     by_name = {one.name: one for one in later if one.name is not None}
     named = [(one, by_name[one.name]) for one in earlier if one.name in by_name]
     return named or list(zip(earlier, later, strict=False))
+
+
+async def failure_groups(label: str, failures: AsyncIterable[StoredResult]) -> list[FailureGroup]:
+    """Return the groups of an evaluator's failures, the greatest first.
+
+    Once there are `GROUPS` of them, what fits into none is counted by its code alone.
+    """
+    groups: dict[tuple[Any, ...], tuple[FailureGroup, list[int], int]] = {}
+    async for one in failures:
+        error = decode_json(one.result.encode())["error"]
+        message = str(error["message"])[:_MESSAGE]
+        key: tuple[Any, ...] = (error["code"], error["type"], error["line"], _NUMBERS.sub("#", message))
+        if key not in groups and len(groups) >= GROUPS:
+            key = (error["code"],)
+            error, message = {"code": error["code"], "type": None, "line": None}, "other errors of this kind"
+        found = groups.get(key)
+        if found is None:
+            group = FailureGroup(label, error["code"], error["type"], message, error["line"], 0, ())
+            found = (group, [], 0)
+        group, rows, count = found
+        if len(rows) < _EXAMPLES:
+            rows.append(one.row)
+        groups[key] = (group, rows, count + 1)
+    made = [
+        FailureGroup(group.evaluator, group.code, group.type, group.message, group.line, count, tuple(rows))
+        for group, rows, count in groups.values()
+    ]
+    return sorted(made, key=lambda group: (-group.count, group.rows))
+
+
+def same_cases(folder: RowsFolder, one: Dataset, other: Dataset) -> bool:
+    """Whether rows with criteria by evaluator are the same test cases in the same order. Blocking."""
+    wanted = {CRITERIA, "id"}
+    if one.facts.rows != other.facts.rows or not (wanted <= {*one.facts.columns} and wanted <= {*other.facts.columns}):
+        return False
+    pairs = zip_longest(folder.lines(one.id), folder.lines(other.id), fillvalue=(0, b"{}"))
+    return all(_is_same(decode_json(line), decode_json(line_of_other)) for (_, line), (_, line_of_other) in pairs)
+
+
+def _is_same(one: dict[str, object], other: dict[str, object]) -> bool:
+    if not (is_keyed(one) and is_keyed(other)) or one.get("id") is None:
+        return False
+    return bool(one["id"] == other.get("id")) and one["inputs"] == other["inputs"]

@@ -1,14 +1,13 @@
 """The rows of a job together with their results: in pages, or all of them for a download."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.jobs.outputs import answered, request_log
-from evaluator_host.jobs.results.row_search import RowSearch
 from evaluator_host.jobs.row_source import Chunk, RowSource
 from evaluator_host.jobs.spec import spec_from_json
 from evaluator_host.model.errors import InvalidRequest, NotFound
@@ -22,8 +21,43 @@ from evaluator_host.store.jobs import Jobs
 from evaluator_host.store.outputs import Outputs
 from evaluator_host.store.results import Filter, Results, Sort
 
+_TEXT: Final = 300
+_TEXTS: Final = 2000  # characters of all texts of a value together
+_VALUES: Final = 100  # of data, and metrics of a result
+_DEPTH: Final = 6
+_LEFT_OUT: Final = "…"
+_UNREAD: Final[dict[str, Json]] = {"value": None, "logs": {"stdout": "", "stderr": "", "truncated": True}}
+
+_OF_RESULT: Final = ("label", "reason", "value", "error", "logs")
+
 _SEARCHED: Final = 500
 _SEARCHES: Final = 10
+
+
+class RowSearch:
+    """Finds a text, whatever its case."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text.casefold()
+
+    def matches(self, row: JobRow) -> bool:
+        """Return whether a value of the row has the text in it; names of columns do not count."""
+        result = [row.result.get(name) for name in _OF_RESULT]
+        return any(self._text in value.casefold() for value in _values([row.row, row.output, result]))
+
+
+def _values(value: Any) -> Iterator[str]:
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            left.extend(one.values())
+        elif isinstance(one, list):
+            left.extend(one)
+        elif isinstance(one, str):
+            yield one
+        elif one is not None and not isinstance(one, bool):
+            yield str(one)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,3 +266,46 @@ def _at(which: Filter, evaluators: list[JobEvaluator], wanted: str | None) -> Fi
     return Filter(
         found[0], which.status, which.passed, which.error_code, min_score=which.min_score, max_score=which.max_score
     )
+
+
+def row_preview(row: JobRow) -> JobRow:
+    """Return a row without its trace, the returned value, logs and traceback; long texts and great objects are cut."""
+    data = {name: value for name, value in row.row.items() if name != "trace"}
+    result = {**row.result, **_UNREAD}
+    for name in ("label", "reason"):
+        result[name] = _cut(result[name])
+    if result["error"]:
+        error = result["error"]
+        result["error"] = {**error, "message": _cut(error["message"]), "traceback": None, "hint": _cut(error["hint"])}
+    result["metrics"] = dict(list(result["metrics"].items())[:_VALUES])
+    result["warnings"] = []
+    return replace(row, row=_Cutter().cut(data), output=_Cutter().cut(row.output), result=result, request=None)
+
+
+def _cut(text: str | None, most: int = _TEXT) -> str | None:
+    return text if text is None or len(text) <= most else text[:most] + _LEFT_OUT
+
+
+class _Cutter:
+    """Cuts one value; what comes after the first `_VALUES` values in it is left out."""
+
+    def __init__(self) -> None:
+        self._left = _VALUES
+        self._characters = _TEXTS
+
+    def cut(self, value: Any, depth: int = 0) -> Any:
+        self._left -= 1
+        if isinstance(value, str):
+            return self._text(value)
+        if not isinstance(value, dict | list) or not value:
+            return value if not isinstance(value, int) or abs(value) < 1 << 64 else _cut(str(value))
+        if depth == _DEPTH:
+            return _LEFT_OUT
+        if isinstance(value, list):
+            return [self.cut(one, depth + 1) for one in value[: max(1, self._left)] if self._left > 0]
+        return {self._text(name): self.cut(one, depth + 1) for name, one in value.items() if self._left > 0}
+
+    def _text(self, text: str) -> str | None:
+        kept = _cut(text, min(_TEXT, self._characters))
+        self._characters -= min(_TEXT, self._characters, len(text))
+        return kept

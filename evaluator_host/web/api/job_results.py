@@ -12,8 +12,7 @@ from fastapi.routing import APIRoute
 from evaluator_host.datasets.format import Format
 from evaluator_host.jobs.results.exports import JobExports
 from evaluator_host.jobs.results.results import JobResults
-from evaluator_host.jobs.results.row_preview import row_preview
-from evaluator_host.jobs.results.row_reader import RowReader
+from evaluator_host.jobs.results.row_reader import RowReader, row_preview
 from evaluator_host.model.outcome import ErrorCode, Status
 from evaluator_host.schemas.results import (
     Comparison,

@@ -11,7 +11,7 @@ from starlette.types import Scope
 
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import HostError, RateLimited, StoreUnavailable
-from evaluator_host.store.audit_log import AuditLog
+from evaluator_host.store.audit import AuditLog
 from evaluator_host.store.store import Store
 from evaluator_host.web.auth.keyring import REFRESH_S, Caller, Keyring
 from evaluator_host.web.auth.package_visibility import PackageVisibility
