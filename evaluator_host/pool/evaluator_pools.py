@@ -144,7 +144,6 @@ class Lease:
       queue_ms: Time waited for a sandbox, without its load.
       load_ms: Start and load of the sandbox, when this lease waited for them.
       answered: Rows answered under this lease so far.
-      facts: Kept here by the caller.
     """
 
     owner: EvaluatorPool
@@ -153,7 +152,6 @@ class Lease:
     queue_ms: float
     load_ms: float
     answered: int = 0
-    facts: object = None
 
     @property
     def sandbox(self) -> Sandbox:
