@@ -140,6 +140,7 @@ class Lease:
     """A sandbox that one caller has alone until it releases it.
 
     Attributes:
+      loaded: What the runner found in the evaluator.
       warm: The evaluator was loaded before this lease.
       queue_ms: Time waited for a sandbox, without its load.
       load_ms: Start and load of the sandbox, when this lease waited for them.
@@ -148,20 +149,12 @@ class Lease:
 
     owner: EvaluatorPool
     slot: Slot
+    sandbox: Sandbox
+    loaded: Loaded
     warm: bool
     queue_ms: float
     load_ms: float
     answered: int = 0
-
-    @property
-    def sandbox(self) -> Sandbox:
-        """The leased sandbox."""
-        return self.slot.sandbox
-
-    @property
-    def loaded(self) -> Loaded:
-        """What the runner found in the evaluator."""
-        return self.slot.loaded
 
 
 class EvaluatorPools:

@@ -60,14 +60,17 @@ async def attempt(pool: Pool, prepared: Prepared, bind: Callable[[Loaded], Await
       Busy: too many calls wait already.
       SandboxUnavailable: no sandbox can be started.
     """
-    lost = LostRows()
+    lost, timeout_s = LostRows(), prepared.evaluator.limits.timeout_s
     while True:
         lease = await lease_sandbox(pool, prepared.request)
         if isinstance(lease, Failed):
             return Attempt(unloaded_context(prepared, pool.backend.name), lease)
         try:
             bound = await bind(lease.loaded)
-            outcome = await _call(lease, bound, timeout_s=prepared.evaluator.limits.timeout_s)
+            if isinstance(bound.body, EvaluationError):
+                outcome: Outcome = Failed(bound.body)
+            else:
+                outcome = await lease.sandbox.call(bound.body, timeout_s=timeout_s)
         except SandboxLost as error:
             if (failed := lost.outcome(0, error)) is not None:
                 return Attempt(unloaded_context(prepared, pool.backend.name), failed)
@@ -95,12 +98,6 @@ async def lease_sandbox(pool: Pool, request: LeaseRequest) -> Lease | Failed:
         return await pool.lease_sandbox(request)
     except SandboxLost as error:
         return _lost(error)
-
-
-async def _call(lease: Lease, bound: Bound, *, timeout_s: float) -> Outcome:
-    if isinstance(bound.body, EvaluationError):
-        return Failed(bound.body)
-    return await lease.sandbox.call(bound.body, timeout_s=timeout_s)
 
 
 def _lost(error: SandboxLost) -> Failed:
