@@ -9,8 +9,8 @@ from functools import lru_cache
 import orjson
 
 from evaluator_host.config.settings import Settings
-from evaluator_host.environments.empty import empty_environment
 from evaluator_host.environments.store import InstalledSet
+from evaluator_host.environments.targets import empty_environment
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Contract, Environment, Evaluator, Language, Policy, SandboxSpec, Sdk
 from evaluator_host.pool import LeaseRequest

@@ -1,4 +1,4 @@
-"""Installs a lock into a folder: every file by its hash, no script of any package run, progress told."""
+"""Installs a lock into a folder: every file checked by its hash, no script of a package run, progress reported."""
 
 import asyncio
 import contextlib
@@ -16,11 +16,11 @@ from evaluator_host.environments.contents import size_bytes
 from evaluator_host.environments.record import BuildEvent, Step
 from evaluator_host.model.errors import HostError, PackagesFailed
 from evaluator_host.model.evaluator import Language
-from evaluator_host.packages.explain import attempt, shorten, unreachable
 from evaluator_host.packages.index import IndexSettings, npm_workspace, uv_workspace
 from evaluator_host.packages.lock import Lock
-from evaluator_host.packages.npm.resolve import NO_ANSWER, manifest
+from evaluator_host.packages.npm.resolve import NO_ANSWER, manifest, platform_flags
 from evaluator_host.packages.pip.resolve import last_cause, platform_tag, unanswered
+from evaluator_host.packages.resolver import attempt, shorten, unreachable
 from evaluator_host.system.processes import Command, Finished, LimitReached, OutputFlood
 
 Tell: TypeAlias = Callable[[BuildEvent], None]
@@ -36,13 +36,12 @@ for name in open(sys.argv[2], encoding="utf-8", errors="surrogateescape").read()
     except (OSError, py_compile.PyCompileError):
         pass
 """
-_CPU: Final = {"x86_64": "x64", "aarch64": "arm64"}
 
 
 async def install(
     lock: Lock, files: Path, *, builder: Builder, index: IndexSettings, ceiling_mb: int, tell: Tell
 ) -> None:
-    """Fill `files`: a site directory for Python, a folder with `node_modules` for JavaScript.
+    """Install a lock into `files`: a site directory for Python, a folder with `node_modules` for JavaScript.
 
     Raises:
       PackagesFailed: a hash does not match, or the set is larger than `ceiling_mb`.
@@ -55,7 +54,7 @@ async def install(
     async with _watched(files, lock, index=index, ceiling_mb=ceiling_mb, tell=tell):
         work = _pip(lock, files, builder, index) if python else _npm(lock, files, builder, index)
         await work
-    if await asyncio.to_thread(size_bytes, files) > ceiling_mb << 20:  # it may have ended between two looks
+    if await asyncio.to_thread(size_bytes, files) > ceiling_mb << 20:  # it may have ended between two checks
         raise _too_large(ceiling_mb)
     tell(BuildEvent(Step.INSTALLING, total, total))
 
@@ -88,10 +87,10 @@ async def _pip(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
 
 
 async def compile_sources(files: Path, sources: Sequence[str], *, lock: Lock, builder: Builder) -> None:
-    """Keep byte code beside the sources that imports of the set read: sandboxes cannot write it, and need not compile.
+    """Compile the sources that imports of the set read: sandboxes cannot write byte code.
 
-    Only those: compiling all of a large set takes longer than installing it. Nothing is done where the builder's Python
-    is not the one that the set is for.
+    Only those, since compiling all of a large set takes longer than installing it. Nothing is compiled when the set is
+    for another Python than the builder's.
     """
     if lock.target.runtime != f"{sys.version_info.major}.{sys.version_info.minor}" or not sources:
         return
@@ -99,7 +98,7 @@ async def compile_sources(files: Path, sources: Sequence[str], *, lock: Lock, bu
         listing = Path(folder, "sources")
         await asyncio.to_thread(listing.write_text, "\0".join(sorted(sources)), "utf-8", "surrogateescape")
         argv = (str(builder.tools.python), "-I", "-S", "-c", _COMPILE, str(files), str(listing))
-        with contextlib.suppress(TimeoutError, OutputFlood, LimitReached):  # it is slower without, and nothing else
+        with contextlib.suppress(TimeoutError, OutputFlood, LimitReached):  # it works without, slower
             await builder.run(Command(argv, listing.parent, {}), _COMPILE_S, also=(files,))
 
 
@@ -112,11 +111,10 @@ def _pip_failure(finished: Finished, index: IndexSettings) -> HostError:
 async def _npm(lock: Lock, files: Path, builder: Builder, index: IndexSettings) -> None:
     (files / "package.json").write_text(manifest(lock.pins), "utf-8")
     (files / "package-lock.json").write_text(lock.text, "utf-8")
-    cpu = _CPU.get(lock.target.machine, lock.target.machine)
     with npm_workspace(index) as workspace:
         argv = (
             *builder.tools.npm_command, "ci", "--ignore-scripts",
-            "--no-audit", "--no-fund", "--loglevel=error", "--os=linux", f"--cpu={cpu}", "--libc=glibc",
+            "--no-audit", "--no-fund", "--loglevel=error", *platform_flags(lock.target),
         )  # fmt: skip
         command = Command(argv, files, workspace.environment)
 
@@ -139,10 +137,10 @@ async def _npm(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
 async def _watched(
     files: Path, lock: Lock, *, index: IndexSettings, ceiling_mb: int, tell: Tell
 ) -> AsyncIterator[None]:
-    """Tell how far it is while it runs, and end it when it grows over the ceiling.
+    """Report the progress of the block while it runs, and end it when the set grows over the ceiling.
 
     Raises:
-      PackagesFailed: it did.
+      PackagesFailed: the set is larger than the ceiling.
     """
     work = asyncio.current_task()
     too_large = False
@@ -180,7 +178,7 @@ def _too_large(ceiling_mb: int) -> PackagesFailed:
 
 
 def _look(files: Path, lock: Lock, cache: Path, known: int) -> tuple[int, int]:
-    """Return how many packages are there, and how many bytes."""
+    """Return how many packages are installed so far, and their size in bytes."""
     if lock.language is Language.PYTHON:
         installed = sum(1 for _ in files.glob("*.dist-info"))
         done = installed or max(0, _downloaded(cache, lock.language) - known)

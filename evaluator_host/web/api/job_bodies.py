@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from evaluator_host.dialects.uipath.eval_set import parse_eval_set
 from evaluator_host.dialects.uipath.records import rows_of
-from evaluator_host.jobs.service import JobOrder
+from evaluator_host.jobs.spec import JobSpec
 from evaluator_host.model.evaluator import Evaluator, Isolation
 from evaluator_host.schemas.jobs import JobConfig, Target
 from evaluator_host.web.api.bodies import EXACT_MATCH, EvaluatorRef
@@ -101,8 +101,8 @@ class JobIn(_Wire):
     target: TargetIn | None = Field(None, description="A model that is asked for the outputs first; see docs/jobs.md.")
     config: JobConfigIn = JobConfigIn()
 
-    def to_order(self) -> JobOrder:
-        """Return the order that the board takes.
+    def to_spec(self) -> JobSpec:
+        """Return the spec of the job that `JobService.create_job` takes.
 
         Raises:
           InvalidRequest: the eval set cannot be taken.
@@ -117,7 +117,7 @@ class JobIn(_Wire):
                 dataset = self.dataset.rows
             case _:
                 dataset = self.dataset
-        return JobOrder(
+        return JobSpec(
             evaluators=evaluators,
             dataset=dataset,
             mapping=self.mapping,
