@@ -53,7 +53,7 @@ class JobCalls:
 
         Args:
           evaluators: Pasted ones, and references to stored ones (`exact-match@3`).
-          dataset: Name of a data set, rows, or `{"eval_set": {…}, "executions": […]}` (docs/uipath.md); of an eval
+          dataset: Name of a data set, rows, or `{"eval_set": {…}, "executions": […]}` (docs/dialects); of an eval
             set, no evaluators are those that it names.
           mapping: Row fields by column or template: `{"outputs": "answer", "correct_answer": "gold"}`.
           target: A model that is asked for the outputs first.

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evaluator_host.datasets.rows import FileRow
+from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.evaluator import Contract, Evaluator, Row
 from evaluator_host.model.outcome import EvaluationResult, Status
 from evaluator_host.service import Service
@@ -25,7 +26,7 @@ class Together:
         if index >= len(self._scored):
             self._scored.extend(bytes(index + 1 - len(self._scored)))
         self._scored[index] = result.status is Status.SCORED
-        self._asked = self._asked or result.evaluator.contract is Contract.NEMO
+        self._asked = self._asked or _scores_together(result.evaluator.contract)
 
     async def score(
         self, target: "Service | RemoteTarget", evaluator: Evaluator, rows: Iterable[FileRow]
@@ -45,3 +46,7 @@ class Together:
         for (index, source), scored in zip(enumerate(rows), self._scored, strict=False):
             if scored:
                 yield replace(source.row, index=index)
+
+
+def _scores_together(contract: Contract | None) -> bool:
+    return contract is not None and dialect_of(contract).bind_one_of_many is not None

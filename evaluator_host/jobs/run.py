@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.dialects.table import may_score_together
 from evaluator_host.jobs.outputs import Generation, Prompts, answered
 from evaluator_host.jobs.result_writer import Ledger, NoLongerOurs
 from evaluator_host.jobs.row_source import JobRows, Portion
@@ -26,7 +27,7 @@ from evaluator_host.model.errors import (
     SandboxUnavailable,
     StoreUnavailable,
 )
-from evaluator_host.model.evaluator import Contract, Evaluator, Language, Row
+from evaluator_host.model.evaluator import Evaluator, Row
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.models.access import Models
 from evaluator_host.schemas.jobs import JobStatus
@@ -175,7 +176,7 @@ class JobRun:
 
         async with places:
             await self._patiently(score)
-            if evaluator.language is Language.PYTHON and evaluator.contract in (Contract.AUTO, Contract.NEMO):
+            if may_score_together(evaluator):
                 await self._patiently(score_together)
 
     async def _score_together(self, kept: JobEvaluator, evaluator: Evaluator) -> None:

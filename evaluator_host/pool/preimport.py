@@ -31,7 +31,7 @@ class Ahead:
         """Return what to import, perhaps nothing; None when nothing at all should be done ahead."""
         if spec.language is not Language.PYTHON or self._is_left_alone(spec):
             return None
-        own = () if spec.sdk is None else (spec.sdk.ahead,)
+        own = () if spec.stand_in is None else (spec.stand_in.preimport,)
         if _total_ms(spec) < WORTH_MS:
             return own
         return (*(name for name, _ in spec.environment.import_ms), *own)

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 
+from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.errors import SandboxLost
 from evaluator_host.model.evaluator import Row
 from evaluator_host.model.outcome import EvaluationError, EvaluationResult, Failed, Outcome
@@ -25,7 +26,8 @@ async def score_together(
             if isinstance(lease, Failed):
                 return result(prepared, None, lease, started=started, backend=pool.backend.name)
             try:
-                bound = bound or (await bind_together(rows) if lease.loaded.together else None)
+                bind_one = dialect_of(lease.loaded.contract).bind_one_of_many if lease.loaded.together else None
+                bound = bound or (await bind_together(bind_one, rows) if bind_one is not None else None)
                 return await _called(prepared, lease, bound, started=started)
             except SandboxLost:
                 if last:

@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Final
 
 from evaluator_host.config.settings import Settings
+from evaluator_host.dialects.table import dialect_of
 from evaluator_host.environments.build.queue import asked_by
 from evaluator_host.environments.empty import empty_environment
 from evaluator_host.environments.record import EnvironmentReport
 from evaluator_host.environments.store import Environments
 from evaluator_host.model.errors import HostError, SandboxLost
 from evaluator_host.model.evaluator import (
-    Contract,
     Environment,
     Evaluator,
     Isolation,
@@ -157,7 +157,8 @@ class Service:
     ) -> EvaluationResult | None:
         """Score the rows of a batch that scored, together; None where the evaluator has no such scores."""
         scored = [replace(row, index=at) for at, row in enumerate(rows) if results[at].status is Status.SCORED]
-        if not scored or results[0].evaluator.contract is not Contract.NEMO:
+        contract = results[0].evaluator.contract if scored else None
+        if contract is None or dialect_of(contract).bind_one_of_many is None:
             return None
         return await self.score_together(evaluator, each(scored), workspace=workspace, lock=lock)
 
@@ -252,7 +253,7 @@ class Service:
             check=check,
             known=known,
             environment_ms=(time.perf_counter() - started) * 1000,
-            sdk=None if needs is None else needs.sdk,
+            stand_in=None if needs is None else needs.stand_in,
         )
 
     async def _expect(self, key: str, packages: tuple[str, ...], language: Language, python: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Table of what NeMo's client keeps on a host."""
+"""Table of the entities that callers keep on a host."""
 
 from datetime import datetime
 

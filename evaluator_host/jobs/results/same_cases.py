@@ -4,7 +4,7 @@ from itertools import zip_longest
 
 from evaluator_host.datasets.criteria import is_keyed
 from evaluator_host.datasets.files import RowsFolder
-from evaluator_host.dialects.uipath.records import CRITERIA
+from evaluator_host.dialects.row_documents import CRITERIA
 from evaluator_host.model.json_values import decode_json
 from evaluator_host.store.datasets import Dataset
 
