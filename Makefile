@@ -33,16 +33,17 @@ run: $(VENV)/.tools ## Set everything up, then serve on 127.0.0.1:8710 (PORT=)
 
 test: $(VENV)/.dev $(VENV)/.tools $(UI)/dist/index.html ## Run every test, on both backends
 	@sh .ci/packages
-	@$(BIN)/python -m compileall -q evaluator_host # else every command that a test starts may have to, see .ci/venv
+	@$(BIN)/python -m compileall -q -x selftest/attacks evaluator_host # else every command that a test starts may have to, see .ci/venv
 	@$(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS) || { [ $$? -eq 1 ] && $(AGAIN); }
 
-check: $(VENV)/.dev $(UI)/node_modules/.installed ## Lint, format, types, import layers, runner syntax
+check: $(VENV)/.dev $(UI)/node_modules/.installed ## Lint, format, types, import layers, syntax of runners and attacks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@$(BIN)/python .ci/core_lines.py
 	$(NODE) $(UI)/node_modules/typescript/bin/tsc --noEmit --project $(UI)
-	@find runtimes -name node_modules -prune -o \( -name '*.js' -o -name '*.[cm]js' \) -print | xargs -n 1 $(NODE) --check
+	@find runtimes evaluator_host/selftest/attacks -name node_modules -prune -o \( -name '*.js' -o -name '*.[cm]js' \) -print | xargs -n 1 $(NODE) --check
 
 fix: $(VENV)/.dev ## Mend what ruff can mend
 	$(BIN)/ruff check --fix .

@@ -10,7 +10,8 @@ from collections.abc import Collection
 
 from evaluator_host.model.errors import SandboxUnavailable
 from evaluator_host.model.evaluator import Environment, SandboxSpec
-from evaluator_host.sandbox.base import Autopsy, Finding, Platform
+from evaluator_host.sandbox.base import Finding, Platform
+from evaluator_host.sandbox.exit_status import ExitStatus
 from evaluator_host.sandbox.protocol import FrameDecoder, encode
 
 
@@ -44,10 +45,10 @@ class FakeLink:
     def memory_events(self) -> int:
         return 0
 
-    async def destroy(self) -> Autopsy:
+    async def destroy(self) -> ExitStatus:
         self.destroyed = self.ended = True
         self._out.put_nowait(b"")
-        return Autopsy(exit_code=1, lost=self._lost)
+        return ExitStatus(exit_code=1, lost=self._lost)
 
     def die(self, *, lost: bool = False) -> None:
         self._lost, self.ended = lost, True

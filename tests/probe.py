@@ -61,8 +61,8 @@ class Probe:
             while b"\n" not in self._data:
                 more = await self.link.read()
                 if not more:
-                    autopsy = await self.link.destroy()
-                    raise EOFError(f"the sandbox ended: {autopsy}")
+                    exit_status = await self.link.destroy()
+                    raise EOFError(f"the sandbox ended: {exit_status}")
                 self._data += more
         line, _, self._data = self._data.partition(b"\n")
         return json.loads(line)

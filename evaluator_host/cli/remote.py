@@ -8,9 +8,8 @@ from typing import Final
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from evaluator_host import calls
-from evaluator_host.calls import Call
 from evaluator_host.client import AsyncClient, Batch
+from evaluator_host.client.calls import Call, http_options, read_answer
 from evaluator_host.environments.record import BuildEvent, BuildStatus, EnvironmentReport
 from evaluator_host.model.errors import HostError, InvalidRequest
 from evaluator_host.model.evaluator import Evaluator, Isolation, Language, Row
@@ -22,7 +21,6 @@ _BATCH_ROWS: Final = 200
 _BATCH_BYTES: Final = 4 << 20  # well below what a host takes by default
 _BATCHES: Final = 2  # in flight when the caller does not say
 _DATA: Final = "data:"
-_read_report: Final = TypeAdapter(EnvironmentReport).validate_json
 _read_event: Final = TypeAdapter(BuildEvent).validate_json
 
 
@@ -61,9 +59,9 @@ class RemoteTarget:
         Nothing is raised: whatever keeps the set from being installed is said when the evaluator is.
         """
         body = {"packages": packages, "language": language, **({} if python is None else {"python": python})}
-        asked = Call("POST", "/v1/environments", encode_json(body), _read_report)
+        asked = Call("POST", "/v1/environments", EnvironmentReport, encode_json(body))
         try:
-            report = calls.answer(asked, await self._builds.request(asked.method, asked.path, content=asked.body))
+            report = read_answer(asked, await self._builds.request(asked.method, asked.path, content=asked.body))
             if report.status is not BuildStatus.BUILDING:
                 return
             async with self._builds.stream("GET", f"{asked.path}/{report.key}/events") as response:
@@ -117,7 +115,7 @@ async def open_remote(url: str, key: str | None) -> AsyncIterator[RemoteTarget]:
       HostUnreachable: none answers there.
       Unauthorized: it wants a key, and this is none that works there.
     """
-    options = calls.http_options(url, key=key, timeout_s=None)
+    options = http_options(url, key=key, timeout_s=None)
     async with AsyncClient(url, key=key) as client, httpx.AsyncClient(**options) as builds:
         yield RemoteTarget(client, await client.info(), builds)
 

@@ -53,12 +53,12 @@ async def open_target(settings: Settings, url: str | None) -> "AsyncIterator[Ser
     """
     if url is None:
         async with AsyncExitStack() as stack:
-            service = await stack.enter_async_context(open_service(settings, prewarm=False))
+            models = None
             if settings.judge_hosts:
                 from evaluator_host.models.judges import open_judges  # noqa: PLC0415 - httpx, which few runs need
 
-                service.models = await stack.enter_async_context(open_judges(settings, None))
-            yield service
+                models = await stack.enter_async_context(open_judges(settings, None))
+            yield await stack.enter_async_context(open_service(settings, prewarm=False, models=models))
         return
     from evaluator_host.cli.remote import open_remote  # noqa: PLC0415 - httpx, which few runs need
 

@@ -15,9 +15,9 @@ from evaluator_host.datasets.blobs import BlobFolder
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.store.address import Address
-from evaluator_host.store.atomic_file import write_once
 from evaluator_host.store.entities import Kind
 from evaluator_host.store.store import Store
+from evaluator_host.system.files import write_once
 
 _FINDING: Final = "rows and files"
 _LISTED: Final = 5

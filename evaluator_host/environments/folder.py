@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import Final
 
 from evaluator_host.environments.contents import differences, digests, size_bytes
-from evaluator_host.environments.file_lock import FileLock
 from evaluator_host.environments.record import Record
 from evaluator_host.model.errors import NotFound
 from evaluator_host.model.evaluator import Environment
 from evaluator_host.packages.lock import Lock
+from evaluator_host.system.file_lock import FileLock
+from evaluator_host.system.files import replace_file
 
 _PREFIX: Final = "sha256:"
 _USED_EVERY_S: Final = 60.0
@@ -63,7 +64,7 @@ class EnvironmentFolder:
 
     def keep_lock(self, key: str, lock: Lock) -> None:
         """Store the lock of a set."""
-        _write(self._sets / f"{_hex(key)}.json", lock.to_json())
+        replace_file(self._sets / f"{_hex(key)}.json", lock.to_json().encode())
 
     def forget_lock(self, key: str) -> None:
         """Let the set be resolved anew next time."""
@@ -171,7 +172,7 @@ class EnvironmentFolder:
         count = 0
         for dead in list(folder.iterdir()):
             lock = FileLock(self._locks / f"{kind}-{dead.name.partition('.')[0]}")
-            if lock.take():
+            if lock.acquire():
                 shutil.rmtree(dead, ignore_errors=True)
                 lock.release()
                 count += 1
@@ -225,9 +226,3 @@ def _mtime(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:
         return 0.0
-
-
-def _write(path: Path, text: str) -> None:
-    made = path.with_name(f".{uuid.uuid4().hex}")
-    made.write_text(text, "utf-8")
-    made.replace(path)

@@ -41,7 +41,7 @@ class Environments:
     """All package sets of one host. Bound to one event loop.
 
     Attributes:
-      asking: Reads pins, and looks up those that were meant.
+      queries: Reads pins, and looks up those that were meant.
       transfer: Pushes installed sets to registries, and pulls them from there.
 
     Args:
@@ -78,8 +78,16 @@ class Environments:
         lock = self._folder.lock_of(record.key) if record is not None else None
         return None if lock is None or lock.digest != digest else lock.to_json()
 
-    async def require(self, packages: tuple[str, ...], language: Language, python: str | None = None) -> InstalledSet:
-        """Return the set that an evaluator pins, installing it when it is new; `python` as in `PackageQueries.target`.
+    async def require(
+        self, packages: tuple[str, ...], language: Language, python: str | None = None, *, workspace: str = ""
+    ) -> InstalledSet:
+        """Return the set that an evaluator pins, installing it when it is new.
+
+        Args:
+          packages: The pins.
+          language: Whose packages.
+          python: As in `PackageQueries.target`.
+          workspace: Whose turn a build takes; empty for the host's own.
 
         Raises:
           InvalidPin: a pin is not exact; each hint is the pin that was probably meant.
@@ -89,12 +97,14 @@ class Environments:
         if (known := self.lookup(packages, language, python)) is not None:
             return known
         pins = await self.queries.parse(packages, language, python)
-        known = InstalledSet(tuple(pin.text for pin in pins), await self.ensure(pins, language, python))
+        known = InstalledSet(
+            tuple(pin.text for pin in pins), await self.ensure(pins, language, python, workspace=workspace)
+        )
         self._remember((f"{language.runner} {python}", packages), known)
         return known
 
-    async def require_locked(self, lock: Lock) -> InstalledSet:
-        """Return the very set that a lock describes, installing it when it is not here.
+    async def require_locked(self, lock: Lock, *, workspace: str = "") -> InstalledSet:
+        """Return the very set that a lock describes, installing it when it is not here; `workspace` as in `require`.
 
         Raises:
           PackagesFailed: it was locked for another runtime or platform, or cannot be installed.
@@ -106,42 +116,49 @@ class Environments:
             self._usage.touch(lock.digest)
             return known
         require_fit(lock, await self.queries.target_of(lock))
-        known = InstalledSet(packages, await self._ensure_locked(lock))
+        known = InstalledSet(packages, await self._ensure_locked(lock, workspace))
         self._remember((lock.digest, packages), known)
         return known
 
-    async def _ensure_locked(self, lock: Lock) -> Environment:
+    async def _ensure_locked(self, lock: Lock, workspace: str) -> Environment:
         """Install a lock under its own digest as key: what its pins would resolve to today does not matter."""
         if await asyncio.to_thread(self._folder.record, lock.digest) is None:
             await asyncio.to_thread(self._folder.keep_lock, lock.digest, lock)
-        return await self._held(lock.digest, lock.pins, lock.language, lock.target)
+        return await self._held(lock.digest, lock.pins, lock.language, lock.target, workspace=workspace)
 
-    async def ensure(self, pins: tuple[Pin, ...], language: Language, python: str | None = None) -> Environment:
-        """Return the installed set; one build serves however many callers.
+    async def ensure(
+        self, pins: tuple[Pin, ...], language: Language, python: str | None = None, *, workspace: str = ""
+    ) -> Environment:
+        """Return the installed set; one build serves however many callers. `workspace` as in `require`.
 
         Raises:
           PackagesFailed: it cannot be resolved or installed.
           IndexUnavailable: the index does not answer.
         """
         target = self.queries.target(language, python)
-        return await self._held(set_key(pins, language, target), pins, language, target)
+        return await self._held(set_key(pins, language, target), pins, language, target, workspace=workspace)
 
-    async def _held(self, key: str, pins: tuple[Pin, ...], language: Language, target: Target) -> Environment:
+    async def _held(
+        self, key: str, pins: tuple[Pin, ...], language: Language, target: Target, *, workspace: str
+    ) -> Environment:
         """Return a set that is installed, and that no other process is removing: else it is installed again."""
         while True:
             record = await self._installed(key)
             if record is None:
-                record = await asyncio.shield(self._builds.begin(key, pins, language, target))
+                record = await asyncio.shield(self._builds.begin(key, pins, language, target, workspace=workspace))
             if self._use(record) and self._folder.record(record.digest) is not None:
                 return self._folder.environment(record)
 
-    async def request(self, raw: Sequence[RawPin], language: Language, python: str | None = None) -> EnvironmentReport:
-        """Return a set as it is now, having its build begin when it is new.
+    async def request(
+        self, raw: Sequence[RawPin], language: Language, python: str | None = None, *, workspace: str = ""
+    ) -> EnvironmentReport:
+        """Return a set as it is now; its build begins when it is new.
 
         Args:
           raw: Its pins.
           language: Whose packages.
           python: Minor version that it is for; None for the host's own.
+          workspace: As in `require`.
 
         Raises:
           InvalidPin: see `require`.
@@ -152,7 +169,7 @@ class Environments:
         target = self.queries.target(language, python)
         key = set_key(pins, language, target)
         if await self._installed(key) is None:
-            _ = self._builds.begin(key, pins, language, target)
+            _ = self._builds.begin(key, pins, language, target, workspace=workspace)
         return await self.get(key)
 
     async def get(self, name: str) -> EnvironmentReport:
@@ -275,7 +292,7 @@ class Environments:
         self._known[name] = known
 
     async def _install(self, key: str, lock: Lock) -> Record:
-        return await asyncio.shield(self._builds.begin(key, lock.pins, lock.language, lock.target))
+        return await asyncio.shield(self._builds.begin(key, lock.pins, lock.language, lock.target, workspace=""))
 
     async def _remove(self, digest: str) -> bool:
         removed = await self._usage.remove(digest)

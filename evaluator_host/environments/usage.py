@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable, Collection
 from typing import Final
 
-from evaluator_host.environments.file_lock import FileLock
 from evaluator_host.environments.folder import EnvironmentFolder
+from evaluator_host.system.file_lock import FileLock
 
 _RECENT_S: Final = 120.0  # a caller may have looked a set up and not have its sandbox yet
 
@@ -30,7 +30,7 @@ class Usage:
         if digest in self._holding:
             return True
         lock = self._folder.use_lock(digest)
-        if not lock.take(shared=True):
+        if not lock.acquire(shared=True):
             return False
         self._holding[digest] = lock
         return True
@@ -52,7 +52,7 @@ class Usage:
         if held is not None:
             held.release()
         alone = self._folder.use_lock(digest)
-        if not alone.take():
+        if not alone.acquire():
             self.hold(digest)
             return False
         await asyncio.to_thread(self._folder.detach, digest)

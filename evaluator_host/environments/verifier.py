@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from evaluator_host.environments.file_lock import held
 from evaluator_host.environments.folder import EnvironmentFolder
 from evaluator_host.environments.record import Record, Verified
 from evaluator_host.model.errors import HostError
 from evaluator_host.packages.lock import Lock
 from evaluator_host.sandbox.base import Backend
+from evaluator_host.system.file_lock import hold_lock
 
 _IMAGE = "image: "
 
@@ -68,7 +68,7 @@ class Verifier:
             return Verified(
                 digest, tuple(broken), error="it was removed: its lock is lost, so that the next use installs it"
             )
-        async with held(self._folder.build_lock(key)):
+        async with hold_lock(self._folder.build_lock(key)):
             await asyncio.to_thread(self._folder.detach, digest)
         self._forget(digest)
         try:

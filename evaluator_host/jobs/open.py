@@ -19,8 +19,6 @@ from evaluator_host.jobs.scheduler import Scheduler, owner_name
 from evaluator_host.jobs.service import JobBoard
 from evaluator_host.jobs.stored_resources import Records
 from evaluator_host.models.access import Models
-from evaluator_host.models.judges import open_judges
-from evaluator_host.models.registered_models import KeptModels
 from evaluator_host.service import Service
 from evaluator_host.store.store import Store
 
@@ -44,10 +42,7 @@ async def open_records(service: Service, store: Store) -> AsyncIterator[Records]
     try:
         results = JobResults(store.jobs, store.results, store.datasets, folder)
         rows = JobRowsRead(store.jobs, store.results, store.datasets, folder, outputs=store.outputs)
-        async with (
-            open_judges(settings, store.secrets, kept=KeptModels(store.entities)) as service.models,
-            open_traffic(service, library, store.traces, days=settings.traces_days) as traffic,
-        ):
+        async with open_traffic(service, library, store.traces, days=settings.traces_days) as traffic:
             yield Records(
                 evaluators=library,
                 datasets=DatasetShelf(

@@ -5,7 +5,7 @@ from typing import Final
 
 from evaluator_host.model.errors import IndexUnavailable, Misconfigured, PackagesFailed
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.processes import Command, Finished, LimitReached, OutputFlood, Run
+from evaluator_host.system.processes import Command, Finished, LimitReached, OutputFlood, Run
 
 _LINES: Final = 15
 _CHARACTERS: Final = 2_000

@@ -17,8 +17,8 @@ from packaging.utils import canonicalize_name
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings
 from evaluator_host.packages.lock import Target
-from evaluator_host.packages.processes import installed_tools
 from evaluator_host.packages.suggest import newest_pins
+from evaluator_host.packages.tools import installed_tools
 
 _MORE: Final = {
     "attr": "attrs", "bert_score": "bert-score", "Bio": "biopython", "cairo": "pycairo", "community": "python-louvain",

@@ -14,8 +14,8 @@ from evaluator_host.model.errors import InvalidPin, Problem
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.npm import syntax as npm_syntax
 from evaluator_host.packages.pip import syntax as pip_syntax
-from evaluator_host.packages.processes import Tools, installed_tools
 from evaluator_host.packages.refusal import Refusal
+from evaluator_host.packages.tools import Tools, installed_tools
 
 MAX_PINS: Final = 100
 MAX_PIN_LENGTH: Final = 300  # npm allows names of 214 characters, PyPI's longest is 80

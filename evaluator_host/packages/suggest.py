@@ -10,7 +10,6 @@ import anyio.to_thread
 
 from evaluator_host.model.errors import HostError, Problem
 from evaluator_host.model.evaluator import Language
-from evaluator_host.packages import processes
 from evaluator_host.packages.common_names import close_name
 from evaluator_host.packages.index import IndexSettings
 from evaluator_host.packages.lock import Target
@@ -19,7 +18,8 @@ from evaluator_host.packages.npm.resolve import matching
 from evaluator_host.packages.pins import Pin, RawPin, spelled
 from evaluator_host.packages.pip import syntax as pip_syntax
 from evaluator_host.packages.pip.resolve import newest
-from evaluator_host.packages.processes import Tools, installed_tools
+from evaluator_host.packages.tools import Tools, installed_tools
+from evaluator_host.system import processes
 
 TIMEOUT_S: Final = 10.0  # a refusal may be this much later for a better hint; on an idle machine it takes 1 s
 _MAX_LOOKUPS: Final = 20

@@ -13,13 +13,14 @@ import certifi
 
 from evaluator_host.model.errors import InvalidRequest, NotFound, PackagesFailed, Problem
 from evaluator_host.model.evaluator import Language
-from evaluator_host.packages import processes
 from evaluator_host.packages.common_names import close_name
 from evaluator_host.packages.explain import attempt, unreachable
 from evaluator_host.packages.index import IndexSettings, uv_workspace
 from evaluator_host.packages.lock import Target
 from evaluator_host.packages.npm.resolve import matching
-from evaluator_host.packages.processes import Command, Tools, installed_tools
+from evaluator_host.packages.tools import Tools, installed_tools
+from evaluator_host.system import processes
+from evaluator_host.system.processes import Command
 
 MOST: Final = 500  # of one package; nobody scrolls further
 

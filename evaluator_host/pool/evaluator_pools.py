@@ -1,4 +1,4 @@
-"""The sandboxes and the waiting callers of each evaluator."""
+"""The sandboxes and the waiting callers of each evaluator, and the lease that a caller holds."""
 
 import asyncio
 import time
@@ -10,25 +10,26 @@ from typing import Final
 from evaluator_host.model.errors import HostError
 from evaluator_host.model.evaluator import Json, SandboxSpec
 from evaluator_host.model.outcome import Failed, Loaded
-from evaluator_host.pool.fair_share import Shares
-from evaluator_host.sandbox.session import LoadOrder, Sandbox
+from evaluator_host.pool.fair_share import FairShare
+from evaluator_host.sandbox.messages import LoadRequest
+from evaluator_host.sandbox.session import Sandbox
 
-TURN_S: Final = 0.25  # how long an evaluator may keep a sandbox at least while another one has none
-EMPTY_GROUPS: Final = 512  # evaluators whose compiled bundle is remembered without a sandbox
+TURN_S: Final = 0.25  # shortest time that an evaluator keeps its sandboxes while another one has none
+EMPTY_POOLS: Final = 512  # evaluators whose compiled bundle is remembered without a sandbox
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What a lease asks for: one evaluator of one workspace, on a sandbox of this spec."""
+class LeaseRequest:
+    """Which evaluator of which workspace a lease is for, and the spec of its sandbox."""
 
     workspace: str
     digest: str
     spec: SandboxSpec
-    load: LoadOrder
+    load: LoadRequest
 
     @property
     def key(self) -> tuple[str, str]:
-        """Sandboxes are shared by calls with an equal key only: never across workspaces."""
+        """Calls with an equal key share sandboxes; workspaces never do."""
         return self.workspace, self.digest
 
 
@@ -44,29 +45,30 @@ class Slot:
 
 @dataclass(slots=True, eq=False)
 class Waiter:
-    """A caller waiting for a slot; the future ends with a slot, or with the load's failure."""
+    """A caller that waits for a slot. The future returns the slot, or why the evaluator did not load."""
 
-    order: Order
+    request: LeaseRequest
     future: asyncio.Future[Slot | Failed]
     since: float = field(default_factory=time.monotonic)
 
 
-class Group:
-    """One evaluator of one workspace.
+class EvaluatorPool:
+    """The sandboxes of one evaluator of one workspace.
 
-    What it has at work is counted in its workspace's share; an idle slot is not.
+    Leased and starting sandboxes count in the workspace's share; idle ones do not.
 
     Attributes:
-      idle: Slots waiting for a call, the most recently used last.
+      idle: Slots that no call uses, the most recently used last.
       waiters: Callers, the longest waiting first.
-      starting: Sandboxes being started or loaded for it.
-      size: Sandboxes it has in all: idle, leased, starting.
-      turn_until: When others that wait may have its sandboxes.
+      starting: Sandboxes that start or load.
+      size: All its sandboxes: idle, leased, starting.
+      turn_until: When its sandboxes may be given to other evaluators that wait.
       bundle: What the runner compiled, for the next sandbox of the same code.
     """
 
-    def __init__(self, key: tuple[str, str], shares: Shares) -> None:
+    def __init__(self, key: tuple[str, str], shares: FairShare) -> None:
         self.key = key
+        self.workspace = key[0]
         self._shares = shares
         self.idle: deque[Slot] = deque()
         self.waiters: deque[Waiter] = deque()
@@ -75,11 +77,6 @@ class Group:
         self.turn_until = 0.0
         self.bundle: Json = None
 
-    @property
-    def workspace(self) -> str:
-        """The workspace it belongs to."""
-        return self.key[0]
-
     def grow(self, spec: SandboxSpec) -> None:
         """Count a sandbox that starts."""
         self.size += 1
@@ -87,32 +84,33 @@ class Group:
         self._shares.begin(self.workspace, spec)
 
     def begin_turn(self, *, started: float) -> None:
-        """Begin its turn, now that a sandbox is ready which was asked for at `started`.
+        """Begin its turn: a sandbox is ready whose start began at `started`.
 
-        It lasts as long as that took: on a loaded machine sandboxes would else be ended before they had served anybody.
+        A turn lasts at least as long as that start took; on a loaded machine sandboxes would otherwise be ended before
+        their first call.
         """
         now = time.monotonic()
         self.turn_until = now + max(TURN_S, now - started)
 
     def shrink(self, spec: SandboxSpec) -> None:
-        """Count a sandbox less; it was at work, or taken out of `idle` to be ended."""
+        """Count one sandbox less, which was not idle."""
         self.size -= 1
         self._shares.end(self.workspace, spec)
 
     def park(self, slot: Slot) -> None:
-        """Let a slot idle."""
+        """Add a slot to `idle`."""
         slot.idle_since = time.monotonic()
         self.idle.append(slot)
         self._shares.end(self.workspace, slot.sandbox.spec)
 
     def unpark(self, slot: Slot) -> Slot:
-        """Take a slot out of `idle`, for a call or to be ended."""
+        """Remove a slot from `idle`, for a call or to end it."""
         self.idle.remove(slot)
         self._shares.begin(self.workspace, slot.sandbox.spec)
         return slot
 
     def pop_waiter(self) -> Waiter | None:
-        """Take the caller that waits longest, leaving out those that hung up."""
+        """Remove and return the caller that waits longest; callers that hung up are dropped."""
         while self.waiters:
             waiter = self.waiters.popleft()
             if not waiter.future.done():
@@ -120,51 +118,82 @@ class Group:
         return None
 
     def answer_waiters(self, failed: Failed) -> None:
-        """Let everybody who waits now have the load's failure."""
+        """Give all waiting callers the failure of the load."""
         while (waiter := self.pop_waiter()) is not None:
             waiter.future.set_result(failed)
 
     def fail_waiters(self, error: HostError) -> None:
-        """Let everybody who waits now have the host's."""
+        """Raise an error of the host in all waiting callers."""
         while (waiter := self.pop_waiter()) is not None:
             waiter.future.set_exception(error)
 
     @property
     def has_waiters(self) -> bool:
-        """Whether anybody still waits."""
+        """Whether a caller still waits."""
         while self.waiters and self.waiters[0].future.done():
             self.waiters.popleft()
         return bool(self.waiters)
 
 
-class Groups:
-    """Every group of a pool."""
+@dataclass(slots=True, eq=False)
+class Lease:
+    """A sandbox that one caller has alone until it releases it.
 
-    def __init__(self, shares: Shares) -> None:
+    Attributes:
+      warm: The evaluator was loaded before this lease.
+      queue_ms: Time waited for a sandbox, without its load.
+      load_ms: Start and load of the sandbox, when this lease waited for them.
+      answered: Rows answered under this lease so far.
+      facts: Kept here by the caller.
+    """
+
+    owner: EvaluatorPool
+    slot: Slot
+    warm: bool
+    queue_ms: float
+    load_ms: float
+    answered: int = 0
+    facts: object = None
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """The leased sandbox."""
+        return self.slot.sandbox
+
+    @property
+    def loaded(self) -> Loaded:
+        """What the runner found in the evaluator."""
+        return self.slot.loaded
+
+
+class EvaluatorPools:
+    """The evaluator pools of a host, by key."""
+
+    def __init__(self, shares: FairShare) -> None:
         self._shares = shares
-        self._by_key: dict[tuple[str, str], Group] = {}
+        self._by_key: dict[tuple[str, str], EvaluatorPool] = {}
 
-    def of(self, order: Order) -> Group:
-        """Return the group that an order belongs to."""
-        group = self._by_key.get(order.key)
-        if group is None:
-            group = self._by_key[order.key] = Group(order.key, self._shares)
-        return group
+    def pool_for(self, request: LeaseRequest) -> EvaluatorPool:
+        """Return the pool of a request's evaluator."""
+        key = request.key
+        found = self._by_key.get(key)
+        if found is None:
+            found = self._by_key[key] = EvaluatorPool(key, self._shares)
+        return found
 
-    def __iter__(self) -> Iterator[Group]:
+    def __iter__(self) -> Iterator[EvaluatorPool]:
         return iter(list(self._by_key.values()))
 
-    def idling_longest(self) -> Group | None:
-        """Return whose idle sandbox to give up first: of the workspace that has most at work, the one idle longest."""
-        idle = [group for group in self if group.idle]
+    def idle_longest(self) -> EvaluatorPool | None:
+        """Return the pool whose first idle sandbox to end: of the workspace with most at work, the longest idle."""
         return min(
-            idle,
-            key=lambda group: (-self._shares.of(group.workspace).sandboxes, group.idle[0].idle_since),
+            (one for one in self if one.idle),
+            key=lambda one: (-self._shares.share_of(one.workspace).sandboxes, one.idle[0].idle_since),
             default=None,
         )
 
     def forget_empty(self) -> None:
-        """Forget the oldest groups that have neither sandbox nor caller, but for the last of them."""
-        empty = [key for key, group in self._by_key.items() if not group.size and not group.waiters]
-        for key in empty[: max(0, len(empty) - EMPTY_GROUPS)]:
+        """Forget the oldest pools with neither sandbox nor caller; the last `EMPTY_POOLS` of them stay."""
+        empty = [key for key, one in self._by_key.items() if not one.size and not one.waiters]
+        for key in empty[: max(0, len(empty) - EMPTY_POOLS)]:
             del self._by_key[key]

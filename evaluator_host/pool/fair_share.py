@@ -1,9 +1,9 @@
-"""What each workspace has of the pool, so that no flood takes every sandbox or every place in the queue.
+"""How much of the pool each workspace may use, so that no flood takes every sandbox or every place in the queue.
 
-A workspace may take three sandboxes for each that it leaves free, and nine places of the queue for each that it leaves:
-one flood gets three quarters and nine tenths, two get 3/7 and 9/19 each, and something is always left for who comes
-next. Who has none at work may always start one, and who has nobody waiting may always wait. There is nobody to leave
-anything for until a second workspace has called.
+A workspace may take three sandboxes for each one that stays free, and nine places of the queue for each one that stays
+free: one flood gets three quarters and nine tenths, two get 3/7 and 9/19 each, and something is left for the next
+workspace. A workspace with nothing at work may always start one sandbox; a workspace with no waiting call may always
+wait. As long as only one workspace has called, it may take everything.
 """
 
 import time
@@ -19,18 +19,18 @@ from evaluator_host.pool.capacity import Capacity
 SANDBOXES_PER_FREE: Final = 3
 PLACES_PER_FREE: Final = 9
 _SOONEST_S: Final = 1.0
-_LATEST_S: Final = 30.0  # a queue that moves slower than that is worth a look before
+_LATEST_S: Final = 30.0  # a caller should look again by then, however slowly the queue moves
 
 
 @dataclass(slots=True)
 class Share:
-    """What one workspace has.
+    """What one workspace uses.
 
     Attributes:
       waiting: Its calls in the queue.
-      sandboxes: Of its sandboxes, those at work: starting, leased or being ended. Idle ones can be had by anybody.
+      sandboxes: Its sandboxes that start, are leased, or end. Idle ones are free for everybody.
       memory_mb: Sum of their memory limits.
-      waited_s: How long the call waited that was served last.
+      waited_s: How long its last served call waited.
       moved_at: When its queue last moved.
     """
 
@@ -42,40 +42,40 @@ class Share:
 
     @property
     def retry_after_s(self) -> float:
-        """When to come back: whoever waits now is served after about as long as the last one waited."""
+        """Seconds until a retry makes sense: about as long as the last call waited."""
         stalled_s = time.monotonic() - self.moved_at
         return min(_LATEST_S, max(_SOONEST_S, self.waited_s, stalled_s))
 
 
-class Shares:
+class FairShare:
     """The shares of all workspaces, against the ceilings of the pool."""
 
     def __init__(self, capacity: Capacity, *, queue_limit: int) -> None:
         self._capacity = capacity
         self._queue_limit = queue_limit
         self._all = Share()
-        self._of: dict[str, Share] = {}
+        self._by_workspace: dict[str, Share] = {}
 
     @property
     def waiting(self) -> int:
         """Calls in the queue."""
         return self._all.waiting
 
-    def of(self, workspace: str) -> Share:
-        """Return the share of a workspace; it is known from then on."""
-        share = self._of.get(workspace)
+    def share_of(self, workspace: str) -> Share:
+        """Return the share of a workspace, which counts as a workspace from then on."""
+        share = self._by_workspace.get(workspace)
         if share is None:
-            share = self._of[workspace] = Share()
+            share = self._by_workspace[workspace] = Share()
         return share
 
     def memory_with(self, workspace: str, spec: SandboxSpec) -> int:
-        """Return what the workspace would have at work, in MB, with one more sandbox."""
-        return self.of(workspace).memory_mb + spec.memory_mb
+        """Return the MB that a workspace would have at work with one more sandbox."""
+        return self.share_of(workspace).memory_mb + spec.memory_mb
 
     def may_start(self, workspace: str, spec: SandboxSpec) -> bool:
-        """Whether one more sandbox at work leaves enough for others; whether it fits is `Capacity`'s to say."""
-        own = self.of(workspace)
-        if own.sandboxes == 0 or len(self._of) == 1:
+        """Return whether one more sandbox leaves enough for others; `Capacity.fits` says whether there is room."""
+        own = self.share_of(workspace)
+        if own.sandboxes == 0 or len(self._by_workspace) == 1:
             return True
         free = self._capacity.max_sandboxes - self._all.sandboxes - 1
         free_mb = self._capacity.memory_mb - self._all.memory_mb - spec.memory_mb
@@ -86,13 +86,13 @@ class Shares:
 
     def begin(self, workspace: str, spec: SandboxSpec) -> None:
         """Count a sandbox that is at work from now on."""
-        for share in (self.of(workspace), self._all):
+        for share in (self.share_of(workspace), self._all):
             share.sandboxes += 1
             share.memory_mb += spec.memory_mb
 
     def end(self, workspace: str, spec: SandboxSpec) -> None:
-        """Count a sandbox that idles or is gone."""
-        for share in (self.of(workspace), self._all):
+        """Count a sandbox that is idle or gone from now on."""
+        for share in (self.share_of(workspace), self._all):
             share.sandboxes -= 1
             share.memory_mb -= spec.memory_mb
 
@@ -101,9 +101,9 @@ class Shares:
         """Hold a place in the queue.
 
         Raises:
-          Busy: this workspace has all it may have.
+          Busy: the workspace already has as many places as it may have.
         """
-        own = self.of(workspace)
+        own = self.share_of(workspace)
         if not self._may_wait(own):
             retry_after_s = own.retry_after_s
             raise Busy(
@@ -126,6 +126,6 @@ class Shares:
 
     def _may_wait(self, own: Share) -> bool:
         free = self._queue_limit - self._all.waiting
-        if own.waiting == 0 or len(self._of) == 1:
+        if own.waiting == 0 or len(self._by_workspace) == 1:
             return own.waiting == 0 or free > 0
         return own.waiting < PLACES_PER_FREE * free

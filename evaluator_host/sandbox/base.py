@@ -9,27 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from evaluator_host.model.evaluator import Environment, SandboxSpec
-
-
-@dataclass(frozen=True, slots=True)
-class Autopsy:
-    """How a sandbox ended, as far as its backend can tell.
-
-    Attributes:
-      exit_code: Of the runner; None when unknown.
-      signal: That killed the runner, or None.
-      oom_killed: The kernel (or engine) killed something in it at its memory limit.
-      pids_hit: A fork was refused at its process limit.
-      lost: The backend itself failed (engine gone, host out of memory): not the guest's doing.
-      stderr_tail: Last 8 KiB of the runner's own standard error.
-    """
-
-    exit_code: int | None = None
-    signal: int | None = None
-    oom_killed: bool = False
-    pids_hit: bool = False
-    lost: bool = False
-    stderr_tail: str = ""
+from evaluator_host.sandbox.exit_status import ExitStatus
 
 
 class Link(Protocol):
@@ -64,10 +44,10 @@ class Link(Protocol):
         """
         ...
 
-    async def destroy(self) -> Autopsy:
+    async def destroy(self) -> ExitStatus:
         """Kill every process of the sandbox, remove all it had on the host, and say how it ended.
 
-        Idempotent; a second call returns the same autopsy. When it returns, nothing is left: no process, mount,
+        Idempotent; a second call returns the same exit_status. When it returns, nothing is left: no process, mount,
         cgroup, container, file or descriptor. Never raises: what could not be removed is logged and swept later.
         """
         ...

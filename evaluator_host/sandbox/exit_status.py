@@ -1,11 +1,11 @@
-"""Says what the death of a sandbox means to the author of its evaluator. Pure: an autopsy in, an error code out."""
+"""How a sandbox ended, and the error code that this means for the author of its evaluator."""
 
 import re
 import signal
+from dataclasses import dataclass
 from typing import Final
 
 from evaluator_host.model.outcome import ErrorCode
-from evaluator_host.sandbox.base import Autopsy
 
 # V8 cannot raise when its heap is full: it prints one of these and aborts the process.
 _HEAP_EXHAUSTED: Final = re.compile(
@@ -14,43 +14,64 @@ _HEAP_EXHAUSTED: Final = re.compile(
     re.IGNORECASE,
 )
 _ABORTS: Final = frozenset({signal.SIGABRT, signal.SIGTRAP, signal.SIGILL, signal.SIGSEGV, signal.SIGBUS})
-_NODE_ABORTED: Final = 134  # what a shell, or a runner that passes on its child's end, makes of SIGABRT
+_NODE_ABORTED: Final = 134  # 128 + SIGABRT: a shell, or a runner that passes on the exit code of its child
 
 
-def classify(autopsy: Autopsy, *, memory_mb: int) -> tuple[ErrorCode, str]:
-    """Return why a sandbox ended, as an error code and a sentence for the author of the evaluator.
+@dataclass(frozen=True, slots=True)
+class ExitStatus:
+    """How a sandbox ended, as far as its backend can tell.
 
-    Whoever noticed first, a limit is named by what was hit: the kernel's kill and V8's own abort are `memory_limit`.
+    Attributes:
+      exit_code: Of the runner; None when unknown.
+      signal: The signal that killed the runner, or None.
+      oom_killed: The kernel (or engine) killed something in it at its memory limit.
+      pids_hit: A fork was refused at its process limit.
+      lost: The backend itself failed (engine gone, host out of memory): not the guest's doing.
+      stderr_tail: Last 8 KiB of the runner's own standard error.
+    """
+
+    exit_code: int | None = None
+    signal: int | None = None
+    oom_killed: bool = False
+    pids_hit: bool = False
+    lost: bool = False
+    stderr_tail: str = ""
+
+
+def classify_exit(exit_status: ExitStatus, *, memory_mb: int) -> tuple[ErrorCode, str]:
+    """Return why a sandbox ended: an error code, and a sentence for the author of the evaluator.
+
+    The kernel's kill at the memory limit and V8's own abort on a full heap are both `memory_limit`.
 
     Args:
-      autopsy: How it ended, as its backend tells.
-      memory_mb: Its memory limit, for the message.
+      exit_status: From `Link.destroy`.
+      memory_mb: Memory limit of the sandbox in MB, for the sentence.
     """
-    if autopsy.lost:
+    if exit_status.lost:
         return ErrorCode.SANDBOX_LOST, "the sandbox was lost, not through the evaluator; try again"
-    if autopsy.oom_killed or _heap_exhausted(autopsy):
+    if exit_status.oom_killed or _heap_exhausted(exit_status):
         return (
             ErrorCode.MEMORY_LIMIT,
             f"the evaluator used more than {memory_mb} MB of memory and was ended; use less or raise limits.memory_mb",
         )
-    if autopsy.pids_hit:
+    if exit_status.pids_hit:
         return (
             ErrorCode.PROCESS_LIMIT,
             "the evaluator started too many processes or threads; start fewer or raise limits.processes",
         )
-    return ErrorCode.CRASHED, f"the evaluator ended its sandbox ({_manner(autopsy)})"
+    return ErrorCode.CRASHED, f"the evaluator ended its sandbox ({_manner(exit_status)})"
 
 
-def _heap_exhausted(autopsy: Autopsy) -> bool:
-    aborted = autopsy.signal in _ABORTS or autopsy.exit_code == _NODE_ABORTED
-    return aborted and _HEAP_EXHAUSTED.search(autopsy.stderr_tail) is not None
+def _heap_exhausted(exit_status: ExitStatus) -> bool:
+    aborted = exit_status.signal in _ABORTS or exit_status.exit_code == _NODE_ABORTED
+    return aborted and _HEAP_EXHAUSTED.search(exit_status.stderr_tail) is not None
 
 
-def _manner(autopsy: Autopsy) -> str:
-    if autopsy.signal is not None:
-        return f"killed by {_signal_name(autopsy.signal)}"
-    if autopsy.exit_code is not None:
-        return f"its runner exited with code {autopsy.exit_code}"
+def _manner(exit_status: ExitStatus) -> str:
+    if exit_status.signal is not None:
+        return f"killed by {_signal_name(exit_status.signal)}"
+    if exit_status.exit_code is not None:
+        return f"its runner exited with code {exit_status.exit_code}"
     return "it broke the channel to the host"
 
 

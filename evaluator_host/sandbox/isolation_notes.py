@@ -18,12 +18,12 @@ _VIRTUAL: Final = (
 )
 
 
-def bubblewrap_boundary() -> Finding:
+def bubblewrap_isolation() -> Finding:
     """Return what bubblewrap's namespaces are worth."""
     return _sharing()
 
 
-def docker_boundary(runtime: str) -> Finding:
+def docker_isolation(runtime: str) -> Finding:
     """Return what containers of that OCI runtime are worth."""
     if is_gvisor(runtime):
         return Finding("boundary", ok=True, detail=_GVISOR)

@@ -57,7 +57,7 @@ class UnsandboxedBackend:
             shutil.rmtree(scratch, ignore_errors=True)
             raise SandboxUnavailable(f"the runner could not be started: {error}") from error
         name = f"{spec.language.runner}-{next(self._numbers)}"
-        return PipeLink(name, child, enclosure=_ProcessGroup(child, scratch), wrapped=False)
+        return PipeLink(name, child, scope=_ProcessGroup(child, scratch), wrapped=False)
 
     def python_versions(self) -> tuple[str, ...]:
         """As `base.Backend.python_versions`: this machine's."""
@@ -119,7 +119,7 @@ def _sweep() -> int:
 
 
 class _ProcessGroup:
-    """A `process.Enclosure` that holds whatever did not leave the runner's process group."""
+    """A `pipe_link.ProcessScope` that holds whatever did not leave the runner's process group."""
 
     def __init__(self, child: Child, scratch: Path) -> None:
         self._child = child

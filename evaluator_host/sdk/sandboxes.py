@@ -121,7 +121,6 @@ class Sandboxes:
             settings=EvaluatorSettings(entry=ENTRY),
             limits=Limits(timeout_s=row_timeout_s or self._timeout_s, memory_mb=self._memory_mb),
         )
-        service.models = _OwnModels(metric)
         sent = [
             Row(row, None if target is None else sample.given.get("output_text"), index=index)
             for index, (row, sample) in enumerate(zip(rows, samples, strict=True))
@@ -129,7 +128,11 @@ class Sandboxes:
         wanted = [row for row, sample in zip(sent, samples, strict=True) if sample.error is None]
         found: dict[int, HostResult] = {}
         stream = service.evaluate_rows(
-            evaluator, wanted, isolation=self._isolation, parallelism=min(params.parallelism, 64)
+            evaluator,
+            wanted,
+            isolation=self._isolation,
+            parallelism=min(params.parallelism, 64),
+            models=_OwnModels(metric),
         )
         async with aclosing(stream) as answers:
             async for at, result in answers:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from evaluator_host.calls import encode
 from evaluator_host.client import DEFAULT_URL, Client
+from evaluator_host.client.calls import encode
 from evaluator_host.model.errors import NameTaken
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Limits
 from evaluator_host.model.evaluator import Evaluator as HostEvaluator

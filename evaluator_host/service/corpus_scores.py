@@ -22,7 +22,7 @@ async def score_together(
     bound: Bound | None = None
     try:
         for last in (False, True):
-            lease = await pool.lease(prepared.order)
+            lease = await pool.lease_sandbox(prepared.request)
             if isinstance(lease, Failed):
                 return result(prepared, None, lease, started=started, backend=pool.backend.name)
             try:

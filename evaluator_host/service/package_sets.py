@@ -10,7 +10,13 @@ from evaluator_host.service.sdks import SdkNeeds
 
 
 async def require_set(
-    environments: Environments, evaluator: Evaluator, needs: SdkNeeds | None, *, python: str | None, lock: str | None
+    environments: Environments,
+    evaluator: Evaluator,
+    needs: SdkNeeds | None,
+    *,
+    python: str | None,
+    lock: str | None,
+    workspace: str,
 ) -> InstalledSet:
     """Return the set that an evaluator runs on, its own pins as its packages; it is installed when it is new.
 
@@ -20,6 +26,7 @@ async def require_set(
       needs: Of that SDK's light modules.
       python: Minor version that it asks for; None for the host's own.
       lock: Of the whole set, as JSON; None for what this host resolves the pins to.
+      workspace: Whose turn a build takes.
 
     Raises:
       InvalidPin: a package is not pinned exactly.
@@ -28,14 +35,13 @@ async def require_set(
     """
     try:
         if lock is not None:
-            known = await environments.require_locked(Lock.from_json(lock))
+            known = await environments.require_locked(Lock.from_json(lock), workspace=workspace)
         elif needs is not None and not evaluator.packages:
-            known = await environments.require_locked(
-                needs.lock(environments.queries.target(evaluator.language, python))
-            )
+            shipped = needs.lock(environments.queries.target(evaluator.language, python))
+            known = await environments.require_locked(shipped, workspace=workspace)
         else:
             packages = (*evaluator.packages, *(needs.pins if needs is not None else ()))
-            known = await environments.require(packages, evaluator.language, python)
+            known = await environments.require(packages, evaluator.language, python, workspace=workspace)
     except InvalidPin as error:
         problems = tuple(replace(problem, field=f"evaluator.{problem.field}") for problem in error.problems)
         raise InvalidPin(error.detail, problems=problems) from error

@@ -1,4 +1,4 @@
-"""What is worked out once per evaluator before a sandbox is asked for: cleaned source, limits, digest, order."""
+"""What is worked out once per evaluator before a sandbox is asked for: cleaned source, limits, digest, request."""
 
 import dataclasses
 import hashlib
@@ -14,8 +14,8 @@ from evaluator_host.environments.empty import empty_environment
 from evaluator_host.environments.store import InstalledSet
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Contract, Environment, Evaluator, Language, Policy, SandboxSpec, StandIn
-from evaluator_host.pool import Order
-from evaluator_host.sandbox.session import LoadOrder
+from evaluator_host.pool import LeaseRequest
+from evaluator_host.sandbox.messages import LoadRequest
 from evaluator_host.service.source import CleanSource, clean
 
 cleaned = lru_cache(maxsize=256)(clean)
@@ -30,7 +30,7 @@ class Prepared:
     source: CleanSource
     environment: Environment
     environment_ms: float
-    order: Order
+    request: LeaseRequest
 
     def for_rows_together(self) -> "Prepared":
         """Return the same without the output that is the score of a row: rows together have outputs of their own."""
@@ -39,9 +39,9 @@ class Prepared:
 
     def with_network(self) -> "Prepared":
         """Return the same for sandboxes that have network, which no other call is given."""
-        spec = dataclasses.replace(self.order.spec, network=True)
-        order = dataclasses.replace(self.order, digest=f"network {self.order.digest}", spec=spec)
-        return dataclasses.replace(self, order=order)
+        spec = dataclasses.replace(self.request.spec, network=True)
+        request = dataclasses.replace(self.request, digest=f"network {self.request.digest}", spec=spec)
+        return dataclasses.replace(self, request=request)
 
 
 def require_fit(evaluator: Evaluator, settings: Settings) -> None:
@@ -96,7 +96,7 @@ def prepare(
         source=source,
         environment=environment,
         environment_ms=environment_ms,
-        order=Order(
+        request=LeaseRequest(
             workspace=workspace,
             digest=f"check {key}" if check else key,  # a check wants a load of its own
             spec=SandboxSpec(
@@ -107,7 +107,7 @@ def prepare(
                 disk_mb=limits.disk_mb,
                 stand_in=stand_in,
             ),
-            load=LoadOrder(
+            load=LoadRequest(
                 code=source.code,
                 language=evaluator.language,
                 contract=evaluator.contract,

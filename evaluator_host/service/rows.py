@@ -158,13 +158,13 @@ class RowStream:
         """Lease a sandbox. One that is lost while it loads is tried again: every row that is left depends on it."""
         for pause_s in _PAUSES_S:
             try:
-                return await self._pool.lease(self._prepared.order)
+                return await self._pool.lease_sandbox(self._prepared.request)
             except RunnerGaveUp:
                 break  # once more, and it is the evaluator's own doing
             except SandboxLost:
                 await asyncio.sleep(pause_s)
         try:
-            return await self._pool.lease(self._prepared.order)
+            return await self._pool.lease_sandbox(self._prepared.request)
         except SandboxLost as error:
             return lost(error)
 
@@ -212,7 +212,7 @@ class RowStream:
         async def ask() -> None:
             given: Given = sent.row
             if isinstance(given, Row):
-                given = await answered(self._models, given, asks, workspace=self._prepared.order.workspace)
+                given = await answered(self._models, given, asks, workspace=self._prepared.request.workspace)
             self._returned.append((sent.index, given))
 
         task = asyncio.create_task(ask())

@@ -9,7 +9,6 @@ from typing import Final
 
 from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.table import dialect_of
-from evaluator_host.environments.build.queue import asked_by
 from evaluator_host.environments.empty import empty_environment
 from evaluator_host.environments.record import EnvironmentReport
 from evaluator_host.environments.store import Environments
@@ -66,12 +65,20 @@ class Service:
       SandboxUnavailable: no sandbox can be started.
     """
 
-    def __init__(self, settings: Settings, pool: Pool, metrics: Metrics, environments: Environments) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        pool: Pool,
+        metrics: Metrics,
+        environments: Environments,
+        *,
+        models: Models | None = None,
+    ) -> None:
         self.settings = settings
         self.pool = pool
         self.metrics = metrics
         self.environments = environments
-        self.models: Models | None = None
+        self.models = models
         self._expecting: set[asyncio.Task[None]] = set()
 
     async def evaluate(
@@ -107,11 +114,19 @@ class Service:
         workspace: str = DEFAULT_WORKSPACE,
         lock: str | None = None,
         network: bool = False,
+        models: Models | None = None,
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
         """Evaluate rows on several sandboxes; yields `(index, result)` as they finish, in no fixed order.
 
-        What stands in the place of a row (an error, or why it is skipped) is that row's outcome. With `network` the
-        code has this machine's network: for one's own agent only, never for what came by a request.
+        Args:
+          evaluator: What scores.
+          rows: An error or a `Skipped` in the place of a row is that row's outcome.
+          isolation: `batch` lets the rows that one sandbox gets share a process or context.
+          parallelism: Sandboxes to use at once, at most; None for as many as an evaluator may have.
+          workspace: Whose call it is.
+          lock: As in `evaluate`.
+          network: The code has this machine's network. Only for the user's own agent, never for a request.
+          models: Answers this evaluator's model requests; None for the host's.
         """
         prepared = await self._prepare(evaluator, workspace, lock=lock)
         prepared = prepared.with_network() if network else prepared
@@ -122,7 +137,7 @@ class Service:
             rows,
             isolation=isolation,
             parallelism=max(1, min(parallelism or ceiling, ceiling)),
-            models=self.models,
+            models=models or self.models,
         )
         async with aclosing(aiter(stream)) as answers:
             async for index, scored in answers:
@@ -190,7 +205,7 @@ class Service:
         prepared = await self._prepare(evaluator, workspace, check=True)
         answer: Lease | Failed
         try:
-            answer = await self.pool.lease(prepared.order)
+            answer = await self.pool.lease_sandbox(prepared.request)
         except RunnerGaveUp as gave_up:
             answer = gave_up.failed
         if isinstance(answer, Lease):
@@ -201,16 +216,16 @@ class Service:
         return replace(report, missing_imports=await self._with_pins(report.missing_imports, evaluator.language))
 
     async def install(
-        self, packages: Sequence[str], language: Language, python: str | None = None
+        self, packages: Sequence[str], language: Language, python: str | None = None, *, workspace: str = ""
     ) -> EnvironmentReport:
-        """Have a package set installed and, once it is, a sandbox waiting on it; returns the set as it is now.
+        """Return a package set as it is now. It is installed if it is new, and then a sandbox for it is started.
 
         Raises:
           InvalidPin: a package is not pinned exactly.
           InvalidRequest: there is no such Python here.
         """
-        report = await self.environments.request(packages, language, python)
-        expected = self._expect(report.key, tuple(packages), language, python)
+        report = await self.environments.request(packages, language, python, workspace=workspace)
+        expected = self._expect(report.key, tuple(packages), language, python, workspace)
         task = asyncio.get_running_loop().create_task(expected)
         self._expecting.add(task)
         task.add_done_callback(self._expecting.discard)
@@ -222,7 +237,7 @@ class Service:
         Raises:
           SandboxUnavailable: none can.
         """
-        await self.pool.prove(default_spec(Language.PYTHON))
+        await self.pool.probe(default_spec(Language.PYTHON))
 
     def info(self) -> HostInfo:
         """Say what this host is and has."""
@@ -244,8 +259,7 @@ class Service:
         if not evaluator.packages and needs is None:
             return prepare(evaluator, settings=self.settings, workspace=workspace, check=check, python=python)
         started = time.perf_counter()
-        with asked_by(workspace):
-            known = await require_set(self.environments, evaluator, needs, python=python, lock=lock)
+        known = await require_set(self.environments, evaluator, needs, python=python, lock=lock, workspace=workspace)
         return prepare(
             evaluator,
             settings=self.settings,
@@ -256,11 +270,13 @@ class Service:
             stand_in=None if needs is None else needs.stand_in,
         )
 
-    async def _expect(self, key: str, packages: tuple[str, ...], language: Language, python: str | None) -> None:
+    async def _expect(
+        self, key: str, packages: tuple[str, ...], language: Language, python: str | None, workspace: str
+    ) -> None:
         with suppress(HostError):  # whoever asked sees in the report why there is no such set
             await self.environments.built(key)
             python = await self.environments.queries.python_of_set(python, language)
-            known = await self.environments.require(packages, language, python)
+            known = await self.environments.require(packages, language, python, workspace=workspace)
             await self.pool.prewarm(default_spec(language, known.environment))
 
     async def _with_pins(self, missing: Sequence[MissingImport], language: Language) -> tuple[MissingImport, ...]:
@@ -272,7 +288,7 @@ class Service:
     async def _evaluate(self, prepared: Prepared, row: Row, started: float) -> EvaluationResult:
         given: Row | EvaluationError = row
         while True:
-            lease = await self.pool.lease(prepared.order)
+            lease = await self.pool.lease_sandbox(prepared.request)
             if isinstance(lease, Failed):
                 return self._unloaded(prepared, lease, started)
             bound = bind(prepared, lease.loaded, given)
@@ -280,7 +296,7 @@ class Service:
             asks = asked_for(outcome, lease.loaded)
             if not asks or not isinstance(given, Row):
                 return result(prepared, lease, outcome, notes=bound.notes, started=started)
-            given = await answered(self.models, given, asks, workspace=prepared.order.workspace)
+            given = await answered(self.models, given, asks, workspace=prepared.request.workspace)
 
     async def _call(self, prepared: Prepared, lease: Lease, bound: Bound) -> Outcome:
         try:

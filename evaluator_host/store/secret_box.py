@@ -15,7 +15,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from evaluator_host.model.errors import Misconfigured
-from evaluator_host.store.atomic_file import write_once
+from evaluator_host.system.files import write_once
 
 _KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12

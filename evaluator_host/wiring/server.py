@@ -17,6 +17,8 @@ import uvicorn
 from evaluator_host import __version__
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import Misconfigured
+from evaluator_host.models.judges import open_judges
+from evaluator_host.models.registered_models import KeptModels
 from evaluator_host.web.api.bodies import EXACT_MATCH
 from evaluator_host.web.app import create_app
 from evaluator_host.web.auth.access import open_access
@@ -106,7 +108,8 @@ async def serve_http(
     async with (
         open_store(settings) as store,
         open_access(store, settings) as access,
-        open_service(settings) as service,
+        open_judges(settings, store.secrets, kept=KeptModels(store.entities)) as models,
+        open_service(settings, models=models) as service,
         open_records(service, store) as records,
     ):
         service.metrics.watch("audit_dropped", "Audit entries lost to a database that failed.", access.dropped)

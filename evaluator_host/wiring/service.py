@@ -34,6 +34,7 @@ from evaluator_host.service.service import default_spec
 
 if TYPE_CHECKING:
     from evaluator_host.jobs.stored_resources import Records
+    from evaluator_host.service.model_calls import Models
     from evaluator_host.store.store import Store
 
 _log = logging.getLogger(__name__)
@@ -112,8 +113,15 @@ async def _try(backend: Backend, settings: Settings) -> None:
 
 
 @asynccontextmanager
-async def open_service(settings: Settings, *, prewarm: bool = True) -> AsyncIterator[Service]:
-    """Open a service: leftovers of dead hosts swept, a sandbox per language waiting; close it with nothing left.
+async def open_service(
+    settings: Settings, *, prewarm: bool = True, models: "Models | None" = None
+) -> AsyncIterator[Service]:
+    """Open a service; nothing of it is left when it closes.
+
+    Args:
+      settings: Of the operator.
+      prewarm: Start a sandbox per language before the first call.
+      models: Answers the model requests of evaluators; without it they fail.
 
     Raises:
       SandboxUnavailable: no backend works.
@@ -135,7 +143,7 @@ async def open_service(settings: Settings, *, prewarm: bool = True) -> AsyncIter
                 *(pool.prewarm(default_spec(language)) for language in (Language.PYTHON, Language.JAVASCRIPT))
             )
         environments = await asyncio.to_thread(_environments, settings, backend, pool)
-        yield Service(settings, pool, metrics, environments)
+        yield Service(settings, pool, metrics, environments, models=models)
     finally:
         if environments is not None:
             await environments.close()

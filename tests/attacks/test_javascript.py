@@ -6,13 +6,13 @@ import pytest
 
 from evaluator_host.model.evaluator import Language
 from evaluator_host.selftest.attack import Attack
-from evaluator_host.selftest.campaign import attack_deployment
-from evaluator_host.selftest.catalogue import ATTACKS
+from evaluator_host.selftest.catalogue import load_attacks
+from evaluator_host.selftest.runner import attack_deployment
 from tests.attacks.deployments import DEPLOYMENTS, ORDINARY_USER, report_of
 from tests.conftest import settings
 
 pytestmark = pytest.mark.timeout(600)  # the first test of a deployment makes its report
-JAVASCRIPT = [attack for attack in ATTACKS if attack.language is not Language.PYTHON]
+JAVASCRIPT = [attack for attack in load_attacks() if attack.language is not Language.PYTHON]
 
 
 @pytest.fixture(scope="module", params=DEPLOYMENTS)
@@ -22,7 +22,7 @@ async def told(request: pytest.FixtureRequest) -> Any:
         report = await report_of(request.param, Language.JAVASCRIPT)
         return {"": report["host"], **{one["name"]: (one["verdict"], one["problems"]) for one in report["attacks"]}}
     made = await attack_deployment(settings(request.param), JAVASCRIPT, at_once=4)
-    return {"": list(made.host), **{one.attack.name: (one.verdict, list(one.problems)) for one in made.tried}}
+    return {"": list(made.host), **{one.attack.name: (one.verdict, list(one.problems)) for one in made.results}}
 
 
 def test_the_host_is_unharmed_and_nothing_is_left(told: Any) -> None:

@@ -24,7 +24,7 @@ from evaluator_host.sandbox.bubblewrap.policy import Identity
 from evaluator_host.sandbox.docker import backend as docker
 from evaluator_host.sandbox.session import Sandbox
 from evaluator_host.selftest.attack import Attack, Guard
-from evaluator_host.selftest.campaign import attack_deployment
+from evaluator_host.selftest.runner import attack_deployment
 from evaluator_host.selftest.trial import Verdict
 from evaluator_host.service import prepared, rows, service
 from evaluator_host.service.source import CleanSource
@@ -51,7 +51,7 @@ async def never_through(backend: str, attacks: list[Attack], *, at_once: int) ->
     host = settings(backend, idle_sandboxes=0)  # the few that a host attacks are started when they are needed
     for together in (at_once, 1, 1, 1):
         report = await attack_deployment(host, attacks, at_once=together, again=0)
-        attacks = [one.attack for one in report.tried if one.verdict is not Verdict.GOT_THROUGH]
+        attacks = [one.attack for one in report.results if one.verdict is not Verdict.GOT_THROUGH]
         if not attacks:
             break
     return [attack.name for attack in attacks]

@@ -57,7 +57,7 @@ async def first_call_ms(service: Service, language: Language, *, idle: bool, tim
     taken = []
     for number in range(times):
         if idle:
-            await asyncio.sleep(0.3)  # the blank is replaced meanwhile
+            await asyncio.sleep(0.3)  # the prewarmed sandbox is replaced meanwhile
         comment = "#" if language is Language.PYTHON else "//"
         code = CODE[language] + f"{comment} {time.time_ns()} {number}\n"
         started = time.perf_counter()

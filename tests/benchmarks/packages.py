@@ -18,7 +18,7 @@ from evaluator_host.config.settings import Settings
 from evaluator_host.environments.folder import EnvironmentFolder
 from evaluator_host.environments.record import Step
 from evaluator_host.model.evaluator import Evaluator, Language, SandboxSpec
-from evaluator_host.packages.processes import installed_tools
+from evaluator_host.packages.tools import installed_tools
 from evaluator_host.service import Service
 from evaluator_host.service.service import default_spec
 from evaluator_host.wiring.service import open_service
@@ -64,7 +64,7 @@ async def first_calls_ms(service: Service, times: int = 9) -> dict[tuple[str, ..
 async def _one_waits(service: Service, spec: SandboxSpec) -> None:
     await service.pool.prewarm(spec)
     async with asyncio.timeout(_WAITING_S):
-        while not service.pool._blanks.waits(spec):
+        while not service.pool._prewarmed.waits(spec):
             await asyncio.sleep(0.05)
     await asyncio.sleep(_SETTLED_S)
 

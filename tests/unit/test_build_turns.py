@@ -2,7 +2,7 @@
 
 import asyncio
 
-from evaluator_host.environments.build.queue import BuildQueue, asked_by
+from evaluator_host.environments.build.queue import BuildQueue
 
 
 class Log:
@@ -12,11 +12,10 @@ class Log:
         self.gate = asyncio.Event()
 
     def build(self, workspace: str) -> "asyncio.Task[None]":
-        with asked_by(workspace):
-            return asyncio.create_task(self._build(workspace))
+        return asyncio.create_task(self._build(workspace))
 
     async def _build(self, workspace: str) -> None:
-        async with self.turns.turn():
+        async with self.turns.turn(workspace):
             self.begun.append(workspace)
             await self.gate.wait()
             await asyncio.sleep(0)

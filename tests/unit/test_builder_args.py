@@ -7,7 +7,7 @@ import pytest
 
 from evaluator_host.environments.build.mounts import build_mounts
 from evaluator_host.environments.build.policy import BuildView, ProcessLimits, builder_args, entry_command, etc_files
-from evaluator_host.packages.processes import installed_tools
+from evaluator_host.packages.tools import installed_tools
 from evaluator_host.sandbox.bubblewrap.mounts import Bind, find_libraries, find_python
 from evaluator_host.sandbox.bubblewrap.policy import Descriptors, Identity
 

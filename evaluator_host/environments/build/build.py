@@ -11,7 +11,7 @@ from evaluator_host.environments.build.builder import Builder
 from evaluator_host.environments.contents import discard, settle, size_bytes
 from evaluator_host.environments.build.import_check import check_imports
 from evaluator_host.environments.build.install import compile_sources, install
-from evaluator_host.environments.file_lock import held
+from evaluator_host.system.file_lock import hold_lock
 from evaluator_host.environments.record import BuildEvent, BuildStatus, EnvironmentReport, Record, Step, now
 from evaluator_host.environments.folder import EnvironmentFolder
 from evaluator_host.model.errors import HostError, MachineExhausted
@@ -97,7 +97,7 @@ class Build:
           HostError: it cannot be resolved, installed or tried; nothing is left of it.
         """
         try:
-            async with held(context.folder.build_lock(self.key)):
+            async with hold_lock(context.folder.build_lock(self.key)):
                 record = await self._found_or_made(context)
         except HostError as error:
             self._failed(error)

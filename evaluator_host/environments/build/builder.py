@@ -26,8 +26,8 @@ from evaluator_host.environments.build.disk_watch import DiskWatch
 from evaluator_host.environments.build.build_user import builder_uid, give
 from evaluator_host.environments.build.mounts import BuildMounts, build_mounts
 from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
-from evaluator_host.packages import processes
-from evaluator_host.packages.processes import Command, Finished, LimitReached, installed_tools
+from evaluator_host.system.processes import Command, Finished, LimitReached, run
+from evaluator_host.packages.tools import installed_tools
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.sandbox.bubblewrap.policy import Identity
 from evaluator_host.sandbox.bubblewrap.doctor import INSTALL, find_bubblewrap, remedy
@@ -172,7 +172,7 @@ class Builder:
             tasks.append(asyncio.create_task(disk_watch.watch(pid, kill)))
 
         try:
-            finished = await processes.run(replace(command, argv=argv), timeout_s, started=watched)
+            finished = await run(replace(command, argv=argv), timeout_s, started=watched)
         finally:
             for task in tasks:
                 task.cancel()

@@ -61,13 +61,18 @@ class Builds:
         """Forget that a build failed; says whether it had."""
         return self._failed.pop(key, None) is not None
 
-    def begin(self, key: str, pins: tuple[Pin, ...], language: Language, target: Target) -> asyncio.Task[Record]:
-        """Return the build of a set, beginning it unless it is under way; to be awaited shielded."""
+    def begin(
+        self, key: str, pins: tuple[Pin, ...], language: Language, target: Target, *, workspace: str
+    ) -> asyncio.Task[Record]:
+        """Return the build of a set, which begins unless it is under way; to be awaited shielded.
+
+        It takes a turn of `workspace`: of the one that asked first.
+        """
         if key in self._running:
             return self._running[key][1]
         build = Build(key, pins, language, target)
         build.tell(BuildEvent(Step.RESOLVING))
-        task = asyncio.get_running_loop().create_task(self._run(build))
+        task = asyncio.get_running_loop().create_task(self._run(build, workspace))
         self._running[key] = build, task
         self._failed.pop(key, None)
         task.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may be waiting for it
@@ -89,9 +94,9 @@ class Builds:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, build: Build) -> Record:
+    async def _run(self, build: Build, workspace: str) -> Record:
         try:
-            async with self._turns.turn():
+            async with self._turns.turn(workspace):
                 record = await build.run(self._context)
             self._on_ready(record)
         except HostError:

@@ -12,15 +12,16 @@ from typing import Final
 
 from evaluator_host.environments.build.policy import ProcessLimits, BuildView, builder_args, entry_command, etc_files
 from evaluator_host.environments.build.disk_watch import DiskWatch
-from evaluator_host.packages.processes import OUTPUT_BYTES, Command, Finished, LimitReached, OutputFlood
+from evaluator_host.system.processes import OUTPUT_BYTES, Command, Finished, LimitReached, OutputFlood
 from evaluator_host.sandbox.bubblewrap.policy import Identity
 from evaluator_host.sandbox.bubblewrap.doctor import Bubblewrap, advice
 from evaluator_host.sandbox.linux.cgroup_discovery import find_cgroups
 from evaluator_host.sandbox.linux.cgroups import CPU, MEMORY, PIDS, Cgroup, Cgroups
 from evaluator_host.sandbox.linux.child import Child, readable
-from evaluator_host.sandbox.bubblewrap.processes import Namespaces
-from evaluator_host.sandbox.bubblewrap.descriptors import Inherited
+from evaluator_host.sandbox.bubblewrap.processes import BubblewrapProcesses
+from evaluator_host.sandbox.bubblewrap.descriptors import InheritedFds
 from evaluator_host.sandbox.linux.instance import this_instance
+from evaluator_host.sandbox.linux.rlimits import lower_rlimit
 from evaluator_host.sandbox.linux.watchdog import Watch, Watchdog
 
 _log = logging.getLogger(__name__)
@@ -71,7 +72,7 @@ async def run_sandboxed(
     """
     cgroups = _cgroups()
     try:
-        with Inherited(seccomp=sandbox.seccomp, files=etc_files(identity)) as inherited:
+        with InheritedFds(seccomp=sandbox.seccomp, files=etc_files(identity)) as inherited:
             userns = sandbox.bubblewrap.can_disable_userns
             arguments = builder_args(view, identity=identity, descriptors=inherited.descriptors, disable_userns=userns)
             user = identity.uid if identity.drop else None
@@ -79,7 +80,7 @@ async def run_sandboxed(
             words = [str(sandbox.bubblewrap.path), "--args", str(inherited.args(arguments)), "--", *inner]
             child = Child(words, env={}, cwd="/", pass_fds=inherited.all)
             inherited.hand_over()
-            group = Namespaces(child, watchdog=Watchdog())
+            group = BubblewrapProcesses(child, watchdog=Watchdog())
             try:
                 async with asyncio.timeout(timeout_s):
                     pid = await _confined(group, inherited, limits=limits, cgroups=cgroups)
@@ -112,7 +113,7 @@ def _process_limits(limits: BuildLimits, cgroups: Cgroups | None) -> ProcessLimi
 
 
 async def _confined(
-    group: Namespaces, inherited: Inherited, *, limits: BuildLimits, cgroups: Cgroups | None
+    group: BubblewrapProcesses, inherited: InheritedFds, *, limits: BuildLimits, cgroups: Cgroups | None
 ) -> int | None:
     """Return the first process once every limit holds for it; None when bubblewrap failed before."""
     try:
@@ -132,22 +133,15 @@ async def _confined(
     if made is not None:
         await group.limit(pid, made)
     with contextlib.suppress(ProcessLookupError):  # it has failed meanwhile; its exit code will tell
-        _limit_process(pid, _process_limits(limits, cgroups))
+        for name, value in _process_limits(limits, cgroups).limits.items():  # now: the filter forbids it later
+            lower_rlimit(pid, getattr(resource, f"RLIMIT_{name}"), value)
     inherited.go()
     return pid
 
 
-def _limit_process(pid: int, bounds: ProcessLimits) -> None:
-    """Limit the first process, before it starts any other: the filter forbids it to do so itself."""
-    for name, wanted in bounds.limits.items():
-        kind = getattr(resource, f"RLIMIT_{name}")
-        hard = resource.prlimit(pid, kind)[1]
-        value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.prlimit(pid, kind, (value, value))
-
 
 async def _followed(
-    child: Child, group: Namespaces, *, pid: int | None, limits: BuildLimits, disk_watch: DiskWatch
+    child: Child, group: BubblewrapProcesses, *, pid: int | None, limits: BuildLimits, disk_watch: DiskWatch
 ) -> Finished:
     watching = asyncio.ensure_future(disk_watch.watch(pid, group.kill))
     readers = [asyncio.ensure_future(_bounded(end)) for end in (child.stdout, child.stderr)]
@@ -167,7 +161,7 @@ async def _followed(
     return Finished(code, stdout.decode("utf-8", "replace"), said)
 
 
-def _raise_at_limit(group: Namespaces, limits: BuildLimits, disk_watch: DiskWatch) -> None:
+def _raise_at_limit(group: BubblewrapProcesses, limits: BuildLimits, disk_watch: DiskWatch) -> None:
     if disk_watch.reached is not None:
         raise LimitReached(disk_watch.reached)
     if group.memory_events():
@@ -191,7 +185,7 @@ async def _bounded(descriptor: int) -> bytes:
             raise OutputFlood
 
 
-async def _remove(child: Child, group: Namespaces) -> None:
+async def _remove(child: Child, group: BubblewrapProcesses) -> None:
     group.kill()
     child.kill()
     try:

@@ -18,7 +18,8 @@ from evaluator_host.model.evaluator import Contract, Environment, Language, Limi
 from evaluator_host.model.outcome import ErrorCode, Failed, Loaded, Logs, Returned
 from evaluator_host.packages.pins import Pin
 from evaluator_host.sandbox.base import Backend
-from evaluator_host.sandbox.session import LoadOrder, Sandbox
+from evaluator_host.sandbox.messages import LoadRequest
+from evaluator_host.sandbox.session import Sandbox
 
 _IMPORT_S: Final = 30.0
 _GRACE_S: Final = 2.0
@@ -191,8 +192,8 @@ async def _start(environment: Environment, backend: Backend) -> Sandbox:
     return sandbox
 
 
-def _order(code: str, language: Language) -> LoadOrder:
-    return LoadOrder(
+def _order(code: str, language: Language) -> LoadRequest:
+    return LoadRequest(
         code=code,
         language=language,
         contract=Contract.MAIN,

@@ -21,7 +21,7 @@ from evaluator_host.packages.index import IndexSettings, npm_workspace, uv_works
 from evaluator_host.packages.lock import Lock
 from evaluator_host.packages.npm.resolve import NO_ANSWER, manifest
 from evaluator_host.packages.pip.resolve import last_cause, platform_tag, unanswered
-from evaluator_host.packages.processes import Command, Finished, LimitReached, OutputFlood
+from evaluator_host.system.processes import Command, Finished, LimitReached, OutputFlood
 
 Tell: TypeAlias = Callable[[BuildEvent], None]
 
@@ -115,7 +115,7 @@ async def _npm(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
     cpu = _CPU.get(lock.target.machine, lock.target.machine)
     with npm_workspace(index) as workspace:
         argv = (
-            str(builder.tools.node), str(builder.tools.npm / "bin" / "npm-cli.js"), "ci", "--ignore-scripts",
+            *builder.tools.npm_command, "ci", "--ignore-scripts",
             "--no-audit", "--no-fund", "--loglevel=error", "--os=linux", f"--cpu={cpu}", "--libc=glibc",
         )  # fmt: skip
         command = Command(argv, files, workspace.environment)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.packages.processes import Tools
+from evaluator_host.packages.tools import Tools
 from evaluator_host.sandbox.bubblewrap.mounts import PYTHON_HOME, Bind, find_libraries, find_python
 
 COMPILERS: Final = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/alternatives"))

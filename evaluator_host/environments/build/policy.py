@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.packages.processes import PLAIN_PATH
+from evaluator_host.system.processes import PLAIN_PATH
 from evaluator_host.sandbox.bubblewrap.policy import Descriptors, Identity
 from evaluator_host.sandbox.bubblewrap.mounts import Bind
 

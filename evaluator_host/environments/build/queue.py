@@ -2,21 +2,8 @@
 
 import asyncio
 from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from contextvars import ContextVar
-
-_asker: ContextVar[str] = ContextVar("asker", default="")
-
-
-@contextmanager
-def asked_by(workspace: str) -> Iterator[None]:
-    """Count builds that begin in here as that workspace's. A build belongs to who asked for it first."""
-    token = _asker.set(workspace)
-    try:
-        yield
-    finally:
-        _asker.reset(token)
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 
 class BuildQueue:
@@ -33,9 +20,8 @@ class BuildQueue:
         self._known: set[str] = set()
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Wait for a turn of the workspace that asks (`asked_by`), and hold it."""
-        workspace = _asker.get()
+    async def turn(self, workspace: str) -> AsyncIterator[None]:
+        """Wait for a turn of a workspace, and hold it."""
         self._known.add(workspace)
         waiter = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(workspace, deque()).append(waiter)

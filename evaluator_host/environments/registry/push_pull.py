@@ -31,7 +31,7 @@ from evaluator_host.model.errors import InvalidRequest, PackagesFailed
 from evaluator_host.model.evaluator import Environment
 from evaluator_host.packages.lock import Lock, Progress
 from evaluator_host.sandbox.docker.engine import ENGINE_ERRORS, Engine, image_labels, unavailable
-from evaluator_host.sandbox.docker.environment_images import LABEL_OWNER, Layers
+from evaluator_host.sandbox.docker.environment_images import LABEL_OWNER, EnvironmentImages
 from evaluator_host.sandbox.docker.image.files import Source
 from evaluator_host.sandbox.docker.image.package_tree import tree_digest
 from evaluator_host.sandbox.docker.policy import IMAGE_PACKAGES
@@ -152,8 +152,8 @@ async def _engine(docker_host: str | None, *, image: str) -> AsyncIterator[Engin
 
 
 @asynccontextmanager
-async def _layers(engine: Engine, image: str) -> AsyncIterator[Layers]:
-    layers = Layers(engine, image=image, owner=_NOBODY)
+async def _layers(engine: Engine, image: str) -> AsyncIterator[EnvironmentImages]:
+    layers = EnvironmentImages(engine, image=image, owner=_NOBODY)
     try:
         yield layers
     finally:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from evaluator_host.environments.build.build import BuildContext, packages_of, runtime_name
 from evaluator_host.environments.build.import_check import check_imports
 from evaluator_host.environments.contents import discard, settle, size_bytes
-from evaluator_host.environments.file_lock import held
 from evaluator_host.environments.folder import not_installed
 from evaluator_host.environments.record import EnvironmentReport, Record, now, set_key
 from evaluator_host.environments.targets import require_fit
 from evaluator_host.model.errors import HostError, InUse, PackagesFailed
 from evaluator_host.model.evaluator import Environment
 from evaluator_host.packages.lock import Lock, Progress, Target
+from evaluator_host.system.file_lock import hold_lock
 
 if TYPE_CHECKING:
     from evaluator_host.environments.registry.push_pull import Pulled
@@ -120,7 +120,7 @@ class RegistryTransfer:
 
         folder = self._context.folder
         pulling = "sha256:" + hashlib.sha256(f"pull {reference}".encode("utf-8", "replace")).hexdigest()
-        async with held(folder.build_lock(pulling)):  # whoever sweeps leaves the stage alone
+        async with hold_lock(folder.build_lock(pulling)):  # whoever sweeps leaves the stage alone
             stage = await asyncio.to_thread(folder.new_stage, pulling)
             try:
                 pulled = await push_pull.pull(
@@ -143,7 +143,7 @@ class RegistryTransfer:
         own = await self._target_of(lock)
         require_fit(lock, own)
         key = set_key(lock.pins, lock.language, own)
-        async with held(self._context.folder.build_lock(key)):
+        async with hold_lock(self._context.folder.build_lock(key)):
             return await _adopt(self._context, stage, key=key, lock=lock, pulled=pulled)
 
 

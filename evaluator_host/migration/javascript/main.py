@@ -4,9 +4,16 @@ from typing import Final
 
 from evaluator_host.migration.draft import Draft, Rewritten, refuse
 from evaluator_host.migration.edits import span
+from evaluator_host.migration.javascript.arguments import (
+    is_called,
+    is_member,
+    is_written,
+    member_name,
+    replace_use,
+    uses_of,
+)
 from evaluator_host.migration.javascript.entry import Legacy, Parameter, locate, parameter_of
 from evaluator_host.migration.javascript.text import insert_first
-from evaluator_host.migration.javascript.uses import is_called, is_member, is_written, member_name, replace_use, uses_of
 from evaluator_host.migration.scopes import Access, Use
 from evaluator_host.migration.syntax import Unreadable, child, code_children, text
 

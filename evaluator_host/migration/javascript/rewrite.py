@@ -7,20 +7,21 @@ from typing import Final
 from tree_sitter import Node
 
 from evaluator_host.migration.draft import Draft, NewNames, Rewritten, Wish, refuse
-from evaluator_host.migration.edits import span
-from evaluator_host.migration.javascript.calls import rewrite_calls
-from evaluator_host.migration.javascript.entry import Current, Legacy, find
+from evaluator_host.migration.edits import Part, span
+from evaluator_host.migration.javascript.arguments import reads_whole_row, replace_use, rewrite_settings, rewrite_truth
+from evaluator_host.migration.javascript.entry import LEGACY, Current, Legacy, Parameter, find
 from evaluator_host.migration.javascript.main import from_main, to_main
 from evaluator_host.migration.javascript.scopes import FUNCTIONS, names_of
-from evaluator_host.migration.javascript.signature import rewrite_signature
-from evaluator_host.migration.javascript.text import insert_first
-from evaluator_host.migration.javascript.uses import replace_use
-from evaluator_host.migration.javascript.values import reads_whole_row, rewrite_settings, rewrite_truth
-from evaluator_host.migration.syntax import Unreadable, child, parse, text
+from evaluator_host.migration.javascript.text import insert_first, property_key
+from evaluator_host.migration.scopes import Access, Use
+from evaluator_host.migration.syntax import Unreadable, child, code_children, parse, text
 from evaluator_host.model.evaluator import Language
 
 _TRACE_NAMES: Final = ("trace", "_trace", "trace_", "_trace_")
 _TEXT_METHODS: Final = ("toFixed", "toPrecision", "toString")
+_COMMA: Final = re.compile(rb"\s*,[ \t]*(?://[^\n]*|/\*[^\n]*?\*/[ \t]*)?(?:\n[ \t]*)?")
+_RECORD: Final = re.compile(r"Record<\s*string\s*,\s*(.*)>", re.DOTALL)
+_ANY: Final = "Record<string, any>"
 
 
 def rewrite_javascript(code: str, wish: Wish) -> Rewritten:
@@ -180,3 +181,147 @@ def _is_text(value: Node) -> bool:
         return False
     name = child(function, "property") if function.type == "member_expression" else None
     return text(function) == "String" or (name is not None and text(name) in _TEXT_METHODS)
+
+
+def rewrite_signature(draft: Draft, legacy: Legacy, names: NewNames) -> list[str]:
+    """Give the function the new parameters; returns statements for a pattern that the inputs were taken apart by."""
+    first, second, third, fourth = legacy.parameters
+    comma = _COMMA.match(draft.source, first.node.end_byte)
+    end = comma.end() if comma is not None else second.node.start_byte
+    draft.edits.replace(first.node.start_byte, min(end, second.node.start_byte))
+    if third.is_plain and third.name != names.outputs:
+        draft.edits.replace_node(third.pattern, names.outputs)
+    needed = fourth.is_plain is False or bool(len(draft.names.of(fourth.name, legacy.scope)) > 1)
+    taken_apart: list[str] = []
+    if second.name != names.inputs:
+        draft.edits.replace_node(second.pattern, names.inputs)
+        if not second.is_plain:
+            taken_apart.append(f"const {second.name} = {names.inputs}")
+    if needed and not draft.whole_row:
+        _widen(draft, second, fourth)
+    draft.edits.replace_node(fourth.node, names.trace + _annotation(legacy))
+    draft.drop_comment_behind(fourth.node)
+    _remark_type(draft, legacy)
+    old = ", ".join(one.name for one in legacy.parameters)
+    draft.did(legacy.node, f"({old}) became ({names.inputs}, {names.outputs}, {names.trace})")
+    return taken_apart
+
+
+def _annotation(legacy: Legacy) -> str:
+    second, third = legacy.parameters[1:3]
+    optional = any(one.node.type == "optional_parameter" for one in (second, third))
+    typed = any(one.annotation is not None for one in legacy.parameters)
+    return ("?" if optional and typed else "") + (f": {_ANY}" if typed else "")
+
+
+def _widen(draft: Draft, second: Parameter, fourth: Parameter) -> None:
+    """Let the type of the inputs have the ground truth."""
+    if second.annotation is None:
+        return
+    node = second.annotation.named_children[0]
+    type_, wanted = text(node), _type(fourth)
+    if type_ in ("any", _ANY):
+        return
+    record = _RECORD.fullmatch(type_)
+    if record is not None or type_ in ("unknown", "object", "{}"):
+        if record is None or record[1].strip() not in (wanted, "any"):
+            draft.edits.replace_node(node, _ANY)
+        return
+    key = property_key(draft, draft.wish.key)
+    members = code_children(node)
+    if node.type != "object_type":
+        draft.edits.replace_node(node, f"{type_} & {{ {key}: {wanted} }}")
+    elif not any(text(child(one, "name") or one).strip("'\"") == draft.wish.key for one in members):
+        mark = "," if text(node).count(",") > text(node).count(";") else ";"
+        draft.edits.insert(members[-1].end_byte, f"{mark} {key}: {wanted}")
+
+
+def _type(parameter: Parameter) -> str:
+    return text(parameter.annotation.named_children[0]) if parameter.annotation is not None else "any"
+
+
+def _remark_type(draft: Draft, legacy: Legacy) -> None:
+    around = legacy.node.parent
+    declared = child(around, "type") if around is not None and around.type == "variable_declarator" else None
+    if declared is not None:
+        draft.left(declared, f"{text(declared).lstrip(': ')[:60]} still describes the four parameters")
+
+
+def rewrite_calls(draft: Draft, legacy: Legacy, names: NewNames) -> None:
+    """Give every call of the function its new arguments.
+
+    Raises:
+      Unreadable: the function is handed on as a value, or called with arguments that cannot be told apart.
+    """
+    for name in legacy.names:
+        for use in draft.names.of(name, draft.names.module):
+            if use.access is Access.READ and not _is_offered(use):
+                _rewrite_use(draft, legacy, names, use)
+
+
+def _is_offered(use: Use) -> bool:
+    """Whether the module offers the function as its entry, or gives it another name."""
+    around = use.node.parent
+    if around is None or use.scope.kind != "module":
+        return False
+    if around.type in ("export_specifier", "export_statement", "variable_declarator", "member_expression"):
+        return True
+    if around.type == "assignment_expression":
+        return child(around, "right") == use.node
+    outer = around if around.type == "object" else around.parent
+    above = outer.parent if outer is not None else None
+    return outer is not None and outer.type == "object" and above is not None and above.type == "assignment_expression"
+
+
+def _rewrite_use(draft: Draft, legacy: Legacy, names: NewNames, use: Use) -> None:
+    around = use.node.parent
+    if around is not None and around.type == "member_expression":
+        return  # evaluate.name
+    if around is None or around.type != "call_expression" or child(around, "function") != use.node:
+        raise refuse(use.node, f"{use.name} is handed on as a value, to be called with four arguments elsewhere")
+    listing = child(around, "arguments")
+    arguments = code_children(listing) if listing is not None else []
+    if listing is None or len(arguments) < LEGACY or any(one.type == "spread_element" for one in arguments):
+        raise refuse(around, f"{use.name} is called with arguments that cannot be told apart")
+    inside = use.scope.is_within(legacy.scope)
+    truth = _inputs_with_truth(draft, legacy, arguments, inside=inside)
+    trace = names.trace if inside else "null"
+    parts: list[Part] = ["(", *truth, ", ", span(arguments[2]), f", {trace}"]
+    for extra in arguments[LEGACY:]:
+        parts += [", ", span(extra)]
+    parts.append(")")
+    for dropped in (arguments[0], arguments[3]):
+        if span(dropped) not in truth:
+            draft.drop(*span(dropped))
+    draft.edits.replace_node(listing, *parts)
+    draft.did(around, f"the call of {use.name} passes inputs, outputs and trace")
+
+
+def _inputs_with_truth(draft: Draft, legacy: Legacy, arguments: list[Node], *, inside: bool) -> tuple[Part, ...]:
+    """Return the inputs of a call with the ground truth that it passes in them."""
+    inputs, truth = arguments[1], arguments[3]
+    own = inside and _is_untouched(draft, legacy, 1, inputs) and _is_untouched(draft, legacy, 3, truth)
+    if own or (draft.whole_row and text(inputs) == text(truth)):
+        return (span(inputs),)
+    if draft.whole_row:
+        raise refuse(truth, "the call passes a row that is not its inputs")
+    key = property_key(draft, draft.wish.key)
+    if inputs.type != "object":
+        return ("{ ...", span(inputs), f", {key}: ", span(truth), " }")
+    pairs = code_children(inputs)
+    if not pairs:
+        return (f"{{ {key}: ", span(truth), " }")
+    for pair in pairs:
+        name, value = child(pair, "key"), child(pair, "value")
+        same = name is not None and value is not None and text(value) == text(truth)
+        if same and name is not None and text(name).strip("'\"") == draft.wish.key:
+            return (span(inputs),)
+    return ((inputs.start_byte, pairs[-1].end_byte), f", {key}: ", span(truth), (pairs[-1].end_byte, inputs.end_byte))
+
+
+def _is_untouched(draft: Draft, legacy: Legacy, index: int, node: Node) -> bool:
+    """Whether an argument is a parameter of the function itself that never gets another value."""
+    parameter = legacy.parameters[index]
+    uses = draft.names.of(parameter.name, legacy.scope) if parameter.is_plain else []
+    written = any(use.access is not Access.READ and use.node != parameter.pattern for use in uses)
+    return not written and any(use.node == node for use in uses)

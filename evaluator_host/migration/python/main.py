@@ -6,10 +6,10 @@ from typing import Final
 from tree_sitter import Node
 
 from evaluator_host.migration.draft import Draft, Rewritten, refuse
+from evaluator_host.migration.python.arguments import read_column
 from evaluator_host.migration.python.entry import Legacy, Parameter, parameter_of
 from evaluator_host.migration.python.imports import add_imports
 from evaluator_host.migration.python.text import insert_first, quoted
-from evaluator_host.migration.python.truth import read_column
 from evaluator_host.migration.scopes import Access, Use
 from evaluator_host.migration.syntax import Unreadable, child, code_children, text
 

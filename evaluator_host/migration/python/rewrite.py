@@ -1,26 +1,27 @@
 """Python: the legacy signature becomes `evaluate(inputs, outputs, trace)`, and everything else that depends on it."""
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from tree_sitter import Node
 
 from evaluator_host.migration.draft import Draft, NewNames, Rewritten, Wish
+from evaluator_host.migration.edits import span
+from evaluator_host.migration.python.arguments import reads_whole_row, rewrite_settings, rewrite_truth
 from evaluator_host.migration.python.calls import rewrite_calls
-from evaluator_host.migration.python.entry import Current, Legacy, find
+from evaluator_host.migration.python.entry import Current, Legacy, Parameter, find
 from evaluator_host.migration.python.imports import add_imports
 from evaluator_host.migration.python.main import from_main, to_main
-from evaluator_host.migration.python.returns import mend_returns
 from evaluator_host.migration.python.scopes import names_of
-from evaluator_host.migration.python.settings import rewrite_settings
-from evaluator_host.migration.python.signature import rewrite_signature
 from evaluator_host.migration.python.text import docstring, insert_first
-from evaluator_host.migration.python.truth import reads_whole_row, rewrite_truth
 from evaluator_host.migration.syntax import Unreadable, child, descendants, parse, text
 from evaluator_host.model.evaluator import Language
 
 _SEES_NAMES: Final = frozenset(("locals", "vars", "eval", "exec", "dir"))
 _TRACE_NAMES: Final = ("trace", "_trace", "trace_", "_trace_")
+_COMMA: Final = re.compile(rb"\s*,(?:\s*/\s*,)?[ \t]*(?:#[^\n]*)?(?:\n[ \t]*)?")
+_MAPPING: Final = re.compile(r"(typing\.|t\.)?(Dict|dict|Mapping)\b")
 
 
 def rewrite(code: str, wish: Wish) -> Rewritten:
@@ -129,3 +130,87 @@ def _docstring(draft: Draft, legacy: Legacy) -> None:
     named = [name for name in gone if re.search(rf"\b{re.escape(name)}\b", text(doc))]
     if named:
         draft.left(doc, f"the docstring still speaks of {' and '.join(named)}")
+
+
+def rewrite_signature(draft: Draft, legacy: Legacy, names: NewNames) -> None:
+    """Give the function the new parameters, in the layout that it has."""
+    first, second, third, fourth = legacy.parameters
+    comma = _COMMA.match(draft.source, first.node.end_byte)
+    end = comma.end() if comma is not None else second.node.start_byte
+    draft.edits.replace(first.node.start_byte, min(end, second.node.start_byte))
+    for parameter, name in ((second, names.inputs), (third, names.outputs)):
+        if parameter.name != name:
+            draft.edits.replace_node(parameter.name_node, name)
+    draft.edits.replace_node(fourth.node, names.trace + _annotation(draft, legacy) + _default(second, third, fourth))
+    draft.drop_comment_behind(fourth.node)
+    old = ", ".join(one.name for one in legacy.parameters)
+    draft.did(legacy.node, f"({old}) became ({names.inputs}, {names.outputs}, {names.trace})")
+
+
+def _annotation(draft: Draft, legacy: Legacy) -> str:
+    """Return the trace's annotation, for a function that has any."""
+    second = legacy.parameters[1].annotation
+    if all(one.annotation is None for one in legacy.parameters):
+        return ""
+    if second is not None and _MAPPING.match(text(second)):
+        name = text(second).partition("[")[0]
+        return f": {name}[str, Any]" if _has(draft, "Any") and "[" in text(second) else f": {name}"
+    if _has(draft, "Dict") and _has(draft, "Any"):
+        return ": Dict[str, Any]"
+    return ": dict[str, Any]" if _has(draft, "Any") else ": dict"
+
+
+def _has(draft: Draft, name: str) -> bool:
+    return name in draft.names.module.bound
+
+
+def _default(second: Parameter, third: Parameter, fourth: Parameter) -> str:
+    if second.default is None and third.default is None:
+        return ""
+    annotated = any(one.annotation is not None for one in (second, third, fourth))
+    return " = None" if annotated else "=None"
+
+
+def mend_returns(draft: Draft, legacy: Legacy) -> None:
+    """Write `float(…)` around text that is returned as the score."""
+    for value in _returned(legacy):
+        if _is_text(draft, legacy, value) and not _shadowed(draft, legacy, "float"):
+            draft.edits.replace_node(value, "float(", span(value), ")")
+            draft.did(value, "text is returned as a number: the legacy contract read it as one")
+
+
+def _returned(legacy: Legacy) -> Iterator[Node]:
+    body = child(legacy.node, "body")
+    if body is None:
+        return
+    if legacy.is_lambda:
+        yield body
+        return
+    left = [body]
+    while left:
+        node = left.pop()
+        if node.type in ("function_definition", "lambda", "class_definition"):
+            continue
+        if node.type == "return_statement" and node.named_children and node.named_children[0].type != "comment":
+            yield node.named_children[0]
+        left.extend(node.named_children)
+
+
+def _is_text(draft: Draft, legacy: Legacy, value: Node) -> bool:
+    if value.type == "string":
+        return not text(value).lower().startswith(("b", "rb", "br"))
+    function = child(value, "function") if value.type == "call" else None
+    if function is None:
+        return False
+    if text(function) == "str":
+        return not _shadowed(draft, legacy, "str")
+    return function.type == "attribute" and child(function, "object") is not None and _is_format(function)
+
+
+def _is_format(function: Node) -> bool:
+    owner = child(function, "object")
+    return text(function.named_children[-1]) == "format" and owner is not None and owner.type == "string"
+
+
+def _shadowed(draft: Draft, legacy: Legacy, name: str) -> bool:
+    return draft.names.lookup(name, legacy.scope) is not None

@@ -13,7 +13,8 @@ from evaluator_host.packages.explain import attempt, shorten, unreachable
 from evaluator_host.packages.index import IndexSettings, Workspace, npm_workspace
 from evaluator_host.packages.lock import LockedPackage, Target
 from evaluator_host.packages.pins import Pin
-from evaluator_host.packages.processes import Command, Finished, Run, Tools
+from evaluator_host.packages.tools import Tools
+from evaluator_host.system.processes import Command, Finished, Run
 
 _VERSIONS: Final = Path(__file__).with_name("versions.cjs")
 _CPU: Final = {"x86_64": "x64", "aarch64": "arm64"}
@@ -81,8 +82,7 @@ def manifest(pins: Sequence[Pin]) -> str:
 
 
 def _command(arguments: Sequence[str], tools: Tools, workspace: Workspace) -> Command:
-    argv = (str(tools.node), str(tools.npm / "bin" / "npm-cli.js"), *arguments)
-    return Command(argv, workspace.path, workspace.environment)
+    return Command((*tools.npm_command, *arguments), workspace.path, workspace.environment)
 
 
 def _packages(

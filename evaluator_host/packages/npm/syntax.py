@@ -1,15 +1,22 @@
 """Npm pins: names and versions as npm's own libraries read them."""
 
+import json
 import re
+import subprocess
 from collections.abc import Sequence
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, cast
 
-from evaluator_host.packages.processes import Tools, judge_npm_specs
+from evaluator_host.model.errors import Misconfigured
 from evaluator_host.packages.refusal import Refusal
+from evaluator_host.packages.tools import Tools
+from evaluator_host.system.processes import PLAIN_PATH
 
 _PIP_PIN: Final = re.compile(r"(?P<name>@?[\w./-]+)\s*(?:\[[^\]]*\])?\s*={1,3}\s*(?P<version>[v\d][\w.+-]*)")
 _PIP_RANGE: Final = re.compile(r"@?[\w./-]+\s*(?:\[[^\]]*\])?\s*(?:[<>]=?|[!~=]=|=)")
 _SPACED: Final = re.compile(r"(?P<name>@?[^@\s]+)\s*@\s*(?P<version>[^@\s]+)")
+_CHECK: Final = Path(__file__).with_name("check.cjs")
+_CHECK_TIMEOUT_S: Final = 20.0  # 60 ms when idle; a machine under full load must not turn valid pins into errors
 _MESSAGES: Final = {
     "git": "a git repository is not allowed; pin a version of the registry",
     "remote": "a URL is not allowed; pin a version of the registry",
@@ -23,7 +30,7 @@ def read(texts: Sequence[str], tools: Tools) -> list[tuple[str, str, tuple[str, 
     """Return name and version of each exact pin, or why it is none, in the order given."""
     asked = [(text, _foreign(text)) for text in texts]
     specs = tuple(_spec(text) for text, refusal in asked if refusal is None)
-    answers = iter(judge_npm_specs(specs, tools) if specs else [])
+    answers = iter(_judge(specs, tools) if specs else [])
     found = [refusal or _decide(text, next(answers)) for text, refusal in asked]
     return _with_valid_hints(found, tools)
 
@@ -31,7 +38,7 @@ def read(texts: Sequence[str], tools: Tools) -> list[tuple[str, str, tuple[str, 
 def wanted(texts: Sequence[str], tools: Tools) -> list[tuple[str, str] | None]:
     """Return name and range (or tag) that each refused text asks for, so that the newest match can be named."""
     specs = ["" if "#" in text or text.startswith("-") else _meant(text) for text in texts]
-    answers = iter(judge_npm_specs(tuple(filter(None, specs)), tools))
+    answers = iter(_judge(tuple(filter(None, specs)), tools))
     return [_asked(next(answers)) if spec else None for spec in specs]
 
 
@@ -105,7 +112,27 @@ def _with_valid_hints(
         return found
     good = {
         hint: f"{answer['name']}@{answer['version']}"
-        for hint, answer in zip(hints, judge_npm_specs(hints, tools), strict=True)
+        for hint, answer in zip(hints, _judge(hints, tools), strict=True)
         if answer["type"] == "version"
     }
     return [Refusal(item.message, good.get(item.hint or "")) if isinstance(item, Refusal) else item for item in found]
+
+
+def _judge(specs: tuple[str, ...], tools: Tools) -> list[dict[str, Any]]:
+    """Return how npm's own libraries read each text: `{"type", "name", "version", "wanted", "floor"}` or a reason.
+
+    Raises:
+      Misconfigured: node or npm's libraries cannot be run.
+    """
+    try:
+        answer = subprocess.run(  # noqa: S603 our own node and script; the texts go in on stdin, never on argv
+            [str(tools.node), str(_CHECK)],
+            input=json.dumps({"npm": str(tools.npm), "specs": specs}).encode(),
+            capture_output=True,
+            timeout=_CHECK_TIMEOUT_S,
+            check=True,
+            env={"PATH": PLAIN_PATH},
+        )
+        return cast("list[dict[str, Any]]", json.loads(answer.stdout))
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        raise Misconfigured(f"npm's libraries cannot be run ({type(error).__name__}): reinstall this host.") from error

@@ -12,7 +12,8 @@ from evaluator_host.packages.explain import attempt, shorten, unreachable
 from evaluator_host.packages.index import IndexSettings, Workspace, uv_workspace
 from evaluator_host.packages.lock import LockedPackage, Target
 from evaluator_host.packages.pins import Pin
-from evaluator_host.packages.processes import Command, Finished, Run, Tools
+from evaluator_host.packages.tools import Tools
+from evaluator_host.system.processes import Command, Finished, Run
 
 _SOURCE: Final = "set.in"
 _GLIBC_MINORS: Final = (17, 28, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40)  # for which uv has a platform

@@ -17,21 +17,21 @@ from evaluator_host.config import settings as config
 from evaluator_host.model.errors import Misconfigured, SandboxLost, SandboxUnavailable
 from evaluator_host.model.evaluator import Environment, SandboxSpec
 from evaluator_host.sandbox.base import Finding
-from evaluator_host.sandbox.bubblewrap import doctor, orphans
-from evaluator_host.sandbox.bubblewrap.descriptors import Inherited
-from evaluator_host.sandbox.bubblewrap.identity import choose_identity, limit_process
-from evaluator_host.sandbox.bubblewrap.mounts import compile_runner, find_libraries, find_python
-from evaluator_host.sandbox.bubblewrap.network_files import network_files
+from evaluator_host.sandbox.bubblewrap import doctor
+from evaluator_host.sandbox.bubblewrap.descriptors import InheritedFds
+from evaluator_host.sandbox.bubblewrap.identity import choose_identity
+from evaluator_host.sandbox.bubblewrap.mounts import compile_runner, find_libraries, find_python, network_files
 from evaluator_host.sandbox.bubblewrap.policy import Host, Identity, bubblewrap_args, etc_files, runner_command
-from evaluator_host.sandbox.bubblewrap.processes import Namespaces
+from evaluator_host.sandbox.bubblewrap.processes import BubblewrapProcesses, kill_orphans
 from evaluator_host.sandbox.bubblewrap.seccomp import UnknownPolicy, compile_policy, without_unix_sockets
 from evaluator_host.sandbox.linux import cgroups
 from evaluator_host.sandbox.linux.cgroup_discovery import find_cgroups, mounts_of
 from evaluator_host.sandbox.linux.cgroups import MEMORY, PIDS, Cgroups
 from evaluator_host.sandbox.linux.child import Child
-from evaluator_host.sandbox.linux.masked_paths import hidden_on
+from evaluator_host.sandbox.linux.masked_paths import masked_paths_on
 from evaluator_host.sandbox.linux.overhead import process_limit
 from evaluator_host.sandbox.linux.pipe_link import PipeLink
+from evaluator_host.sandbox.linux.rlimits import limit_sandbox
 from evaluator_host.sandbox.linux.watchdog import Watch, Watchdog
 from evaluator_host.sandbox.pythons import Pythons, host_platform, own_python
 
@@ -110,10 +110,10 @@ class BubblewrapBackend:
         identity = choose_identity()
         try:
             files = {**etc_files(identity), **(network_files() if spec.network else {})}
-            with Inherited(seccomp=ready.seccomp[spec.network], files=files) as inherited:
-                link, enclosure = self._spawn(spec, ready, identity=identity, inherited=inherited)
+            with InheritedFds(seccomp=ready.seccomp[spec.network], files=files) as inherited:
+                link, scope = self._spawn(spec, ready, identity=identity, inherited=inherited)
                 try:
-                    await self._confine(spec, ready, identity=identity, inherited=inherited, of=(link, enclosure))
+                    await self._confine(spec, ready, identity=identity, inherited=inherited, of=(link, scope))
                 except BaseException:
                     await link.destroy()
                     raise
@@ -157,8 +157,8 @@ class BubblewrapBackend:
 
     async def sweep(self) -> int:
         """As `base.Backend.sweep`: cgroups of dead hosts, and what bubblewrap left of a sandbox that had not begun."""
-        orphans_killed = await asyncio.to_thread(orphans.sweep)
-        return orphans_killed + await asyncio.to_thread(cgroups.sweep, mounts_of())
+        orphans = await asyncio.to_thread(kill_orphans)
+        return orphans + await asyncio.to_thread(cgroups.sweep, mounts_of())
 
     async def close(self) -> None:
         """As `base.Backend.close`: removes this host's own cgroup folders."""
@@ -214,12 +214,12 @@ class BubblewrapBackend:
             node_flags=tuple(json.loads(flags.read_text(encoding="utf-8"))) if flags.is_file() else (),
             zones=_ZONES if _ZONES.is_dir() else None,
             disable_userns=bwrap.can_disable_userns,
-            hidden=hidden_on(),
+            hidden=masked_paths_on(),
         )
 
     def _spawn(
-        self, spec: SandboxSpec, ready: _Ready, *, identity: Identity, inherited: Inherited
-    ) -> tuple[PipeLink, Namespaces]:
+        self, spec: SandboxSpec, ready: _Ready, *, identity: Identity, inherited: InheritedFds
+    ) -> tuple[PipeLink, BubblewrapProcesses]:
         arguments = bubblewrap_args(spec, ready.host, identity=identity, descriptors=inherited.descriptors)
         args = inherited.args(arguments)
         runner = runner_command(spec, ready.host, identity=identity)
@@ -229,9 +229,9 @@ class BubblewrapBackend:
             pass_fds=inherited.all,
         )
         inherited.hand_over()
-        enclosure = Namespaces(child, watchdog=self._watchdog)
+        scope = BubblewrapProcesses(child, watchdog=self._watchdog)
         name = f"{spec.language.runner}-{next(self._numbers)}"
-        return PipeLink(name, child, enclosure=enclosure, wrapped=True), enclosure
+        return PipeLink(name, child, scope=scope, wrapped=True), scope
 
     async def _confine(
         self,
@@ -239,42 +239,42 @@ class BubblewrapBackend:
         ready: _Ready,
         *,
         identity: Identity,
-        inherited: Inherited,
-        of: tuple[PipeLink, Namespaces],
+        inherited: InheritedFds,
+        of: tuple[PipeLink, BubblewrapProcesses],
     ) -> None:
         """Put limits on the sandbox: those of processes before its first, those of the whole before its guest."""
-        link, enclosure = of
+        link, scope = of
         processes = process_limit(spec.language, spec.processes)
-        pid = await self._first_process(enclosure, inherited)
+        pid = await self._first_process(scope, inherited)
         if pid is None:
             raise await _refused(link)
         limited = ready.limits(MEMORY)
-        limit_process(pid, spec, memory=not limited, own_user=identity.drop)
+        limit_sandbox(pid, spec, memory=not limited, own_user=identity.drop)
         if not (limited and ready.limits(PIDS)):
-            enclosure.watch(Watch(pid, spec.memory_mb * _MB, processes, enclosure.kill))
+            scope.watch(Watch(pid, spec.memory_mb * _MB, processes, scope.kill))
         inherited.go()
         if ready.cgroups is not None:
             group = ready.cgroups.create(link.id, memory_mb=spec.memory_mb, processes=processes)
-            await enclosure.limit(pid, group)
+            await scope.limit(pid, group)
         if link.ended:
             raise await _refused(link)
 
-    async def _first_process(self, enclosure: Namespaces, inherited: Inherited) -> int | None:
+    async def _first_process(self, scope: BubblewrapProcesses, inherited: InheritedFds) -> int | None:
         try:
             async with asyncio.timeout(_SETUP_S):
                 pid = await inherited.first_process()
             if pid is not None:
-                enclosure.hold(pid)
+                scope.hold(pid)
         except (TimeoutError, ProcessLookupError):  # the latter: it failed while it made its mounts
             return None
         return pid
 
 
 async def _refused(link: PipeLink) -> SandboxUnavailable | SandboxLost:
-    autopsy = await link.destroy()
-    if autopsy.signal is not None:
-        return SandboxLost(f"something killed a sandbox while it started (signal {autopsy.signal})")
-    return SandboxUnavailable(doctor.advice(autopsy.stderr_tail))
+    exit_status = await link.destroy()
+    if exit_status.signal is not None:
+        return SandboxLost(f"something killed a sandbox while it started (signal {exit_status.signal})")
+    return SandboxUnavailable(doctor.advice(exit_status.stderr_tail))
 
 
 def _failed(task: "asyncio.Task[_Ready]") -> bool:

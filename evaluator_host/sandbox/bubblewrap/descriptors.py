@@ -14,7 +14,7 @@ MEMORY_FILE: Final = "evaluator-host"  # what /proc shows of the files that bubb
 _FIRST_PROCESS: Final = re.compile(rb'"child-pid":\s*(\d+)')
 
 
-class Inherited:
+class InheritedFds:
     """Opened for one start and closed after it, whatever happened; `args` is only readable once.
 
     Attributes:

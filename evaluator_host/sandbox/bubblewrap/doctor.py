@@ -13,13 +13,14 @@ from typing import Final
 from evaluator_host.model.errors import HostError, SandboxUnavailable
 from evaluator_host.model.evaluator import Environment, Language, SandboxSpec
 from evaluator_host.sandbox.base import Backend, Finding
-from evaluator_host.sandbox.isolation_notes import bubblewrap_boundary
-from evaluator_host.sandbox.linux.child import output_of
+from evaluator_host.sandbox.isolation_notes import bubblewrap_isolation
+from evaluator_host.system.processes import Command, run
 
 INSTALL: Final = (
     "install bubblewrap 0.7 or newer: `apt-get install bubblewrap` (Debian 12, Ubuntu 24.04), "
     "`dnf install bubblewrap`, `apk add bubblewrap` or `pacman -S bubblewrap`"
 )
+_VERSION_S: Final = 10.0
 _OLDEST: Final = (0, 7)  # --size, without which a guest could fill the host's memory through /tmp
 _DISABLE_USERNS: Final = (0, 8)
 _HELLO_S: Final = 20.0
@@ -59,7 +60,7 @@ async def find_bubblewrap() -> Bubblewrap:
     if path is None:
         raise SandboxUnavailable(f"bubblewrap is not installed: {INSTALL}")
     try:
-        _, output = await output_of([str(path), "--version"], env={})
+        output = (await run(Command((str(path), "--version"), Path("/"), {}), _VERSION_S)).stdout
     except (OSError, TimeoutError) as error:
         raise SandboxUnavailable(f"{path} cannot be run ({error}): {INSTALL}") from error
     version = version_of(output)
@@ -106,15 +107,15 @@ async def trial(backend: Backend) -> list[Finding]:
             answered = bool(await link.read())
     except TimeoutError:
         answered = False
-    autopsy = await link.destroy()
+    exit_status = await link.destroy()
     if not answered:
-        detail = f"its runner did not come up: {autopsy.stderr_tail.strip() or 'without a word'}"
+        detail = f"its runner did not come up: {exit_status.stderr_tail.strip() or 'without a word'}"
         return [Finding("sandbox", ok=False, detail=detail, fix=remedy(detail))]
     who = "root, dropping to a user of its own" if os.geteuid() == 0 else "an ordinary user, in a user namespace"
     return [
         Finding("sandbox", ok=True, detail=f"a runner starts, as {who}"),
         Finding("seccomp", ok=True, detail="our filter is in force (sandbox_images/seccomp.json)"),
-        bubblewrap_boundary(),
+        bubblewrap_isolation(),
     ]
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from evaluator_host.config.settings import system_ca_file
 from evaluator_host.sandbox.pythons import PythonFacts, own_python
 
 PYTHON_HOME: Final = Path("/opt/python")  # where an interpreter appears that does not lie in /usr
@@ -13,6 +14,14 @@ RUNNER_HOME: Final = Path("/opt/runner")
 _FEW_LIBRARIES: Final = 8  # bind so many one by one; a prefix with more (conda) is taken whole
 _LIBRARY_FOLDERS: Final = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 _LOADERS: Final = ("ld-linux*.so.*", "ld-musl-*.so.1", "ld64.so.*")
+
+_CERTIFICATES: Final = "ssl/certs/ca-certificates.crt"
+_BUNDLES: Final = (
+    _CERTIFICATES,  # Debian, Alpine, Arch
+    "pki/tls/certs/ca-bundle.crt",  # Fedora
+    "ssl/ca-bundle.pem",  # SUSE
+    "ssl/cert.pem",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,3 +149,22 @@ def compile_runner(folder: Path) -> None:
     The names inside are the sandbox's, so that nothing in there tells where the host keeps its files.
     """
     compileall.compile_dir(str(folder), quiet=2, stripdir=str(folder), prependdir=str(RUNNER_HOME))
+
+
+def network_files(etc: Path = Path("/etc")) -> dict[str, bytes]:
+    """Return contents of files under a sandbox's /etc, by name.
+
+    The name service is not the machine's own: its modules talk to services that no sandbox reaches.
+    """
+    bundles = (system_ca_file(), *(etc / name for name in _BUNDLES))
+    bundle = next((file for file in bundles if file is not None and file.is_file()), None)
+    return {
+        "nsswitch.conf": b"passwd: files\ngroup: files\nhosts: files dns\n",
+        "hosts": b"127.0.0.1 localhost sandbox\n::1 localhost\n" + _read(etc / "hosts"),
+        "resolv.conf": _read(etc / "resolv.conf"),
+        _CERTIFICATES: b"" if bundle is None else _read(bundle),
+    }
+
+
+def _read(file: Path) -> bytes:
+    return file.read_bytes() if file.is_file() else b""

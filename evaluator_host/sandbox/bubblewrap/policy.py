@@ -49,7 +49,7 @@ class Host:
       node_flags: Flags of Node before the runner's name.
       zones: The time zone database, when there is one.
       disable_userns: bubblewrap can forbid further user namespaces (0.8 and later).
-      hidden: What of /proc a sandbox finds empty (`hidden.hidden_on`).
+      hidden: What of /proc a sandbox finds empty (`hidden.masked_paths_on`).
     """
 
     python: HostPython

@@ -5,20 +5,25 @@ import contextlib
 import logging
 import os
 import signal
+from pathlib import Path
 from typing import Final
 
-from evaluator_host.sandbox.bubblewrap import orphans
+from evaluator_host.sandbox.bubblewrap.descriptors import MEMORY_FILE
 from evaluator_host.sandbox.linux.cgroups import Cgroup
 from evaluator_host.sandbox.linux.child import Child, readable
 from evaluator_host.sandbox.linux.watchdog import Watch, Watchdog, children, tree
 
 _REMOVE_TRIES: Final = 100  # of 10 ms: an emptied cgroup stays busy until the kernel has let go of its last page
 
+_PROC: Final = Path("/proc")
+_WRAPPER: Final = "bwrap"
+_OURS: Final = f"/memfd:{MEMORY_FILE}"
+
 _log = logging.getLogger(__name__)
 
 
-class Namespaces:
-    """A `process.Enclosure`: the end of the namespace's first process is the end of all in it, by the kernel.
+class BubblewrapProcesses:
+    """A `pipe_link.ProcessScope`: the end of the namespace's first process is the end of all in it, by the kernel.
 
     Args:
       wrapper: bubblewrap's outer process, which waits for the first process.
@@ -57,7 +62,7 @@ class Namespaces:
         self._watchdog.add(watch)
 
     def kill(self) -> None:
-        """As `process.Enclosure.kill`."""
+        """As `pipe_link.ProcessScope.kill`."""
         if self._init is not None:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._init, signal.SIGKILL)
@@ -70,25 +75,25 @@ class Namespaces:
                     os.kill(pid, signal.SIGKILL)
 
     async def gone(self) -> None:
-        """As `process.Enclosure.gone`."""
+        """As `pipe_link.ProcessScope.gone`."""
         if self._init is not None:
             await readable(self._init)
         else:  # who killed the wrapper may not have looked for what it had started
-            await asyncio.to_thread(orphans.sweep)
+            await asyncio.to_thread(kill_orphans)
 
     def memory_events(self) -> int:
-        """As `process.Enclosure.memory_events`."""
+        """As `pipe_link.ProcessScope.memory_events`."""
         by_watch = int(self._watch is not None and self._watch.over_memory)
         return by_watch + (self._cgroup.oom_kills() if self._cgroup is not None else 0)
 
     def pids_hit(self) -> bool:
-        """As `process.Enclosure.pids_hit`."""
+        """As `pipe_link.ProcessScope.pids_hit`."""
         if self._watch is not None and self._watch.over_processes:
             return True
         return self._cgroup is not None and self._cgroup.forks_refused() > 0
 
     async def remove(self) -> None:
-        """As `process.Enclosure.remove`."""
+        """As `pipe_link.ProcessScope.remove`."""
         if self._watch is not None:
             self._watchdog.remove(self._watch)
         if self._init is not None:
@@ -110,3 +115,33 @@ def _gather(init_pid: int, cgroup: Cgroup) -> None:
             with contextlib.suppress(ProcessLookupError):
                 cgroup.add(pid)
         moved |= new
+
+
+def kill_orphans() -> int:
+    """Kill first processes of our sandboxes whose bubblewrap died before it let them go; return how many.
+
+    bubblewrap ties the first process to itself (`--die-with-parent`) only after it has told that process to go on. When
+    it is killed in between, the process waits for ever, in no cgroup and known to nobody. Sandboxes of other programs
+    that use bubblewrap are left alone.
+    """
+    killed = 0
+    for process in _PROC.glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError):  # it has gone meanwhile, or is another user's
+            if _is_orphan(process):
+                os.kill(int(process.name), signal.SIGKILL)
+                killed += 1
+    return killed
+
+
+def _is_orphan(process: Path) -> bool:
+    if _name(process) != _WRAPPER:
+        return False
+    facts = dict(line.split(":\t", 1) for line in (process / "status").read_text().splitlines() if ":\t" in line)
+    is_first = facts["NSpid"].split()[1:][-1:] == ["1"]  # in a namespace below ours
+    if not is_first or _name(_PROC / facts["PPid"]) == _WRAPPER:
+        return False
+    return any(str(link.readlink()).startswith(_OURS) for link in (process / "fd").iterdir())
+
+
+def _name(process: Path) -> str:
+    return (process / "comm").read_text().strip()

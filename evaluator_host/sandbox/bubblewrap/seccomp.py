@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evaluator_host.sandbox.bubblewrap.syscalls import NUMBERS
-
 MAX_INSTRUCTIONS: Final = 4096  # BPF_MAXINSNS
 
 # Opcodes (linux/bpf_common.h): class | size or operation | source.
@@ -118,9 +116,9 @@ def _rule(rule: Mapping[str, Any], processor: _Processor) -> list[_Instruction]:
 
 
 def _number(name: str, processor: _Processor) -> int | None:
-    if name not in NUMBERS:
+    if name not in SYSCALL_NUMBERS:
         raise UnknownPolicy(f"unknown system call {name!r}")
-    return NUMBERS[name][processor.column]
+    return SYSCALL_NUMBERS[name][processor.column]
 
 
 def _comparison(argument: Mapping[str, Any]) -> list[_Instruction]:
@@ -186,3 +184,103 @@ _COMPARISONS: Final[dict[str, Callable[[int, int, int], list[_Instruction]]]] = 
     "SCMP_CMP_GT": _greater,
     "SCMP_CMP_MASKED_EQ": _masked_equal,
 }
+
+SYSCALL_NUMBERS: Final[dict[str, tuple[int | None, int | None]]] = {
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "process_madvise": (440, 440),
+    "kcmp": (312, 272),
+    "pidfd_getfd": (438, 438),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "move_mount": (429, 429),
+    "open_tree": (428, 428),
+    "open_tree_attr": (467, 467),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    "statmount": (457, 457),
+    "listmount": (458, 458),
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "clone": (56, 220),
+    "clone3": (435, 435),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "keyctl": (250, 219),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "userfaultfd": (323, 282),
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
+    "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "delete_module": (176, 106),
+    "create_module": (174, None),
+    "get_kernel_syms": (177, None),
+    "query_module": (178, None),
+    "swapon": (167, 224),
+    "swapoff": (168, 225),
+    "reboot": (169, 142),
+    "acct": (163, 89),
+    "quotactl": (179, 60),
+    "quotactl_fd": (443, 443),
+    "iopl": (172, None),
+    "ioperm": (173, None),
+    "modify_ldt": (154, None),
+    "open_by_handle_at": (304, 265),
+    "name_to_handle_at": (303, 264),
+    "nfsservctl": (180, 42),
+    "prlimit64": (302, 261),
+    "personality": (135, 92),
+    "socket": (41, 198),
+    "socketpair": (53, 199),
+    "ioctl": (16, 29),
+    "shmget": (29, 194),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
+    "shmdt": (67, 197),
+    "msgget": (68, 186),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "msgctl": (71, 187),
+    "semget": (64, 190),
+    "semop": (65, 193),
+    "semctl": (66, 191),
+    "semtimedop": (220, 192),
+    "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
+    "mq_timedsend": (242, 182),
+    "mq_timedreceive": (243, 183),
+    "mq_notify": (244, 184),
+    "mq_getsetattr": (245, 185),
+    "lookup_dcookie": (212, 18),
+    "vhangup": (153, 58),
+    "syslog": (103, 116),
+    "settimeofday": (164, 170),
+    "clock_settime": (227, 112),
+    "clock_adjtime": (305, 266),
+    "adjtimex": (159, 171),
+    "sethostname": (170, 161),
+    "setdomainname": (171, 162),
+    "fanotify_init": (300, 262),
+    "fanotify_mark": (301, 263),
+    "move_pages": (279, 239),
+    "migrate_pages": (256, 238),
+    "uselib": (134, None),
+    "ustat": (136, None),
+    "sysfs": (139, None),
+    "_sysctl": (156, None),
+    "set_mempolicy_home_node": (450, 450),
+}
+"""System call numbers by name: (x86_64, aarch64), as in the kernel's headers; None where a processor lacks the call."""

@@ -13,17 +13,18 @@ import requests
 
 from evaluator_host.model.errors import SandboxUnavailable
 from evaluator_host.model.evaluator import Environment, SandboxSpec
-from evaluator_host.sandbox.base import Autopsy, Finding, Platform
+from evaluator_host.sandbox.base import Finding, Platform
 from evaluator_host.sandbox.docker.attach import Channel, attach
 from evaluator_host.sandbox.docker.cleanup import LABEL_BOOT, LABEL_INSTANCE, Remains, abandoned, boot_id, bury, remove
-from evaluator_host.sandbox.docker.doctor import look_around, refusal
+from evaluator_host.sandbox.docker.doctor import check_engine, refusal
 from evaluator_host.sandbox.docker.engine import ENGINE_ERRORS, REQUEST_TIMEOUT_S, Engine, unavailable
-from evaluator_host.sandbox.docker.environment_images import Layers
+from evaluator_host.sandbox.docker.environment_images import EnvironmentImages
 from evaluator_host.sandbox.docker.image.recipe import image_platform
 from evaluator_host.sandbox.docker.oom_events import Counter, OomEvents, find_counters
 from evaluator_host.sandbox.docker.policies import Policies
 from evaluator_host.sandbox.docker.policy import UID_COUNT, UID_FIRST, EngineFacts, create_body
 from evaluator_host.sandbox.docker.ssh import SshChannel, open_channel
+from evaluator_host.sandbox.exit_status import ExitStatus
 from evaluator_host.sandbox.linux.overhead import is_gvisor
 
 T = TypeVar("T")
@@ -42,7 +43,7 @@ class DockerLink:
         self._backend = backend
         self._memory, self._forks = counters
         self._epoch = backend.events.epoch
-        self._fate: asyncio.Task[Autopsy] | None = None
+        self._fate: asyncio.Task[ExitStatus] | None = None
 
     @property
     def id(self) -> str:
@@ -70,20 +71,20 @@ class DockerLink:
         """How often something in the container was killed at its memory limit; see `docker_counts` for who counts."""
         return self._memory.read() if self._memory else self._backend.events.count(self._name)
 
-    async def destroy(self) -> Autopsy:
+    async def destroy(self) -> ExitStatus:
         """Kill and remove the container; see `base.Link`."""
         if self._fate is None:
             self._fate = self._backend.keep(self._destroy())
         return await asyncio.shield(self._fate)
 
-    async def _destroy(self) -> Autopsy:
+    async def _destroy(self) -> ExitStatus:
         inbox = self._channel.inbox
         refused = (
             self._forks is not None and self._forks.read() > 0
         )  # of a runner that ended, its cgroup is gone already
         remains = await self._backend.bury(self._name, output_ended=inbox.closed)
         await self._channel.close()
-        autopsy = Autopsy(
+        exit_status = ExitStatus(
             exit_code=remains.exit_code if remains else None,
             signal=remains.signal if remains else None,
             oom_killed=self.memory_events() > 0 or bool(remains and self._backend.ran_out_of_memory(remains)),
@@ -95,7 +96,7 @@ class DockerLink:
         for counter in (self._memory, self._forks):
             if counter is not None:
                 counter.close()
-        return autopsy
+        return exit_status
 
 
 class DockerBackend:
@@ -118,7 +119,7 @@ class DockerBackend:
         self._engine = Engine(docker_host)
         self._runtime = runtime
         self._image = image
-        self._layers = Layers(self._engine, image=image, owner=owner)
+        self._layers = EnvironmentImages(self._engine, image=image, owner=owner)
         self._policies = Policies(runtime=runtime, labels={LABEL_INSTANCE: instance, LABEL_BOOT: boot_id()})
         self._owed: set[str] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -176,7 +177,7 @@ class DockerBackend:
 
     async def findings(self) -> list[Finding]:
         """Say what works here; see `base.Backend`."""
-        return await look_around(self._engine, image=self._image, runtime=self._runtime, start=self.start)
+        return await check_engine(self._engine, image=self._image, runtime=self._runtime, start=self.start)
 
     async def sweep(self) -> int:
         """Remove the containers of dead hosts, and those of ours that an absent engine could not remove before."""

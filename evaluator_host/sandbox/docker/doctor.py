@@ -10,7 +10,7 @@ from evaluator_host.sandbox.base import Finding, Link
 from evaluator_host.sandbox.docker.engine import ENGINE_ERRORS, Engine, image_labels, unavailable
 from evaluator_host.sandbox.docker.image.recipe import LABEL_RECIPE, recipe_digest
 from evaluator_host.sandbox.docker.policy import EngineFacts
-from evaluator_host.sandbox.isolation_notes import docker_boundary
+from evaluator_host.sandbox.isolation_notes import docker_isolation
 from evaluator_host.sandbox.protocol import FrameDecoder, ProtocolError
 
 _BUILD: Final = "run `evaluator-host images build`"
@@ -41,7 +41,7 @@ def refusal(facts: EngineFacts, runtime: str | None) -> str | None:
     return None
 
 
-async def look_around(
+async def check_engine(
     engine: Engine, *, image: str, runtime: str | None, start: Callable[[SandboxSpec], Awaitable[Link]]
 ) -> list[Finding]:
     """Return every finding; when the engine does not answer, that one alone."""
@@ -55,7 +55,7 @@ async def look_around(
         _engine(facts),
         _image(image, labels, expected=expected),
         _runtime(facts, runtime),
-        docker_boundary(runtime or facts.default_runtime),
+        docker_isolation(runtime or facts.default_runtime),
         *_limits(facts),
         _seccomp(facts),
     ]
@@ -131,10 +131,10 @@ async def _hello(language: Language, start: Callable[[SandboxSpec], Awaitable[Li
         reason = str(error) or f"silent for {_HELLO_S:.0f} s"
     else:
         reason = "ended without a word"
-    autopsy = await link.destroy()
+    exit_status = await link.destroy()
     if words:
         return Finding(name, ok=True, detail=f"starts: {words}")
-    return Finding(name, ok=False, detail=f"{reason}; {autopsy.stderr_tail.strip()[-300:]}", fix=_BUILD)
+    return Finding(name, ok=False, detail=f"{reason}; {exit_status.stderr_tail.strip()[-300:]}", fix=_BUILD)
 
 
 async def _first_words(link: Link) -> str:

@@ -40,7 +40,7 @@ def layer_tag(digest: str) -> str:
     return f"{LAYER_REPOSITORY}:{digest.removeprefix('sha256:')[:_DIGEST_CHARS]}"
 
 
-class Layers:
+class EnvironmentImages:
     """The images of environments on one engine.
 
     An image counts only while its labels name the environment's whole digest and the runtime image as it is now: after

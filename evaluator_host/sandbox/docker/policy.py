@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from evaluator_host.model.evaluator import Language, SandboxSpec
 from evaluator_host.sandbox.bubblewrap.policy import ENVIRONMENT
-from evaluator_host.sandbox.linux.masked_paths import hidden_from_docker
+from evaluator_host.sandbox.linux.masked_paths import docker_masked_paths
 from evaluator_host.sandbox.linux.overhead import GVISOR_MEMORY_MB, GVISOR_PROCESSES, NOFILE, is_gvisor, process_limit
 
 IMAGE_RUNNERS: Final = "/opt/runner"
@@ -160,7 +160,7 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
         ],
         "LogConfig": {"Type": "none", "Config": {}},
         "Init": False,  # the runner is process 1 and reaps
-        "AutoRemove": False,  # the autopsy comes first
+        "AutoRemove": False,  # the exit_status comes first
         "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
     }
     if not spec.network:
@@ -170,7 +170,7 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
     if engine.cgroup_version == "2" or (engine.cgroup_version == "1" and not engine.podman):
         config["CgroupnsMode"] = "private"
     if not engine.podman:  # it takes such a list in another way, and has one of its own
-        config["MaskedPaths"] = hidden_from_docker()
+        config["MaskedPaths"] = docker_masked_paths()
     if policy.runtime:
         config["Runtime"] = policy.runtime
     return config

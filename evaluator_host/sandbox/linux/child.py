@@ -111,28 +111,3 @@ async def readable(descriptor: int) -> None:
         await event.wait()
     finally:
         loop.remove_reader(descriptor)
-
-
-async def output_of(command: Sequence[str], *, env: Mapping[str, str], timeout_s: float = 10.0) -> tuple[int, str]:
-    """Run a program to its end and return its exit code and what it printed, standard error included.
-
-    Raises:
-      OSError: it cannot be started.
-      TimeoutError: it did not end in time; it has been killed.
-    """
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        env=dict(env),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    try:
-        async with asyncio.timeout(timeout_s):
-            output, _ = await process.communicate()
-    except BaseException:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-        raise
-    return process.returncode or 0, output.decode("utf-8", "replace")

@@ -33,12 +33,12 @@ SYS: Final = "/sys"
 """Devices, their serial numbers, the engine's cgroups; no runtime needs it, and bubblewrap does not mount it."""
 
 
-def hidden_from_docker() -> list[str]:
+def docker_masked_paths() -> list[str]:
     """Return the paths that a container finds empty; those that its kernel lacks are left out by the engine."""
     return sorted((*PROC_FILES, *PROC_FOLDERS, *ENGINE_DEFAULTS, SYS))
 
 
-def hidden_on(root: Path = Path("/")) -> tuple[Path, ...]:
+def masked_paths_on(root: Path = Path("/")) -> tuple[Path, ...]:
     """Return the paths below /proc that this machine has and a bubblewrap sandbox finds empty."""
     return tuple(_existing(root))
 

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Coroutine
 from typing import Any, Final, Protocol
 
-from evaluator_host.sandbox.base import Autopsy
+from evaluator_host.sandbox.exit_status import ExitStatus
 from evaluator_host.sandbox.linux.child import Child
 
 _READ_BYTES: Final = 64 * 1024  # what a pipe holds, and below what malloc maps afresh for every read
@@ -25,7 +25,7 @@ _BURIAL_S: Final = 10.0  # a killed process that is still there after this hangs
 _log = logging.getLogger(__name__)
 
 
-class Enclosure(Protocol):
+class ProcessScope(Protocol):
     """What holds a child's whole process tree: namespaces and cgroup, or just a process group."""
 
     def kill(self) -> None:
@@ -55,15 +55,15 @@ class PipeLink:
     Args:
       link_id: Name of the sandbox.
       child: The process at the other end.
-      enclosure: What holds it and all it starts.
+      scope: What holds it and all it starts.
       wrapped: The child is a wrapper around the runner, which no guest can kill and which exits with 128 + number when
         a signal ended the runner. When a signal ended the wrapper itself, the sandbox was lost.
     """
 
-    def __init__(self, link_id: str, child: Child, *, enclosure: Enclosure, wrapped: bool) -> None:
+    def __init__(self, link_id: str, child: Child, *, scope: ProcessScope, wrapped: bool) -> None:
         self._id = link_id
         self._child = child
-        self._enclosure = enclosure
+        self._scope = scope
         self._wrapped = wrapped
         self._kills_known = 0  # at the memory limit, before the present row
         self._loop = asyncio.get_running_loop()
@@ -77,7 +77,7 @@ class PipeLink:
         self._watching = False
         self._reader: asyncio.Future[None] | None = None
         self._stderr = bytearray()
-        self._burial: asyncio.Task[Autopsy] | None = None
+        self._burial: asyncio.Task[ExitStatus] | None = None
         self._loop.add_reader(child.stderr, self._on_stderr)
         self._farewell = asyncio.ensure_future(self._until_exit())
 
@@ -124,12 +124,12 @@ class PipeLink:
 
     def memory_events(self) -> int:
         """As `base.Link.memory_events`."""
-        kills = self._enclosure.memory_events()
+        kills = self._scope.memory_events()
         if not self.ended:  # they ended rows, not the sandbox
             self._kills_known = kills
         return kills
 
-    async def destroy(self) -> Autopsy:
+    async def destroy(self) -> ExitStatus:
         """As `base.Link.destroy`."""
         if self._burial is None:
             self._burial = asyncio.ensure_future(self._bury())
@@ -225,36 +225,36 @@ class PipeLink:
         if self._reader is not None and not self._reader.done():
             self._reader.set_result(None)
 
-    async def _bury(self) -> Autopsy:
+    async def _bury(self) -> ExitStatus:
         """Kill, wait, look, clean up, in that order: the cause of death is only known once nothing runs any more."""
         child = self._child
         try:
             if self._eof:
                 await _within(_LAST_WORDS_S, child.exited.wait())
             by_itself = child.exited.is_set()
-            self._enclosure.kill()
+            self._scope.kill()
             child.kill()
-            buried = await _within(_BURIAL_S, child.exited.wait()) and await _within(_BURIAL_S, self._enclosure.gone())
+            buried = await _within(_BURIAL_S, child.exited.wait()) and await _within(_BURIAL_S, self._scope.gone())
             if not buried:
                 _log.error("sandbox %s: a process does not die", self._id)
-            autopsy = self._autopsy(by_itself=by_itself)
-            await self._enclosure.remove()
+            exit_status = self._exit_status(by_itself=by_itself)
+            await self._scope.remove()
         except OSError as error:
             _log.exception("sandbox %s: could not be removed", self._id)
-            autopsy = Autopsy(lost=True, stderr_tail=str(error))
+            exit_status = ExitStatus(lost=True, stderr_tail=str(error))
         finally:
             self._close()
-        return autopsy
+        return exit_status
 
-    def _autopsy(self, *, by_itself: bool) -> Autopsy:
+    def _exit_status(self, *, by_itself: bool) -> ExitStatus:
         self._take_stderr()
         code, number, lost = self._end() if by_itself else (None, None, False)
-        oom_killed = self._enclosure.memory_events() > self._kills_known
-        return Autopsy(
+        oom_killed = self._scope.memory_events() > self._kills_known
+        return ExitStatus(
             exit_code=code,
             signal=number,
             oom_killed=oom_killed,
-            pids_hit=self._enclosure.pids_hit(),
+            pids_hit=self._scope.pids_hit(),
             lost=lost and not oom_killed,
             stderr_tail=bytes(self._stderr).decode("utf-8", "replace"),
         )

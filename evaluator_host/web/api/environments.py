@@ -8,7 +8,6 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 from fastapi.routing import APIRoute
 
-from evaluator_host.environments.build.queue import asked_by
 from evaluator_host.environments.record import BuildEvent, BuildStatus, EnvironmentReport
 from evaluator_host.model.errors import NotFound
 from evaluator_host.model.json_values import encode_json
@@ -35,9 +34,9 @@ def environments_api(service: Service, access: Access, *, route_class: type[APIR
     async def build(body: EnvironmentIn, request: Request) -> Response:
         """Install a package set, unless it is there: 200 when it is ready, 202 while it is being built."""
         caller = caller_of(request.scope)
-        with _audited(Audited(access, caller, "environments.build")), asked_by(caller.workspace):
+        with _audited(Audited(access, caller, "environments.build")):
             pins = pin_texts(body.packages, body.language)
-            report = await service.install(pins, body.language, body.python)
+            report = await service.install(pins, body.language, body.python, workspace=caller.workspace)
             access.visible_sets.note(caller, report.key, report.digest)
         return _json(report, 200 if report.status is BuildStatus.READY else 202)
 

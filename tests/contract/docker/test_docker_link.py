@@ -45,10 +45,10 @@ async def test_standard_error_is_kept_apart_and_only_its_tail(guest: Guest) -> N
         await guest.run("import sys; print('x' * 100_000 + 'last words', file=sys.stderr, flush=True); answer = 1") == 1
     )
     assert await guest.run("import os; os._exit(7)") is None
-    autopsy = await guest.link.destroy()
-    assert autopsy.stderr_tail.endswith("xxxlast words\n")
-    assert len(autopsy.stderr_tail) == 8192
-    assert (autopsy.exit_code, autopsy.signal, autopsy.lost) == (7, None, False)
+    exit_status = await guest.link.destroy()
+    assert exit_status.stderr_tail.endswith("xxxlast words\n")
+    assert len(exit_status.stderr_tail) == 8192
+    assert (exit_status.exit_code, exit_status.signal, exit_status.lost) == (7, None, False)
 
 
 async def test_after_the_end_reading_says_so_and_writing_is_silent(guest: Guest) -> None:

@@ -15,7 +15,7 @@ import docker.utils
 from evaluator_host.model.errors import SandboxUnavailable
 from evaluator_host.sandbox.docker.engine import ENGINE_ERRORS, Engine, find_image, image_labels
 from evaluator_host.sandbox.docker.image.recipe import LABEL_BASE, Pins, base_digest, read_pins, write_base_context
-from evaluator_host.sandbox.linux.child import output_of
+from evaluator_host.system.processes import Command, run
 
 Progress = Callable[[str], None]
 
@@ -150,11 +150,11 @@ def _bootstrap_tool(pins: Pins) -> str:
 
 async def _run(command: list[str], *, env: Mapping[str, str]) -> None:
     try:
-        code, output = await output_of(command, env=env, timeout_s=_BOOTSTRAP_S)
+        finished = await run(Command(tuple(command), Path("/"), env), _BOOTSTRAP_S)
     except OSError as error:  # TimeoutError is one
         raise SandboxUnavailable(f"{command[0]} did not work: {str(error) or 'it took too long'}") from error
-    if code != 0:
-        raise SandboxUnavailable(f"{command[0]} failed: {output[-1000:].strip()}")
+    if finished.code != 0:
+        raise SandboxUnavailable(f"{command[0]} failed: {(finished.stdout + finished.stderr)[-1000:].strip()}")
 
 
 def _import_tree(client: docker.APIClient, root: Path, *, tag: str, label: str) -> None:
