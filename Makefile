@@ -14,10 +14,11 @@ STAND_INS = $(patsubst %/requirements.in,%,$(wildcard runtimes/python/dialects/*
 PYTEST = $(BIN)/python -m pytest
 # A test that fails among others has to pass alone; one that fails alone too ends the run.
 AGAIN = echo "once more, alone:" && $(PYTEST) -n 0 --last-failed --last-failed-no-failures=none -x -rA --show-capture=no $(ARGS)
+API_TYPES = $(BIN)/python .ci/openapi.py | $(NODE) $(UI)/api-types.mjs
 COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check fix bench lock clean
+.PHONY: help setup run test check types fix bench lock clean
 
 help: ## List these targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,16 +37,20 @@ test: $(VENV)/.dev $(VENV)/.tools $(UI)/dist/index.html ## Run every test, on bo
 	@$(BIN)/python -m compileall -q -x selftest/attacks evaluator_host # else every command that a test starts may have to, see .ci/venv
 	@$(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS) || { [ $$? -eq 1 ] && $(AGAIN); }
 
-check: $(VENV)/.dev $(UI)/node_modules/.installed ## Lint, format, types, import layers, syntax of runners and attacks
+check: $(VENV)/.dev $(UI)/node_modules/.installed ## Lint, format, types, import layers, API types, syntax of runners and attacks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	@$(BIN)/python .ci/core_lines.py
+	@$(API_TYPES) --check
 	$(NODE) $(UI)/node_modules/typescript/bin/tsc --noEmit --project $(UI)
 	@find runtimes evaluator_host/selftest/attacks -name node_modules -prune -o \( -name '*.js' -o -name '*.[cm]js' \) -print | xargs -n 1 $(NODE) --check
 
-fix: $(VENV)/.dev ## Mend what ruff can mend
+types: $(VENV)/.dev $(UI)/node_modules/.installed ## Generate the pages' API types from the OpenAPI document
+	@$(API_TYPES)
+
+fix: $(VENV)/.dev ## Fix what ruff can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

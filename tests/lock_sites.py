@@ -16,7 +16,7 @@ from typing import Any
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings
 from evaluator_host.packages.lock import Lock, Target
-from evaluator_host.packages.pins import parse
+from evaluator_host.packages.pin_parser import parse
 from evaluator_host.packages.resolve import resolve
 from tests.answering import answering
 

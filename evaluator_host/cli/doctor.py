@@ -87,7 +87,7 @@ async def _tools(settings: Settings) -> list[Finding]:
 
 def _other_pythons(settings: Settings) -> str:
     pythons, own = machine_pythons(settings), own_python().minor
-    others = (pythons.find(minor) for minor in pythons.minors() if minor != own)
+    others = (pythons.find_version(minor) for minor in pythons.minors() if minor != own)
     return ", ".join(f"{facts.version} at {facts.executable}" for facts in others if facts is not None)
 
 

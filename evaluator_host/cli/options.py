@@ -16,7 +16,8 @@ from evaluator_host.dialects.table import all_dialects
 from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.model.evaluator import Contract, Evaluator, Language, Policy
 from evaluator_host.model.json_values import InvalidJson, decode_json
-from evaluator_host.packages.pins import Pin, parse
+from evaluator_host.packages.pin_parser import parse
+from evaluator_host.packages.pins import Pin
 from evaluator_host.packages.scripts import read_script
 from evaluator_host.web.api.bodies import EnvironmentIn, EvaluatorIn
 

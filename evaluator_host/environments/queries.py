@@ -12,7 +12,8 @@ from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.imports import exact_pins_for
 from evaluator_host.packages.index import IndexSettings
 from evaluator_host.packages.lock import Lock, Target
-from evaluator_host.packages.pins import Pin, RawPin, parse
+from evaluator_host.packages.pin_parser import parse
+from evaluator_host.packages.pins import Pin, RawPin
 from evaluator_host.packages.suggest import TIMEOUT_S, suggest
 from evaluator_host.packages.versions import PackageVersions, VersionList
 from evaluator_host.sandbox.base import Backend
@@ -93,7 +94,7 @@ class PackageQueries:
           NotFound: the index has no such package for this host.
           IndexUnavailable: the index does not answer.
         """
-        return await self._versions.of(name, language, target=self.target(language))
+        return await self._versions.list_versions(name, language, target=self.target(language))
 
     def target(self, language: Language, python: str | None = None) -> Target:
         """Return the runtime that sets of a language are for; `python` as `python()` returned it."""

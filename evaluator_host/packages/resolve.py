@@ -1,4 +1,4 @@
-"""Resolves a package set once, with hashes; every later build is from the lock, and the same tomorrow."""
+"""Resolves a package set once, to a lock with hashes; every later build installs the same files from that lock."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,6 +10,7 @@ from evaluator_host.packages.lock import Lock, Progress, Target
 from evaluator_host.packages.npm.resolve import resolve_npm
 from evaluator_host.packages.pins import Pin
 from evaluator_host.packages.pip.resolve import NoWheel, resolve_pip
+from evaluator_host.packages.resolver import Resolver
 from evaluator_host.packages.tools import Tools, installed_tools
 from evaluator_host.system import processes
 from evaluator_host.system.processes import Run
@@ -27,22 +28,22 @@ async def resolve(
     progress: Progress | None = None,
     tools: Tools | None = None,
 ) -> Lock:
-    """Resolve pins to a lock. Nothing of any package runs on this host, nor is any configuration of its user read.
+    """Return the lock of a set. No code of a package runs on this host, and no configuration of its user is read.
 
     Args:
-      pins: From `pins.parse`.
+      pins: From `pin_parser.parse`.
       language: Of the evaluator.
-      target: Runtime and platform it will be installed for.
+      target: Runtime and platform that the set is for.
       index: Where packages come from.
       allow_source_builds: Whether Python packages without a wheel may be taken; tried only when wheels do not suffice.
-      builder: Runs a command inside a sandbox with network; needed with `allow_source_builds`, because uv runs a
-        package's build script to learn what it needs. It is given no credentials.
-      run: Runs the resolvers where no code of packages is run: a sandbox too, since what an index sends is not trusted.
+      builder: Runs a command inside a sandbox with network, without credentials; needed with `allow_source_builds`,
+        because uv runs the build script of a package to learn its dependencies.
+      run: Runs uv and npm where no code of packages runs: a sandbox too, since answers of an index are not trusted.
       progress: Told of every phase.
-      tools: Where uv and npm lie; by default what is installed.
+      tools: Where uv and npm lie; by default those installed with this host.
 
     Raises:
-      PackagesFailed: no such package or version, no wheel for the target, or a conflict; says what to do.
+      PackagesFailed: no such package or version, no wheel for the target, or a conflict; the message says what to do.
       IndexUnavailable: the index does not answer.
       Misconfigured: a tool or the CA file is missing, or source builds are allowed without a builder.
     """
@@ -54,28 +55,26 @@ async def resolve(
     tell = progress or (lambda _phase, _done, _total: None)
     tell("resolving", 0, None)
     pins = tuple(sorted(replace(pin, language=shared) for pin in pins))
-    tools = tools or installed_tools()
+    resolver = Resolver(index, target, tools or installed_tools(), run)
     if not pins:
         lock = Lock(shared, target, (), (), "")
     elif shared is Language.PYTHON:
-        lock = await _python(pins, target=target, index=index, builder=builder, run=run, tools=tools)
+        lock = await _python(pins, resolver, builder)
     else:
-        packages, text, notes = await resolve_npm(pins, target=target, index=index, tools=tools, run=run)
+        packages, text, notes = await resolve_npm(pins, resolver)
         lock = Lock(shared, target, pins, packages, text, notes=notes)
     tell("resolved", len(lock.packages), len(lock.packages))
     return lock
 
 
-async def _python(
-    pins: tuple[Pin, ...], *, target: Target, index: IndexSettings, builder: Run | None, run: Run, tools: Tools
-) -> Lock:
+async def _python(pins: tuple[Pin, ...], resolver: Resolver, builder: Run | None) -> Lock:
+    sources = False
     try:
-        packages, text, notes = await resolve_pip(pins, target=target, index=index, tools=tools, run=run, sources=False)
-        return Lock(Language.PYTHON, target, pins, packages, text, notes=notes)
+        packages, text, notes = await resolve_pip(pins, resolver, sources=False)
     except NoWheel:
         if builder is None:
             raise
-    packages, text, notes = await resolve_pip(
-        pins, target=target, index=index.for_builder(), tools=tools, run=builder, sources=True
-    )
-    return Lock(Language.PYTHON, target, pins, packages, text, source_builds=True, notes=notes)
+        sources = True
+        resolver = replace(resolver, index=resolver.index.for_builder(), run=builder)
+        packages, text, notes = await resolve_pip(pins, resolver, sources=True)
+    return Lock(Language.PYTHON, resolver.target, pins, packages, text, source_builds=sources, notes=notes)

@@ -2,23 +2,28 @@
 
 import re
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.model.evaluator import Language
-from evaluator_host.packages import pins
+from evaluator_host.packages import pin_parser
 from evaluator_host.packages.pins import Pin
-from evaluator_host.packages.specifiers import module_specifiers
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Tree
 
 Parse: TypeAlias = Callable[[Sequence[str], Language], tuple[Pin, ...]]
 
 # The regular expression by which PEP 723 itself defines a block.
 _BLOCK: Final = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 _LATE: Final = 999  # a release that no Python 3.x reaches
+_DECLARATIONS: Final = frozenset({"import_statement", "export_statement", "import_require_clause"})
+_LOADER_BYTES: Final = 100  # blanks included; the text of a long chain of calls is not looked at
+_LOADERS: Final = frozenset({b"import", b"require", b"require.resolve"})
 _NPM: Final = re.compile(r"npm:/?(?P<pin>(?:@[^/@]+/)?[^/@]*(?:@[^/]*)?)(?P<path>/.*)?", re.DOTALL)
 
 
@@ -35,7 +40,7 @@ class Script:
     requires_python: str | None = None
 
 
-def read_script(source: str, language: Language, *, parse: Parse = pins.parse) -> Script:
+def read_script(source: str, language: Language, *, parse: Parse = pin_parser.parse) -> Script:
     """Find the pins that a file declares.
 
     Python: `dependencies` of the `script` block, which must be exact pins; the source stays as it is. JavaScript and
@@ -115,6 +120,8 @@ def _invalid(message: str) -> InvalidRequest:
 
 
 def _javascript(source: str, language: Language, parse: Parse) -> Script:
+    if "npm:" not in source:
+        return Script((), source)
     raw: list[str] = []
     lines: list[int] = []
     pieces: list[str] = []
@@ -134,6 +141,63 @@ def _javascript(source: str, language: Language, parse: Parse) -> Script:
     except InvalidPin as error:
         raise _with_lines(error, lines) from None
     return Script(known, "".join([*pieces, source[done:]]))
+
+
+@dataclass(frozen=True, slots=True)
+class Specifier:
+    """One module specifier: `source[start:end] == text`, the quotes outside."""
+
+    start: int
+    end: int
+    text: str
+
+
+def module_specifiers(source: str) -> list[Specifier]:
+    """Return the specifiers of `import`, `export … from`, `import()`, `require()` and `require.resolve()`, in order.
+
+    JavaScript is read as TypeScript, which contains it. In a program with syntax errors some may be missing.
+    """
+    import tree_sitter  # noqa: PLC0415 - commands that read no JavaScript start without it
+    import tree_sitter_typescript  # noqa: PLC0415
+
+    encoded = source.encode("utf-8", "surrogatepass")
+    grammar = tree_sitter.Language(tree_sitter_typescript.language_typescript())
+    specifiers = []
+    for node in _nodes(tree_sitter.Parser(grammar).parse(encoded)):
+        string = _specifier_of(node)
+        quoted = b"" if string is None else string.text or b""
+        if string is not None and len(quoted) > 1 and quoted[:1] == quoted[-1:]:  # an unclosed one has one quote
+            start = len(encoded[: string.start_byte + 1].decode("utf-8", "surrogatepass"))
+            text = quoted[1:-1].decode("utf-8", "surrogatepass")
+            specifiers.append(Specifier(start, start + len(text), text))
+    return specifiers
+
+
+def _nodes(tree: "Tree") -> Iterator["Node"]:
+    """Yield every node in the order of the text, without recursion: a program may nest as deeply as it likes."""
+    cursor = tree.walk()
+    while True:
+        if cursor.node is not None:
+            yield cursor.node
+        if cursor.goto_first_child():
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return
+
+
+def _specifier_of(node: "Node") -> "Node | None":
+    """Return the string that names a module, when the node is an import, an export or a call that loads one."""
+    if node.type in _DECLARATIONS:
+        return node.child_by_field_name("source")
+    function = node.child_by_field_name("function") if node.type == "call_expression" else None
+    arguments = node.child_by_field_name("arguments")
+    if function is None or arguments is None or function.end_byte - function.start_byte > _LOADER_BYTES:
+        return None
+    if b"".join((function.text or b"").split()) not in _LOADERS:
+        return None
+    first = next((one for one in arguments.named_children if one.type != "comment"), None)
+    return first if first is not None and first.type == "string" else None
 
 
 def _name(pin: str) -> str:

@@ -1,7 +1,7 @@
-"""Which Python interpreters this machine has, by minor version: the host's own, and others that evaluators may ask for.
+"""The Python interpreters of this machine by minor version: the host's own, and others that evaluators may ask for.
 
-Others are looked for when somebody first asks: at the places that the operator named, on the PATH, among uv's and
-pyenv's. One counts if it starts and says what it is.
+The search for another runs when an evaluator first asks for it: in places that the operator named, on the PATH, among
+uv's and pyenv's. A program counts as an interpreter when it starts and reports its version.
 """
 
 import json
@@ -39,7 +39,7 @@ print(json.dumps({
 
 @dataclass(frozen=True, slots=True)
 class PythonFacts:
-    """An interpreter, as it says itself.
+    """An interpreter, as it reports itself.
 
     Attributes:
       version: `3.13.2`.
@@ -47,7 +47,7 @@ class PythonFacts:
       executable: Its program, inside that prefix.
       folders: Its standard library.
       library: Name of its shared library, if it has one.
-      shared: Whether it needs that.
+      shared: Whether it needs that library.
     """
 
     version: str
@@ -64,7 +64,7 @@ class PythonFacts:
 
 
 def own_python() -> PythonFacts:
-    """Return the base interpreter of the running one; a virtual environment stays outside.
+    """Return the base interpreter of the running one, without its virtual environment.
 
     Raises:
       Misconfigured: it does not lie in its own prefix.
@@ -114,25 +114,25 @@ class Pythons:
         self._lock = threading.Lock()
         self._found: dict[str, PythonFacts | None] = {}
 
-    def find(self, minor: str) -> PythonFacts | None:
-        """Return the interpreter of a minor version; looks for it the first time, which takes up to a second."""
+    def find_version(self, minor: str) -> PythonFacts | None:
+        """Return the interpreter of a minor version (`3.13`), or None. Blocks for up to a second the first time."""
         with self._lock:
             if minor not in self._found:
-                self._found[minor] = self._look(minor)
+                self._found[minor] = self._search(minor)
             return self._found[minor]
 
     def minors(self) -> tuple[str, ...]:
-        """Return the minor versions there are, the host's own included."""
+        """Return the minor versions of this machine, the host's own included. Blocks for seconds the first time."""
         own = own_python().minor
-        return tuple(minor for minor in MINORS if minor == own or self.find(minor) is not None)
+        return tuple(minor for minor in MINORS if minor == own or self.find_version(minor) is not None)
 
-    def _look(self, minor: str) -> PythonFacts | None:
+    def _search(self, minor: str) -> PythonFacts | None:
         if minor not in MINORS:
             return None
         own = own_python()
         if minor == own.minor:
             return own
-        found = (_asked(path) for path in dict.fromkeys(self._candidates(minor)) if path.is_file())
+        found = (_probe(path) for path in dict.fromkeys(self._candidates(minor)) if path.is_file())
         return next((facts for facts in found if facts is not None and facts.minor == minor), None)
 
     def _candidates(self, minor: str) -> Iterator[Path]:
@@ -145,8 +145,8 @@ class Pythons:
                 yield inner / "bin" / f"python{minor}"
 
 
-def _asked(program: Path) -> PythonFacts | None:
-    """Return what an interpreter says it is; None if it does not start, or is none that sandboxes could have."""
+def _probe(program: Path) -> PythonFacts | None:
+    """Return what an interpreter reports; None if it does not start, or sandboxes could not use it."""
     try:
         ran = subprocess.run(  # noqa: S603 - a program that the operator named or has on the PATH
             [str(program), "-I", "-S", "-c", _PROBE], capture_output=True, timeout=_PROBE_S, check=True, env={}

@@ -1,4 +1,4 @@
-"""The `none` backend: a runner as a plain process of this user. No isolation at all, for one's own code only."""
+"""The `none` backend: the runner is a plain process of this user. Nothing isolates it; for one's own code only."""
 
 import asyncio
 import contextlib
@@ -8,14 +8,13 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
 from evaluator_host.config import settings as config
 from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
-from evaluator_host.model.evaluator import Environment, Language, SandboxSpec
-from evaluator_host.sandbox.base import Finding
+from evaluator_host.model.evaluator import Language, SandboxSpec
+from evaluator_host.sandbox.base import Finding, FolderBackend
 from evaluator_host.sandbox.bubblewrap.policy import ENVIRONMENT
 from evaluator_host.sandbox.linux.child import Child
 from evaluator_host.sandbox.linux.instance import is_dead, this_instance
@@ -25,8 +24,8 @@ from evaluator_host.sandbox.pythons import Pythons, host_platform, own_python
 _PREFIX: Final = "evaluator-host-"
 
 
-class UnsandboxedBackend:
-    """Starts runners without a sandbox; see `base.Backend`. Limits are what the runner itself keeps."""
+class UnsandboxedBackend(FolderBackend):
+    """Starts runners without a sandbox; see `base.Backend`. Only the limits that the runner itself keeps apply."""
 
     name = "none"
 
@@ -63,20 +62,6 @@ class UnsandboxedBackend:
         """As `base.Backend.python_versions`: this machine's."""
         return self._pythons.minors()
 
-    async def prepare(self, environment: Environment) -> None:
-        """As `base.Backend.prepare`: nothing, since a sandbox has the folder itself."""
-
-    async def compare(self, environment: Environment) -> list[str]:  # noqa: ARG002 - part of the interface
-        """As `base.Backend.compare`."""
-        return []
-
-    async def drop_environment(self, digest: str) -> None:
-        """As `base.Backend.drop_environment`."""
-
-    async def prune_environments(self, live: Collection[str]) -> list[str]:  # noqa: ARG002 - part of the interface
-        """As `base.Backend.prune_environments`."""
-        return []
-
     async def findings(self) -> list[Finding]:
         """As `base.Backend.findings`."""
         detail = "user code runs as this user, with this user's files and network"
@@ -93,7 +78,7 @@ class UnsandboxedBackend:
         runner = self._runtimes / spec.language.runner
         if spec.language is Language.PYTHON:
             minor = spec.environment.python
-            facts = own_python() if minor is None else self._pythons.find(minor)
+            facts = own_python() if minor is None else self._pythons.find_version(minor)
             if facts is None:
                 raise Misconfigured(f"there is no Python {minor} on this machine any more")
             command = [str(facts.executable), "-I", "-S", "-B", "-X", "utf8", str(runner / "runner.py")]
@@ -119,7 +104,7 @@ def _sweep() -> int:
 
 
 class _ProcessGroup:
-    """A `pipe_link.ProcessScope` that holds whatever did not leave the runner's process group."""
+    """A `pipe_link.ProcessScope`: the runner's process group. It misses a process that left the group."""
 
     def __init__(self, child: Child, scratch: Path) -> None:
         self._child = child

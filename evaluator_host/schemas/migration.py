@@ -33,7 +33,7 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class RowDifference:
     """A row on which the old and the new code do not agree.
 
     Attributes:
@@ -68,7 +68,7 @@ class Proof:
     generated: bool = False
     left_out: int = 0
     differing: int = 0
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[RowDifference, ...] = ()
     why: str | None = None
 
     @property

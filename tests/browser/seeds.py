@@ -83,7 +83,7 @@ def sow(client: Client) -> Seeds:
     rows = [{"inputs": {"n": n, "mark": MARKUP}, "outputs": f"{MARKUP} {n}", "trace": trace_of(n)} for n in range(12)]
     small = client.jobs.create(["length", "latency", "full"], rows)
     for n in range(3):
-        client._http.post("/v1/evaluators/latency/traces", json=otlp(n)).raise_for_status()
+        client._transport.http.post("/v1/evaluators/latency/traces", json=otlp(n)).raise_for_status()
     ended = [client.jobs.wait(job.id).id for job in (*jobs, small)]
     until = time.monotonic() + 60
     while len(client.evaluators.traces("latency")) < 3 and time.monotonic() < until:

@@ -15,7 +15,7 @@ from evaluator_host.packages.imports import exact_pins_for
 from evaluator_host.packages.index import IndexSettings
 from evaluator_host.packages.lock import Lock, Target
 from evaluator_host.packages.npm.resolve import manifest
-from evaluator_host.packages.pins import parse
+from evaluator_host.packages.pin_parser import parse
 from evaluator_host.packages.resolve import resolve
 from evaluator_host.packages.suggest import suggest
 from evaluator_host.packages.tools import installed_tools

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evaluator_host.model.errors import InvalidPin
 from evaluator_host.model.evaluator import Language
-from evaluator_host.packages.pins import parse
+from evaluator_host.packages.pin_parser import parse
 from evaluator_host.packages.scripts import read_script
 
 JAVASCRIPT, TYPESCRIPT = Language.JAVASCRIPT, Language.TYPESCRIPT

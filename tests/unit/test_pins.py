@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evaluator_host.model.errors import InvalidPin
 from evaluator_host.model.evaluator import Language
-from evaluator_host.packages.pins import MAX_PINS, parse
+from evaluator_host.packages.pin_parser import MAX_PINS, parse
 from evaluator_host.packages.pip.syntax import wanted
 
 PYTHON = Language.PYTHON

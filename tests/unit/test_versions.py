@@ -69,4 +69,4 @@ def test_both_forms_of_a_page_are_read_and_withdrawn_files_left_out() -> None:
 async def test_what_is_no_name_is_never_asked_for(name: str, tmp_path: Path) -> None:
     index = IndexSettings(cache_dir=tmp_path)
     with pytest.raises(InvalidRequest):
-        await VersionList(index).of(name, Language.PYTHON, target=Target("3.12"))
+        await VersionList(index).list_versions(name, Language.PYTHON, target=Target("3.12"))

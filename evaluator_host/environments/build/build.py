@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluator_host.environments.build.builder import Builder
-from evaluator_host.environments.contents import discard, settle, size_bytes
 from evaluator_host.environments.build.import_check import check_imports
 from evaluator_host.environments.build.install import compile_sources, install
-from evaluator_host.system.file_lock import hold_lock
-from evaluator_host.environments.record import BuildEvent, BuildStatus, EnvironmentReport, Record, Step, now
+from evaluator_host.environments.contents import discard, settle, size_bytes
 from evaluator_host.environments.folder import EnvironmentFolder
+from evaluator_host.environments.record import BuildEvent, BuildStatus, EnvironmentReport, Record, Step, now
 from evaluator_host.model.errors import HostError, MachineExhausted
 from evaluator_host.model.evaluator import Environment, Language, Package
 from evaluator_host.packages.index import IndexSettings
 from evaluator_host.packages.lock import Lock, Target
-from evaluator_host.packages.resolve import resolve
 from evaluator_host.packages.pins import Pin
+from evaluator_host.packages.resolve import resolve
 from evaluator_host.sandbox.base import Backend
+from evaluator_host.system.file_lock import hold_lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,9 @@ class Build:
 
     async def _install(self, lock: Lock, stage: Path, context: BuildContext, *, started: float) -> Record:
         files = stage / "files"
-        await install(lock, files, builder=context.builder, index=context.index, ceiling_mb=context.ceiling_mb, tell=self.tell)
+        await install(
+            lock, files, builder=context.builder, index=context.index, ceiling_mb=context.ceiling_mb, tell=self.tell
+        )
         await asyncio.to_thread(settle, files)
         self.tell(BuildEvent(Step.CHECKING, 0, len(lock.packages)))
         environment = Environment(lock.digest, lock.language, runtime_name(lock), packages_of(lock), files)

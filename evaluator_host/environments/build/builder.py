@@ -19,24 +19,24 @@ from pathlib import Path
 from typing import Final
 
 from evaluator_host.config import settings as config
-from evaluator_host.environments.build.policy import ProcessLimits, BuildView, entry_command
-from evaluator_host.environments.contents import open_up
+from evaluator_host.environments.build.build_user import builder_uid, give
 from evaluator_host.environments.build.command import BuildLimits, BuildSandbox, run_sandboxed
 from evaluator_host.environments.build.disk_watch import DiskWatch
-from evaluator_host.environments.build.build_user import builder_uid, give
 from evaluator_host.environments.build.mounts import BuildMounts, build_mounts
+from evaluator_host.environments.build.policy import BuildView, ProcessLimits, entry_command
+from evaluator_host.environments.contents import open_up
 from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
-from evaluator_host.system.processes import Command, Finished, LimitReached, run
 from evaluator_host.packages.tools import installed_tools
 from evaluator_host.sandbox.base import Finding
-from evaluator_host.sandbox.bubblewrap.policy import Identity
 from evaluator_host.sandbox.bubblewrap.doctor import INSTALL, find_bubblewrap, remedy
-from evaluator_host.sandbox.linux.cgroup_discovery import mounts_of
-from evaluator_host.sandbox.linux.cgroups import sweep as sweep_cgroups
 from evaluator_host.sandbox.bubblewrap.identity import choose_identity
 from evaluator_host.sandbox.bubblewrap.mounts import Bind, base_executable
-from evaluator_host.sandbox.linux.instance import is_dead, this_instance
+from evaluator_host.sandbox.bubblewrap.policy import Identity
 from evaluator_host.sandbox.bubblewrap.seccomp import UnknownPolicy, compile_policy
+from evaluator_host.sandbox.linux.cgroup_discovery import mounts_of
+from evaluator_host.sandbox.linux.cgroups import sweep as sweep_cgroups
+from evaluator_host.sandbox.linux.instance import is_dead, this_instance
+from evaluator_host.system.processes import Command, Finished, LimitReached, run
 
 _log = logging.getLogger(__name__)
 
@@ -102,7 +102,9 @@ class Builder:
         view = _view(
             command, build_mounts(self.tools, compilers=False), [Bind(path, path) for path in writable], empty=empty
         )
-        return await self._run_sandboxed(command, view, sandbox, identity=identity, disk_watch=disk_watch, timeout_s=timeout_s)
+        return await self._run_sandboxed(
+            command, view, sandbox, identity=identity, disk_watch=disk_watch, timeout_s=timeout_s
+        )
 
     async def run_sources(self, command: Command, timeout_s: float, *, also: Sequence[Path] = ()) -> Finished:
         """Run a command that may run code of packages: what `packages.resolve.resolve` takes as its builder.
@@ -128,8 +130,12 @@ class Builder:
             binds = [Bind(path, path) for path in (command.cwd, scratch, *also)]
             binds.append(Bind(cache, self.home / "downloads" / "builder"))
             view = _view(command, build_mounts(self.tools, compilers=True), binds, scratch=scratch)
-            disk_watch = DiskWatch(self.home, limit_mb=_WRITES * self._limits.file_mb, own=(private, command.cwd, *also))
-            return await self._run_sandboxed(command, view, sandbox, identity=identity, disk_watch=disk_watch, timeout_s=timeout_s)
+            disk_watch = DiskWatch(
+                self.home, limit_mb=_WRITES * self._limits.file_mb, own=(private, command.cwd, *also)
+            )
+            return await self._run_sandboxed(
+                command, view, sandbox, identity=identity, disk_watch=disk_watch, timeout_s=timeout_s
+            )
         finally:
             await asyncio.shield(asyncio.to_thread(_clear, private, [command.cwd, *also]))
 
@@ -139,15 +145,20 @@ class Builder:
         sandbox = await self._find()
         if isinstance(sandbox, str):
             detail = f"packages are installed by plain processes with this host's rights: {sandbox}"
-            return [
-                Finding("builder", ok=False, detail=detail, fix=INSTALL if INSTALL in sandbox else remedy(sandbox))
-            ]
+            return [Finding("builder", ok=False, detail=detail, fix=INSTALL if INSTALL in sandbox else remedy(sandbox))]
         uid = builder_uid()
         who = "in a user namespace" if uid is None else f"as user {uid}"
         return [Finding("builder", ok=True, detail=f"packages are installed in a sandbox of their own, {who}")]
 
     async def _run_sandboxed(
-        self, command: Command, view: BuildView, sandbox: BuildSandbox, *, identity: Identity, disk_watch: DiskWatch, timeout_s: float
+        self,
+        command: Command,
+        view: BuildView,
+        sandbox: BuildSandbox,
+        *,
+        identity: Identity,
+        disk_watch: DiskWatch,
+        timeout_s: float,
     ) -> Finished:
         return await run_sandboxed(
             command,
@@ -213,7 +224,9 @@ class Builder:
         disk_watch = DiskWatch(self.home, limit_mb=self._limits.file_mb)
         try:
             await asyncio.to_thread(_prepare, [self.home / "downloads"], identity)
-            finished = await self._run_sandboxed(probe, view, sandbox, identity=identity, disk_watch=disk_watch, timeout_s=_TRY_S)
+            finished = await self._run_sandboxed(
+                probe, view, sandbox, identity=identity, disk_watch=disk_watch, timeout_s=_TRY_S
+            )
         except (OSError, TimeoutError, LimitReached) as error:
             return f"a trial failed: {str(error) or type(error).__name__}"
         return sandbox if finished.code == 0 else finished.stderr.strip()[:500] or f"exit {finished.code}"

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
 from evaluator_host.environments.build.build import Build, BuildContext
-from evaluator_host.environments.record import BuildEvent, Record, Step
 from evaluator_host.environments.build.queue import BuildQueue
+from evaluator_host.environments.record import BuildEvent, Record, Step
 from evaluator_host.model.errors import HostError
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.lock import Target

@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.environments.build.policy import ProcessLimits, BuildView, builder_args, entry_command, etc_files
 from evaluator_host.environments.build.disk_watch import DiskWatch
-from evaluator_host.system.processes import OUTPUT_BYTES, Command, Finished, LimitReached, OutputFlood
-from evaluator_host.sandbox.bubblewrap.policy import Identity
+from evaluator_host.environments.build.policy import BuildView, ProcessLimits, builder_args, entry_command, etc_files
+from evaluator_host.sandbox.bubblewrap.descriptors import InheritedFds
 from evaluator_host.sandbox.bubblewrap.doctor import Bubblewrap, advice
+from evaluator_host.sandbox.bubblewrap.policy import Identity
+from evaluator_host.sandbox.bubblewrap.processes import BubblewrapProcesses
 from evaluator_host.sandbox.linux.cgroup_discovery import find_cgroups
 from evaluator_host.sandbox.linux.cgroups import CPU, MEMORY, PIDS, Cgroup, Cgroups
 from evaluator_host.sandbox.linux.child import Child, readable
-from evaluator_host.sandbox.bubblewrap.processes import BubblewrapProcesses
-from evaluator_host.sandbox.bubblewrap.descriptors import InheritedFds
 from evaluator_host.sandbox.linux.instance import this_instance
 from evaluator_host.sandbox.linux.rlimits import lower_rlimit
 from evaluator_host.sandbox.linux.watchdog import Watch, Watchdog
+from evaluator_host.system.processes import OUTPUT_BYTES, Command, Finished, LimitReached, OutputFlood
 
 _log = logging.getLogger(__name__)
 
@@ -137,7 +137,6 @@ async def _confined(
             lower_rlimit(pid, getattr(resource, f"RLIMIT_{name}"), value)
     inherited.go()
     return pid
-
 
 
 async def _followed(

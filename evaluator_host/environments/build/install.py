@@ -16,11 +16,11 @@ from evaluator_host.environments.contents import size_bytes
 from evaluator_host.environments.record import BuildEvent, Step
 from evaluator_host.model.errors import HostError, PackagesFailed
 from evaluator_host.model.evaluator import Language
-from evaluator_host.packages.explain import attempt, shorten, unreachable
 from evaluator_host.packages.index import IndexSettings, npm_workspace, uv_workspace
 from evaluator_host.packages.lock import Lock
-from evaluator_host.packages.npm.resolve import NO_ANSWER, manifest
+from evaluator_host.packages.npm.resolve import NO_ANSWER, manifest, platform_flags
 from evaluator_host.packages.pip.resolve import last_cause, platform_tag, unanswered
+from evaluator_host.packages.resolver import attempt, shorten, unreachable
 from evaluator_host.system.processes import Command, Finished, LimitReached, OutputFlood
 
 Tell: TypeAlias = Callable[[BuildEvent], None]
@@ -36,7 +36,6 @@ for name in open(sys.argv[2], encoding="utf-8", errors="surrogateescape").read()
     except (OSError, py_compile.PyCompileError):
         pass
 """
-_CPU: Final = {"x86_64": "x64", "aarch64": "arm64"}
 
 
 async def install(
@@ -112,11 +111,10 @@ def _pip_failure(finished: Finished, index: IndexSettings) -> HostError:
 async def _npm(lock: Lock, files: Path, builder: Builder, index: IndexSettings) -> None:
     (files / "package.json").write_text(manifest(lock.pins), "utf-8")
     (files / "package-lock.json").write_text(lock.text, "utf-8")
-    cpu = _CPU.get(lock.target.machine, lock.target.machine)
     with npm_workspace(index) as workspace:
         argv = (
             *builder.tools.npm_command, "ci", "--ignore-scripts",
-            "--no-audit", "--no-fund", "--loglevel=error", "--os=linux", f"--cpu={cpu}", "--libc=glibc",
+            "--no-audit", "--no-fund", "--loglevel=error", *platform_flags(lock.target),
         )  # fmt: skip
         command = Command(argv, files, workspace.environment)
 

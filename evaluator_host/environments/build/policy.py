@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.system.processes import PLAIN_PATH
-from evaluator_host.sandbox.bubblewrap.policy import Descriptors, Identity
 from evaluator_host.sandbox.bubblewrap.mounts import Bind
+from evaluator_host.sandbox.bubblewrap.policy import Descriptors, Identity
+from evaluator_host.system.processes import PLAIN_PATH
 
 _DEVICES: Final = ("null", "zero", "full", "random", "urandom")
 _DEVICE_LINKS: Final = (

@@ -16,7 +16,7 @@ from evaluator_host.packages.lock import Progress
 from evaluator_host.sandbox.docker.engine import find_image, image_labels
 from evaluator_host.sandbox.docker.environment_images import LAYER_REPOSITORY
 from evaluator_host.sandbox.docker.image.base import run_build
-from evaluator_host.sandbox.docker.image.files import Source, source
+from evaluator_host.sandbox.docker.image.files import ImageFiles, open_image
 from evaluator_host.sandbox.docker.image.package_tree import tar_stream
 
 LABEL_SET: Final = "evaluator-host.package-set"
@@ -42,7 +42,7 @@ _ADVICE: Final = (
 class Fetched:
     """A pulled image to copy out of; `pinned` is the name that always means this image."""
 
-    image: Source
+    image: ImageFiles
     pinned: str
 
 
@@ -118,7 +118,7 @@ def fetched(client: docker.APIClient, repository: str, *, tag: str, tell: Progre
     try:
         if LABEL_SET not in (image_labels(client, reference) or {}):
             raise PackagesFailed(f"{reference} holds no package set; `evaluator-host packages push` makes such images")
-        with source(client, reference) as image:
+        with open_image(client, reference) as image:
             yield Fetched(image, f"{repository}@{said}" if said else reference)
     finally:
         if not had:

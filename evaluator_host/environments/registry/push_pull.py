@@ -32,7 +32,7 @@ from evaluator_host.model.evaluator import Environment
 from evaluator_host.packages.lock import Lock, Progress
 from evaluator_host.sandbox.docker.engine import ENGINE_ERRORS, Engine, image_labels, unavailable
 from evaluator_host.sandbox.docker.environment_images import LABEL_OWNER, EnvironmentImages
-from evaluator_host.sandbox.docker.image.files import Source
+from evaluator_host.sandbox.docker.image.files import ImageFiles
 from evaluator_host.sandbox.docker.image.package_tree import tree_digest
 from evaluator_host.sandbox.docker.policy import IMAGE_PACKAGES
 
@@ -175,7 +175,7 @@ def _fetch(
     return Pulled(record, target, found.pinned)
 
 
-def _take_out(image: Source, *, target: Path, digest: str | None, max_bytes: int, tell: Progress) -> Record:
+def _take_out(image: ImageFiles, *, target: Path, digest: str | None, max_bytes: int, tell: Progress) -> Record:
     """Copy record and files out of an image, check them, and let them appear at `target`."""
     try:
         with tempfile.TemporaryDirectory(prefix=".pulled-", dir=target.parent) as stage:

@@ -9,12 +9,11 @@ from typing import Any, Final
 from evaluator_host.model.errors import HostError, IndexUnavailable, PackagesFailed, Problem
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.common_names import close_name
-from evaluator_host.packages.explain import attempt, shorten, unreachable
-from evaluator_host.packages.index import IndexSettings, Workspace, npm_workspace
+from evaluator_host.packages.index import npm_workspace
 from evaluator_host.packages.lock import LockedPackage, Target
 from evaluator_host.packages.pins import Pin
-from evaluator_host.packages.tools import Tools
-from evaluator_host.system.processes import Command, Finished, Run
+from evaluator_host.packages.resolver import Resolver
+from evaluator_host.system.processes import Finished
 
 _VERSIONS: Final = Path(__file__).with_name("versions.cjs")
 _CPU: Final = {"x86_64": "x64", "aarch64": "arm64"}
@@ -29,7 +28,7 @@ _MISSING: Final = re.compile(r"'(?P<name>@?[^@'\s]+)(?:@[^']*)?' (?:could not be
 
 
 async def resolve_npm(
-    pins: Sequence[Pin], *, target: Target, index: IndexSettings, tools: Tools, run: Run
+    pins: Sequence[Pin], resolver: Resolver
 ) -> tuple[tuple[LockedPackage, ...], str, tuple[str, ...]]:
     """Return packages, lock text and notes.
 
@@ -38,22 +37,19 @@ async def resolve_npm(
         registry, in npm's words.
       IndexUnavailable: the registry does not answer.
     """
-    with npm_workspace(index) as workspace:
+    with npm_workspace(resolver.index) as workspace:
         (workspace.path / "package.json").write_text(manifest(pins), "utf-8")
-        platform = ("--os=linux", f"--cpu={_CPU.get(target.machine, target.machine)}", "--libc=glibc")
-        flags = ("install", "--package-lock-only", "--lockfile-version=3", "--json", *platform)
-        finished = await attempt(_command(flags, tools, workspace), index, run)
+        flags = ("install", "--package-lock-only", "--lockfile-version=3", "--json", *platform_flags(resolver.target))
+        finished = await resolver.attempt((*resolver.tools.npm_command, *flags), workspace)
         lock = workspace.path / "package-lock.json"
         text = lock.read_text("utf-8") if finished.code == 0 and lock.is_file() else None
     if text is None:
-        raise await _failure(finished, pins, index=index, tools=tools, run=run)
-    packages, notes = _packages(json.loads(text), {pin.name for pin in pins}, target)
+        raise await _failure(finished, pins, resolver)
+    packages, notes = _packages(json.loads(text), {pin.name for pin in pins}, resolver.target)
     return packages, text, notes
 
 
-async def matching(
-    specs: Sequence[tuple[str, str]], *, index: IndexSettings, tools: Tools, run: Run
-) -> list[tuple[str, ...]]:
+async def matching_versions(specs: Sequence[tuple[str, str]], resolver: Resolver) -> list[tuple[str, ...]]:
     """Return the versions of each `(name, range or tag)`, oldest first; empty when there is none.
 
     Raises:
@@ -61,17 +57,17 @@ async def matching(
     """
     if not specs:
         return []
-    with npm_workspace(index) as workspace:
+    with npm_workspace(resolver.index) as workspace:
         queries = workspace.path / "queries.json"
         queries.write_text(json.dumps(specs), "utf-8")
-        argv = (str(tools.node), str(_VERSIONS), str(tools.npm), str(queries))
-        finished = await attempt(Command(argv, workspace.path, workspace.environment), index, run)
+        argv = (str(resolver.tools.node), str(_VERSIONS), str(resolver.tools.npm), str(queries))
+        finished = await resolver.attempt(argv, workspace)
     answers = _json(finished.stdout)
     if finished.code != 0 or not isinstance(answers, list) or len(answers) != len(specs):
-        raise PackagesFailed(f"npm cannot list versions: {shorten(finished.stderr, index) or 'it gave no reason'}")
+        raise PackagesFailed(f"npm cannot list versions: {resolver.shorten(finished.stderr) or 'it gave no reason'}")
     silent = [answer for answer in answers if NO_ANSWER.fullmatch(answer.get("code", ""))]
     if len(silent) == len(answers):
-        raise _no_answer(silent[0], index)
+        raise _no_answer(silent[0], resolver)
     return [tuple(answer.get("versions", ())) for answer in answers]
 
 
@@ -81,8 +77,9 @@ def manifest(pins: Sequence[Pin]) -> str:
     return json.dumps({"name": "set", "version": "0.0.0", "private": True, "dependencies": dependencies}, indent=2)
 
 
-def _command(arguments: Sequence[str], tools: Tools, workspace: Workspace) -> Command:
-    return Command((*tools.npm_command, *arguments), workspace.path, workspace.environment)
+def platform_flags(target: Target) -> tuple[str, ...]:
+    """Return npm's flags that name a target."""
+    return "--os=linux", f"--cpu={_CPU.get(target.machine, target.machine)}", "--libc=glibc"
 
 
 def _packages(
@@ -129,7 +126,7 @@ def _installed(entries: Mapping[str, dict[str, Any]], target: Target) -> set[str
 
 
 def _nearest(path: str, name: str, entries: Mapping[str, dict[str, Any]]) -> str | None:
-    """Return where Node finds a package from a path: in its own `node_modules`, else in the next above."""
+    """Return the folder in which Node finds a package from a path: its own `node_modules`, else the next above."""
     while True:
         found = f"{path}/node_modules/{name}".removeprefix("/")
         if found in entries:
@@ -140,7 +137,7 @@ def _nearest(path: str, name: str, entries: Mapping[str, dict[str, Any]]) -> str
 
 
 def _checked(path: str, entry: dict[str, Any]) -> str:
-    """Return the package's name; only what the registry serves, with a hash, may be in a lock."""
+    """Return the name of a package; refuse one that does not come from the registry or has no hash."""
     name = str(entry.get("name") or path.rpartition("node_modules/")[2])
     if entry.get("link") or "resolved" in entry:
         raise PackagesFailed(f"{name} comes from outside the registry (a URL, a git repository or a path).")
@@ -177,29 +174,27 @@ def _error(answer: Any, finished: Finished) -> dict[str, str]:
     return {key: str(error.get(key) or "") for key in ("code", "summary", "detail")}
 
 
-def _no_answer(error: dict[str, str], index: IndexSettings) -> IndexUnavailable:
-    return unreachable(error["summary"].rpartition("reason: ")[2] or error["code"], index)
+def _no_answer(error: dict[str, str], resolver: Resolver) -> IndexUnavailable:
+    return resolver.unreachable(error["summary"].rpartition("reason: ")[2] or error["code"])
 
 
-async def _failure(
-    finished: Finished, pins: Sequence[Pin], *, index: IndexSettings, tools: Tools, run: Run
-) -> HostError:
+async def _failure(finished: Finished, pins: Sequence[Pin], resolver: Resolver) -> HostError:
     error = _error(_json(finished.stdout), finished)
     asked = {pin.text: pin for pin in pins}
     if NO_ANSWER.fullmatch(error["code"]):
-        return _no_answer(error, index)
+        return _no_answer(error, resolver)
     if error["code"] == "E404":
         return _no_package(error)
     found = _TARGET.search(error["summary"])
     if error["code"] == "ETARGET" and found and (pin := asked.get(found["spec"])):
-        return await _no_version(pin, index=index, tools=tools, run=run)
+        return await _no_version(pin, resolver)
     if error["code"] == "ERESOLVE":
         detail = error["detail"].split("Fix the upstream")[0]
-        return PackagesFailed(f"These packages cannot be installed together:\n{shorten(detail, index)}")
+        return PackagesFailed(f"These packages cannot be installed together:\n{resolver.shorten(detail)}")
     if outside := _OUTSIDE.search(error["summary"]):
         what = f"a package from outside the registry ({outside['kind']}), which is not allowed"
         return PackagesFailed(f"One of these packages depends on {what}: pin another version or another package.")
-    return PackagesFailed(f"The packages cannot be resolved: {shorten(error['summary'], index)}")
+    return PackagesFailed(f"The packages cannot be resolved: {resolver.shorten(error['summary'])}")
 
 
 def _no_package(error: dict[str, str]) -> PackagesFailed:
@@ -211,9 +206,9 @@ def _no_package(error: dict[str, str]) -> PackagesFailed:
     return PackagesFailed(f"There is no package {name} in the registry.{hint}", problems=(problem,))
 
 
-async def _no_version(pin: Pin, *, index: IndexSettings, tools: Tools, run: Run) -> PackagesFailed:
+async def _no_version(pin: Pin, resolver: Resolver) -> PackagesFailed:
     around = [(pin.name, f"<{pin.version}"), (pin.name, f">{pin.version}")]
-    below, above = await matching(around, index=index, tools=tools, run=run)
+    below, above = await matching_versions(around, resolver)
     near = [f"{pin.name}@{version}" for version in (*below[-1:], *above[:1])]
     meant = close_name(pin.name, Language.JAVASCRIPT)
     nearest = f" The nearest: {', '.join(near)}." if near else f" Did you mean {meant}?" if meant else ""

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from evaluator_host.model.errors import Misconfigured
-from evaluator_host.packages.refusal import Refusal
-from evaluator_host.packages.tools import Tools
+from evaluator_host.model.evaluator import Language
+from evaluator_host.packages.pins import Pin, Refusal
+from evaluator_host.packages.tools import installed_tools
 from evaluator_host.system.processes import PLAIN_PATH
 
 _PIP_PIN: Final = re.compile(r"(?P<name>@?[\w./-]+)\s*(?:\[[^\]]*\])?\s*={1,3}\s*(?P<version>[v\d][\w.+-]*)")
@@ -26,19 +27,18 @@ _MESSAGES: Final = {
 }
 
 
-def read(texts: Sequence[str], tools: Tools) -> list[tuple[str, str, tuple[str, ...]] | Refusal]:
-    """Return name and version of each exact pin, or why it is none, in the order given."""
+def read(texts: Sequence[str]) -> list[Pin | Refusal]:
+    """Return each exact pin, or why it is none, in the order given."""
     asked = [(text, _foreign(text)) for text in texts]
-    specs = tuple(_spec(text) for text, refusal in asked if refusal is None)
-    answers = iter(_judge(specs, tools) if specs else [])
+    answers = iter(_judge(tuple(_spec(text) for text, refusal in asked if refusal is None)))
     found = [refusal or _decide(text, next(answers)) for text, refusal in asked]
-    return _with_valid_hints(found, tools)
+    return _with_valid_hints(found)
 
 
-def wanted(texts: Sequence[str], tools: Tools) -> list[tuple[str, str] | None]:
+def wanted(texts: Sequence[str]) -> list[tuple[str, str] | None]:
     """Return name and range (or tag) that each refused text asks for, so that the newest match can be named."""
     specs = ["" if "#" in text or text.startswith("-") else _meant(text) for text in texts]
-    answers = iter(_judge(tuple(filter(None, specs)), tools))
+    answers = iter(_judge(tuple(filter(None, specs))))
     return [_asked(next(answers)) if spec else None for spec in specs]
 
 
@@ -75,10 +75,10 @@ def _foreign(text: str) -> Refusal | None:
     return None
 
 
-def _decide(text: str, answer: dict[str, Any]) -> tuple[str, str, tuple[str, ...]] | Refusal:
+def _decide(text: str, answer: dict[str, Any]) -> Pin | Refusal:
     match answer["type"]:
         case "version":
-            return str(answer["name"]), str(answer["version"]), ()
+            return Pin(str(answer["name"]), str(answer["version"]), language=Language.JAVASCRIPT)
         case "range":
             return _range(text, answer)
         case "tag":
@@ -103,27 +103,26 @@ def _range(text: str, answer: dict[str, Any]) -> Refusal:
     return Refusal("a range; a pin names one version", f"{answer['name']}@{floor}" if named else None)
 
 
-def _with_valid_hints(
-    found: list[tuple[str, str, tuple[str, ...]] | Refusal], tools: Tools
-) -> list[tuple[str, str, tuple[str, ...]] | Refusal]:
-    """A hint must itself be a pin that is accepted: `@x==1` suggests nothing."""
+def _with_valid_hints(found: list[Pin | Refusal]) -> list[Pin | Refusal]:
+    """Drop the hints that would be refused themselves: `@x==1` suggests nothing."""
     hints = tuple(item.hint for item in found if isinstance(item, Refusal) and item.hint)
-    if not hints:
-        return found
     good = {
         hint: f"{answer['name']}@{answer['version']}"
-        for hint, answer in zip(hints, _judge(hints, tools), strict=True)
+        for hint, answer in zip(hints, _judge(hints), strict=True)
         if answer["type"] == "version"
     }
     return [Refusal(item.message, good.get(item.hint or "")) if isinstance(item, Refusal) else item for item in found]
 
 
-def _judge(specs: tuple[str, ...], tools: Tools) -> list[dict[str, Any]]:
+def _judge(specs: tuple[str, ...]) -> list[dict[str, Any]]:
     """Return how npm's own libraries read each text: `{"type", "name", "version", "wanted", "floor"}` or a reason.
 
     Raises:
       Misconfigured: node or npm's libraries cannot be run.
     """
+    if not specs:
+        return []
+    tools = installed_tools()
     try:
         answer = subprocess.run(  # noqa: S603 our own node and script; the texts go in on stdin, never on argv
             [str(tools.node), str(_CHECK)],

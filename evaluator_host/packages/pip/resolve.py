@@ -8,12 +8,11 @@ from packaging.utils import canonicalize_name
 
 from evaluator_host.model.errors import HostError, Misconfigured, PackagesFailed, Problem
 from evaluator_host.packages.common_names import close_name
-from evaluator_host.packages.explain import attempt, shorten, unreachable
-from evaluator_host.packages.index import IndexSettings, Workspace, uv_workspace
+from evaluator_host.packages.index import uv_workspace
 from evaluator_host.packages.lock import LockedPackage, Target
 from evaluator_host.packages.pins import Pin
-from evaluator_host.packages.tools import Tools
-from evaluator_host.system.processes import Command, Finished, Run
+from evaluator_host.packages.resolver import Resolver
+from evaluator_host.system.processes import Finished
 
 _SOURCE: Final = "set.in"
 _GLIBC_MINORS: Final = (17, 28, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40)  # for which uv has a platform
@@ -32,72 +31,68 @@ _NO_ANSWER: Final = re.compile(
 
 
 async def resolve_pip(
-    pins: Sequence[Pin], *, target: Target, index: IndexSettings, tools: Tools, run: Run, sources: bool
+    pins: Sequence[Pin], resolver: Resolver, *, sources: bool
 ) -> tuple[tuple[LockedPackage, ...], str, tuple[str, ...]]:
     """Return packages, lock text and notes.
 
     Args:
       pins: Canonical pins.
-      target: The Python the set is for.
-      index: Where packages come from.
-      tools: Where uv lies.
-      run: Runs uv; with `sources` it must be a sandbox, since uv then runs build scripts of packages.
+      resolver: Runs uv; with `sources` in a sandbox, since uv then runs build scripts of packages.
       sources: Whether packages without a wheel may be built to learn what they need.
 
     Raises:
       PackagesFailed: no such package or version, no wheel, or a conflict, in uv's words.
       IndexUnavailable: the index does not answer.
     """
-    requirements = [pin.text for pin in pins]
-    finished = await _compile(requirements, target=target, index=index, tools=tools, run=run, sources=sources)
+    finished = await _compile([pin.text for pin in pins], resolver, sources=sources)
     if finished.code == 0:
         packages = read_requirements(finished.stdout, {pin.name for pin in pins})
-        return packages, requirements_text(packages), tuple(_notes(finished.stderr, index))
-    raise await _failure(finished, pins, target=target, index=index, tools=tools, run=run)
+        return packages, requirements_text(packages), tuple(_notes(finished.stderr, resolver))
+    raise await _failure(finished, pins, resolver)
 
 
-async def newest(
-    requirement: str, *, target: Target, index: IndexSettings, tools: Tools, run: Run, lowest: bool = False
-) -> str | None:
+async def newest_version(requirement: str, resolver: Resolver, *, lowest: bool = False) -> str | None:
     """Return the newest (or lowest) version of a range that has a wheel for the target; None when there is none.
 
     Raises:
       IndexUnavailable: the index does not answer.
     """
-    finished = await _compile(
-        [requirement], target=target, index=index, tools=tools, run=run, lowest=lowest, deps=False
-    )
+    finished = await _compile([requirement], resolver, lowest=lowest, deps=False)
     if finished.code == 0:
         found = _PACKAGE.search(finished.stdout)
         return found["version"] if found else None
     if unanswered(finished.stderr):
-        raise unreachable(last_cause(finished.stderr), index)
+        raise resolver.unreachable(last_cause(finished.stderr))
     return None
 
 
 async def _compile(
-    requirements: Sequence[str], *, target: Target, index: IndexSettings, tools: Tools, run: Run,
-    sources: bool = False, lowest: bool = False, deps: bool = True,
-) -> Finished:  # fmt: skip
-    with uv_workspace(index) as workspace:
+    requirements: Sequence[str],
+    resolver: Resolver,
+    *,
+    sources: bool = False,
+    lowest: bool = False,
+    deps: bool = True,
+) -> Finished:
+    with uv_workspace(resolver.index) as workspace:
         (workspace.path / _SOURCE).write_text("".join(f"{line}\n" for line in requirements), "utf-8")
         flags = [] if sources else ["--only-binary", ":all:"]
         flags += ["--resolution", "lowest"] if lowest else []
         flags += [] if deps else ["--no-deps"]
-        return await attempt(_command(flags, target, tools, workspace), index, run)
+        return await resolver.attempt(_command(flags, resolver), workspace)
 
 
-def _command(flags: Sequence[str], target: Target, tools: Tools, workspace: Workspace) -> Command:
-    argv = (
+def _command(flags: Sequence[str], resolver: Resolver) -> tuple[str, ...]:
+    tools, target = resolver.tools, resolver.target
+    return (
         str(tools.uv), "pip", "compile", _SOURCE, "--generate-hashes", "--no-config", "--no-header", "--no-sources",
         "--no-progress", "--color", "never", "--annotation-style", "split", "--python", str(tools.python),
         "--no-python-downloads", "--python-version", target.runtime, "--python-platform", platform_tag(target), *flags,
     )  # fmt: skip
-    return Command(argv, workspace.path, workspace.environment)
 
 
 def platform_tag(target: Target) -> str:
-    """Uv's name for the newest manylinux the target's C library loads; older than 2.17 has no wheels at all."""
+    """Return uv's name for the newest manylinux that the target's C library loads; no wheel is older than 2.17."""
     if target.machine not in {"x86_64", "aarch64"}:
         raise Misconfigured(f"Packages cannot be resolved for {target.machine}, only for x86_64 and aarch64.")
     minor = max((known for known in _GLIBC_MINORS if (2, known) <= target.glibc), default=_GLIBC_MINORS[0])
@@ -143,17 +138,15 @@ def requirements_text(packages: Sequence[LockedPackage]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _notes(stderr: str, index: IndexSettings) -> list[str]:
+def _notes(stderr: str, resolver: Resolver) -> list[str]:
     warnings = (line.removeprefix("warning: ") for line in stderr.splitlines() if line.startswith("warning: "))
-    return [shorten(warning, index) for warning in warnings]
+    return [resolver.shorten(warning) for warning in warnings]
 
 
-async def _failure(
-    finished: Finished, pins: Sequence[Pin], *, target: Target, index: IndexSettings, tools: Tools, run: Run
-) -> HostError:
+async def _failure(finished: Finished, pins: Sequence[Pin], resolver: Resolver) -> HostError:
     said = finished.stderr
     if unanswered(said):
-        return unreachable(last_cause(said), index)
+        return resolver.unreachable(last_cause(said))
     flat = " ".join(said.split())
     asked = {pin.name: pin for pin in pins}
     if (missing := _NO_PACKAGE.search(flat)) and missing["name"] in asked:
@@ -161,9 +154,9 @@ async def _failure(
     for pattern in (_NO_VERSION, _NO_WHEEL):
         found = pattern.search(flat)
         if found and (pin := asked.get(canonicalize_name(found["name"]))):
-            near = await _nearest(pin, target=target, index=index, tools=tools, run=run)
-            return _no_version(pin, near) if pattern is _NO_VERSION else NoWheel.of(pin, target, near)
-    explanation = shorten(_explanation(said), index)
+            near = await _nearest(pin, resolver)
+            return _no_version(pin, near) if pattern is _NO_VERSION else NoWheel.for_pin(pin, resolver.target, near)
+    explanation = resolver.shorten(_explanation(said))
     if "No solution found" in said:
         if _NO_WHEEL.search(flat) or "has no usable wheels" in flat:
             return NoWheel(f"These packages cannot be installed without building one from source:\n{explanation}")
@@ -175,8 +168,8 @@ class NoWheel(PackagesFailed):
     """A package has no wheel for the target: the one failure that building from source can mend."""
 
     @classmethod
-    def of(cls, pin: Pin, target: Target, near: Sequence[str]) -> "NoWheel":
-        """Say which package, and the two ways out."""
+    def for_pin(cls, pin: Pin, target: Target, near: Sequence[str]) -> "NoWheel":
+        """Return the failure that names the package and both ways out."""
         where = f"Python {target.runtime} on linux {target.machine}"
         instead = f"Pin {' or '.join(near)}, which has one, or let" if near else "Let"
         detail = (
@@ -204,10 +197,10 @@ def unanswered(said: str) -> bool:
     return bool(_DENIED.search(said)) or ("No solution found" not in said and bool(_NO_ANSWER.search(said)))
 
 
-async def _nearest(pin: Pin, *, target: Target, index: IndexSettings, tools: Tools, run: Run) -> list[str]:
+async def _nearest(pin: Pin, resolver: Resolver) -> list[str]:
     """Return pins of the versions around one that does not exist, the older first."""
-    below = await newest(f"{pin.name}<{pin.version}", target=target, index=index, tools=tools, run=run)
-    above = await newest(f"{pin.name}>{pin.version}", target=target, index=index, tools=tools, run=run, lowest=True)
+    below = await newest_version(f"{pin.name}<{pin.version}", resolver)
+    above = await newest_version(f"{pin.name}>{pin.version}", resolver, lowest=True)
     return [Pin(pin.name, version, pin.extras).text for version in (below, above) if version]
 
 
@@ -217,6 +210,6 @@ def _explanation(said: str) -> str:
 
 
 def last_cause(said: str) -> str:
-    """Return what uv gave as the reason behind the reason."""
+    """Return the innermost cause that uv printed."""
     causes = [line.split(":", maxsplit=1)[1].strip() for line in said.splitlines() if line.startswith("  cause:")]
     return causes[-1] if causes else said

@@ -8,7 +8,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidName, canonicalize_name, canonicalize_version
 from packaging.version import InvalidVersion, Version
 
-from evaluator_host.packages.refusal import Refusal
+from evaluator_host.packages.pins import Pin, Refusal
 
 _URL: Final = re.compile(
     r"://|^\s*(git|hg|svn|bzr|github|gitlab|bitbucket|gist|npm|file|https?|data)[+:]|\bfile:", re.IGNORECASE
@@ -22,8 +22,8 @@ _LATEST: Final = "`latest` is not a version: it would be another one tomorrow; w
 _FIRST_YEAR: Final = 1990  # a release number from here on is a calendar version
 
 
-def read(text: str) -> tuple[str, str, tuple[str, ...]] | Refusal:
-    """Return canonical name, version and extras of one exact pin, or why it is none."""
+def read(text: str) -> Pin | Refusal:
+    """Return one exact pin in canonical form, or why it is none."""
     if refusal := _foreign(text):
         return refusal
     try:
@@ -94,12 +94,9 @@ def _foreign(text: str, *, npm_too: bool = True) -> Refusal | None:
 
 
 def _clean(text: str) -> str | None:
-    """A hint must itself be a pin that is accepted."""
-    read_again = read(text.strip())
-    if isinstance(read_again, Refusal):
-        return None
-    name, version, extras = read_again
-    return f"{name}{'[' + ','.join(extras) + ']' if extras else ''}=={version}"
+    """Return a hint in canonical form; None when it would be refused itself."""
+    pin = read(text.strip())
+    return pin.text if isinstance(pin, Pin) else None
 
 
 def _unreadable(text: str) -> Refusal:
@@ -114,7 +111,7 @@ def _unreadable(text: str) -> Refusal:
     return Refusal("not a pin; write name==1.2.3")
 
 
-def _exact(requirement: Requirement) -> tuple[str, str, tuple[str, ...]] | Refusal:
+def _exact(requirement: Requirement) -> Pin | Refusal:
     specifiers = list(requirement.specifier)
     if not specifiers:
         return Refusal("no version; write name==1.2.3")
@@ -132,11 +129,11 @@ def _exact(requirement: Requirement) -> tuple[str, str, tuple[str, ...]] | Refus
         extras = tuple(sorted({canonicalize_name(extra, validate=True) for extra in requirement.extras}))
     except InvalidName:
         return Refusal("a name begins and ends with a letter or a digit")
-    return name, canonical_version(version), extras
+    return Pin(name, canonical_version(version), extras)
 
 
 def _hint(requirement: Requirement) -> str | None:
-    """The version that the text itself names, when it names one that may be chosen: `>=2.1.0` allows 2.1.0."""
+    """Return the pin of the version that a range names and allows: `>=2.1.0` names and allows 2.1.0."""
     named = [spec.version for spec in requirement.specifier if spec.operator in {"==", "===", ">=", "~=", "<="}]
     if len(named) != 1 or not re.fullmatch(r"[\w.!+-]+", named[0]):
         return None

@@ -8,15 +8,14 @@ import asyncio
 import itertools
 import json
 import platform
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from evaluator_host.config import settings as config
 from evaluator_host.model.errors import Misconfigured, SandboxLost, SandboxUnavailable
-from evaluator_host.model.evaluator import Environment, SandboxSpec
-from evaluator_host.sandbox.base import Finding
+from evaluator_host.model.evaluator import SandboxSpec
+from evaluator_host.sandbox.base import Finding, FolderBackend
 from evaluator_host.sandbox.bubblewrap import doctor
 from evaluator_host.sandbox.bubblewrap.descriptors import InheritedFds
 from evaluator_host.sandbox.bubblewrap.identity import choose_identity
@@ -59,7 +58,7 @@ class _Ready:
         return self.cgroups is not None and controller in self.cgroups.controllers
 
 
-class BubblewrapBackend:
+class BubblewrapBackend(FolderBackend):
     """Starts sandboxes with bubblewrap; see `base.Backend`.
 
     Args:
@@ -127,20 +126,6 @@ class BubblewrapBackend:
         """As `base.Backend.python_versions`: this machine's."""
         return self._pythons.minors()
 
-    async def prepare(self, environment: Environment) -> None:
-        """As `base.Backend.prepare`: nothing, since a sandbox has the folder itself."""
-
-    async def compare(self, environment: Environment) -> list[str]:  # noqa: ARG002 - part of the interface
-        """As `base.Backend.compare`."""
-        return []
-
-    async def drop_environment(self, digest: str) -> None:
-        """As `base.Backend.drop_environment`."""
-
-    async def prune_environments(self, live: Collection[str]) -> list[str]:  # noqa: ARG002 - part of the interface
-        """As `base.Backend.prune_environments`."""
-        return []
-
     async def findings(self) -> list[Finding]:
         """As `base.Backend.findings`; really starts a sandbox."""
         try:
@@ -192,7 +177,7 @@ class BubblewrapBackend:
     def _with_python(self, ready: _Ready, spec: SandboxSpec) -> _Ready:
         """Return the same with the interpreter of a spec that is not for this host's own."""
         minor = spec.environment.python
-        facts = self._pythons.find(minor) if minor is not None else None
+        facts = self._pythons.find_version(minor) if minor is not None else None
         if facts is None:
             raise SandboxUnavailable(f"there is no Python {minor} on this machine any more")
         return replace(ready, host=replace(ready.host, python=find_python(facts)))

@@ -1,7 +1,6 @@
 """The byte channel to a container: the engine's attach stream, hijacked from an HTTP connection.
 
-The stream is asyncio's own over Unix sockets, TCP and TLS: no thread is between a row and its runner. Only ssh, where
-docker-py brings its own channel object, is read by a thread (`docker_ssh`).
+asyncio reads and writes it, over a Unix socket, TCP or TLS: no thread stands between a row and its runner.
 """
 
 import asyncio
@@ -9,7 +8,7 @@ import ssl
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol, cast
+from typing import Final, cast
 
 STDERR_TAIL_BYTES: Final = 8 * 1024
 READ_BYTES: Final = 256 * 1024  # what `Link.read` may return at once
@@ -23,7 +22,7 @@ _STDERR: Final = 2
 
 
 class AttachFailed(Exception):
-    """The engine refused to attach, or is no engine; `status` is its HTTP status, 0 when it gave none."""
+    """The engine refused to attach, or does not speak its API; `status` is its HTTP status, 0 when it gave none."""
 
     def __init__(self, detail: str, *, status: int = 0) -> None:
         super().__init__(detail)
@@ -43,7 +42,7 @@ class Endpoint:
 class Demultiplexer:
     """Splits the attach stream: 8 bytes (stream number, 0, 0, 0, big-endian length), then that many bytes, repeatedly.
 
-    Payloads are passed on as they arrive, not gathered: a frame of any length costs no memory here.
+    Passes payloads on as they arrive and gathers none: a frame of any length costs no memory here.
     """
 
     def __init__(self) -> None:
@@ -74,7 +73,7 @@ class Demultiplexer:
 
 
 class Inbox:
-    """What a container wrote: its standard output in order, and the tail of its standard error."""
+    """Buffer of what a container wrote: its standard output in order, and the tail of its standard error."""
 
     def __init__(self, *, pause: Callable[[], None], resume: Callable[[], None]) -> None:
         self._demultiplexer = Demultiplexer()
@@ -89,16 +88,16 @@ class Inbox:
 
     @property
     def ended(self) -> bool:
-        """Whether the stream is over and all of it was read."""
+        """Whether the stream has ended and all of it was read."""
         return self.closed and not self._chunks
 
     @property
     def stderr_tail(self) -> str:
-        """The last of standard error."""
+        """The last 8 KiB of standard error."""
         return self._stderr.decode("utf-8", "replace")
 
     def feed(self, data: bytes) -> None:
-        """Take bytes of the attach stream."""
+        """Add bytes of the attach stream."""
         for stream, piece in self._demultiplexer.feed(data):
             if stream == _STDERR:
                 self._stderr += piece
@@ -138,24 +137,6 @@ class Inbox:
             self._waiter.set_result(None)
 
 
-class Channel(Protocol):
-    """An attached container: `Attachment`, or ssh's."""
-
-    inbox: Inbox
-
-    def write(self, data: bytes) -> None:
-        """Queue bytes for standard input; silent when the connection is gone."""
-        ...
-
-    async def drain(self) -> None:
-        """Wait until the queue is short, or the connection gone."""
-        ...
-
-    async def close(self) -> None:
-        """Drop the connection and wait until its descriptor is closed."""
-        ...
-
-
 class Attachment(asyncio.Protocol):
     """An attached container over asyncio: the HTTP upgrade first, the hijacked stream after it."""
 
@@ -170,12 +151,12 @@ class Attachment(asyncio.Protocol):
         self._closed: asyncio.Future[None] = loop.create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport (uvloop's is no subclass of asyncio's, only alike)."""
+        """Keep the transport. uvloop's has asyncio's methods but is no subclass of it."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes: of the answer to the upgrade first, of the container after it."""
+        """Read the answer to the upgrade, then the container's output."""
         if self.upgraded.done():
             self.inbox.feed(data)
             return
@@ -185,11 +166,11 @@ class Attachment(asyncio.Protocol):
             self._finish_upgrade(bytes(head), bytes(rest))
 
     def eof_received(self) -> bool:
-        """Close our side too: the container ended or the engine went."""
+        """Close our side too: the container or the engine has ended."""
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wake whoever waits to read, write or close."""
+        """Wake every task that waits to read, write or close."""
         if not self.upgraded.done():
             self.upgraded.set_exception(AttachFailed(f"the engine closed the connection: {exc or 'no answer'}"))
         self.inbox.close()
@@ -206,16 +187,16 @@ class Attachment(asyncio.Protocol):
         self._writable.set()
 
     def write(self, data: bytes) -> None:
-        """Queue bytes for standard input."""
+        """Queue bytes for standard input; does nothing once the connection is gone."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
 
     async def drain(self) -> None:
-        """Wait until the queue is short."""
+        """Wait until the queue is short, or the connection gone."""
         await self._writable.wait()
 
     async def close(self) -> None:
-        """Drop the connection and wait until its descriptor is closed."""
+        """Drop the connection, and wait until its descriptor is closed."""
         if self._transport is not None:
             self._transport.abort()
             await asyncio.wait([self._closed])
@@ -242,12 +223,18 @@ class Attachment(asyncio.Protocol):
 
 
 async def attach(endpoint: Endpoint, container: str, *, api_version: str, timeout_s: float) -> Attachment:
-    """Attach to a container that was created and not yet started, so that nothing it writes is missed.
+    """Return the attached streams of a container; call it before the container starts, so that no output is missed.
+
+    Args:
+      endpoint: Where the engine listens.
+      container: Name or id.
+      api_version: Of the engine's API: `1.43`.
+      timeout_s: Seconds for connection and answer together.
 
     Raises:
       AttachFailed: the engine refused.
-      OSError: there is no connection.
-      TimeoutError: no answer.
+      OSError: nobody listens there.
+      TimeoutError: the engine did not answer in time.
     """
     query = "stream=1&stdin=1&stdout=1&stderr=1"
     request = (
@@ -275,7 +262,7 @@ async def _connect(endpoint: Endpoint) -> Attachment:
 
 
 async def open_streams(endpoint: Endpoint) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connect for a plain request. Raises OSError when nobody listens."""
+    """Connect to the engine for one plain HTTP request. Raises OSError when nobody listens."""
     if endpoint.path is not None:
         return await asyncio.open_unix_connection(endpoint.path)
     return await asyncio.open_connection(endpoint.host, endpoint.port, ssl=endpoint.tls)

@@ -1,4 +1,4 @@
-"""Ends containers and clears away what dead hosts left; a container of a host that lives is never touched."""
+"""Removes containers: those of this host, and those whose host has died; never those of another living host."""
 
 import time
 from collections.abc import Mapping
@@ -15,23 +15,23 @@ from evaluator_host.sandbox.linux.instance import is_dead
 LABEL_INSTANCE: Final = "evaluator-host.instance"
 LABEL_BOOT: Final = "evaluator-host.boot"
 
-_EXIT_S: Final = 1.0  # between the end of a runner's output and the engine knowing that it exited: milliseconds
-_REMOVE_S: Final = 10.0  # a loaded engine takes seconds to unmount; what takes longer is swept later
+_EXIT_S: Final = 1.0  # the engine learns of an exit milliseconds after the output has ended
+_REMOVE_S: Final = 10.0  # a loaded engine takes seconds to unmount; a later sweep removes what takes longer
 _POLL_S: Final = 0.01
 _SIGNALS: Final = range(129, 160)  # runc's and Docker's exit code of a process that a signal ended: 128 + number
-_ORPHAN_AGE: Final = timedelta(minutes=10)  # an ended container nobody asked about for so long has no owner
+_ORPHAN_AGE: Final = timedelta(minutes=10)  # a container that ended so long ago and is still there has no host any more
 
 _NOT_FOUND: Final = 404
 
 
 @dataclass(frozen=True, slots=True)
-class Remains:
-    """What the engine said of a container before it was removed.
+class ContainerExit:
+    """How a container ended, as the engine said before it was removed.
 
     Attributes:
-      found: It was there; one that is not was removed by somebody else.
+      found: The engine had it; otherwise somebody else has removed it.
       ended: It had ended by itself.
-      gone: It is removed for sure.
+      gone: It is removed now.
     """
 
     found: bool = False
@@ -42,24 +42,24 @@ class Remains:
     gone: bool = True
 
 
-def bury(client: docker.APIClient, container: str, *, output_ended: bool) -> Remains:
-    """Say how a container ended (or that it had not), kill and remove it, and wait until it is gone. Blocks.
+def remove_container(client: docker.APIClient, container: str, *, output_ended: bool) -> ContainerExit:
+    """Kill and remove a container, and return how it ended. Blocks. Raises `ENGINE_ERRORS`.
 
     Args:
       client: Of its engine.
       container: Name or id.
-      output_ended: Its output is over, so its end is imminent and worth waiting for.
+      output_ended: Its output has ended, so that it is about to exit: wait a second for its exit code.
     """
-    state = _settled(client, container, wait_s=_EXIT_S if output_ended else 0.0)
-    gone = remove(client, container)
+    state = _final_state(client, container, wait_s=_EXIT_S if output_ended else 0.0)
+    gone = force_remove(client, container)
     if state is None:
-        return Remains(gone=gone)
+        return ContainerExit(gone=gone)
     oom_killed = bool(state.get("OOMKilled"))
     if state.get("Running"):
-        return Remains(found=True, signal=9, oom_killed=oom_killed, gone=gone)
+        return ContainerExit(found=True, signal=9, oom_killed=oom_killed, gone=gone)
     code = int(state.get("ExitCode", 0))
     by_signal = code - 128 if code in _SIGNALS else None
-    return Remains(
+    return ContainerExit(
         found=True,
         ended=True,
         exit_code=None if by_signal else code,
@@ -69,8 +69,8 @@ def bury(client: docker.APIClient, container: str, *, output_ended: bool) -> Rem
     )
 
 
-def remove(client: docker.APIClient, container: str) -> bool:
-    """Kill and remove a container; True when it is gone. Blocks. Raises what the engine's absence raises."""
+def force_remove(client: docker.APIClient, container: str) -> bool:
+    """Kill and remove a container; return whether it is gone within 10 seconds. Blocks. Raises `ENGINE_ERRORS`."""
     deadline = time.monotonic() + _REMOVE_S
     while time.monotonic() < deadline:
         try:
@@ -82,8 +82,8 @@ def remove(client: docker.APIClient, container: str) -> bool:
     return False
 
 
-def abandoned(client: docker.APIClient, *, local: bool) -> list[str]:
-    """List the containers whose host has died. Blocks."""
+def abandoned_containers(client: docker.APIClient, *, local: bool) -> list[str]:
+    """Return the ids of containers whose host has died. Blocks. Raises `ENGINE_ERRORS`."""
     found = client.containers(all=True, filters={"label": [LABEL_INSTANCE]})
     return [item["Id"] for item in found if _is_abandoned(client, item, local=local)]
 
@@ -91,8 +91,8 @@ def abandoned(client: docker.APIClient, *, local: bool) -> list[str]:
 def owner_is_dead(labels: Mapping[str, str], *, boot: str, local: bool) -> bool:
     """Whether a container's labels alone prove that its host is dead.
 
-    A process number says something only under the kernel that gave it. An engine on this machine keeps containers over
-    a reboot; one elsewhere may serve hosts of several machines.
+    A process number means something only to the kernel that gave it. An engine on this machine keeps containers over a
+    reboot, after which their hosts are dead; an engine elsewhere may serve hosts of several machines.
     """
     if labels.get(LABEL_BOOT) == boot:
         return is_dead(labels.get(LABEL_INSTANCE, ""))
@@ -108,10 +108,10 @@ def boot_id() -> str:
 
 
 def ended_long_ago(state: Mapping[str, Any], *, created: str, now: datetime) -> bool:
-    """Whether a container is over (or was never started) for so long that no living host can want to know.
+    """Whether a container ended (or was created and never started) so long ago that no living host waits for it.
 
-    Its runner ended by end of file when its host died; this finds it where process numbers say nothing: a host in
-    another pid namespace (a container of its own) or on another machine.
+    When a host dies, its runners read the end of their input and exit. This finds the containers of hosts
+    whose process numbers say nothing here: they ran in another pid namespace or on another machine.
     """
     if state.get("Running"):
         return False
@@ -132,8 +132,8 @@ def _is_abandoned(client: docker.APIClient, item: Mapping[str, Any], *, local: b
     return ended_long_ago(container["State"], created=container["Created"], now=datetime.now(UTC))
 
 
-def _settled(client: docker.APIClient, container: str, *, wait_s: float) -> dict[str, Any] | None:
-    """Return the container's state, once it ended or `wait_s` is over; None when there is no such container."""
+def _final_state(client: docker.APIClient, container: str, *, wait_s: float) -> dict[str, Any] | None:
+    """Return a container's state once it has ended, or after `wait_s`; None when there is no such container."""
     deadline = time.monotonic() + wait_s
     while True:
         try:

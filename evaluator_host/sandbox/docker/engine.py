@@ -1,6 +1,6 @@
-"""The connection to a Docker engine: where it is, what it can do, and what its errors mean to an operator.
+"""The connection to a Docker engine: its address, its abilities, and errors in words that tell an operator what to do.
 
-docker-py blocks, so every request runs in this module's own threads; the event loop never waits for an engine.
+docker-py blocks, so every request runs in a thread of this module; the event loop never waits for an engine.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ import docker.utils
 import requests
 import urllib3
 
-from evaluator_host.model.errors import SandboxUnavailable
+from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
 from evaluator_host.sandbox.docker.attach import AttachFailed, Endpoint
 from evaluator_host.sandbox.docker.policy import EngineFacts
 
@@ -38,13 +38,18 @@ ENGINE_ERRORS: Final = (
     AttachFailed,
     OSError,  # TimeoutError is one
 )
-"""Everything an engine that is absent, refuses or breaks off can raise through docker-py or our own attach."""
+"""What docker-py and `attach` raise when an engine is absent, refuses or breaks off."""
 
 _NO_RUNTIME: Final = re.compile(r"(unknown|invalid) (or invalid )?runtime|oci runtime \S+ not found")
 # Docker 20.10: "Unknown runtime specified x", from 23 on: "unknown or invalid runtime name: x".
 
 REQUEST_TIMEOUT_S: Final = 60  # a start on a loaded machine takes seconds; what takes longer is not coming
 _OLDEST_API: Final = "1.41"  # Docker 20.10, Podman 3; only a placeholder until the engine has said its own
+_FORWARD: Final = (
+    "an engine cannot be reached by {address}: forward its socket instead (`ssh -nNT -L "
+    "/run/user/1000/engine.sock:/var/run/docker.sock USER@HOST`) and name that, "
+    "EVALUATOR_HOST_DOCKER_HOST=unix:///run/user/1000/engine.sock"
+)
 _THREADS: Final = 8  # requests at once: docker-py keeps 10 connections, and an engine starts few containers at a time
 
 
@@ -52,35 +57,40 @@ class Engine:
     """One engine, connected on first use and reconnected by itself.
 
     Attributes:
-      address: As docker-py takes it: `unix:///…`, `tcp://…`, `ssh://…`.
+      address: As docker-py takes it: `unix:///…` or `tcp://…`.
+
+    Raises:
+      Misconfigured: the address is an `ssh://` one.
     """
 
     def __init__(self, docker_host: str | None, *, timeout_s: int = REQUEST_TIMEOUT_S) -> None:
         self.address = docker_host or default_address()
+        if self.address.startswith("ssh://"):
+            raise Misconfigured(_FORWARD.format(address=self.address))
         self._timeout_s = timeout_s
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="docker")
         self._lock = threading.Lock()
         self._client: docker.APIClient | None = None
         self._facts: EngineFacts | None = None
-        self._endpoint: tuple[Endpoint | None, str] | None = None
+        self._endpoint: tuple[Endpoint, str] | None = None
 
     async def run(
         self, function: Callable[Concatenate[docker.APIClient, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Call `function(client, …)` in a thread. Raises whatever it raises, `ENGINE_ERRORS` among it."""
+        """Return `function(client, …)`, called in a thread. Raises what it raises, often `ENGINE_ERRORS`."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, lambda: function(self.client(), *args, **kwargs))
 
-    def _knock(self) -> None:
-        """Fail as the system does when nobody listens; docker-py wraps that in words and leaves its socket open."""
+    def _require_listener(self) -> None:
+        """Raise OSError when nobody listens; docker-py would turn that into text and leave its socket open."""
         if self.address.startswith("unix://"):
-            with socket.socket(socket.AF_UNIX) as door:
-                door.settimeout(self._timeout_s)
-                door.connect(self.address.removeprefix("unix://"))
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.settimeout(self._timeout_s)
+                probe.connect(self.address.removeprefix("unix://"))
 
     def client(self) -> docker.APIClient:
         """Return the docker-py client; blocks for one request the first time."""
-        self._knock()
+        self._require_listener()
         with self._lock:
             if self._client is None:
                 self._client = self._connect()
@@ -98,7 +108,7 @@ class Engine:
         return client
 
     async def facts(self, *, fresh: bool = False) -> EngineFacts:
-        """Return what the engine can do; asked once, and again when `fresh`."""
+        """Return the abilities of the engine; it is asked once, and again when `fresh`."""
         if self._facts is None or fresh:
             info, version = await self.run(lambda client: (client.info(), client.version()))
             self._facts = engine_facts(self.address, info=info, version=version)
@@ -109,16 +119,14 @@ class Engine:
         """Processor of the engine's machine, as it calls it; this machine's until the engine has answered once."""
         return self._facts.arch if self._facts else platform.machine()
 
-    async def endpoint(self) -> tuple[Endpoint | None, str]:
-        """Return where to attach (None for ssh, where only docker-py knows how) and the version of the API to speak."""
+    async def endpoint(self) -> tuple[Endpoint, str]:
+        """Return where to attach, and the version of the API to speak."""
         if self._endpoint is None:
             self._endpoint = await self.run(self._find_endpoint)
         return self._endpoint
 
-    def _find_endpoint(self, client: docker.APIClient) -> tuple[Endpoint | None, str]:
+    def _find_endpoint(self, client: docker.APIClient) -> tuple[Endpoint, str]:
         parts = urlsplit(str(docker.utils.parse_host(self.address)))
-        if parts.scheme == "ssh":
-            return None, client.api_version
         if "unix" in parts.scheme:
             return Endpoint(path=f"/{(parts.netloc + parts.path).lstrip('/')}"), client.api_version
         tls = _tls_context(client) if client.base_url.startswith("https://") else None
@@ -133,7 +141,7 @@ class Engine:
 
 
 def find_image(client: docker.APIClient, image: str) -> dict[str, Any] | None:
-    """Return what the engine knows of an image: `Id`, `Config.Labels` and more; None when it has none. Blocks."""
+    """Return the engine's description of an image (`Id`, `Config.Labels`, …), or None when it has none. Blocks."""
     try:
         found: dict[str, Any] = client.inspect_image(image)  # type: ignore[no-untyped-call]
     except docker.errors.ImageNotFound:
@@ -148,7 +156,7 @@ def image_labels(client: docker.APIClient, image: str) -> dict[str, str] | None:
 
 
 def default_address() -> str:
-    """Return the first local engine that is there: Docker's socket, a rootless Docker's, Podman's."""
+    """Return the address of the first local socket that exists: Docker's, a rootless Docker's, Podman's."""
     own = Path(f"/run/user/{os.getuid()}")
     places = (
         Path("/var/run/docker.sock"),
@@ -156,16 +164,17 @@ def default_address() -> str:
         Path("/run/podman/podman.sock"),
         own / "podman/podman.sock",
     )
-    found = next((place for place in places if _is_there(place)), places[0])
+    found = next((place for place in places if _is_socket(place)), places[0])
     return f"unix://{found}"
 
 
 def engine_facts(address: str, *, info: Mapping[str, Any], version: Mapping[str, Any]) -> EngineFacts:
-    """Read the engine's own words; what an engine does not mention, it cannot do."""
+    """Return the abilities of an engine from its `/info` and `/version`; it lacks those that it does not mention."""
     options = [str(option) for option in info.get("SecurityOptions") or ()]
     components = [str(component.get("Name", "")) for component in version.get("Components") or ()]
     return EngineFacts(
         address=address,
+        name=str(info.get("Name") or ""),
         version=str(version.get("Version", "")),
         podman=any("podman" in name.lower() for name in components),
         local=address.startswith(("unix://", "http+unix://")),
@@ -192,7 +201,7 @@ def _unlimited(runtime: tuple[str, Mapping[str, Any]]) -> str | None:
 
 
 def unavailable(error: BaseException, *, address: str, image: str) -> SandboxUnavailable:
-    """Translate what an engine (or its absence) raised into what an operator can do about it."""
+    """Return the exception for an operator, which says what to do, for one of `ENGINE_ERRORS`."""
     words = _words(error)
     if any(isinstance(cause, PermissionError) for cause in _causes(error)):
         return SandboxUnavailable(f"no permission to use the engine at {address}; {_permission_advice(address)}")
@@ -242,7 +251,7 @@ def _words(error: BaseException) -> str:
 
 
 def _causes(error: BaseException, depth: int = 0) -> Iterator[BaseException]:
-    """Yield what requests, urllib3 and docker-py wrapped, down to the system's own error."""
+    """Yield the errors that requests, urllib3 and docker-py wrapped, down to the system's own."""
     if depth > 8:
         return
     yield error
@@ -251,7 +260,7 @@ def _causes(error: BaseException, depth: int = 0) -> Iterator[BaseException]:
             yield from _causes(inner, depth + 1)
 
 
-def _is_there(place: Path) -> bool:
+def _is_socket(place: Path) -> bool:
     try:
         return place.is_socket()
     except OSError:
@@ -259,7 +268,7 @@ def _is_there(place: Path) -> bool:
 
 
 def _tls_context(client: docker.APIClient) -> ssl.SSLContext:
-    """Return what docker-py would use: its CA (or none checked), its client certificate."""
+    """Return the TLS settings of docker-py's client: its CA (or no check), its client certificate."""
     authority = client.verify if isinstance(client.verify, str) else None
     context = ssl.create_default_context(cafile=authority)
     if client.verify is False:

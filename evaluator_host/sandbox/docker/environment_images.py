@@ -18,7 +18,7 @@ from evaluator_host.model.errors import SandboxUnavailable
 from evaluator_host.model.evaluator import Environment
 from evaluator_host.sandbox.docker.engine import Engine, find_image
 from evaluator_host.sandbox.docker.image.base import run_build
-from evaluator_host.sandbox.docker.image.files import source
+from evaluator_host.sandbox.docker.image.files import open_image
 from evaluator_host.sandbox.docker.image.package_tree import tar_facts, tar_stream, tree_facts
 from evaluator_host.sandbox.docker.policy import IMAGE_PACKAGES
 
@@ -29,10 +29,10 @@ LAYER_REPOSITORY: Final = "evaluator-host/env"
 CONTEXT_PACKAGES: Final = "packages"
 
 _LOG: Final = logging.getLogger(__name__)
-_DIGEST_CHARS: Final = 32  # 128 bits: enough that nobody finds two, short enough to read in a list of images
-_BUILD_TIMEOUT_S: Final = 600  # an engine copies a large set without a word
+_DIGEST_CHARS: Final = 32  # 128 bits: no two collide, and a list of images stays readable
+_BUILD_TIMEOUT_S: Final = 600  # an engine answers nothing while it copies a large set
 _BUILD_TIMES: Final = 3  # another process of this host may prune meanwhile
-_NAMING_S: Final = 1.0  # an image has no name for milliseconds after it was made; later it has lost it
+_NAMING_S: Final = 1.0  # a new image has no name for some milliseconds; without one after this, it lost it
 
 
 def layer_tag(digest: str) -> str:
@@ -43,13 +43,13 @@ def layer_tag(digest: str) -> str:
 class EnvironmentImages:
     """The images of environments on one engine.
 
-    An image counts only while its labels name the environment's whole digest and the runtime image as it is now: after
-    `images build` made another one, each layer is built again when it is next wanted.
+    An image is current while its labels name the environment's whole digest and the present runtime image. After
+    `images build` has made another runtime image, each is built again when a sandbox next needs it.
 
     Args:
       engine: Asked on every start, by requests that take milliseconds.
       image: Tag of the runtime image.
-      owner: Whose images `prune` removes; those that are made here get the name.
+      owner: Label of the images made here; `prune` removes only those with it.
     """
 
     def __init__(self, engine: Engine, *, image: str, owner: str = "") -> None:
@@ -61,9 +61,9 @@ class EnvironmentImages:
         self._stopping = threading.Event()
 
     async def image_for(self, environment: Environment) -> str:
-        """Return the tag of the image that holds an environment, building it when there is none that counts.
+        """Return the tag of the image that holds an environment; build it when there is no current one.
 
-        However many ask for one at once, it is built once; a caller who goes away does not end the build.
+        Concurrent calls share one build, which goes on when a caller is cancelled.
 
         Raises:
           SandboxUnavailable: there is no runtime image, or the build failed.
@@ -81,7 +81,7 @@ class EnvironmentImages:
     async def prune(self, live: Collection[str]) -> list[str]:
         """Remove the owner's images of environments that are not in `live`, and superseded ones; return their names.
 
-        One that a container runs from stays until the next time, as does one that is being built.
+        An image that a container runs from, or that is being built, stays until the next call.
         """
         return await self._engine.run(_prune, owner=self._owner, live=frozenset(live), busy=frozenset(self._building))
 
@@ -95,15 +95,15 @@ class EnvironmentImages:
             return []
         tag = layer_tag(environment.digest)
         if not await self._engine.run(_is_current, tag, digest=environment.digest, image=self._image):
-            return []  # nothing is started from it
+            return []  # no sandbox starts from it
         return await self._builder.run(_differences, tag, image=self._image, packages=environment.path)
 
     async def drop(self, digest: str) -> None:
-        """Forget the image of an environment whose files were changed or removed; sandboxes that run keep theirs."""
+        """Untag the image of an environment whose files were changed or removed; running sandboxes keep it."""
         await self._engine.run(_untag, layer_tag(digest))
 
     def stop(self) -> None:
-        """Let builds under way fail at their next piece, so that `close` need not wait for them."""
+        """Make builds under way fail at their next piece, so that `close` need not wait for them."""
         self._stopping.set()
 
     async def close(self) -> None:
@@ -121,7 +121,7 @@ class EnvironmentImages:
 
     def _ended(self, tag: str, task: asyncio.Task[str]) -> None:
         del self._building[tag]
-        if not task.cancelled() and task.exception() is not None:  # looked at: perhaps every caller has gone
+        if not task.cancelled() and task.exception() is not None:  # perhaps every caller has gone
             _LOG.warning("building %s failed: %s", tag, task.exception())
 
     async def _build(self, tag: str, digest: str, packages: Path) -> str:
@@ -178,7 +178,7 @@ def _differences(client: docker.APIClient, tag: str, *, image: str, packages: Pa
     runtime, layer = (_layers(find_image(client, name)) for name in (image, tag))
     if layer[:-1] != runtime:
         return ["(the runtime image below)"]
-    with source(client, tag) as container, container.archive(IMAGE_PACKAGES) as pieces:
+    with open_image(client, tag) as container, container.archive(IMAGE_PACKAGES) as pieces:
         try:
             present = dict(tar_facts(pieces))
         except tarfile.TarError:
@@ -204,7 +204,7 @@ def _prune(client: docker.APIClient, *, owner: str, live: frozenset[str], busy: 
 
 
 def _unwanted(client: docker.APIClient, *, owner: str, live: frozenset[str], busy: frozenset[str]) -> set[str]:
-    """Return names of the owner's images that nobody wants, and ids of those without one."""
+    """Return the names of the owner's images to remove, and the ids of those without a name."""
     found: set[str] = set()
     for image in client.images(filters={"label": [LABEL_ENVIRONMENT]}):
         labels = image.get("Labels") or {}
@@ -217,7 +217,7 @@ def _unwanted(client: docker.APIClient, *, owner: str, live: frozenset[str], bus
 
 
 def _untag(client: docker.APIClient, tag: str) -> None:
-    """Take the name away even while a container runs from the image: `prune` finds it without one."""
+    """Remove the name even while a container runs from the image; `prune` removes the nameless image later."""
     with contextlib.suppress(docker.errors.ImageNotFound):
         client.remove_image(tag, force=True)
 

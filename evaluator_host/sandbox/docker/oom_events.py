@@ -1,9 +1,8 @@
-"""Counts what the kernel did to a container at its limits: kills for memory, refused forks.
+"""Counts the kernel's kills at a container's memory limit, and its refused forks.
 
-Two sources. On the engine's own machine the container's cgroup is read, exact at the moment of asking, on cgroup v1
-(`memory.oom_control`, `pids.events`) and v2 (`memory.events`, `pids.events`) alike. Elsewhere (remote engine, Docker
-Desktop's virtual machine, another mount namespace) the engine's stream of `oom` events is all there is: containerd
-watches the same files and tells some milliseconds later, on v1 and v2 alike; refused forks it does not tell.
+On the engine's own machine the container's cgroup files have exact counts: `memory.oom_control` and `pids.events` (v1),
+`memory.events` and `pids.events` (v2). Elsewhere (remote engine, Docker Desktop's virtual machine, another mount
+namespace) the engine's stream of `oom` events tells of kills some milliseconds later, and nothing tells of forks.
 """
 
 import asyncio
@@ -13,7 +12,7 @@ import logging
 import os
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 from urllib.parse import urlencode
 
 from evaluator_host.sandbox.docker.attach import Endpoint, open_streams
@@ -24,7 +23,7 @@ _RETRY_S: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 class Counter:
-    """One number of one cgroup file, by an open descriptor: asking costs microseconds and no path walk."""
+    """One number of one cgroup file. The file stays open: a reading takes microseconds and no path walk."""
 
     def __init__(self, path: Path, key: str) -> None:
         self._key = key.encode()
@@ -32,7 +31,7 @@ class Counter:
         self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def read(self) -> int:
-        """Return the count; the last one known after the cgroup is gone."""
+        """Return the count; once the cgroup is gone, the last one read."""
         if self._fd >= 0:
             with contextlib.suppress(OSError):  # ENODEV: the container ended
                 self._last = self._parse(os.pread(self._fd, 4096, 0))
@@ -53,11 +52,17 @@ class Counter:
         return self._last
 
 
-def find_counters(pid: int, container: str) -> tuple[Counter | None, Counter | None]:
-    """Return counters of memory kills and of refused forks for a container whose process 1 is `pid` here.
+Counters: TypeAlias = tuple[Counter | None, Counter | None]
+"""Of kills at the memory limit and of refused forks; None where the count cannot be read."""
 
-    None where they cannot be read. The container's id must be in the cgroup's path: a remote engine's pid may be
-    anybody's here.
+
+def find_counters(pid: int, container: str) -> Counters:
+    """Return the counters of a container.
+
+    Args:
+      pid: Of the container's process 1, as the engine numbers it. On a remote engine's word it may be any process here,
+        so a cgroup counts only when `container` is in its path.
+      container: Id of the container.
     """
     try:
         lines = Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines()
@@ -85,12 +90,15 @@ def _open(path: str | None, mount: str, name: str, key: str = "oom_kill") -> Cou
 
 
 class OomEvents:
-    """The engine's `oom` events of our containers, counted by a task.
+    """Listens to the engine's `oom` events of our containers and counts them.
 
-    Over ssh nobody counts. The request is HTTP/1.0, to which an engine answers with bare lines until it ends.
+    The request is HTTP/1.0, which an engine answers with bare lines until the stream ends.
+
+    Args:
+      label: `name=value` of our containers.
 
     Attributes:
-      epoch: How often an established stream broke: an engine restarted since a sandbox began has lost that sandbox.
+      epoch: How often an established stream broke. When it changes, the engine has restarted and lost its containers.
     """
 
     def __init__(self, label: str) -> None:
@@ -99,17 +107,17 @@ class OomEvents:
         self._counts: dict[str, int] = {}
         self._task: asyncio.Task[None] | None = None
 
-    def start(self, endpoint: Endpoint | None, api_version: str) -> None:
-        """Begin to listen, once."""
-        if self._task is None and endpoint is not None:
+    def start(self, endpoint: Endpoint, api_version: str) -> None:
+        """Begin to listen, unless it does already."""
+        if self._task is None:
             self._task = asyncio.create_task(self._listen(endpoint, api_version))
 
     def count(self, container: str) -> int:
-        """Return how many events there were for a container, by name."""
+        """Return the number of events of a container, by its name."""
         return self._counts.get(container, 0)
 
     def forget(self, container: str) -> None:
-        """Drop the count of a container that is gone."""
+        """Drop the count of a removed container."""
         self._counts.pop(container, None)
 
     async def stop(self) -> None:
@@ -143,14 +151,14 @@ class OomEvents:
                 return False
             try:
                 while line := await reader.readline():
-                    self._take(line)
+                    self._count_event(line)
             finally:
                 self.epoch += 1
             return True
         finally:
             writer.transport.abort()
 
-    def _take(self, line: bytes) -> None:
+    def _count_event(self, line: bytes) -> None:
         if line.strip():
             name = str(json.loads(line).get("Actor", {}).get("Attributes", {}).get("name", ""))
             self._counts[name] = self._counts.get(name, 0) + 1

@@ -1,17 +1,22 @@
-"""What a container may do: the one pure function that turns a spec into the engine's create request.
+"""The security policy of the Docker backend: a pure function from a spec to the engine's create request.
 
-Whoever changes this changes the security policy of the Docker backend; tests/unit/test_docker_args.py goes through it
-line by line. Nothing here talks to an engine.
+tests/unit/test_docker_args.py goes through it line by line. Nothing here talks to an engine.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
+from evaluator_host.config.settings import RUNTIMES_DIR, SANDBOX_IMAGES_DIR
 from evaluator_host.model.evaluator import Language, SandboxSpec
 from evaluator_host.sandbox.bubblewrap.policy import ENVIRONMENT
 from evaluator_host.sandbox.linux.masked_paths import docker_masked_paths
 from evaluator_host.sandbox.linux.overhead import GVISOR_MEMORY_MB, GVISOR_PROCESSES, NOFILE, is_gvisor, process_limit
+
+_SECCOMP: Final = SANDBOX_IMAGES_DIR / "seccomp.json"
+_NODE_FLAGS: Final = RUNTIMES_DIR / "javascript" / "node_flags.json"
 
 IMAGE_RUNNERS: Final = "/opt/runner"
 IMAGE_NODE: Final = "/opt/node/bin/node"
@@ -29,8 +34,8 @@ USER_PROCESSES: Final = 4096
 # left out, because Podman then asks for a million, which a host that may not raise limits cannot give.
 
 _MAKES_NAMESPACES: Final = frozenset({"", "runc", "crun", "io.containerd.runc.v2"})
-# Runtimes that make an empty network namespace by themselves. For "no network at all" they start a container in half
-# the time of network "none", for which the engine prepares one; runsc and kata get what they are documented with.
+# Runtimes that make an empty network namespace by themselves. With `NetworkDisabled` they start a container in half the
+# time that network "none" takes, for which the engine prepares a namespace. runsc and kata are documented with "none".
 
 CPUS: Final = 1.0
 # A row is one thread of user code; the supervisor sleeps while it runs. More would let one evaluator take a small host.
@@ -44,9 +49,10 @@ INODES_PER_MB: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class EngineFacts:
-    """What an engine can do, as its `/info` and `/version` say.
+    """Abilities of an engine, from its `/info` and `/version`.
 
     Attributes:
+      name: Of its machine; "" when it does not say.
       podman: It is Podman's service behind Docker's API.
       local: Reached by a Unix socket: files and processes of the host and the engine are probably the same.
       cgroup_version: "1", "2", or "" when it does not say.
@@ -55,6 +61,7 @@ class EngineFacts:
     """
 
     address: str
+    name: str = ""
     version: str = ""
     podman: bool = False
     local: bool = True
@@ -75,14 +82,14 @@ class EngineFacts:
 
 @dataclass(frozen=True, slots=True)
 class ContainerPolicy:
-    """What is the same for every container of a backend.
+    """The part of the create request that does not depend on the spec.
 
     Attributes:
-      image: The runtime image, or that of a package set (`docker_layers`): a layer on it, under a name of its own.
+      image: The runtime image, or that of a package set (`environment_images`): one layer more, under its own name.
       runtime: OCI runtime, or None for the engine's default.
       seccomp: Value for `seccomp=`: a profile (Docker) or the path of one (Podman); None leaves the engine's own.
       node_flags: Flags for Node, before the runner's name.
-      labels: By which `sweep` knows the container again.
+      labels: By which `sweep` finds the container.
     """
 
     image: str
@@ -90,6 +97,13 @@ class ContainerPolicy:
     seccomp: str | None
     node_flags: tuple[str, ...]
     labels: Mapping[str, str]
+
+
+def container_policy(
+    facts: EngineFacts, *, image: str, runtime: str | None, labels: Mapping[str, str]
+) -> ContainerPolicy:
+    """Return the policy of a container of an image, with our seccomp profile where the engine takes one."""
+    return ContainerPolicy(image, runtime, _seccomp(facts), _node_flags(), labels)
 
 
 def create_body(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFacts, uid: int) -> dict[str, Any]:
@@ -160,7 +174,7 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
         ],
         "LogConfig": {"Type": "none", "Config": {}},
         "Init": False,  # the runner is process 1 and reaps
-        "AutoRemove": False,  # the exit_status comes first
+        "AutoRemove": False,  # its exit code is read first
         "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
     }
     if not spec.network:
@@ -189,3 +203,22 @@ def _tmpfs(size_mb: int, engine: EngineFacts) -> str:
     if engine.podman:  # it knows no such option; inodes count towards the memory limit in any case
         return options
     return f"{options},nr_inodes={size_mb * INODES_PER_MB}"
+
+
+def _seccomp(facts: EngineFacts) -> str | None:
+    """Docker takes the profile itself, Podman the path of a file on its own machine."""
+    if not facts.seccomp or not _SECCOMP.is_file():
+        return None
+    if facts.podman:
+        return str(_SECCOMP) if facts.local else None
+    return _profile()
+
+
+@cache
+def _profile() -> str:
+    return json.dumps(json.loads(_SECCOMP.read_bytes()), separators=(",", ":"))
+
+
+@cache
+def _node_flags() -> tuple[str, ...]:
+    return tuple(json.loads(_NODE_FLAGS.read_bytes())) if _NODE_FLAGS.is_file() else ()

@@ -3,16 +3,10 @@
 import asyncio
 import json
 import os
-from typing import Any
-
-import docker
-import docker.errors
 
 from evaluator_host.sandbox.docker.attach import PAUSE_BYTES
-from evaluator_host.sandbox.docker.backend import DockerBackend
-from evaluator_host.sandbox.docker.ssh import SshChannel
 from evaluator_host.sandbox.protocol import encode
-from tests.docker_guests import Guest, start
+from tests.docker_guests import Guest
 
 
 async def test_large_frames_pass_whole_in_both_directions(guest: Guest) -> None:
@@ -59,32 +53,3 @@ async def test_after_the_end_reading_says_so_and_writing_is_silent(guest: Guest)
     async with asyncio.timeout(5):
         await guest.link.drain()
     assert await guest.link.read() == b""
-
-
-async def test_the_thread_driven_channel_of_ssh_carries_the_same_bytes(
-    docker_host: str,
-    probe_image: str,
-    backend: DockerBackend,
-) -> None:
-    facts = await backend._engine.facts()
-    made: list[Any] = []
-
-    def attach_by_docker_py(client: docker.APIClient, container: str) -> Any:
-        stream = client.attach_socket(container, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
-        made.append(stream)
-        stream._sock.settimeout(None)
-        return stream._sock
-
-    async def attach(container: str) -> SshChannel:
-        return SshChannel(await backend._engine.run(attach_by_docker_py, container))
-
-    backend._attach = attach  # type: ignore[method-assign]
-    assert facts.local
-    guest = await start(backend)
-    text = os.urandom(1 << 20).hex()
-    assert await guest.run(f"answer = {text!r}[::-1]") == text[::-1]
-    guest.link.write(b"\0" * (4 << 20))
-    await guest.link.drain()
-    await guest.link.destroy()
-    for stream in made:
-        stream.close()

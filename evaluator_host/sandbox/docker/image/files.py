@@ -1,4 +1,4 @@
-"""Copies files out of an image: by way of a container that is never started, so that nothing of the image runs."""
+"""Copies files out of an image without running anything of it: from a container that is created and never started."""
 
 import contextlib
 from collections.abc import Iterator
@@ -13,27 +13,27 @@ from evaluator_host.sandbox.linux.instance import this_instance
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """An image to copy out of."""
+class ImageFiles:
+    """The files of an image."""
 
     client: docker.APIClient
     container: str
 
     @contextmanager
     def archive(self, path: str) -> Iterator[Iterator[bytes]]:
-        """Yield a tar of the file or folder at `path`, in pieces. Raises one of `ENGINE_ERRORS`."""
+        """Yield a tar of the file or folder at `path`, in pieces. Raises `ENGINE_ERRORS`."""
         pieces, _ = self.client.get_archive(self.container, path)
         with contextlib.closing(pieces):
             yield iter(pieces)
 
 
 @contextmanager
-def source(client: docker.APIClient, image: str) -> Iterator[Source]:
-    """Yield an image to copy out of. Its container is swept should this host die meanwhile. Blocks."""
+def open_image(client: docker.APIClient, image: str) -> Iterator[ImageFiles]:
+    """Yield the files of an image. Blocks. Should this host die meanwhile, a later sweep removes the container."""
     labels = {LABEL_INSTANCE: this_instance(), LABEL_BOOT: boot_id()}
     made = client.create_container(image, command=["/nothing"], entrypoint=[], labels=labels, network_disabled=True)
     try:
-        yield Source(client, str(made["Id"]))
+        yield ImageFiles(client, str(made["Id"]))
     finally:
         with contextlib.suppress(docker.errors.APIError):
             client.remove_container(made["Id"], force=True, v=True)
