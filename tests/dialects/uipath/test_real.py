@@ -41,7 +41,7 @@ def calls(kind: str, *held: dict[str, Any]) -> list[dict[str, Any]]:
     return [{kind: one} for one in held]
 
 
-# What each release does otherwise than the light modules, all of it in docs/uipath.md.
+# What each release does otherwise than the light modules, all of it in docs/dialects/uipath.md.
 DIFFERENT: Final[dict[str, dict[str, Any]]] = {
     OLD: {
         **LOST,
