@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from evaluator_host import __version__
+from evaluator_host.cli.command import cli_state
 from evaluator_host.cli.console import out, print_json
-from evaluator_host.cli.edge import edge
 from evaluator_host.cli.options import JsonOption
 from evaluator_host.dialects.base import EntryPoint
 from evaluator_host.dialects.table import all_dialects
@@ -75,7 +75,7 @@ def _before(
         bool, typer.Option("--debug", envvar="EVALUATOR_HOST_DEBUG", help="Show tracebacks of the host's own faults.")
     ] = False,
 ) -> None:
-    edge.debug = debug
+    cli_state.debug = debug
 
 
 def version(*, as_json: JsonOption = False) -> None:
@@ -86,7 +86,7 @@ def version(*, as_json: JsonOption = False) -> None:
         out.print(f"evaluator-host {__version__}")
 
 
-def asked_for() -> typer.Typer:
+def requested_commands() -> typer.Typer:
     """Return the command line as far as this process's arguments need it."""
     asked = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
     return command_line(asked if asked in ("version", *_COMMANDS, *_GROUPS, *_dialect_groups()) else None)

@@ -2,8 +2,10 @@
 
 import asyncio
 import platform
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
@@ -30,6 +32,8 @@ _SUFFIXES: Final = {
     ".ts": Language.TYPESCRIPT,
     ".mts": Language.TYPESCRIPT,
 }
+_DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smhdw])")
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _OPTIONS: Final = {"packages": "--package"}  # where the option is not the field's own name
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The evaluator: .py .js .mjs .cjs .ts .mts")]
@@ -60,7 +64,7 @@ SandboxOption = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class LoadedEvaluator:
     """The evaluator in a file, and the Python that the file requires."""
 
     evaluator: Evaluator
@@ -75,7 +79,7 @@ def read_evaluator(
     with_modules: Callable[[str, Path], str] | None = None,
     alone: bool = False,
     **fields: Any,
-) -> Given:
+) -> LoadedEvaluator:
     """Return the evaluator in a file; a field that is None keeps its default.
 
     A Python file that lies in a project of some dialect is followed by the modules of the project that it imports.
@@ -103,7 +107,7 @@ def read_evaluator(
     evaluator = _evaluator(body)
     if not alone and language is Language.PYTHON and evaluator.policy is Policy.NONE:
         evaluator = replace(evaluator, code=(with_modules or _with_project_modules)(script.source, file))
-    return Given(evaluator, script.requires_python)
+    return LoadedEvaluator(evaluator, script.requires_python)
 
 
 def _with_project_modules(code: str, file: Path) -> str:
@@ -114,13 +118,13 @@ def _with_project_modules(code: str, file: Path) -> str:
     return code
 
 
-def given_evaluator(code: str, language: Language, **fields: Any) -> Given:
+def evaluator_from_text(code: str, language: Language, **fields: Any) -> LoadedEvaluator:
     """Return the evaluator of a text of ours; fields as in `read_evaluator`.
 
     Raises:
       InvalidRequest: a field cannot be taken.
     """
-    return Given(_evaluator({"code": code, "language": language, **_given(fields)}))
+    return LoadedEvaluator(_evaluator({"code": code, "language": language, **_given(fields)}))
 
 
 def read_set(pins: Sequence[str], language: Language, python: str | None) -> EnvironmentIn:
@@ -207,3 +211,16 @@ def _problem(fault: Any) -> Problem:
     name = str(fault["loc"][-1]) if len(fault["loc"]) == 1 or fault["loc"][0] != "packages" else "packages"
     option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
     return Problem(option, str(fault["msg"]))
+
+
+def read_duration(text: str, option: str) -> timedelta:
+    """Return what `90d`, `12h`, `2w` means.
+
+    Raises:
+      InvalidRequest: it means nothing, or more than a calendar holds.
+    """
+    match = _DURATION.fullmatch(text.strip().lower())
+    found = timedelta(**{_UNITS[match.group(2)]: int(match.group(1))}) if match else None
+    if found is None or found.days > 36_500:
+        raise InvalidRequest(f"{option} {text!r} is no duration; write a number and s, m, h, d or w: 90d, 12h, 2w")
+    return found

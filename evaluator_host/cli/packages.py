@@ -7,10 +7,10 @@ import typer
 from rich.text import Text
 
 from evaluator_host.cli import options
+from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, facts, out, plain, print_json
-from evaluator_host.cli.edge import load_settings, run_async
+from evaluator_host.cli.evaluation_service import build as build_set
 from evaluator_host.cli.progress import BuildProgress
-from evaluator_host.cli.target import build as build_set
 from evaluator_host.config.settings import Settings
 from evaluator_host.environments.record import EnvironmentReport
 from evaluator_host.environments.registry.transfer import Carrier

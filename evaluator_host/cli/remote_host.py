@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from evaluator_host.cli.edge import load_settings
+from evaluator_host.cli.command import load_settings
 from evaluator_host.client import DEFAULT_URL, Client
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.schemas.jobs import JobReport

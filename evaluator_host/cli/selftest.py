@@ -8,8 +8,8 @@ import typer
 from rich.text import Text
 
 from evaluator_host.cli import options
+from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, out, plain, print_json
-from evaluator_host.cli.edge import load_settings, run_async
 from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Language

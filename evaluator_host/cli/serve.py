@@ -9,8 +9,8 @@ from typing import Annotated, Final
 import typer
 
 from evaluator_host.cli import options
+from evaluator_host.cli.command import cli_state, load_settings, run_async
 from evaluator_host.cli.console import out
-from evaluator_host.cli.edge import edge, load_settings, run_async
 from evaluator_host.model.errors import Misconfigured
 
 _BACKLOG: Final = 2048
@@ -31,7 +31,7 @@ def serve(
 
     gc.freeze()
     gc.enable()
-    log_to_stderr(debug=edge.debug)
+    log_to_stderr(debug=cli_state.debug)
     if not _is_loopback(settings.host):
         run_async(lambda: require_key(settings))
     with listen(settings.host, settings.port) as listener:

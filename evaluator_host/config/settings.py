@@ -195,3 +195,8 @@ class Settings(BaseSettings):
     def engine_address(self) -> str | None:
         """The Docker engine to talk to, or None for docker-py's own default."""
         return self.docker_host or os.environ.get("DOCKER_HOST")
+
+
+def revealed(secret: SecretStr | None) -> str | None:
+    """Return the text of a secret setting."""
+    return secret.get_secret_value() if secret is not None else None

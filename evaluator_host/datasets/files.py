@@ -14,8 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from evaluator_host.datasets.formats import Record
 from evaluator_host.datasets.mapping import BadRow
+from evaluator_host.datasets.readers import Record
 from evaluator_host.model.errors import InvalidRequest, TooLarge
 from evaluator_host.model.json_values import decode_json, encode_json
 from evaluator_host.sandbox.linux.instance import is_dead, this_instance
@@ -108,7 +108,7 @@ class RowsFolder:
         """Return what the rows of a data set take."""
         return sum(path.stat().st_size for path in (self.path / dataset_id).iterdir())
 
-    def leftovers(self, known: Collection[str]) -> list[str]:
+    def orphans(self, known: Collection[str]) -> list[str]:
         """Return what belongs to nothing: folders that dead hosts did not finish, and those no longer known."""
         if not self.path.is_dir():
             return []

@@ -45,7 +45,7 @@ class Mapping:
         return cls._checked([(field, source if equals else "") for field, equals, source in cut], named="--map")
 
     @classmethod
-    def of(cls, sources: dict[str, str]) -> "Mapping":
+    def from_sources(cls, sources: dict[str, str]) -> "Mapping":
         """Return the mapping of an object `{field: source}`.
 
         Raises:

@@ -25,7 +25,7 @@ _LISTED: Final = 5
 _log = logging.getLogger(__name__)
 
 
-class Leftovers:
+class OrphanFiles:
     """The rows and files in a data directory, seen from one database."""
 
     def __init__(self, data_dir: Path, rows: RowsFolder, blobs: BlobFolder) -> None:
@@ -76,7 +76,7 @@ class Leftovers:
                 address,
             )
             return
-        for leftover in self.rows.leftovers(known):
+        for leftover in self.rows.orphans(known):
             _log.info("removing the rows of %s, which nothing refers to", leftover)
             self.rows.remove(leftover)
         self.blobs.sweep(known)

@@ -8,7 +8,7 @@ from typing import BinaryIO, Final
 
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.datasets.format import Format
-from evaluator_host.datasets.formats import read_records
+from evaluator_host.datasets.readers import read_records
 from evaluator_host.model.errors import NameTaken, TooLarge
 from evaluator_host.model.evaluator import Json
 from evaluator_host.schemas.datasets import DatasetReport
@@ -18,7 +18,7 @@ from evaluator_host.store.workspaces import require_name
 _AT_ONCE: Final = 2  # uploads being read: more would only share the same cores
 
 
-class DatasetShelf:
+class DatasetService:
     """The data sets of one host.
 
     Args:
@@ -35,7 +35,7 @@ class DatasetShelf:
         self._max_row_bytes = max_row_bytes
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
-    async def add(
+    async def add_dataset(
         self, workspace_id: str, name: str, chunks: AsyncIterator[bytes], format_: Format, *, replace: bool = False
     ) -> DatasetReport:
         """Keep the rows of a file that arrives in chunks; never the whole of it is in memory.
@@ -53,7 +53,7 @@ class DatasetShelf:
           TooLarge: the file is over this host's ceiling.
         """
         require_name(name, "data set")
-        if not replace and any(one.name == name for one in await self._store.all(workspace_id)):
+        if not replace and any(one.name == name for one in await self._store.list_datasets(workspace_id)):
             raise _taken(name)
         self._folder.path.mkdir(parents=True, mode=0o700, exist_ok=True)
         with tempfile.TemporaryFile(dir=self._folder.path) as upload:
@@ -62,7 +62,7 @@ class DatasetShelf:
             async with self._turns:
                 facts = await asyncio.to_thread(self._write, dataset_id, upload, format_)
         try:
-            made = await self._store.add(dataset_id, workspace_id, name, facts, replace=replace)
+            made = await self._store.add_dataset(dataset_id, workspace_id, name, facts, replace=replace)
         except BaseException:
             await asyncio.to_thread(self._folder.remove, dataset_id)
             raise
@@ -82,19 +82,19 @@ class DatasetShelf:
             facts = await asyncio.to_thread(
                 self._folder.write, dataset_id, numbered, format_=format_, max_bytes=self._max_bytes
             )
-        return _report(await self._store.add(dataset_id, workspace_id, None, facts))
+        return _report(await self._store.add_dataset(dataset_id, workspace_id, None, facts))
 
-    async def get(self, workspace_id: str, name: str) -> DatasetReport:
+    async def get_dataset(self, workspace_id: str, name: str) -> DatasetReport:
         """Return a data set by its name or id.
 
         Raises:
           NotFound: the workspace has none.
         """
-        return _report(await self._store.get(workspace_id, name))
+        return _report(await self._store.get_dataset(workspace_id, name))
 
-    async def all(self, workspace_id: str) -> list[DatasetReport]:
+    async def list_datasets(self, workspace_id: str) -> list[DatasetReport]:
         """Return the data sets of a workspace, the newest first."""
-        return [_report(dataset) for dataset in await self._store.all(workspace_id)]
+        return [_report(dataset) for dataset in await self._store.list_datasets(workspace_id)]
 
     async def rows(self, workspace_id: str, name: str, first: int, *, limit: int) -> list[dict[str, Json]]:
         """Return some rows, from one on.
@@ -102,7 +102,7 @@ class DatasetShelf:
         Raises:
           NotFound: the workspace has no such data set.
         """
-        dataset = await self._store.get(workspace_id, name)
+        dataset = await self._store.get_dataset(workspace_id, name)
         return await asyncio.to_thread(self._folder.page, dataset.id, first, limit=limit)
 
     async def path(self, workspace_id: str, name: str) -> Path:
@@ -111,9 +111,9 @@ class DatasetShelf:
         Raises:
           NotFound: the workspace has no such data set.
         """
-        return self._folder.file((await self._store.get(workspace_id, name)).id)
+        return self._folder.file((await self._store.get_dataset(workspace_id, name)).id)
 
-    async def delete(self, workspace_id: str, name: str) -> None:
+    async def delete_dataset(self, workspace_id: str, name: str) -> None:
         """Remove a data set; its rows stay as long as a job needs them.
 
         Raises:

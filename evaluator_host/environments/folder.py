@@ -1,15 +1,16 @@
-"""Where installed sets lie on disk, and in what order they come and go, so that a host that dies leaves nothing half.
+"""The folder of installed sets; a host that dies while it installs or removes one leaves no incomplete set.
 
-sets/<key>.json          a set's lock
+sets/<key>.json          the lock of a set
 <digest>/env.json        the record of an installation, written before the folder gets its name
 <digest>/contents.json   a digest of each file
-<digest>/files/          what sandboxes see
-build/downloads/         of uv and npm, shared by all builds
+<digest>/files/          the files that sandboxes see
+build/downloads/         downloads of uv and npm, shared by all builds
 build/staging/           installations under way; renamed to <digest> when whole
 removed/                 installations on their way out
-locks/                   who builds a set, who uses one
+locks/                   file locks: one per set being built or in use
 """
 
+import asyncio
 import contextlib
 import hashlib
 import json
@@ -17,6 +18,7 @@ import os
 import shutil
 import time
 import uuid
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +32,7 @@ from evaluator_host.system.files import replace_file
 
 _PREFIX: Final = "sha256:"
 _USED_EVERY_S: Final = 60.0
+_RECENT_S: Final = 120.0  # a caller may have looked a set up and not have its sandbox yet
 
 
 class EnvironmentFolder:
@@ -48,11 +51,11 @@ class EnvironmentFolder:
         self.root.chmod(0o711)  # a sandbox without a user namespace reaches its files as another user
 
     def build_lock(self, key: str) -> Path:
-        """Return the lock that whoever builds a set holds."""
+        """Return the path of the lock that a build of this set holds."""
         return self._locks / f"build-{_hex(key)}"
 
     def use_lock(self, digest: str) -> FileLock:
-        """Return a lock, to be held shared by whoever uses an installation and alone by whoever removes it."""
+        """Return the lock of an installation: shared by its users, exclusive for its remover."""
         return FileLock(self._locks / f"use-{_hex(digest)}")
 
     def lock_of(self, key: str) -> Lock | None:
@@ -78,7 +81,7 @@ class EnvironmentFolder:
             return None
 
     def found(self, name: str) -> Record | None:
-        """Return the record of a set by its key or its digest; None too for what is neither."""
+        """Return the record of a set by its key or its digest; None when there is none."""
         if not is_digest(name):
             return None
         lock = self.lock_of(name)
@@ -91,7 +94,7 @@ class EnvironmentFolder:
         return [record for record in found if record is not None]
 
     def environment(self, record: Record) -> Environment:
-        """Return what a sandbox is started with."""
+        """Return the environment that a sandbox is started with."""
         return Environment(
             record.digest,
             record.language,
@@ -102,14 +105,14 @@ class EnvironmentFolder:
         )
 
     def used(self, digest: str) -> None:
-        """Note that an installation is in use, at most once a minute."""
+        """Update the time of last use of an installation, at most once a minute."""
         home = self._home(digest)
         if time.time() - _mtime(home) > _USED_EVERY_S:
             with contextlib.suppress(OSError):
                 os.utime(home)
 
     def new_stage(self, key: str) -> Path:
-        """Return an empty folder to install into; those of earlier, dead builds of this set are removed.
+        """Return an empty folder to install into; remove those that earlier builds of this set left.
 
         The caller holds the build lock.
         """
@@ -121,7 +124,7 @@ class EnvironmentFolder:
         return stage
 
     def put(self, stage: Path, record: Record) -> None:
-        """Put a finished installation in its place."""
+        """Move a finished installation to its place, with its record."""
         (stage / "contents.json").write_text(json.dumps(digests(stage / "files")), "utf-8")
         (stage / "env.json").write_text(record.to_json(), "utf-8")
         home = self._home(record.digest)
@@ -130,7 +133,7 @@ class EnvironmentFolder:
         os.utime(home)
 
     def broken(self, digest: str) -> list[str]:
-        """Return what is not as it was installed; `env.json` when there is no record."""
+        """Return the files that differ from the installed ones; `env.json` when there is no record."""
         home = self._home(digest)
         try:
             recorded = json.loads((home / "contents.json").read_text("utf-8"))
@@ -160,11 +163,11 @@ class EnvironmentFolder:
         return [_PREFIX + name for name in names if self.record(_PREFIX + name) is None]
 
     def sweep(self) -> int:
-        """Remove what builds and removals of dead hosts left; returns how many."""
+        """Remove the folders that builds and removals of dead hosts left; return how many."""
         return self.sweep_removed() + self._sweep(self.staging, "build")
 
     def sweep_removed(self) -> int:
-        """Remove the files of detached installations that no process uses; returns how many."""
+        """Remove the files of detached installations that no process uses; return how many."""
         return self._sweep(self._removed, "use")
 
     def _sweep(self, folder: Path, kind: str) -> int:
@@ -179,7 +182,7 @@ class EnvironmentFolder:
         return count
 
     def drop_downloads(self) -> int:
-        """Remove everything that uv and npm have downloaded; returns how many bytes that were."""
+        """Remove all downloads of uv and npm; return how many bytes that were."""
         size = size_bytes(self.downloads)
         shutil.rmtree(self.downloads, ignore_errors=True)
         self.downloads.mkdir(parents=True, exist_ok=True)
@@ -189,8 +192,66 @@ class EnvironmentFolder:
         return self.root / _hex(digest)
 
 
+class Usage:
+    """The installations that this process uses; file locks tell other processes.
+
+    Args:
+      folder: Of the host.
+      in_use: Digests of environments that sandboxes of this process have.
+    """
+
+    def __init__(self, folder: EnvironmentFolder, in_use: Callable[[], Collection[str]]) -> None:
+        self._folder = folder
+        self._in_use = in_use
+        self._used_at: dict[str, float] = {}
+        self._holding: dict[str, FileLock] = {}
+
+    def hold(self, digest: str) -> bool:
+        """Mark an installation as used by this process; return False when another process is removing it."""
+        if digest in self._holding:
+            return True
+        lock = self._folder.use_lock(digest)
+        if not lock.acquire(shared=True):
+            return False
+        self._holding[digest] = lock
+        return True
+
+    def touch(self, digest: str) -> None:
+        """Note that it is used now; a cheap call."""
+        now = time.monotonic()
+        if now - self._used_at.get(digest, -_RECENT_S) > _RECENT_S / 2:
+            self._folder.used(digest)
+        self._used_at[digest] = now
+
+    def is_used(self, digest: str) -> bool:
+        """Whether a caller or a sandbox of this process uses it."""
+        return time.monotonic() - self._used_at.get(digest, -_RECENT_S) < _RECENT_S or digest in self._in_use()
+
+    async def remove(self, digest: str) -> bool:
+        """Remove an installation; return False when another process uses it. Sandboxes of this one keep their files."""
+        held = self._holding.pop(digest, None)
+        if held is not None:
+            held.release()
+        alone = self._folder.use_lock(digest)
+        if not alone.acquire():
+            self.hold(digest)
+            return False
+        await asyncio.to_thread(self._folder.detach, digest)
+        alone.release()
+        if digest in self._in_use():
+            self.hold(digest)
+        await asyncio.to_thread(self._folder.sweep_removed)
+        return True
+
+    def close(self) -> None:
+        """Let other processes remove the installations that this one used."""
+        for lock in self._holding.values():
+            lock.release()
+        self._holding.clear()
+
+
 def _hex(name: str) -> str:
-    """The part of a digest that names a file; refuses what could lead elsewhere."""
+    """Return the hexadecimal part of a digest; refuse a text that could name a path elsewhere."""
     text = name.removeprefix(_PREFIX)
     if len(text) != 64 or not set(text) <= set("0123456789abcdef"):
         raise ValueError(f"no digest: {name[:80]!r}")
@@ -217,7 +278,7 @@ def digest_of(name: str) -> str | None:
 
 
 def not_installed(name: str) -> NotFound:
-    """Return what is raised for a set that is not installed here."""
+    """Return the exception for a set that is not installed here."""
     return NotFound(f"no package set {name[:80]} is installed here; `evaluator-host packages list` shows what is")
 
 

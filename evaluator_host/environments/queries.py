@@ -1,4 +1,4 @@
-"""What a set of pins means for this host: which packages are meant, for which runtime, and what a bad pin should be."""
+"""Reads pins for this host: for which runtime they are, and which pin a refused one probably meant."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,7 +20,7 @@ from evaluator_host.sandbox.base import Backend
 
 
 class PackageQueries:
-    """Reads pins, and asks the index for those that were meant.
+    """Reads pins, and asks the index which ones were meant.
 
     Args:
       index: Where packages come from.
@@ -38,14 +38,14 @@ class PackageQueries:
         return await anyio.to_thread.run_sync(self._backend.python_versions)
 
     async def python(self, asked: str | None, *, field: str = "evaluator.python") -> str | None:
-        """Return the minor version that is asked for; None when that is the backend's own.
+        """Return the minor version that an evaluator asks for; None for the backend's own.
 
         Args:
           asked: `3.13`; None for the backend's own.
-          field: Where that was said, for the problem.
+          field: The field of the request, for the problem.
 
         Raises:
-          InvalidRequest: there is none here; the message says how to get it.
+          InvalidRequest: this host has none; the message says how to get it.
         """
         if asked is None or asked == self._backend.platform.python:
             return None
@@ -58,10 +58,10 @@ class PackageQueries:
         raise InvalidRequest(f"{message}; {hint}", problems=(Problem(field, message, hint),))
 
     async def python_of_set(self, asked: str | None, language: Language) -> str | None:
-        """Return the minor version that a package set is asked for; None when that is the backend's own.
+        """Return the minor version that a package set is for; None for the backend's own.
 
         Raises:
-          InvalidRequest: there is none here, or the language is another.
+          InvalidRequest: this host has none, or the language is not Python.
         """
         if asked is not None and language is not Language.PYTHON:
             message, hint = f"it is for Python only, not {language}", "leave it out"
@@ -82,7 +82,7 @@ class PackageQueries:
             raise InvalidPin(error.detail, problems=problems) from error
 
     async def pins_for(self, modules: Sequence[str], language: Language) -> list[str | None]:
-        """Return the pin that each import which nothing provides probably needs."""
+        """Return the pin that each missing import probably needs."""
         index = replace(self._index, timeout_s=TIMEOUT_S)
         return await exact_pins_for(modules, language, target=self.target(language), index=index)
 
@@ -90,7 +90,7 @@ class PackageQueries:
         """Return the versions of a package that can be installed here, the newest first.
 
         Raises:
-          InvalidRequest: the name is none that a package can have.
+          InvalidRequest: no package can have that name.
           NotFound: the index has no such package for this host.
           IndexUnavailable: the index does not answer.
         """
@@ -101,7 +101,7 @@ class PackageQueries:
         return target_for(self._backend.platform, language, python)
 
     async def target_of(self, lock: Lock) -> Target:
-        """Return what this host has for a lock: another Python than its own, where the lock is for one that is here."""
+        """Return this host's target for a lock: with the lock's Python if this host has it, else with its own."""
         if lock.language is Language.PYTHON:
             with suppress(InvalidRequest):
                 return self.target(lock.language, await self.python(lock.target.runtime))

@@ -1,4 +1,4 @@
-"""Package sets installed once and kept: built on first use however many callers wait, evicted when nobody uses them."""
+"""The package sets of a host: built once, on first use, for any number of callers; removed when nobody uses them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
@@ -7,7 +7,7 @@ from typing import Final
 
 from evaluator_host.environments.build.build import BuildContext
 from evaluator_host.environments.build.builds import Builds
-from evaluator_host.environments.folder import digest_of, is_digest, not_installed
+from evaluator_host.environments.folder import Usage, digest_of, is_digest, not_installed
 from evaluator_host.environments.queries import PackageQueries
 from evaluator_host.environments.record import (
     BuildEvent,
@@ -19,7 +19,6 @@ from evaluator_host.environments.record import (
 )
 from evaluator_host.environments.registry.transfer import RegistryTransfer
 from evaluator_host.environments.targets import require_fit
-from evaluator_host.environments.usage import Usage
 from evaluator_host.environments.verifier import Verifier
 from evaluator_host.model.errors import InUse
 from evaluator_host.model.evaluator import Environment, Language
@@ -31,23 +30,23 @@ _KNOWN: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class InstalledSet:
-    """An installed set as evaluators pin it: canonical pins and what to start sandboxes with."""
+    """An installed set: its canonical pins, and the environment that sandboxes are started with."""
 
     packages: tuple[str, ...]
     environment: Environment
 
 
 class Environments:
-    """All package sets of one host. Bound to one event loop.
+    """The package sets of one host. Bound to one event loop.
 
     Attributes:
-      queries: Reads pins, and looks up those that were meant.
+      queries: Reads pins, and asks the index which ones were meant.
       transfer: Pushes installed sets to registries, and pulls them from there.
 
     Args:
-      context: What builds need.
+      context: Where and how sets are installed.
       in_use: Digests of environments that sandboxes of this process have.
-      on_changed: Told the digest of an installation whose files were removed or replaced.
+      on_changed: Called with the digest of an installation whose files were removed or replaced.
     """
 
     def __init__(
@@ -66,14 +65,14 @@ class Environments:
         self._verifier = Verifier(context.folder, context.backend, install=self._install, forget=self._forget)
 
     def lookup(self, packages: tuple[str, ...], language: Language, python: str | None = None) -> InstalledSet | None:
-        """Return a set that this process has used before, whatever way its pins are written; never waits."""
+        """Return a set that this process has used before; never waits."""
         known = self._known.get((f"{language.runner} {python}", packages))
         if known is not None:
             self._usage.touch(known.environment.digest)
         return known
 
     def lock_of(self, digest: str) -> str | None:
-        """Return the lock of an installed set as JSON, for whoever wants the same packages another day."""
+        """Return the lock of an installed set as JSON, so that the same packages can be installed later."""
         record = self._folder.record(digest)
         lock = self._folder.lock_of(record.key) if record is not None else None
         return None if lock is None or lock.digest != digest else lock.to_json()
@@ -81,7 +80,7 @@ class Environments:
     async def require(
         self, packages: tuple[str, ...], language: Language, python: str | None = None, *, workspace: str = ""
     ) -> InstalledSet:
-        """Return the set that an evaluator pins, installing it when it is new.
+        """Return the set that an evaluator pins, installing it if it is new.
 
         Args:
           packages: The pins.
@@ -104,10 +103,10 @@ class Environments:
         return known
 
     async def require_locked(self, lock: Lock, *, workspace: str = "") -> InstalledSet:
-        """Return the very set that a lock describes, installing it when it is not here; `workspace` as in `require`.
+        """Return the set that a lock describes, installing it if it is not here; `workspace` as in `require`.
 
         Raises:
-          PackagesFailed: it was locked for another runtime or platform, or cannot be installed.
+          PackagesFailed: it is for another runtime or platform, or cannot be installed.
           IndexUnavailable: the index does not answer.
         """
         packages = tuple(pin.text for pin in lock.pins)
@@ -121,7 +120,7 @@ class Environments:
         return known
 
     async def _ensure_locked(self, lock: Lock, workspace: str) -> Environment:
-        """Install a lock under its own digest as key: what its pins would resolve to today does not matter."""
+        """Install a lock under its own digest as key, so that nothing is resolved anew."""
         if await asyncio.to_thread(self._folder.record, lock.digest) is None:
             await asyncio.to_thread(self._folder.keep_lock, lock.digest, lock)
         return await self._held(lock.digest, lock.pins, lock.language, lock.target, workspace=workspace)
@@ -141,7 +140,7 @@ class Environments:
     async def _held(
         self, key: str, pins: tuple[Pin, ...], language: Language, target: Target, *, workspace: str
     ) -> Environment:
-        """Return a set that is installed, and that no other process is removing: else it is installed again."""
+        """Return an installed set; install it again when another process is just removing it."""
         while True:
             record = await self._installed(key)
             if record is None:
@@ -200,7 +199,7 @@ class Environments:
         return await self.get(name)
 
     async def reports(self) -> list[EnvironmentReport]:
-        """Return every set: building, installed (most recently used first), failed."""
+        """Return every set: those being built, installed (most recently used first), failed."""
         records = await asyncio.to_thread(self._folder.records)
         return [
             *(build.report(self._folder) for build in self._builds.running),
@@ -209,7 +208,7 @@ class Environments:
         ]
 
     async def events(self, name: str) -> AsyncGenerator[BuildEvent, None]:
-        """Yield what a build does, from its first step to its last.
+        """Yield the steps of a build, from the first to the last.
 
         Raises:
           NotFound: there is no such set.
@@ -222,7 +221,7 @@ class Environments:
         yield BuildEvent(Step.READY, len(report.packages), len(report.packages))
 
     async def delete(self, name: str) -> None:
-        """Remove a set and its lock: the next build resolves it anew. Sandboxes that run keep their files.
+        """Remove a set and its lock, so that the next build resolves it anew. Running sandboxes keep their files.
 
         Raises:
           NotFound: there is none.
@@ -241,7 +240,7 @@ class Environments:
         await self._prune_backend()
 
     async def prune(self, *, ceiling_mb: int | None = None) -> list[Record]:
-        """Remove sets that nobody uses, least recently used first, until the rest fits; returns them.
+        """Remove sets that nobody uses, least recently used first, until the rest fits; return the removed ones.
 
         Their locks stay, so that a later build installs the same files.
 
@@ -262,7 +261,7 @@ class Environments:
         return removed
 
     async def verify(self, name: str | None = None) -> list[Verified]:
-        """Compare every installed file with what was installed, and install again what is not as it was.
+        """Compare every installed file with its recorded digest, and install again the sets that differ.
 
         Raises:
           NotFound: there is no set of that name.
@@ -278,7 +277,7 @@ class Environments:
         return [await self._verifier.verify(digest) for digest in wanted]
 
     async def close(self) -> None:
-        """Stop every build, with nothing left of it, and let other processes remove what this one used."""
+        """Stop every build, remove its files, and let other processes remove the sets that this one used."""
         await self._builds.close()
         self._usage.close()
         self._known.clear()

@@ -1,13 +1,17 @@
-"""For which runtime and platform package sets are installed: it is the backend's, not always this machine's."""
+"""The runtime that package sets are installed for (the backend's, not always this machine's), and the set of none."""
+
+import hashlib
+import platform as machine
+import sys
 
 from evaluator_host.model.errors import PackagesFailed
-from evaluator_host.model.evaluator import Language
+from evaluator_host.model.evaluator import Environment, Language
 from evaluator_host.packages.lock import Lock, Target
 from evaluator_host.sandbox.base import Platform
 
 
 def target_for(platform: Platform, language: Language, python: str | None = None) -> Target:
-    """Return what sets of a language are resolved for.
+    """Return the target that sets of a language are resolved for.
 
     Args:
       platform: Of the backend.
@@ -19,10 +23,10 @@ def target_for(platform: Platform, language: Language, python: str | None = None
 
 
 def require_fit(lock: Lock, own: Target) -> None:
-    """Check that a locked set runs on a target: same interpreter and processor, a C library that is no older.
+    """Refuse a lock that does not run on a target: another interpreter or processor, or an older C library.
 
     Raises:
-      PackagesFailed: it does not.
+      PackagesFailed: it does not fit.
     """
     if (lock.target.runtime, lock.target.machine) == (own.runtime, own.machine) and lock.target.glibc <= own.glibc:
         return
@@ -35,3 +39,21 @@ def require_fit(lock: Lock, own: Target) -> None:
 def _described(language: Language, target: Target) -> str:
     name = "Python" if language is Language.PYTHON else "Node"
     return f"{name} {target.runtime} on {target.platform}"
+
+
+def empty_environment(language: Language, python: str | None = None) -> Environment:
+    """Return the environment without packages, which JavaScript and TypeScript share.
+
+    Args:
+      language: Of the evaluator.
+      python: Minor version of Python; None for the host's own.
+    """
+    shared = Language.PYTHON if language is Language.PYTHON else Language.JAVASCRIPT
+    key = f"{shared}\n{sys.platform}-{machine.machine()}\n"
+    if python is not None:
+        key += f"python {python}\n"
+    return Environment(
+        digest="sha256:" + hashlib.sha256(key.encode()).hexdigest(),
+        language=shared,
+        runtime=("python" if python is None else f"python {python}") if shared is Language.PYTHON else "node",
+    )

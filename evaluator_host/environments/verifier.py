@@ -1,4 +1,4 @@
-"""Finds installations that are not what was installed, and what was made of them for sandboxes; mends both."""
+"""Compares installations, and the backend's copies of them, with what was installed, and repairs both."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,13 +14,13 @@ _IMAGE = "image: "
 
 
 class Verifier:
-    """Compares installations with what was installed.
+    """Compares installations with their recorded digests, and installs again those that differ.
 
     Args:
       folder: Of the host.
-      backend: Whose copies of installations are compared too.
+      backend: Its copies of installations are compared too.
       install: Installs a set, by its key, from its lock.
-      forget: Told the digest of what was replaced.
+      forget: Called with the digest of an installation that was replaced.
     """
 
     def __init__(
@@ -37,13 +37,13 @@ class Verifier:
         self._forget = forget
 
     async def verify(self, digest: str) -> Verified:
-        """Compare an installation, file by file, and mend it.
+        """Compare an installation, file by file, and repair it; return the result.
 
         Raises:
-          SandboxUnavailable: the backend's copy cannot be looked at.
+          SandboxUnavailable: the backend's copy cannot be read.
         """
         if broken := await asyncio.to_thread(self._folder.broken, digest):
-            return await self._mend(digest, broken)
+            return await self._repair(digest, broken)
         record = self._folder.record(digest)
         if record is None:  # removed meanwhile
             return Verified(digest, ())
@@ -56,8 +56,8 @@ class Verifier:
         await self._backend.prepare(environment)
         return Verified(digest, tuple(strange), mended=True)
 
-    async def _mend(self, digest: str, broken: Sequence[str]) -> Verified:
-        """Install again from the lock. Downloads are dropped: the files there may be the very same ones."""
+    async def _repair(self, digest: str, broken: Sequence[str]) -> Verified:
+        """Install again from the lock. Downloads are removed first: they may be hard links to the same broken files."""
         record = self._folder.record(digest)
         key = record.key if record else await asyncio.to_thread(self._folder.key_of, digest)
         lock = self._folder.lock_of(key) if key else None
@@ -66,7 +66,7 @@ class Verifier:
             await asyncio.to_thread(self._folder.detach, digest)
             self._forget(digest)
             return Verified(
-                digest, tuple(broken), error="it was removed: its lock is lost, so that the next use installs it"
+                digest, tuple(broken), error="its lock is lost, so the set was removed; the next use installs it"
             )
         async with hold_lock(self._folder.build_lock(key)):
             await asyncio.to_thread(self._folder.detach, digest)

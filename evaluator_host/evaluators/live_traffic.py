@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from evaluator_host.evaluators.registry import Library
+from evaluator_host.evaluators.registry import EvaluatorRegistry
 from evaluator_host.model.errors import Busy, HostError, StoreUnavailable
 from evaluator_host.model.evaluator import Json, Row
 from evaluator_host.model.json_values import decode_json, encode_json
@@ -51,14 +51,14 @@ class Traffic:
 
     Args:
       service: What scores.
-      library: Where the evaluators are.
+      registry: Where the evaluators are.
       store: Where the results go.
       days: How long they are kept; 0 for ever.
     """
 
-    def __init__(self, service: Service, library: Library, store: Traces, *, days: int) -> None:
+    def __init__(self, service: Service, registry: EvaluatorRegistry, store: Traces, *, days: int) -> None:
         self._service = service
-        self._library = library
+        self._registry = registry
         self._store = store
         self._days = days
         self._pending: dict[tuple[str, str, str], _Pending] = {}
@@ -67,7 +67,7 @@ class Traffic:
         self._tasks: set[asyncio.Task[None]] = set()
         self._pruned = time.monotonic()
 
-    async def take(
+    async def accept_spans(
         self, workspace_id: str, reference: str, export: dict[str, Json], *, sampling: float | None = None
     ) -> int:
         """Take the spans of an export (OTLP, as JSON), and return how many traces they are of.
@@ -83,7 +83,7 @@ class Traffic:
           NotFound: there is no such evaluator.
           Busy: too many spans wait to be scored.
         """
-        found = await self._library.find(workspace_id, reference)
+        found = await self._registry.resolve(workspace_id, reference)
         share = found.sampling if sampling is None else sampling
         if self._held > _HELD_BYTES:
             raise Busy("too many spans wait to be scored; send them later, or a smaller sample", retry_after_s=2.0)
@@ -101,7 +101,7 @@ class Traffic:
             self._held += size
         return len(seen)
 
-    async def newest(
+    async def list_traces(
         self, workspace_id: str, name: str, *, limit: int = 100, before: int | None = None, status: str | None = None
     ) -> list[TraceReport]:
         """Return scored traces of an evaluator, the newest first; `before` is the number of a page's last.
@@ -109,8 +109,8 @@ class Traffic:
         Raises:
           NotFound: there is no such evaluator.
         """
-        await self._library.get(workspace_id, name)
-        found = await self._store.newest(workspace_id, name, limit=limit, before=before, status=status)
+        await self._registry.get_evaluator(workspace_id, name)
+        found = await self._store.list_traces(workspace_id, name, limit=limit, before=before, status=status)
         return [
             TraceReport(
                 number,
@@ -146,12 +146,12 @@ class Traffic:
         workspace_id, reference, trace_id = key
         try:
             async with self._turns:
-                found = await self._library.find(workspace_id, reference)
+                found = await self._registry.resolve(workspace_id, reference)
                 trace: dict[str, Json] = {"resourceSpans": pending.groups}
                 result = await self._service.evaluate(
                     found.evaluator, Row(trace=trace), workspace=workspace_id, lock=found.lock
                 )
-                await self._store.add(
+                await self._store.add_traces(
                     [_scored(found.evaluator_id, found.evaluator.version or 0, trace_id, trace, result)]
                 )
         except HostError as error:
@@ -164,13 +164,15 @@ class Traffic:
             return
         self._pruned = now
         with suppress(StoreUnavailable):
-            await self._store.forget(datetime.now(UTC) - timedelta(days=self._days))
+            await self._store.delete_before(datetime.now(UTC) - timedelta(days=self._days))
 
 
 @asynccontextmanager
-async def open_traffic(service: Service, library: Library, store: Traces, *, days: int) -> AsyncIterator[Traffic]:
+async def open_traffic(
+    service: Service, registry: EvaluatorRegistry, store: Traces, *, days: int
+) -> AsyncIterator[Traffic]:
     """Open it, and score what comes until the block ends."""
-    traffic = Traffic(service, library, store, days=days)
+    traffic = Traffic(service, registry, store, days=days)
     scoring = asyncio.create_task(traffic.run())
     try:
         yield traffic

@@ -24,7 +24,7 @@ _ENVIRONMENT: Final = TypeAdapter(EnvironmentInfo | None)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ResolvedEvaluator:
     """A stored evaluator that is to run: with its name and version, and the lock of its packages as JSON.
 
     `sampling` is the share of live traces that it is to score.
@@ -36,14 +36,14 @@ class Found:
     sampling: float = 1.0
 
 
-class Library:
+class EvaluatorRegistry:
     """The named evaluators of one host."""
 
     def __init__(self, service: Service, store: Evaluators) -> None:
         self._service = service
         self._store = store
 
-    async def create(
+    async def create_evaluator(
         self,
         workspace_id: str,
         name: str,
@@ -71,10 +71,12 @@ class Library:
           HostError: as `Service.check`.
         """
         content = await self._content(workspace_id, evaluator, force=force, key_id=key_id)
-        stored = await self._store.create(workspace_id, name, content, description=description, sampling=sampling)
+        stored = await self._store.create_evaluator(
+            workspace_id, name, content, description=description, sampling=sampling
+        )
         return _report(stored)
 
-    async def update(
+    async def update_evaluator(
         self,
         workspace_id: str,
         name: str,
@@ -95,24 +97,24 @@ class Library:
           NotFound: there is no evaluator of that name.
           InvalidRequest: the evaluator does not load.
         """
-        await self._store.get(workspace_id, name)
+        await self._store.get_version(workspace_id, name)
         content = await self._content(workspace_id, evaluator, force=force, key_id=key_id)
         if origin is not None:
             content = replace(content, origin=encode_json(origin).decode())
         stored = await self._store.add_version(workspace_id, name, content, description=description, sampling=sampling)
         return _report(stored)
 
-    async def get(self, workspace_id: str, name: str, version: int | None = None) -> EvaluatorReport:
+    async def get_evaluator(self, workspace_id: str, name: str, version: int | None = None) -> EvaluatorReport:
         """Return a version, by default the newest.
 
         Raises:
           NotFound: there is no such evaluator or version.
         """
-        return _report(await self._store.get(workspace_id, name, version))
+        return _report(await self._store.get_version(workspace_id, name, version))
 
-    async def all(self, workspace_id: str) -> list[EvaluatorReport]:
+    async def list_evaluators(self, workspace_id: str) -> list[EvaluatorReport]:
         """Return the newest version of each, by name."""
-        return [_report(stored) for stored in await self._store.all(workspace_id)]
+        return [_report(stored) for stored in await self._store.list_evaluators(workspace_id)]
 
     async def versions(self, workspace_id: str, name: str) -> list[EvaluatorReport]:
         """Return every version, the newest first.
@@ -122,15 +124,15 @@ class Library:
         """
         return [_report(stored) for stored in await self._store.versions(workspace_id, name)]
 
-    async def delete(self, workspace_id: str, name: str) -> None:
+    async def delete_evaluator(self, workspace_id: str, name: str) -> None:
         """Remove an evaluator and its versions; jobs keep what they ran.
 
         Raises:
           NotFound: there is no evaluator of that name.
         """
-        await self._store.delete(workspace_id, name)
+        await self._store.delete_evaluator(workspace_id, name)
 
-    async def find(self, workspace_id: str, reference: str) -> Found:
+    async def resolve(self, workspace_id: str, reference: str) -> ResolvedEvaluator:
         """Return what a reference stands for: `exact-match`, `exact-match@latest` or `exact-match@3`.
 
         Raises:
@@ -141,8 +143,8 @@ class Library:
             raise NotFound(f"{reference[:80]!r} is no reference to an evaluator; write exact-match or exact-match@3")
         version = match["version"]
         wanted = None if version in (None, "latest") else int(version)
-        stored = await self._store.get(workspace_id, match["name"], wanted)
-        return Found(_evaluator(stored), stored.content.lock, stored.evaluator_id, stored.sampling)
+        stored = await self._store.get_version(workspace_id, match["name"], wanted)
+        return ResolvedEvaluator(_evaluator(stored), stored.content.lock, stored.evaluator_id, stored.sampling)
 
     async def _content(
         self, workspace_id: str, evaluator: Evaluator, *, force: bool, key_id: str | None

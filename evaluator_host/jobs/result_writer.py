@@ -10,8 +10,8 @@ from typing import Final
 from evaluator_host.model.errors import StoreUnavailable
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import EvaluationResult
-from evaluator_host.store.job import Wanted
-from evaluator_host.store.job_queue import JobWork, StoredOutput, StoredResult
+from evaluator_host.store.job import DesiredState
+from evaluator_host.store.job_queue import JobQueue, StoredOutput, StoredResult
 
 FLUSH_S: Final = 0.25
 _AT_ONCE: Final = 500
@@ -27,18 +27,18 @@ class NoLongerOurs(Exception):
     """Another host has taken the job, or it was removed."""
 
 
-class Ledger:
+class ResultWriter:
     """Keeps the results of one job. `flush` at the end; `run` meanwhile.
 
     Args:
-      work: Of the store.
+      queue: Of the store.
       job_id: Of the job.
       owner: This host.
       on_wanted: Told what is wanted of the job whenever the store says so.
     """
 
-    def __init__(self, work: JobWork, job_id: str, owner: str, *, on_wanted: Callable[[Wanted], None]) -> None:
-        self._work = work
+    def __init__(self, queue: JobQueue, job_id: str, owner: str, *, on_wanted: Callable[[DesiredState], None]) -> None:
+        self._queue = queue
         self._job_id = job_id
         self._owner = owner
         self._on_wanted = on_wanted
@@ -53,7 +53,7 @@ class Ledger:
         self._unsure = False  # whether the last write was kept
         self.failed = 0
 
-    async def add(self, position: int, row: int, result: EvaluationResult) -> None:
+    async def add_result(self, position: int, row: int, result: EvaluationResult) -> None:
         """Take a result in; waits while the store is behind."""
         self._results.append(stored_result(position, row, result))
         self.failed += result.error is not None
@@ -73,7 +73,7 @@ class Ledger:
           StoreUnavailable: the store does not answer.
         """
         kept = encode_json(result).decode()
-        self._obey(await self._work.save_together(self._job_id, self._owner, position, kept))
+        self._obey(await self._queue.save_together(self._job_id, self._owner, position, kept))
 
     async def run(self) -> None:
         """Keep what comes, and say that the job is worked on, until cancelled.
@@ -117,24 +117,24 @@ class Ledger:
         now = time.monotonic()
         running_s = now - self._since
         if outputs:
-            self._obey(await self._work.save_outputs(self._job_id, self._owner, outputs))
+            self._obey(await self._queue.save_outputs(self._job_id, self._owner, outputs))
             del self._outputs[: len(outputs)]
             self._output_bytes = sum(len(one.output or "") for one in self._outputs)
-        self._obey(await self._work.save(self._job_id, self._owner, results, running_s=running_s))
+        self._obey(await self._queue.save(self._job_id, self._owner, results, running_s=running_s))
         del self._results[: len(results)]
         self._since = now
         self._room.set()
 
     async def _drop_kept(self) -> None:
         """Drop what was kept after all: the store may have fallen silent after the write, not before."""
-        answered = await self._work.answered_rows(self._job_id)
+        answered = await self._queue.answered_rows(self._job_id)
         self._outputs = [one for one in self._outputs if not _marked(answered, one.row)]
         for position in {one.position for one in self._results}:
-            done = await self._work.done_rows(self._job_id, position)
+            done = await self._queue.done_rows(self._job_id, position)
             self._results = [one for one in self._results if one.position != position or not _marked(done, one.row)]
         self._unsure = False
 
-    def _obey(self, wanted: Wanted | None) -> None:
+    def _obey(self, wanted: DesiredState | None) -> None:
         if wanted is None:
             raise NoLongerOurs(self._job_id)
         self._on_wanted(wanted)

@@ -1,4 +1,4 @@
-"""The rows of a job, in portions: read from its data set, mapped, and without those that have a result already."""
+"""The rows of a job, in chunks: read from its data set, mapped, and without those that have a result already."""
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -11,19 +11,19 @@ from evaluator_host.datasets.mapping import BadRow, Mapping, to_row
 from evaluator_host.model.json_values import decode_json
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Given
 
-PORTION_ROWS: Final = 2000
-PORTION_BYTES: Final = 8 << 20  # as the rows lie in their file
+CHUNK_ROWS: Final = 2000
+CHUNK_BYTES: Final = 8 << 20  # as the rows lie in their file
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
+class Chunk:
     """Some rows of a job, by their numbers in the data set, with what stands for one that could not be made."""
 
     numbers: list[int]
     rows: list[Given]
 
 
-class JobRows:
+class RowSource:
     """The rows of one job. Blocking; call it in a thread.
 
     Args:
@@ -52,9 +52,9 @@ class JobRows:
         self._names = None if any(field == "criteria" for field, _ in mapping.sources) else names
         self._outputs_come = outputs_come
 
-    def portions(self, done: bytearray) -> Iterator[Portion]:
+    def chunks(self, done: bytearray) -> Iterator[Chunk]:
         """Yield what is not done: `done` has a byte per row, and may be shorter."""
-        portion = Portion([], [])
+        chunk = Chunk([], [])
         size = 0
         first = next((number for number, mark in enumerate(done) if not mark), len(done))
         for number, line in self._folder.lines(self._dataset_id, first=first):
@@ -62,14 +62,14 @@ class JobRows:
                 break
             if number < len(done) and done[number]:
                 continue
-            portion.numbers.append(number)
-            portion.rows.append(self.row(number, decode_json(line)))
+            chunk.numbers.append(number)
+            chunk.rows.append(self.row(number, decode_json(line)))
             size += len(line)
-            if len(portion.rows) >= PORTION_ROWS or size >= PORTION_BYTES:
-                yield portion
-                portion, size = Portion([], []), 0
-        if portion.rows:
-            yield portion
+            if len(chunk.rows) >= CHUNK_ROWS or size >= CHUNK_BYTES:
+                yield chunk
+                chunk, size = Chunk([], []), 0
+        if chunk.rows:
+            yield chunk
 
     def row(self, number: int, record: dict[str, Any]) -> Given:
         """Return what a record of the data set becomes."""

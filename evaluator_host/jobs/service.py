@@ -2,51 +2,33 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, TypeAlias
 
+import orjson
+
 from evaluator_host.datasets.files import RowsFolder
-from evaluator_host.evaluators.registry import Found
-from evaluator_host.jobs.reports import job_report
+from evaluator_host.evaluators.registry import ResolvedEvaluator
 from evaluator_host.jobs.scheduler import Scheduler
-from evaluator_host.jobs.spec import JobRequest, evaluator_to_json, label_of, request_from_json, request_to_json
+from evaluator_host.jobs.spec import JobSpec, StoredSpec, evaluator_to_json, label_of, spec_from_json, spec_to_json
 from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.model.evaluator import Evaluator, Json
-from evaluator_host.models.access import Models
-from evaluator_host.schemas.jobs import JobConfig, JobReport, JobStatus, Target
+from evaluator_host.models.access import ModelAccess
+from evaluator_host.schemas.jobs import JobError, JobProgress, JobReport, JobStatus
 from evaluator_host.service import Service
 from evaluator_host.service.prepared import evaluator_digest, require_fit
 from evaluator_host.store.datasets import Dataset, Datasets, new_dataset_id
-from evaluator_host.store.job import Job, JobEvaluator, Wanted
+from evaluator_host.store.job import DesiredState, Job, JobEvaluator
 from evaluator_host.store.jobs import Jobs
 
 LOOK_EVERY_S: Final = 0.5  # at a job that somebody watches
 
-Find: TypeAlias = Callable[[str, str], Awaitable[Found]]
+Find: TypeAlias = Callable[[str, str], Awaitable[ResolvedEvaluator]]
 """From a workspace's id and a reference (`exact-match`, `exact-match@3`) to the evaluator; raises NotFound."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobOrder:
-    """What a caller asks for.
-
-    Attributes:
-      evaluators: Pasted ones, and references to stored ones.
-      dataset: A data set's name, or the rows themselves.
-      mapping: Row fields by column or template, see `datasets.mapping`.
-      target: What makes the outputs first.
-      config: Pace.
-    """
-
-    evaluators: Sequence[Evaluator | str]
-    dataset: str | Sequence[dict[str, Json]]
-    mapping: dict[str, str] = field(default_factory=dict)
-    target: Target | None = None
-    config: JobConfig = field(default_factory=JobConfig)
-
-
-class JobBoard:
+class JobService:
     """The jobs of one host."""
 
     def __init__(
@@ -57,7 +39,7 @@ class JobBoard:
         folder: RowsFolder,
         scheduler: Scheduler,
         find: Find,
-        models: Models | None = None,
+        models: ModelAccess | None = None,
     ) -> None:
         self._service = service
         self._jobs = jobs
@@ -67,7 +49,7 @@ class JobBoard:
         self._find = find
         self._models = models
 
-    async def create(self, order: JobOrder, workspace_id: str, *, idempotency_key: str | None = None) -> JobReport:
+    async def create_job(self, spec: JobSpec, workspace_id: str, *, idempotency_key: str | None = None) -> JobReport:
         """Queue a job; with an idempotency key that was used before, return the job that it made then.
 
         Raises:
@@ -76,45 +58,45 @@ class JobBoard:
           NotFound: there is no such evaluator or data set.
         """
         if idempotency_key is not None:
-            made = await self._jobs.find(workspace_id, idempotency_key)
+            made = await self._jobs.find_by_idempotency_key(workspace_id, idempotency_key)
             if made is not None:
                 return await self._report(made)
-        request = JobRequest(order.mapping, order.target, order.config)
-        request.sources()
-        await self._require_target(order, workspace_id)
+        stored = StoredSpec(spec.mapping, spec.target, spec.config)
+        stored.sources()
+        await self._require_target(spec, workspace_id)
         evaluators: list[JobEvaluator] = []
-        for given in order.evaluators:
+        for given in spec.evaluators:
             evaluators.append(await self._evaluator(given, workspace_id, before=evaluators))
         if not evaluators:
             raise InvalidRequest("a job needs an evaluator", problems=(Problem("evaluators", "the list is empty"),))
-        dataset = await self._dataset(order.dataset, workspace_id)
-        job = await self._jobs.add(
+        dataset = await self._dataset(spec.dataset, workspace_id)
+        job = await self._jobs.add_job(
             workspace_id,
             dataset_id=dataset.id,
-            request=request_to_json(request),
-            rows=min(dataset.facts.rows, order.config.limit_samples or dataset.facts.rows),
+            request=spec_to_json(stored),
+            rows=min(dataset.facts.rows, spec.config.limit_samples or dataset.facts.rows),
             evaluators=evaluators,
             idempotency_key=idempotency_key,
         )
         self._scheduler.wake()
         return await self._report(job)
 
-    async def get(self, workspace_id: str, job_id: str) -> JobReport:
+    async def get_job(self, workspace_id: str, job_id: str) -> JobReport:
         """Return a job.
 
         Raises:
           NotFound: the workspace has none of that id.
         """
-        return await self._report(await self._jobs.get(workspace_id, job_id))
+        return await self._report(await self._jobs.get_job(workspace_id, job_id))
 
-    async def list(
+    async def list_jobs(
         self, workspace_id: str, *, limit: int = 100, before: datetime | None = None, status: JobStatus | None = None
     ) -> list[JobReport]:
         """Return jobs, the newest first; `before` is `created_at` of the last one of the page before."""
-        jobs = await self._jobs.newest(workspace_id, limit=limit, before=before, status=status)
+        jobs = await self._jobs.list_jobs(workspace_id, limit=limit, before=before, status=status)
         return [await self._report(job) for job in jobs]
 
-    async def watch(self, workspace_id: str, job_id: str) -> AsyncGenerator[JobReport, None]:
+    async def watch_job(self, workspace_id: str, job_id: str) -> AsyncGenerator[JobReport, None]:
         """Yield a job whenever it has changed, the first time at once, until it has ended.
 
         Raises:
@@ -122,7 +104,7 @@ class JobBoard:
         """
         said: JobReport | None = None
         while True:
-            report = await self.get(workspace_id, job_id)
+            report = await self.get_job(workspace_id, job_id)
             if report != said:
                 yield report
             if report.status.final:
@@ -130,26 +112,26 @@ class JobBoard:
             said = report
             await asyncio.sleep(LOOK_EVERY_S)
 
-    async def want(self, workspace_id: str, job_id: str, wanted: Wanted) -> JobReport:
+    async def set_desired_state(self, workspace_id: str, job_id: str, wanted: DesiredState) -> JobReport:
         """Ask a job to pause, go on or stop.
 
         Raises:
           NotFound: the workspace has none of that id.
           InUse: it has ended.
         """
-        job = await self._jobs.want(workspace_id, job_id, wanted)
+        job = await self._jobs.set_desired_state(workspace_id, job_id, wanted)
         self._scheduler.obey(job_id, wanted)
         self._scheduler.wake()
         return await self._report(job)
 
-    async def delete(self, workspace_id: str, job_id: str) -> None:
+    async def delete_job(self, workspace_id: str, job_id: str) -> None:
         """Remove a job that has ended, its results, and the rows that nothing else needs.
 
         Raises:
           NotFound: the workspace has none of that id.
           InUse: it has not ended.
         """
-        await self._jobs.delete(workspace_id, job_id)
+        await self._jobs.delete_job(workspace_id, job_id)
         for dataset_id in await self._datasets.forget_unused():
             await asyncio.to_thread(self._folder.remove, dataset_id)
 
@@ -157,7 +139,7 @@ class JobBoard:
         self, given: Evaluator | str, workspace_id: str, *, before: Sequence[JobEvaluator]
     ) -> JobEvaluator:
         position, taken = len(before), {one.label for one in before}
-        named = await self._find(workspace_id, given) if isinstance(given, str) else Found(given, None)
+        named = await self._find(workspace_id, given) if isinstance(given, str) else ResolvedEvaluator(given, None)
         evaluator = named.evaluator
         try:
             require_fit(evaluator, self._service.settings)
@@ -188,29 +170,63 @@ class JobBoard:
             lock=named.lock,
         )
 
-    async def _require_target(self, order: JobOrder, workspace_id: str) -> None:
-        if order.target is None:
+    async def _require_target(self, spec: JobSpec, workspace_id: str) -> None:
+        if spec.target is None:
             return
         if self._models is None:
             raise InvalidRequest("this host asks no models")
-        if "outputs" in order.mapping or "trace" in order.mapping:
+        if "outputs" in spec.mapping or "trace" in spec.mapping:
             message = "outputs and trace come from the target's model; map other fields only"
             raise InvalidRequest(message, problems=(Problem("mapping", message),))
-        await self._models.require(order.target, workspace_id)
+        await self._models.require(spec.target, workspace_id)
 
     async def _dataset(self, given: str | Sequence[dict[str, Json]], workspace_id: str) -> Dataset:
         if isinstance(given, str):
-            return await self._datasets.get(workspace_id, given)
+            return await self._datasets.get_dataset(workspace_id, given)
         dataset_id = new_dataset_id()
         ceiling = self._service.settings.body_mb << 20
         facts = await asyncio.to_thread(
             self._folder.write, dataset_id, enumerate(given, start=1), format_="json", max_bytes=2 * ceiling
         )
-        return await self._datasets.add(dataset_id, workspace_id, None, facts)
+        return await self._datasets.add_dataset(dataset_id, workspace_id, None, facts)
 
     async def _report(self, job: Job) -> JobReport:
-        dataset = await self._datasets.get(job.workspace_id, job.dataset_id)
+        dataset = await self._datasets.get_dataset(job.workspace_id, job.dataset_id)
         generated = None
-        if self._models is not None and request_from_json(job.request).target is not None:
+        if self._models is not None and spec_from_json(job.request).target is not None:
             generated, _ = await self._models.outputs.count(job.id)
         return job_report(job, await self._jobs.evaluators(job.id), dataset, generated=generated)
+
+
+def job_report(
+    job: Job, evaluators: list[JobEvaluator], dataset: Dataset, *, generated: int | None = None
+) -> JobReport:
+    """Return what is said of a job; `generated` counts the rows that its model was asked."""
+    request = spec_from_json(job.request)
+    return JobReport(
+        id=job.id,
+        status=job.status,
+        evaluators=tuple(evaluator.label for evaluator in evaluators),
+        dataset=dataset.name or dataset.id,
+        mapping=request.mapping,
+        target=request.target,
+        config=request.config,
+        progress=replace(_progress(job, job.rows * len(evaluators)), generated=generated),
+        error=JobError(**orjson.loads(job.error)) if job.error else None,
+        created_at=job.created_at,
+        started_at=job.started_at,
+        finished_at=job.finished_at,
+    )
+
+
+def _progress(job: Job, rows: int) -> JobProgress:
+    rate = job.done / job.running_s if job.done and job.running_s > 0 else None
+    left = max(0, rows - job.done)
+    eta_s = left / rate if rate and not job.status.final else None
+    return JobProgress(
+        rows=rows,
+        done=job.done,
+        failed=job.failed,
+        rows_per_s=None if rate is None else round(rate, 1),
+        eta_s=None if eta_s is None else round(eta_s, 1),
+    )

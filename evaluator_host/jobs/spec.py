@@ -1,6 +1,6 @@
-"""What a job is asked to do, as it is kept: its evaluators, its mapping, its target and its pace."""
+"""The spec of a job as a caller gives it, and the part of it that is stored as JSON."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -8,14 +8,33 @@ from pydantic import TypeAdapter
 
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.dialects.table import name_in_config
-from evaluator_host.model.evaluator import Evaluator
+from evaluator_host.model.evaluator import Evaluator, Json
 from evaluator_host.schemas.jobs import JobConfig, Target
 from evaluator_host.store.job import JobEvaluator
 
 
 @dataclass(frozen=True, slots=True)
-class JobRequest:
-    """What is kept of the order of a job, besides its evaluators and its rows."""
+class JobSpec:
+    """The job that a caller asks for.
+
+    Attributes:
+      evaluators: Pasted evaluators, and references to stored ones (`exact-match@3`), in order.
+      dataset: Name or id of a data set, or the rows themselves.
+      mapping: Sources by row field, `{"outputs": "answer"}`; see `datasets.mapping`.
+      target: The model that writes the outputs; None where the data set has them.
+      config: Parallelism, row limit, isolation and failure limit.
+    """
+
+    evaluators: Sequence[Evaluator | str]
+    dataset: str | Sequence[dict[str, Json]]
+    mapping: dict[str, str] = field(default_factory=dict)
+    target: Target | None = None
+    config: JobConfig = field(default_factory=JobConfig)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSpec:
+    """The part of a `JobSpec` that is stored with its job; evaluators and rows have tables of their own."""
 
     mapping: dict[str, str] = field(default_factory=dict)
     target: Target | None = None
@@ -27,20 +46,20 @@ class JobRequest:
         Raises:
           InvalidRequest: it cannot be taken.
         """
-        return Mapping.of(self.mapping)
+        return Mapping.from_sources(self.mapping)
 
 
 _LABEL: Final = 63
-_REQUEST: Final = TypeAdapter(JobRequest)
+_REQUEST: Final = TypeAdapter(StoredSpec)
 _EVALUATOR: Final = TypeAdapter(Evaluator)
 
 
-def request_to_json(request: JobRequest) -> str:
+def spec_to_json(request: StoredSpec) -> str:
     """Return what is kept."""
     return _REQUEST.dump_json(request).decode()
 
 
-def request_from_json(text: str) -> JobRequest:
+def spec_from_json(text: str) -> StoredSpec:
     """Return what was kept."""
     return _REQUEST.validate_json(text)
 

@@ -3,26 +3,26 @@
 from dataclasses import dataclass
 
 from evaluator_host.datasets.blobs import BlobFolder
-from evaluator_host.datasets.service import DatasetShelf
+from evaluator_host.datasets.service import DatasetService
 from evaluator_host.evaluators.live_traffic import Traffic
-from evaluator_host.evaluators.registry import Library
+from evaluator_host.evaluators.registry import EvaluatorRegistry
 from evaluator_host.jobs.results.exports import JobExports
 from evaluator_host.jobs.results.results import JobResults
-from evaluator_host.jobs.results.row_reader import JobRowsRead
-from evaluator_host.jobs.service import JobBoard
+from evaluator_host.jobs.results.row_reader import RowReader
+from evaluator_host.jobs.service import JobService
 from evaluator_host.store.entities import Entities
 from evaluator_host.store.secrets import Secrets
 
 
 @dataclass(frozen=True, slots=True)
-class Records:
+class StoredResources:
     """The verbs over what is stored."""
 
-    evaluators: Library
-    datasets: DatasetShelf
-    jobs: JobBoard
+    evaluators: EvaluatorRegistry
+    datasets: DatasetService
+    jobs: JobService
     results: JobResults
-    rows: JobRowsRead
+    rows: RowReader
     exports: JobExports
     secrets: Secrets
     traffic: Traffic

@@ -10,7 +10,7 @@ import httpx
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.models.endpoint import Endpoint
-from evaluator_host.models.http_client import new_client
+from evaluator_host.models.http_client import make_http_client
 from evaluator_host.models.prompts import require_prompt
 from evaluator_host.schemas.jobs import Target
 from evaluator_host.store.outputs import Outputs
@@ -20,7 +20,7 @@ _OURS: Final = frozenset({"model", "messages", "stream", "stream_options", "n"})
 PORTS: Final = {"http": 80, "https": 443}
 
 
-class Models:
+class ModelAccess:
     """The way to models, for jobs.
 
     Args:
@@ -56,7 +56,9 @@ class Models:
     async def open(self, target: Target, workspace_id: str) -> AsyncIterator[Endpoint]:
         """Open connections to a target, checked anew: settings and secrets may have changed since the job was made."""
         key = await self.require(target, workspace_id)
-        client = new_client(self._settings, target.base_url, timeout_s=target.timeout_s, at_once=target.concurrency)
+        client = make_http_client(
+            self._settings, target.base_url, timeout_s=target.timeout_s, at_once=target.concurrency
+        )
         async with client:
             yield Endpoint(target, key, client)
 

@@ -5,6 +5,8 @@ read, and whatever comes back is masked before it is kept.
 """
 
 import asyncio
+import base64
+import json
 import random
 import time
 from collections.abc import Callable
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, TypeAlias
+from urllib.parse import quote
 
 import httpx
 
@@ -26,8 +29,9 @@ from evaluator_host.models.openai_response import (
     read_text,
     read_whole,
 )
-from evaluator_host.models.redact import Mask
 from evaluator_host.schemas.jobs import Target
+
+MASKED: Final = "[masked]"
 
 ANSWER_BYTES: Final = 2 << 20
 _FAULT_BYTES: Final = 64 << 10
@@ -84,7 +88,7 @@ class Endpoint:
         self._target = target
         self._completes = target.completion
         self._base_url = target.base_url.rstrip("/")
-        self._mask = Mask(key)
+        self._mask = Redactor(key)
         self._client = client
         self._headers = {
             "Content-Type": "application/json",
@@ -212,3 +216,33 @@ def _wait_s(header: str | None) -> float:
 
 def _until(when: datetime) -> float:
     return (when - datetime.now(when.tzinfo)).total_seconds()
+
+
+class Redactor:
+    """Replaces a secret in texts and JSON values; None masks nothing."""
+
+    def __init__(self, secret: str | None) -> None:
+        self._forms = sorted(_forms(secret), key=len, reverse=True) if secret else []
+
+    def text(self, text: str) -> str:
+        """Return a text without the secret."""
+        for form in self._forms:
+            text = text.replace(form, MASKED)
+        return text
+
+    def value(self, value: Any) -> Any:
+        """Return a JSON value without the secret, in names and values alike."""
+        match value:
+            case str():
+                return self.text(value)
+            case dict():
+                return {self.text(str(name)): self.value(inner) for name, inner in value.items()}
+            case list():
+                return [self.value(inner) for inner in value]
+            case _:
+                return value
+
+
+def _forms(secret: str) -> set[str]:
+    encoded = {base64.b64encode(text.encode()).decode().rstrip("=") for text in (secret, f"Bearer {secret}")}
+    return {secret, quote(secret, safe=""), quote(secret), json.dumps(secret)[1:-1], *encoded}

@@ -13,7 +13,7 @@ from evaluator_host.model.errors import Misconfigured
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-def new_client(settings: Settings, base_url: str, *, timeout_s: float, at_once: int) -> httpx.AsyncClient:
+def make_http_client(settings: Settings, base_url: str, *, timeout_s: float, at_once: int) -> httpx.AsyncClient:
     """Return a client for one address: no redirects, nothing of the environment.
 
     Raises:

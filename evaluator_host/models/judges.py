@@ -20,8 +20,8 @@ from evaluator_host.model.errors import InvalidRequest, NotFound, Problem
 from evaluator_host.model.evaluator import Json
 from evaluator_host.models.access import PORTS, require_url
 from evaluator_host.models.endpoint import Endpoint
-from evaluator_host.models.http_client import new_client
-from evaluator_host.models.registered_models import KeptModels, ModelPlace
+from evaluator_host.models.http_client import make_http_client
+from evaluator_host.models.registered_models import ModelPlace, RegisteredModels
 from evaluator_host.schemas.jobs import Target
 from evaluator_host.store.secrets import Secrets
 
@@ -40,10 +40,10 @@ class Judges:
     Args:
       settings: Which hosts, and how they are reached.
       secrets: Of the store; None where there are none.
-      kept: Models that callers made; None where there are none.
+      kept: ModelAccess that callers made; None where there are none.
     """
 
-    def __init__(self, settings: Settings, secrets: Secrets | None, kept: KeptModels | None) -> None:
+    def __init__(self, settings: Settings, secrets: Secrets | None, kept: RegisteredModels | None) -> None:
         self._settings = settings
         self._secrets = secrets
         self._kept = kept
@@ -80,7 +80,7 @@ class Judges:
         configured = self._settings.models.get(f"{namespace}/{name}")
         if configured is not None:
             return ModelPlace(_base_url(configured.base_url), configured.model or name, configured.secret)
-        kept = None if self._kept is None else await self._kept.find(workspace, namespace, name)
+        kept = None if self._kept is None else await self._kept.find_model(workspace, namespace, name)
         if kept is None:
             message = f"nothing says where the model {namespace}/{name}"[:120] + " answers"
             hint = "name it in EVALUATOR_HOST_MODELS, add it to the workspace's models, or give a Model with its url"
@@ -96,7 +96,7 @@ class Judges:
         parts = require_url(base_url)
         origin = f"{parts.scheme}://{parts.netloc}"
         if origin not in self._clients:
-            self._clients[origin] = new_client(self._settings, origin, timeout_s=60.0, at_once=_AT_ONCE)
+            self._clients[origin] = make_http_client(self._settings, origin, timeout_s=60.0, at_once=_AT_ONCE)
         return self._clients[origin]
 
     def _require_allowed(self, base_url: str) -> None:
@@ -120,7 +120,7 @@ class Judges:
 
 @asynccontextmanager
 async def open_judges(
-    settings: Settings, secrets: Secrets | None, *, kept: KeptModels | None = None
+    settings: Settings, secrets: Secrets | None, *, kept: RegisteredModels | None = None
 ) -> AsyncIterator[Judges]:
     """Open the way to the models that evaluators ask."""
     async with AsyncExitStack() as stack:

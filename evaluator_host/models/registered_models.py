@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluator_host.model.errors import InvalidRequest
-from evaluator_host.store.entities import Entities, Kind, Place
-from evaluator_host.store.entity_names import split_ref
+from evaluator_host.store.entities import Entities, Kind, Place, split_ref
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,19 +16,19 @@ class ModelPlace:
     secret: str | None = None
 
 
-class KeptModels:
+class RegisteredModels:
     """The models and model providers of every workspace."""
 
     def __init__(self, entities: Entities) -> None:
         self._entities = entities
 
-    async def find(self, workspace_id: str, namespace: str, name: str) -> ModelPlace | None:
+    async def find_model(self, workspace_id: str, namespace: str, name: str) -> ModelPlace | None:
         """Return where a model answers, None when there is no such model.
 
         Raises:
           InvalidRequest: nothing says where it answers, or a provider's name is none.
         """
-        entity = await self._entities.find(Place(workspace_id, Kind.MODEL, namespace), name)
+        entity = await self._entities.find_entity(Place(workspace_id, Kind.MODEL, namespace), name)
         if entity is None:
             return None
         api = entity.content.get("api_endpoint") or {}
@@ -47,5 +46,5 @@ class KeptModels:
 
     async def _provider(self, workspace_id: str, namespace: str, reference: str) -> dict[str, Any] | None:
         place, name = split_ref(reference, namespace=namespace, what="model provider")
-        found = await self._entities.find(Place(workspace_id, Kind.PROVIDER, place), name)
+        found = await self._entities.find_entity(Place(workspace_id, Kind.PROVIDER, place), name)
         return None if found is None else found.content

@@ -1,11 +1,11 @@
-"""Well-known package names, so that a misspelt one can be answered with the one that was meant."""
+"""Names of well-known packages, to suggest the right one for a misspelt name."""
 
 import difflib
 from typing import Final
 
 from evaluator_host.model.evaluator import Language
 
-# What evaluators are seen to import, of names that are easily misspelt; never a whole index.
+# Packages that evaluators import and whose names are easily misspelt; never a whole index.
 _PYTHON: Final = tuple(
     """
 aiohttp beautifulsoup4 bert-score boto3 datasets evaluate fuzzywuzzy httpx jellyfish jinja2 jiwer joblib jsonpath-ng

@@ -1,4 +1,4 @@
-"""What a package set resolved to: every package with its hashes, for one runtime on one platform, and its digest."""
+"""A resolved package set: every package with its hashes, for one runtime on one platform, and a digest over it."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ from evaluator_host.packages.pins import Pin
 _FORMAT: Final = 1
 
 Progress: TypeAlias = Callable[[str, int, int | None], None]
-"""Told of a phase (`resolving`, `resolved`), how many packages are done, and of how many when that is known."""
+"""Called with a phase (`resolving`, `resolved`), how many packages are done, and of how many if that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,10 @@ class Lock:
 
     Attributes:
       language: Python or JavaScript; TypeScript shares JavaScript's.
-      packages: What will be installed on the target, sorted by name.
+      packages: All packages that are installed on the target, sorted by name.
       text: The tool's own lock: requirements with hashes for pip, `package-lock.json` (version 3) for npm.
       source_builds: True when a package of it has no wheel and must be built, in a sandbox, from its source.
-      notes: What a user should know though the set resolved, such as an extra that does not exist.
+      notes: Facts for the user of a set that did resolve, such as an extra that does not exist.
     """
 
     language: Language
@@ -74,7 +74,7 @@ class Lock:
         return "sha256:" + hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def to_json(self) -> str:
-        """Return it for storage."""
+        """Return the lock as JSON, for storage."""
         return json.dumps({"format": _FORMAT, "digest": self.digest, **asdict(self)}, sort_keys=True)
 
     @classmethod
@@ -82,7 +82,7 @@ class Lock:
         """Read a stored lock.
 
         Raises:
-          ValueError: it is no lock, or not the one its digest was taken of.
+          ValueError: the text is no lock, or its digest is that of another one.
         """
         try:
             stored = json.loads(text)

@@ -1,4 +1,7 @@
-"""Pins in an evaluator's own file: the PEP 723 block of Python, `npm:` specifiers of JavaScript and TypeScript."""
+"""Reads the pins in an evaluator's file: the PEP 723 block of Python, `npm:` specifiers of JavaScript and TypeScript.
+
+Only the command line uses it, on its user's machine: a host never parses an evaluator.
+"""
 
 import re
 import tomllib
@@ -29,7 +32,7 @@ _NPM: Final = re.compile(r"npm:/?(?P<pin>(?:@[^/@]+/)?[^/@]*(?:@[^/]*)?)(?P<path
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A file's pins, and its source as the runner is to get it: as many lines, each token where it was.
+    """The pins of a file, and its source for the runner, with every token at its old line and column.
 
     Attributes:
       requires_python: The range of PEP 723, see `require_python`.
@@ -41,7 +44,7 @@ class Script:
 
 
 def read_script(source: str, language: Language, *, parse: Parse = pin_parser.parse) -> Script:
-    """Find the pins that a file declares.
+    """Return the pins that a file declares, and its source without them.
 
     Python: `dependencies` of the `script` block, which must be exact pins; the source stays as it is. JavaScript and
     TypeScript: `npm:name@1.2.3/sub` as a module specifier becomes `name/sub`, and as many blanks follow the closing
@@ -50,7 +53,7 @@ def read_script(source: str, language: Language, *, parse: Parse = pin_parser.pa
     Args:
       source: The file's text.
       language: Of the evaluator.
-      parse: Reads pins; another one may know better what a bad pin should be.
+      parse: Reads pins; another function may give better hints for bad ones.
 
     Raises:
       InvalidPin: a dependency is not pinned exactly; `packages[i]` counts them in the order of the file.
@@ -71,14 +74,14 @@ def read_script(source: str, language: Language, *, parse: Parse = pin_parser.pa
 
 
 def require_python(required: str, version: str) -> None:
-    """Check the Python that evaluators run on against what a file requires.
+    """Refuse a Python that does not satisfy the range that a file requires.
 
     Args:
       required: The range, as `Script.requires_python`.
-      version: `3.13` or `3.13.2`. Where the last part is not known, any that would do is taken to be there.
+      version: `3.13` or `3.13.2`. With two parts, any last part may satisfy the range.
 
     Raises:
-      InvalidRequest: it does not satisfy the range.
+      InvalidRequest: it does not.
     """
     allowed = _range(required)
     releases = [version] if version.count(".") > 1 else [f"{version}.0", f"{version}.{_LATE}"]
@@ -201,7 +204,7 @@ def _specifier_of(node: "Node") -> "Node | None":
 
 
 def _name(pin: str) -> str:
-    """The name before the version: `@scope/name@1.2.3` is `@scope/name`."""
+    """Return the name of a pin: `@scope/name` of `@scope/name@1.2.3`."""
     at = pin.find("@", 1)
     return pin if at < 0 else pin[:at]
 

@@ -1,4 +1,4 @@
-"""Locks that come with this host, hashes included: what light SDK modules need is never resolved anew."""
+"""Reads the lock files that come with this host, so that the packages of light SDK modules are never resolved anew."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -13,11 +13,11 @@ from evaluator_host.packages.pip.resolve import read_requirements, requirements_
 
 @lru_cache(maxsize=64)
 def shipped_lock(file: Path, roots: frozenset[str], target: Target) -> Lock:
-    """Return the part of a lock file that some of its packages need.
+    """Return the lock of some packages of a lock file and of all their dependencies.
 
     Args:
       file: Requirements with hashes, as uv writes them.
-      roots: Names of what is wanted itself.
+      roots: Names of the packages to lock; their dependencies are added.
       target: The Python it is for.
     """
     known = _read(file)

@@ -13,7 +13,8 @@ from evaluator_host.selftest.canaries import Canaries, placed_canaries
 from evaluator_host.selftest.leak_check import Snapshot, leaks, take_snapshot
 from evaluator_host.selftest.trial import AttackResult, Verdict, neighbour_problems, run_attack
 from evaluator_host.service import Service
-from evaluator_host.wiring.service import choose_backend, open_service
+from evaluator_host.wiring.backends import choose_backend
+from evaluator_host.wiring.service import open_service
 
 _ENGINE: Final = "unix:///var/run/docker.sock"  # where docker-py looks when nothing is said
 _MORE_MEMORY_MB: Final = 192.0

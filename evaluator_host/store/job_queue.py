@@ -15,8 +15,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.jobs import JobStatus
 from evaluator_host.store.database import Database
-from evaluator_host.store.job import Job, Wanted, as_job, select_jobs
-from evaluator_host.store.job_tables import JobTable, OutputTable, ResultTable, TogetherTable
+from evaluator_host.store.job import DesiredState, Job, as_job, select_jobs
+from evaluator_host.store.tables import JobTable, OutputTable, ResultTable, TogetherTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class StoredOutput:
     log: str
 
 
-class JobWork:
+class JobQueue:
     """Jobs as hosts see them."""
 
     def __init__(self, database: Database) -> None:
@@ -65,7 +65,7 @@ class JobWork:
                 for row in await connection.execute(select_jobs().where(JobTable.status == JobStatus.RUNNING))
             ]
 
-    async def take(self, job: Job, owner: str) -> bool:
+    async def claim_job(self, job: Job, owner: str) -> bool:
         """Become the owner of a job, unless it has changed meanwhile."""
         now = datetime.now(UTC)
         unchanged = (
@@ -76,14 +76,14 @@ class JobWork:
             done = await connection.execute(update(JobTable).where(unchanged).values(**values))
             return done.rowcount == 1
 
-    async def leave(
+    async def release_job(
         self, job_id: str, owner: str, status: JobStatus, *, running_s: float = 0.0, error: str | None = None
     ) -> bool:
         """End the ownership with a new status; says whether it was still ours."""
         finished = datetime.now(UTC) if status.final else None
         new: Any = status
         if status is JobStatus.PAUSED:  # somebody may have asked it to go on meanwhile
-            new = case((JobTable.wanted == Wanted.RUN, JobStatus.QUEUED), else_=JobStatus.PAUSED)
+            new = case((JobTable.wanted == DesiredState.RUN, JobStatus.QUEUED), else_=JobStatus.PAUSED)
         async with self._database.transaction() as connection:
             done = await connection.execute(
                 update(JobTable)
@@ -99,13 +99,13 @@ class JobWork:
             )
             return done.rowcount == 1
 
-    async def beat(self, job_id: str, owner: str, *, running_s: float = 0.0) -> Wanted | None:
+    async def heartbeat(self, job_id: str, owner: str, *, running_s: float = 0.0) -> DesiredState | None:
         """Say that the owner still works on it; returns what is wanted of it, None when it is no longer ours."""
         return await self.save(job_id, owner, (), running_s=running_s)
 
     async def save(
         self, job_id: str, owner: str, results: Sequence[StoredResult], *, running_s: float = 0.0
-    ) -> Wanted | None:
+    ) -> DesiredState | None:
         """Keep results, and count them; returns what is wanted of the job, None when it is no longer ours.
 
         All are kept, or none; a row that has a result already makes it fail.
@@ -119,7 +119,7 @@ class JobWork:
 
     async def save_outputs(
         self, job_id: str, owner: str, outputs: Sequence[StoredOutput], *, running_s: float = 0.0
-    ) -> Wanted | None:
+    ) -> DesiredState | None:
         """Keep what a model answered; as `save`."""
         async with self._database.transaction() as connection:
             wanted = await _note(connection, job_id, owner, running_s=running_s)
@@ -127,7 +127,7 @@ class JobWork:
                 await connection.execute(insert(OutputTable), [_output_values(job_id, output) for output in outputs])
         return wanted
 
-    async def save_together(self, job_id: str, owner: str, position: int, result: str) -> Wanted | None:
+    async def save_together(self, job_id: str, owner: str, position: int, result: str) -> DesiredState | None:
         """Keep what an evaluator made of all rows, as JSON, unless it is there already; as `save`."""
         values = {"job_id": job_id, "position": position, "result": result}
         async with self._database.transaction() as connection:
@@ -184,7 +184,7 @@ class JobWork:
 
 async def _note(
     connection: AsyncConnection, job_id: str, owner: str, *, done: int = 0, failed: int = 0, running_s: float = 0.0
-) -> Wanted | None:
+) -> DesiredState | None:
     """Count work of an owner, in the transaction that keeps it; None when the job is no longer theirs."""
     changed = await connection.execute(
         update(JobTable)
@@ -198,7 +198,7 @@ async def _note(
     )
     if changed.rowcount != 1:
         return None
-    return Wanted(str(await connection.scalar(select(JobTable.wanted).where(JobTable.id == job_id))))
+    return DesiredState(str(await connection.scalar(select(JobTable.wanted).where(JobTable.id == job_id))))
 
 
 def _together(job_id: str, position: int) -> Any:

@@ -16,7 +16,7 @@ _TOKEN: Final = re.compile(rf"eh_([a-z0-9]{{{_ID_LENGTH}}})_[A-Za-z0-9_-]{{43}}"
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class GeneratedKey:
     """A key as its owner has it. `text` is shown once and is in no representation."""
 
     id: str
@@ -28,13 +28,13 @@ class Token:
         return token_hash(self.text)
 
 
-def new_token() -> Token:
+def generate_key() -> GeneratedKey:
     """Make a key."""
     key_id = "".join(secrets.choice(_ALPHABET) for _ in range(_ID_LENGTH))
-    return Token(key_id, f"eh_{key_id}_{secrets.token_urlsafe(32)}")
+    return GeneratedKey(key_id, f"eh_{key_id}_{secrets.token_urlsafe(32)}")
 
 
-def token_id(text: str) -> str | None:
+def key_id_of(text: str) -> str | None:
     """Return the id of what may be a key, or None for what cannot be one."""
     match = _TOKEN.fullmatch(text)
     return match.group(1) if match else None

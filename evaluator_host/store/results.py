@@ -11,7 +11,7 @@ from sqlalchemy import and_, false, func, null, or_, select
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.store.database import Database
 from evaluator_host.store.job_queue import StoredResult
-from evaluator_host.store.job_tables import ResultTable, TogetherTable
+from evaluator_host.store.tables import ResultTable, TogetherTable
 
 _AT_ONCE: Final = 2000
 

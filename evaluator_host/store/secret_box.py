@@ -25,7 +25,7 @@ _SETTING: Final = "EVALUATOR_HOST_SECRETS_KEY"
 _MAKE: Final = "`openssl rand -base64 32` makes one"
 
 
-class Seal:
+class SecretBox:
     """Seals and opens. The key is looked for when it is first needed; only sealing makes a key file.
 
     Args:

@@ -7,12 +7,12 @@ from fastapi import FastAPI
 from evaluator_host import __version__
 from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.table import all_dialects
-from evaluator_host.jobs.stored_resources import Records
+from evaluator_host.jobs.stored_resources import StoredResources
 from evaluator_host.service import Service
 from evaluator_host.web.api import routes
 from evaluator_host.web.auth.access import Access
-from evaluator_host.web.http import error_responses as problems
-from evaluator_host.web.http.middleware import Guard
+from evaluator_host.web.http.error_responses import install_error_handlers
+from evaluator_host.web.http.middleware import AccessMiddleware
 from evaluator_host.web.workbench import Workbench, is_page
 
 _DESCRIPTION = "Runs pasted Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score."
@@ -26,7 +26,7 @@ class _Described:
 
 
 def create_app(
-    service: Service, settings: Settings, access: Access | None = None, records: Records | None = None
+    service: Service, settings: Settings, access: Access | None = None, records: StoredResources | None = None
 ) -> FastAPI:
     """Return the application.
 
@@ -45,8 +45,8 @@ def create_app(
         redoc_url=None,
     )
     app.state.max_rows = settings.max_rows_per_batch
-    problems.install(app)
-    kept = records or cast("Records", _Described())
+    install_error_handlers(app)
+    kept = records or cast("StoredResources", _Described())
     given = cast("Access", access)
     # Routers are taken apart, not included: including one makes every route in it, and its models' schemas, once more.
     app.router.routes += routes.api(service, given, kept, body_bytes=settings.body_mb << 20).routes
@@ -55,7 +55,7 @@ def create_app(
             app.router.routes += dialect.routes.load()(service, kept, settings, given, route_class=routes.JsonRoute)
     app.router.routes += Workbench().routes()
     app.add_middleware(
-        Guard,
+        AccessMiddleware,
         access=access,
         hosts=(*settings.allowed_hosts, settings.host),
         body_bytes=settings.body_mb << 20,

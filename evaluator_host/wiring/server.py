@@ -18,14 +18,15 @@ from evaluator_host import __version__
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import Misconfigured
 from evaluator_host.models.judges import open_judges
-from evaluator_host.models.registered_models import KeptModels
+from evaluator_host.models.registered_models import RegisteredModels
 from evaluator_host.web.api.bodies import EXACT_MATCH
 from evaluator_host.web.app import create_app
 from evaluator_host.web.auth.access import open_access
-from evaluator_host.web.http.connection_limits import Door
+from evaluator_host.web.http.connection_limits import ConnectionLimits
 from evaluator_host.web.http.drain import Drain
 from evaluator_host.web.http.error_log import log_loop_fault
-from evaluator_host.wiring.service import open_records, open_service, open_store
+from evaluator_host.wiring.service import open_service
+from evaluator_host.wiring.store import open_store, open_stored_resources
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _WANTED: Final = 65_536
@@ -108,16 +109,16 @@ async def serve_http(
     async with (
         open_store(settings) as store,
         open_access(store, settings) as access,
-        open_judges(settings, store.secrets, kept=KeptModels(store.entities)) as models,
+        open_judges(settings, store.secrets, kept=RegisteredModels(store.entities)) as models,
         open_service(settings, models=models) as service,
-        open_records(service, store) as records,
+        open_stored_resources(service, store) as records,
     ):
         service.metrics.watch("audit_dropped", "Audit entries lost to a database that failed.", access.dropped)
         drain = Drain(create_app(service, settings, access, records))
         config = uvicorn.Config(
             drain,
             loop="none",
-            http=type("HostDoor", (Door,), {"most_connections": room_for_connections()}),
+            http=type("HostDoor", (ConnectionLimits,), {"most_connections": room_for_connections()}),
             ws="none",
             lifespan="off",
             log_config=None,

@@ -12,7 +12,8 @@ from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.sandbox.docker.cleanup import LABEL_INSTANCE
 from evaluator_host.sandbox.linux.instance import this_instance
 from evaluator_host.service import Service
-from evaluator_host.wiring.service import make_backend, open_service
+from evaluator_host.wiring.backends import make_backend
+from evaluator_host.wiring.service import open_service
 from tests.conftest import settings
 from tests.engines import engine_address
 

@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.environments.build.mounts import build_mounts
+from evaluator_host.environments.build.builder import build_view
 from evaluator_host.environments.build.policy import BuildView, ProcessLimits, builder_args, entry_command, etc_files
 from evaluator_host.packages.tools import installed_tools
 from evaluator_host.sandbox.bubblewrap.mounts import Bind, find_libraries, find_python
 from evaluator_host.sandbox.bubblewrap.policy import Descriptors, Identity
+from evaluator_host.system.processes import Command
 
 HOME, CWD = Path("/srv/build"), Path("/srv/work/one")
+PROBE = Command(("/bin/true",), CWD, {})
 DESCRIPTORS = Descriptors(seccomp=3, info=4, block=5, files={"passwd": 6, "group": 7})
 USER, ROOT = Identity(), Identity(1_899_999_999, drop=True)
 
@@ -92,12 +94,12 @@ def test_its_variables_are_the_commands_and_in_no_command_line() -> None:
 
 def test_only_tools_and_the_name_service_are_visible() -> None:
     tools = installed_tools()
-    seen = {str(bind.target) for bind in build_mounts(tools, compilers=False).seen}
+    seen = {str(bind.target) for bind in build_view(PROBE, tools, []).seen}
     expected = {str(bind.target) for bind in find_libraries().binds}
     expected |= {str(bind.source) for bind in find_python().binds}
     expected |= {str(tools.uv), str(tools.node), str(tools.npm)}
     assert {Path(path).name for path in seen - expected} <= {"resolv.conf", "hosts", "nsswitch.conf", "gai.conf"}
-    assert "/usr" in {str(bind.target) for bind in build_mounts(tools, compilers=True).seen}
+    assert "/usr" in {str(bind.target) for bind in build_view(PROBE, tools, [], compilers=True).seen}
 
 
 def test_its_users_are_one() -> None:

@@ -1,4 +1,4 @@
-"""One build of one package set, from pins to an installation that was tried, and whoever watches it."""
+"""Builds one package set, from pins to an installation that was tried, and tells its steps to those who watch."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ from evaluator_host.system.file_lock import hold_lock
 
 @dataclass(frozen=True, slots=True)
 class BuildContext:
-    """What every build of a host needs."""
+    """Where and how a host installs package sets."""
 
     folder: EnvironmentFolder
     builder: Builder
@@ -39,8 +39,8 @@ class Build:
     """A set being built; any number of callers wait for it or watch it.
 
     Attributes:
-      events: So far, the last one first to be asked for.
-      error: Why it failed.
+      events: All steps so far.
+      error: Why it failed; None while it has not.
     """
 
     def __init__(self, key: str, pins: tuple[Pin, ...], language: Language, target: Target) -> None:
@@ -53,7 +53,7 @@ class Build:
         self._more = asyncio.Event()
 
     def tell(self, event: BuildEvent) -> None:
-        """Note an event for whoever watches."""
+        """Add an event, unless it repeats the last one, and wake those who watch."""
         if not self.events or self.events[-1] != event:
             self.events.append(event)
             self._more.set()
@@ -72,7 +72,7 @@ class Build:
             await more.wait()
 
     def report(self, folder: EnvironmentFolder) -> EnvironmentReport:
-        """Return it as the API shows it."""
+        """Return the set as the API shows it."""
         lock = folder.lock_of(self.key)
         return EnvironmentReport(
             key=self.key,
@@ -80,25 +80,25 @@ class Build:
             status=BuildStatus.FAILED if self.error else BuildStatus.BUILDING,
             language=self.language,
             runtime=f"{'python' if self.language is Language.PYTHON else 'node'} {self.target.runtime}",
-            packages=packages_of(lock) if lock else self._asked_for(),
+            packages=packages_of(lock) if lock else self._pinned(),
             lock=lock.text if lock else None,
             error=self.error.detail if self.error else None,
         )
 
-    def _asked_for(self) -> tuple[Package, ...]:
-        """Return the pins, which are all that is known before they are resolved."""
+    def _pinned(self) -> tuple[Package, ...]:
+        """Return the pins as packages, for a set that is not resolved yet."""
         extras = {pin: f"[{','.join(pin.extras)}]" if pin.extras else "" for pin in self.pins}
         return tuple(Package(pin.name + extras[pin], pin.version) for pin in self.pins)
 
     async def run(self, context: BuildContext) -> Record:
-        """Return the record of the installed set, which may have been there before.
+        """Build the set, unless it is installed, and return its record.
 
         Raises:
           HostError: it cannot be resolved, installed or tried; nothing is left of it.
         """
         try:
             async with hold_lock(context.folder.build_lock(self.key)):
-                record = await self._found_or_made(context)
+                record = await self._find_or_build(context)
         except HostError as error:
             self._failed(error)
             raise
@@ -116,7 +116,7 @@ class Build:
         self.error = error
         self.tell(BuildEvent(Step.FAILED, detail=error.detail))
 
-    async def _found_or_made(self, context: BuildContext) -> Record:
+    async def _find_or_build(self, context: BuildContext) -> Record:
         started = time.monotonic()
         lock = context.folder.lock_of(self.key)
         if lock is not None and (record := context.folder.record(lock.digest)) is not None:
@@ -125,14 +125,14 @@ class Build:
         if lock is None:
             lock = await self._resolve(context)
             await asyncio.to_thread(context.folder.keep_lock, self.key, lock)
-        await context.backend.drop_environment(lock.digest)  # of the same set when it was removed or broken
         stage = await asyncio.to_thread(context.folder.new_stage, self.key)
         try:
-            return await self._install(lock, stage, context, started=started)
-        except BaseException:
-            with contextlib.suppress(HostError):  # what went wrong first is what is told
-                await asyncio.shield(context.backend.drop_environment(lock.digest))
-            raise
+            await install(
+                lock, stage / "files", builder=context.builder, index=context.index, ceiling_mb=context.ceiling_mb,
+                tell=self.tell,
+            )  # fmt: skip
+            self.tell(BuildEvent(Step.CHECKING, 0, len(lock.packages)))
+            return await adopt(context, stage, key=self.key, lock=lock, started=started)
         finally:
             await asyncio.shield(asyncio.to_thread(discard, stage))
 
@@ -148,21 +148,36 @@ class Build:
             tools=context.builder.tools,
         )
 
-    async def _install(self, lock: Lock, stage: Path, context: BuildContext, *, started: float) -> Record:
-        files = stage / "files"
-        await install(
-            lock, files, builder=context.builder, index=context.index, ceiling_mb=context.ceiling_mb, tell=self.tell
-        )
-        await asyncio.to_thread(settle, files)
-        self.tell(BuildEvent(Step.CHECKING, 0, len(lock.packages)))
-        environment = Environment(lock.digest, lock.language, runtime_name(lock), packages_of(lock), files)
-        files.chmod(0o755)
-        health = await check_imports(environment, lock.pins, context.backend)
-        if health.sources:
-            await compile_sources(files, sorted(health.sources), lock=lock, builder=context.builder)
-            await context.backend.drop_environment(lock.digest)  # what it was tried with has no byte code
+
+async def adopt(
+    context: BuildContext, stage: Path, *, key: str, lock: Lock, started: float = 0.0, pulled: Record | None = None
+) -> Record:
+    """Check the installed files in a stage, move them to their place, and return the record of the installation.
+
+    Args:
+      context: Where sets are installed.
+      stage: Holds the files in `files`.
+      key: Of the set.
+      lock: Of the set.
+      started: When its build began, by `time.monotonic`.
+      pulled: The record that the files came with; they have byte code already. None for files that were built here.
+
+    Raises:
+      PackagesFailed: the files are none that a sandbox may be shown, or a package cannot be used.
+      SandboxUnavailable: no sandbox can be started.
+    """
+    files = stage / "files"
+    environment = Environment(lock.digest, lock.language, runtime_name(lock), packages_of(lock), files)
+    await asyncio.to_thread(settle, files)
+    files.chmod(0o755)
+    try:
+        await context.backend.drop_environment(lock.digest)  # one of the same set that was removed or broken
+        imports = await check_imports(environment, lock.pins, context.backend)
+        if imports.sources and pulled is None:
+            await compile_sources(files, sorted(imports.sources), lock=lock, builder=context.builder)
+            await context.backend.drop_environment(lock.digest)  # its copy was made before there was byte code
         record = Record(
-            key=self.key,
+            key=key,
             digest=lock.digest,
             language=lock.language,
             runtime=environment.runtime,
@@ -170,17 +185,22 @@ class Build:
             lock=lock.text,
             size_bytes=await asyncio.to_thread(size_bytes, files),
             built_at=now(),
-            build_s=round(time.monotonic() - started, 2),
-            import_ms=health.import_ms,
-            notes=(*lock.notes, *health.notes),
+            build_s=round(time.monotonic() - started, 2) if pulled is None else pulled.build_s,
+            import_ms=imports.import_ms,
+            notes=(*lock.notes, *imports.notes),
         )
+        await asyncio.to_thread(context.folder.keep_lock, key, lock)
         await asyncio.to_thread(context.folder.put, stage, record)
         await context.backend.prepare(context.folder.environment(record))
-        return record
+    except BaseException:
+        with contextlib.suppress(HostError):  # the first failure is the one to report
+            await asyncio.shield(context.backend.drop_environment(lock.digest))
+        raise
+    return record
 
 
 def runtime_name(lock: Lock) -> str:
-    """Return the runtime as results name it until a sandbox has said its own."""
+    """Return the name of the runtime until a sandbox reports its exact version."""
     return f"{'python' if lock.language is Language.PYTHON else 'node'} {lock.target.runtime}"
 
 

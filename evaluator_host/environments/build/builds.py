@@ -1,11 +1,12 @@
-"""The builds of one host: one per set however many ask for it, few at once, and why the last ones failed."""
+"""The builds of one host: one per set for any number of callers, two at once; failed ones are remembered."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from typing import Final
 
 from evaluator_host.environments.build.build import Build, BuildContext
-from evaluator_host.environments.build.queue import BuildQueue
 from evaluator_host.environments.record import BuildEvent, Record, Step
 from evaluator_host.model.errors import HostError
 from evaluator_host.model.evaluator import Language
@@ -20,9 +21,9 @@ class Builds:
     """Builds by the key of their set. Bound to one event loop.
 
     Args:
-      context: What builds need.
-      on_ready: Told the record of each set as soon as it is installed.
-      on_done: Called after that, when callers need not wait any more.
+      context: Where and how sets are installed.
+      on_ready: Called with the record of each set as soon as it is installed.
+      on_done: Called after that; callers do not wait for it.
     """
 
     def __init__(
@@ -37,20 +38,20 @@ class Builds:
         self._on_done = on_done
         self._running: dict[str, tuple[Build, asyncio.Task[Record]]] = {}
         self._failed: dict[str, Build] = {}
-        self._turns = BuildQueue(_AT_ONCE)
+        self._queue = BuildQueue(_AT_ONCE)
 
     @property
     def running(self) -> Iterator[Build]:
-        """Those under way."""
+        """The builds under way."""
         return (build for build, _ in self._running.values())
 
     @property
     def failed(self) -> Iterator[Build]:
-        """Those that failed, as far as they are remembered."""
+        """The last builds that failed."""
         return iter(self._failed.values())
 
     def find_running(self, key: str) -> Build | None:
-        """Return the build of a set that is under way."""
+        """Return the build of a set, if it is under way."""
         return self._running[key][0] if key in self._running else None
 
     def find_failed(self, key: str) -> Build | None:
@@ -58,7 +59,7 @@ class Builds:
         return self._failed.get(key)
 
     def forget_failed(self, key: str) -> bool:
-        """Forget that a build failed; says whether it had."""
+        """Forget the failed build of a set; return whether there was one."""
         return self._failed.pop(key, None) is not None
 
     def begin(
@@ -75,7 +76,7 @@ class Builds:
         task = asyncio.get_running_loop().create_task(self._run(build, workspace))
         self._running[key] = build, task
         self._failed.pop(key, None)
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may be waiting for it
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())  # read even when nobody waits
         return task
 
     async def wait(self, key: str) -> None:
@@ -88,7 +89,7 @@ class Builds:
             await asyncio.shield(self._running[key][1])
 
     async def close(self) -> None:
-        """Stop every build, with nothing left of it."""
+        """Stop every build and remove its files."""
         tasks = [task for _, task in self._running.values()]
         for task in tasks:
             task.cancel()
@@ -96,7 +97,7 @@ class Builds:
 
     async def _run(self, build: Build, workspace: str) -> Record:
         try:
-            async with self._turns.turn(workspace):
+            async with self._queue.turn(workspace):
                 record = await build.run(self._context)
             self._on_ready(record)
         except HostError:
@@ -108,3 +109,55 @@ class Builds:
             del self._running[build.key]
         await self._on_done()
         return record
+
+
+class BuildQueue:
+    """Decides which build runs next: workspaces take turns, and none gets every place while others wait.
+
+    Bound to one event loop.
+
+    Args:
+      at_once: How many builds may run at the same time.
+    """
+
+    def __init__(self, at_once: int) -> None:
+        self._at_once = at_once
+        self._running: Counter[str] = Counter()
+        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        self._known: set[str] = set()
+
+    @asynccontextmanager
+    async def turn(self, workspace: str) -> AsyncIterator[None]:
+        """Wait until a build of this workspace may run; the turn ends with the block."""
+        self._known.add(workspace)
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(workspace, deque()).append(waiter)
+        self._next()
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled():
+                self._end(workspace)
+            raise
+        try:
+            yield
+        finally:
+            self._end(workspace)
+
+    def _end(self, workspace: str) -> None:
+        self._running[workspace] -= 1
+        self._next()
+
+    def _next(self) -> None:
+        while self._running.total() < self._at_once and (workspace := self._whose()) is not None:
+            waiters = self._waiting.pop(workspace)
+            waiter = waiters.popleft()
+            if waiters:
+                self._waiting[workspace] = waiters
+            if not waiter.done():
+                self._running[workspace] += 1
+                waiter.set_result(None)
+
+    def _whose(self) -> str | None:
+        most = self._at_once if len(self._known) == 1 else max(1, self._at_once - 1)
+        return next((workspace for workspace in self._waiting if self._running[workspace] < most), None)

@@ -1,4 +1,4 @@
-"""Runs one command of a build inside bubblewrap with every limit in force, and leaves nothing of it behind."""
+"""Runs one command of a build inside bubblewrap, with every limit in force, and leaves no process or cgroup of it."""
 
 import asyncio
 import contextlib
@@ -35,7 +35,7 @@ _NUMBERS: Final = itertools.count(1_000_000)  # backends of this process count f
 
 @dataclass(frozen=True, slots=True)
 class BuildLimits:
-    """What one command may take together: memory, processes and threads, and what `disk_watch` counts on disk."""
+    """How much one command and all that it starts may take; `file_mb` is for each file, `DiskWatch` counts the rest."""
 
     memory_mb: int
     processes: int
@@ -44,56 +44,64 @@ class BuildLimits:
 
 @dataclass(frozen=True, slots=True)
 class BuildSandbox:
-    """How commands are enclosed on this machine: the program, and the compiled system call filter."""
+    """Runs commands of builds in bubblewrap.
+
+    Attributes:
+      seccomp: The compiled system call filter.
+      python: The interpreter that starts a command inside.
+      limits: Of each command.
+    """
 
     bubblewrap: Bubblewrap
     seccomp: bytes
     python: Path
+    limits: BuildLimits
 
+    async def run(
+        self, command: Command, view: BuildView, *, identity: Identity, disk_watch: DiskWatch, timeout_s: float
+    ) -> Finished:
+        """Run a command to its end; no process, cgroup or descriptor of it is left.
 
-async def run_sandboxed(
-    command: Command,
-    view: BuildView,
-    *,
-    sandbox: BuildSandbox,
-    identity: Identity,
-    limits: BuildLimits,
-    disk_watch: DiskWatch,
-    timeout_s: float,
-) -> Finished:
-    """Run a command to its end; whatever happens, no process, cgroup or descriptor of it is left.
+        Args:
+          command: What to run; its variables are those of the view.
+          view: What it sees of this machine.
+          identity: The user that it runs as.
+          disk_watch: Ends it when it writes too much.
+          timeout_s: Wall-clock seconds for all of it.
 
-    Its variables are those of the view.
+        Raises:
+          TimeoutError: it did not end within `timeout_s`.
+          OutputFlood: it wrote more than `OUTPUT_BYTES` to one stream.
+          LimitReached: it needed more memory, processes or disk than it is allowed.
+        """
+        cgroups = _cgroups()
+        try:
+            with InheritedFds(seccomp=self.seccomp, files=etc_files(identity)) as inherited:
+                child = self._start(command, view, inherited, identity)
+                group = BubblewrapProcesses(child, watchdog=Watchdog())
+                try:
+                    async with asyncio.timeout(timeout_s):
+                        pid = await _limit(group, inherited, limits=self.limits, cgroups=cgroups)
+                        return await _follow(child, group, pid=pid, limits=self.limits, disk_watch=disk_watch)
+                finally:
+                    await asyncio.shield(_remove(child, group))
+        finally:
+            if cgroups is not None:
+                cgroups.close()
 
-    Raises:
-      TimeoutError: it did not end within `timeout_s`.
-      OutputFlood: it wrote more than `OUTPUT_BYTES` to one stream.
-      LimitReached: it needed more memory, processes or disk than it is allowed.
-    """
-    cgroups = _cgroups()
-    try:
-        with InheritedFds(seccomp=sandbox.seccomp, files=etc_files(identity)) as inherited:
-            userns = sandbox.bubblewrap.can_disable_userns
-            arguments = builder_args(view, identity=identity, descriptors=inherited.descriptors, disable_userns=userns)
-            user = identity.uid if identity.drop else None
-            inner = entry_command(command.argv, command.cwd, python=sandbox.python, user=user)
-            words = [str(sandbox.bubblewrap.path), "--args", str(inherited.args(arguments)), "--", *inner]
-            child = Child(words, env={}, cwd="/", pass_fds=inherited.all)
-            inherited.hand_over()
-            group = BubblewrapProcesses(child, watchdog=Watchdog())
-            try:
-                async with asyncio.timeout(timeout_s):
-                    pid = await _confined(group, inherited, limits=limits, cgroups=cgroups)
-                    return await _followed(child, group, pid=pid, limits=limits, disk_watch=disk_watch)
-            finally:
-                await asyncio.shield(_remove(child, group))
-    finally:
-        if cgroups is not None:
-            cgroups.close()
+    def _start(self, command: Command, view: BuildView, inherited: InheritedFds, identity: Identity) -> Child:
+        userns = self.bubblewrap.can_disable_userns
+        arguments = builder_args(view, identity=identity, descriptors=inherited.descriptors, disable_userns=userns)
+        user = identity.uid if identity.drop else None
+        inner = entry_command(command.argv, command.cwd, python=self.python, user=user)
+        words = [str(self.bubblewrap.path), "--args", str(inherited.args(arguments)), "--", *inner]
+        child = Child(words, env={}, cwd="/", pass_fds=inherited.all)
+        inherited.hand_over()
+        return child
 
 
 def _cgroups() -> Cgroups | None:
-    """Return a folder of this one command, whose time is not limited: its user waits, and it computes little."""
+    """Return the cgroups of one command. Processor time is not limited: installing computes little."""
     found = find_cgroups(f"{this_instance()}.{next(_NUMBERS)}")
     if found is None:
         return None
@@ -112,10 +120,10 @@ def _process_limits(limits: BuildLimits, cgroups: Cgroups | None) -> ProcessLimi
     )
 
 
-async def _confined(
+async def _limit(
     group: BubblewrapProcesses, inherited: InheritedFds, *, limits: BuildLimits, cgroups: Cgroups | None
 ) -> int | None:
-    """Return the first process once every limit holds for it; None when bubblewrap failed before."""
+    """Return the first process once every limit holds for it; None when bubblewrap failed before that."""
     try:
         async with asyncio.timeout(_SETUP_S):
             pid = await inherited.first_process()
@@ -139,7 +147,7 @@ async def _confined(
     return pid
 
 
-async def _followed(
+async def _follow(
     child: Child, group: BubblewrapProcesses, *, pid: int | None, limits: BuildLimits, disk_watch: DiskWatch
 ) -> Finished:
     watching = asyncio.ensure_future(disk_watch.watch(pid, group.kill))

@@ -1,8 +1,8 @@
-"""Counts what a build writes while it runs, and ends it before it fills the disk.
+"""Counts the bytes that a build writes while it runs, and ends it before it fills the disk.
 
-Downloads, unpacked files and temporary ones lie in different folders, some shared with other builds, so what counts is
-what the build's processes wrote (`wchar` of proc(5)), and for those that might write otherwise (mapped files) what lies
-in the folders that are theirs alone.
+Downloads, unpacked files and temporary ones lie in different folders, some shared with other builds. So the bytes that
+its processes wrote count (`wchar` of proc(5)); for processes that may write otherwise (mapped files), the files in the
+folders that no other build has count too.
 """
 
 import asyncio
@@ -21,14 +21,14 @@ _MB: Final = 1024 * 1024
 
 
 class DiskWatch:
-    """Of one command.
+    """Watches the disk use of one command.
 
     Attributes:
-      reached: Which limit it was ended at, as a user reads it; None while there is none.
+      reached: The limit at which it was ended, as text for the user; None while there is none.
 
     Args:
-      home: A folder on the disk that is written to.
-      limit_mb: What it may write.
+      home: A folder on the disk that it writes to.
+      limit_mb: How much it may write.
       own: Folders that nobody else writes to.
     """
 
@@ -40,7 +40,7 @@ class DiskWatch:
         self._inodes = os.statvfs(home).f_favail
 
     async def watch(self, pid: int | None, kill: Callable[[], None]) -> None:
-        """Look until cancelled, and kill when over.
+        """Check until cancelled, and kill the command at the first limit that it reaches.
 
         Args:
           pid: The first process; all others are below it.
@@ -64,7 +64,7 @@ class DiskWatch:
 
 
 def written_bytes(pid: int) -> int:
-    """Return what a process and all below it have written, ended ones too; 0 where the kernel keeps no count."""
+    """Return the bytes that a process and its descendants have written; 0 where the kernel keeps no count."""
     total = 0
     for process in tree(pid):
         with contextlib.suppress(OSError, ValueError, IndexError):

@@ -1,8 +1,8 @@
-"""Tries an installed set in a real sandbox: each requested package is imported once, and its time is noted.
+"""Imports each requested package of an installed set once, in a real sandbox, and notes how long that takes.
 
-A package that raises is a note and no failure: it may be there for its data or its command, or lack a library of the
-system. One that harms whoever imports it (hangs, ends its process, floods, takes all memory or processes) is refused by
-name, and so is a set of which nothing at all can be imported.
+A package that raises gets a note: its user may want its data or its command only, or a library of the system may be
+missing. A package that hangs, ends its process, floods its output or takes all memory or processes is refused by name,
+and so is a set of which no package can be imported.
 """
 
 import json
@@ -50,19 +50,19 @@ def main(module):
 
 @dataclass(slots=True)
 class ImportReport:
-    """What imports: milliseconds by module, and a note for each that does not."""
+    """The result: milliseconds by module that can be imported, and a note for each that cannot."""
 
     import_ms: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     sources: set[str] = field(default_factory=set)  # Python files that these imports read, relative to the set
-    in_parts: bool = False  # a package is there whose sub-paths may be imported though its own name cannot
+    in_parts: bool = False  # some package offers sub-paths to import though its own name cannot be imported
 
 
 async def check_imports(environment: Environment, pins: Sequence[Pin], backend: Backend) -> ImportReport:
-    """Import every requested package of an installed set.
+    """Import every requested package of an installed set, and return times and notes.
 
     Raises:
-      PackagesFailed: one harms whoever imports it, or none of them can be imported.
+      PackagesFailed: a package harms the process that imports it, or none can be imported.
       SandboxUnavailable: no sandbox can be started.
       SandboxLost: a sandbox died for a reason that is not the package's.
     """
@@ -107,10 +107,10 @@ async def _python(environment: Environment, modules: Mapping[str, Sequence[str]]
 
 
 def _refuse_harm(package: str, outcome: Returned | Loaded | Failed, logs: Logs) -> None:
-    """Refuse a package that no evaluator could import without harm.
+    """Refuse a package that harms the process that imports it.
 
     Raises:
-      PackagesFailed: it is one.
+      PackagesFailed: it does.
     """
     harm = None
     if isinstance(outcome, Failed):
@@ -124,7 +124,7 @@ def _refuse_harm(package: str, outcome: Returned | Loaded | Failed, logs: Logs) 
 
 
 def _measure(health: ImportReport, module: str, outcome: Returned, environment: Environment) -> None:
-    """Note what a sandbox said of an import; by then the package may have changed what our own code in it does."""
+    """Note the time and the files of an import. The package runs in the same process and may have changed both."""
     said = outcome.value if isinstance(outcome.value, dict) else {}
     spent_ms, files = said.get("ms"), said.get("files")
     if not isinstance(spent_ms, int | float) or not isinstance(files, list):
@@ -135,7 +135,7 @@ def _measure(health: ImportReport, module: str, outcome: Returned, environment: 
 
 
 def _own_sources(environment: Environment, said: Sequence[str]) -> set[str]:
-    """Return those of the files a guest named that are sources of the set; what it says is not trusted."""
+    """Return the named files that are Python sources of the set; the names come from a guest and are not trusted."""
     root = environment.path
     found = set()
     for name in said if root is not None else ():
@@ -173,7 +173,7 @@ async def _javascript(environment: Environment, names: Sequence[str], backend: B
 
 
 def _has_parts(package: Path) -> bool:
-    """Whether a package of npm offers more than its own name: some refuse that one on purpose."""
+    """Whether an npm package offers sub-paths to import: some refuse an import of their own name on purpose."""
     try:
         exports = json.loads((package / "package.json").read_text("utf-8")).get("exports")
     except (OSError, ValueError, AttributeError):

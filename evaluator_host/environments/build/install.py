@@ -1,4 +1,4 @@
-"""Installs a lock into a folder: every file by its hash, no script of any package run, progress told."""
+"""Installs a lock into a folder: every file checked by its hash, no script of a package run, progress reported."""
 
 import asyncio
 import contextlib
@@ -41,7 +41,7 @@ for name in open(sys.argv[2], encoding="utf-8", errors="surrogateescape").read()
 async def install(
     lock: Lock, files: Path, *, builder: Builder, index: IndexSettings, ceiling_mb: int, tell: Tell
 ) -> None:
-    """Fill `files`: a site directory for Python, a folder with `node_modules` for JavaScript.
+    """Install a lock into `files`: a site directory for Python, a folder with `node_modules` for JavaScript.
 
     Raises:
       PackagesFailed: a hash does not match, or the set is larger than `ceiling_mb`.
@@ -54,7 +54,7 @@ async def install(
     async with _watched(files, lock, index=index, ceiling_mb=ceiling_mb, tell=tell):
         work = _pip(lock, files, builder, index) if python else _npm(lock, files, builder, index)
         await work
-    if await asyncio.to_thread(size_bytes, files) > ceiling_mb << 20:  # it may have ended between two looks
+    if await asyncio.to_thread(size_bytes, files) > ceiling_mb << 20:  # it may have ended between two checks
         raise _too_large(ceiling_mb)
     tell(BuildEvent(Step.INSTALLING, total, total))
 
@@ -87,10 +87,10 @@ async def _pip(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
 
 
 async def compile_sources(files: Path, sources: Sequence[str], *, lock: Lock, builder: Builder) -> None:
-    """Keep byte code beside the sources that imports of the set read: sandboxes cannot write it, and need not compile.
+    """Compile the sources that imports of the set read: sandboxes cannot write byte code.
 
-    Only those: compiling all of a large set takes longer than installing it. Nothing is done where the builder's Python
-    is not the one that the set is for.
+    Only those, since compiling all of a large set takes longer than installing it. Nothing is compiled when the set is
+    for another Python than the builder's.
     """
     if lock.target.runtime != f"{sys.version_info.major}.{sys.version_info.minor}" or not sources:
         return
@@ -98,7 +98,7 @@ async def compile_sources(files: Path, sources: Sequence[str], *, lock: Lock, bu
         listing = Path(folder, "sources")
         await asyncio.to_thread(listing.write_text, "\0".join(sorted(sources)), "utf-8", "surrogateescape")
         argv = (str(builder.tools.python), "-I", "-S", "-c", _COMPILE, str(files), str(listing))
-        with contextlib.suppress(TimeoutError, OutputFlood, LimitReached):  # it is slower without, and nothing else
+        with contextlib.suppress(TimeoutError, OutputFlood, LimitReached):  # it works without, slower
             await builder.run(Command(argv, listing.parent, {}), _COMPILE_S, also=(files,))
 
 
@@ -137,10 +137,10 @@ async def _npm(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
 async def _watched(
     files: Path, lock: Lock, *, index: IndexSettings, ceiling_mb: int, tell: Tell
 ) -> AsyncIterator[None]:
-    """Tell how far it is while it runs, and end it when it grows over the ceiling.
+    """Report the progress of the block while it runs, and end it when the set grows over the ceiling.
 
     Raises:
-      PackagesFailed: it did.
+      PackagesFailed: the set is larger than the ceiling.
     """
     work = asyncio.current_task()
     too_large = False
@@ -178,7 +178,7 @@ def _too_large(ceiling_mb: int) -> PackagesFailed:
 
 
 def _look(files: Path, lock: Lock, cache: Path, known: int) -> tuple[int, int]:
-    """Return how many packages are there, and how many bytes."""
+    """Return how many packages are installed so far, and their size in bytes."""
     if lock.language is Language.PYTHON:
         installed = sum(1 for _ in files.glob("*.dist-info"))
         done = installed or max(0, _downloaded(cache, lock.language) - known)

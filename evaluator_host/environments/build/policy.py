@@ -1,7 +1,7 @@
-"""What a build may see and do: the one pure function that turns a view into bubblewrap's arguments.
+"""The security policy of builds: pure functions that return bubblewrap's arguments for one view of this machine.
 
-Whoever changes this changes the security policy of builds; tests/unit/test_builder_args.py goes through it line by
-line. Nothing here looks at the machine: what was found on it comes in.
+tests/unit/test_builder_args.py goes through it line by line. Nothing here looks at the machine: paths that were found
+on it are arguments.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,8 +23,8 @@ _DEVICE_LINKS: Final = (
 _SCRATCH: Final = ("/tmp", "/dev/shm")  # noqa: S108 - a tmpfs of its own
 _SCRATCH_BYTES: Final = 512 * 1024 * 1024
 _EMPTY_BYTES: Final = 4096
-# The mode of what a build writes, its user, and (where no sandbox does it) its limits and its end with the host. A
-# sandbox that starts as root becomes an ordinary user here, before anything that came from outside is read.
+# Sets the umask and the user of a build and, where no sandbox does it, its limits and that it dies with the host. A
+# sandbox that starts as root becomes an ordinary user here, before it reads anything that came from outside.
 _ENTER: Final = """
 import os, resource, sys
 limits, user, bound, folder = sys.argv[1:5]
@@ -72,12 +72,12 @@ class BuildView:
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:
-    """How much one command may take; None where something else counts it.
+    """Limits of one process; None where a cgroup or the watchdog counts instead.
 
     Attributes:
       file_mb: Greatest file.
       data_mb: Private memory of one process.
-      processes: Of its user.
+      processes: Of its user, all commands together.
     """
 
     file_mb: int
@@ -102,7 +102,7 @@ def builder_args(view: BuildView, *, identity: Identity, descriptors: Descriptor
         *("--die-with-parent", "--new-session", "--hostname", "builder", "--clearenv"),
         *_environment(view),
         *_own_files(descriptors),
-        *_files(view),  # after them: what it names may lie below /tmp
+        *_files(view),  # after them: its paths may lie below /tmp
         *("--remount-ro", "/", "--chdir", "/"),
         *("--seccomp", str(descriptors.seccomp)),
         *("--info-fd", str(descriptors.info), "--block-fd", str(descriptors.block)),
@@ -116,7 +116,7 @@ def entry_command(
 
     Args:
       argv: What to run, its program as a path.
-      cwd: Where. Its own user may enter it, root without its rights may not.
+      cwd: Where it runs; entered as the final user, since root without its capabilities may not enter it.
       python: An interpreter.
       bounds: Of each process, which then ends with this host: a sandbox has them, and does, by itself.
       user: To become, when it starts as root.
@@ -127,7 +127,7 @@ def entry_command(
 
 
 def etc_files(identity: Identity) -> dict[str, bytes]:
-    """Return what `/etc` holds besides how names are resolved: one user, of no other on this machine."""
+    """Return the files of `/etc` besides those of name resolution: one user that nobody else on this machine is."""
     return {
         "passwd": f"builder:x:{identity.uid}:{identity.uid}::/tmp:/nonexistent\n".encode(),
         "group": f"builder:x:{identity.uid}:\n".encode(),
@@ -153,7 +153,7 @@ def _environment(view: BuildView) -> Iterator[str]:
 def _files(view: BuildView) -> Iterator[str]:
     binds = (*view.seen, *view.writable)
     parents = {str(parent) for bind in binds for parent in bind.target.parents} - {"/"}
-    for parent in sorted(parents):  # those that bubblewrap makes by itself are closed to the builder's user
+    for parent in sorted(parents):  # parents that bubblewrap makes by itself are closed to the builder's user
         yield from ("--perms", "0755", "--dir", parent)
     for bind in view.seen:
         yield from ("--ro-bind", str(bind.source), str(bind.target))

@@ -1,4 +1,4 @@
-"""One image to a registry, or from one, through an engine; what came from elsewhere is never started."""
+"""Pushes and pulls one image through a Docker engine; a pulled image is never started."""
 
 import contextlib
 import re
@@ -50,7 +50,7 @@ def split_reference(reference: str) -> tuple[str, str]:
     """Return repository and tag (or digest).
 
     Raises:
-      InvalidRequest: it is none, or one of the names that sandboxes are started from.
+      InvalidRequest: it is no image name, or the name of this host's own images.
     """
     repository, tag = docker.utils.parse_repository_tag(reference.strip())
     if not repository or re.search(r"\s", reference.strip()):
@@ -72,7 +72,7 @@ def publish(
       tag: Under which name there.
       record: Content of `RECORD_PATH`.
       digest: Of the environment, for the label.
-      tell: Told `pushing`.
+      tell: Called with `pushing`.
 
     Raises:
       InvalidRequest: the name is another image's on the engine.
@@ -96,13 +96,13 @@ def publish(
 
 @contextmanager
 def fetched(client: docker.APIClient, repository: str, *, tag: str, tell: Progress) -> Iterator[Fetched]:
-    """Pull the image of a package set and yield it; removed again afterwards, unless the engine had it before.
+    """Pull the image of a package set and yield it; remove it afterwards, unless the engine had it before.
 
     Args:
       client: Of an engine.
       repository: Where from.
       tag: Under which name there, or which digest.
-      tell: Told `pulling`.
+      tell: Called with `pulling`.
 
     Raises:
       PackagesFailed: the registry has none, refused, or it is another kind of image.
@@ -127,7 +127,7 @@ def fetched(client: docker.APIClient, repository: str, *, tag: str, tell: Progre
 
 
 def _follow(events: Iterable[dict[str, Any]], phase: str, *, what: str, tell: Progress) -> str | None:
-    """Read an engine's report of a push or a pull to its end; return the digest of the image, when it says that."""
+    """Read an engine's report of a push or a pull to its end; return the digest of the image, if it is reported."""
     layers: dict[str, bool] = {}
     digest = None
     wrong = None

@@ -3,10 +3,10 @@
     push   set on disk ─▶ layer on the runtime image ─▶ + its record ─▶ registry
     pull   registry ─▶ image, never started ─▶ files and record taken out ─▶ checked ─▶ renamed into place
 
-What came from a registry is never run as it is: the image a sandbox starts from is always built here, from files that
-were checked. The checks prove that a set is whole and is the one that its lock describes, against accidents and
-mix-ups; who may write to a registry can still publish other files under an honest lock. From a registry that others may
-write to, pull by the digest that `push` returned (`…@sha256:…`).
+A pulled image is never started: sandboxes start from images that are built here, from checked files. The checks prove
+that a set is complete and is the one that its lock describes; they do not protect from a writer of the registry, who
+can publish other files under an honest lock. From a registry that others may write to, pull by the digest that `push`
+returned (`…@sha256:…`).
 
 Credentials are those of `docker login`, as docker-py reads them; no guest ever sees them.
 """
@@ -41,7 +41,7 @@ MAX_BYTES: Final = 8 * 1024**3
 _FORMAT: Final = 1
 _NOBODY: Final = "nobody"
 _RECORD_BYTES: Final = 64 * 1024**2  # the lock of a thousand packages has some megabytes
-_TIMEOUT_S: Final = 600  # between two words of an engine that moves a large layer
+_TIMEOUT_S: Final = 600  # between two reports of an engine that moves a large layer
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +65,12 @@ async def push(
     """Push an installed package set to a registry and return its pinned name, `repository@sha256:…`.
 
     Args:
-      environment: Of the set; its `path` is what travels.
+      environment: Of the set; the files at its `path` are pushed.
       reference: Where to, as `docker push` takes it: `registry.example:5000/team/scoring:1`.
       record: Of its installation, with the lock; it travels along.
       docker_host: Address of the engine that pushes; None for the local one.
       image: Runtime image, as `evaluator-host images build` made it.
-      progress: Told `hashing`, `building`, `pushing` (layers done, of how many), `ready`.
+      progress: Called with `hashing`, `building`, `pushing` (layers done, of how many), `ready`.
 
     Raises:
       InvalidRequest: the reference cannot be used, or there is no package in the set.
@@ -97,7 +97,7 @@ async def push(
             )
         finally:
             if (await engine.run(image_labels, below) or {}).get(LABEL_OWNER) == _NOBODY:
-                await layers.drop(environment.digest)  # made for the journey: no host would ever remove it
+                await layers.drop(environment.digest)  # made for this push: no host would ever remove it
     tell("ready", 1, 1)
     return pinned
 
@@ -121,7 +121,7 @@ async def pull(
       docker_host: Address of the engine that pulls; None for the local one.
       digest: Of the environment that is expected; any other is refused.
       max_bytes: Of its files together.
-      progress: Told `pulling` (layers done, of how many), `extracting`, `checking`, `ready`.
+      progress: Called with `pulling` (layers done, of how many), `extracting`, `checking`, `ready`.
 
     Raises:
       InvalidRequest: the reference cannot be used.

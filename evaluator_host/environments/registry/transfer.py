@@ -1,21 +1,18 @@
-"""Sends installed sets to a registry, and installs what another host sent: tried like a set that was built here."""
+"""Pushes installed sets to a registry, and pulls and installs sets of other hosts."""
 
 import asyncio
-import contextlib
 import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evaluator_host.environments.build.build import BuildContext, packages_of, runtime_name
-from evaluator_host.environments.build.import_check import check_imports
-from evaluator_host.environments.contents import discard, settle, size_bytes
+from evaluator_host.environments.build.build import BuildContext, adopt
+from evaluator_host.environments.contents import discard
 from evaluator_host.environments.folder import not_installed
-from evaluator_host.environments.record import EnvironmentReport, Record, now, set_key
+from evaluator_host.environments.record import EnvironmentReport, Record, set_key
 from evaluator_host.environments.targets import require_fit
-from evaluator_host.model.errors import HostError, InUse, PackagesFailed
-from evaluator_host.model.evaluator import Environment
+from evaluator_host.model.errors import InUse, PackagesFailed
 from evaluator_host.packages.lock import Lock, Progress, Target
 from evaluator_host.system.file_lock import hold_lock
 
@@ -25,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """The Docker engine that pushes and pulls, whatever backend a host has, and the runtime image there."""
+    """The Docker engine that pushes and pulls, also for a host without the docker backend, and its runtime image."""
 
     docker_host: str | None
     image: str
@@ -101,7 +98,7 @@ class RegistryTransfer:
     async def pull(
         self, reference: str, *, carrier: Carrier, digest: str | None = None, progress: Progress | None = None
     ) -> EnvironmentReport:
-        """Pull a set, try it in a sandbox, and install it unless it is there; it is then as if it had been built here.
+        """Pull a set, try it in a sandbox, install it unless it is there, and return it as the API shows it.
 
         Args:
           reference: As `push_pull.pull` takes it.
@@ -120,7 +117,7 @@ class RegistryTransfer:
 
         folder = self._context.folder
         pulling = "sha256:" + hashlib.sha256(f"pull {reference}".encode("utf-8", "replace")).hexdigest()
-        async with hold_lock(folder.build_lock(pulling)):  # whoever sweeps leaves the stage alone
+        async with hold_lock(folder.build_lock(pulling)):  # a sweep leaves a locked stage alone
             stage = await asyncio.to_thread(folder.new_stage, pulling)
             try:
                 pulled = await push_pull.pull(
@@ -144,10 +141,10 @@ class RegistryTransfer:
         require_fit(lock, own)
         key = set_key(lock.pins, lock.language, own)
         async with hold_lock(self._context.folder.build_lock(key)):
-            return await _adopt(self._context, stage, key=key, lock=lock, pulled=pulled)
+            return await _install(self._context, stage, key=key, lock=lock, pulled=pulled)
 
 
-async def _adopt(context: BuildContext, stage: Path, *, key: str, lock: Lock, pulled: "Pulled") -> Record:
+async def _install(context: BuildContext, stage: Path, *, key: str, lock: Lock, pulled: "Pulled") -> Record:
     known = context.folder.lock_of(key)
     if known is not None and known.digest != lock.digest:
         raise PackagesFailed(
@@ -157,37 +154,4 @@ async def _adopt(context: BuildContext, stage: Path, *, key: str, lock: Lock, pu
     if (record := context.folder.record(lock.digest)) is not None:
         await asyncio.to_thread(context.folder.keep_lock, key, lock)
         return record
-    environment = Environment(lock.digest, lock.language, runtime_name(lock), packages_of(lock), stage / "files")
-    try:
-        return await _install(context, stage, environment, key=key, lock=lock, build_s=pulled.record.build_s)
-    except BaseException:
-        with contextlib.suppress(HostError):  # what went wrong first is what is told
-            await asyncio.shield(context.backend.drop_environment(lock.digest))
-        raise
-
-
-async def _install(
-    context: BuildContext, stage: Path, environment: Environment, *, key: str, lock: Lock, build_s: float
-) -> Record:
-    files = stage / "files"
-    await asyncio.to_thread(settle, files)
-    files.chmod(0o755)
-    await context.backend.drop_environment(lock.digest)  # of a set that was removed
-    health = await check_imports(environment, lock.pins, context.backend)
-    record = Record(
-        key=key,
-        digest=lock.digest,
-        language=lock.language,
-        runtime=environment.runtime,
-        packages=environment.packages,
-        lock=lock.text,
-        size_bytes=await asyncio.to_thread(size_bytes, files),
-        built_at=now(),
-        build_s=build_s,
-        import_ms=health.import_ms,
-        notes=(*lock.notes, *health.notes),
-    )
-    await asyncio.to_thread(context.folder.keep_lock, key, lock)
-    await asyncio.to_thread(context.folder.put, stage, record)
-    await context.backend.prepare(context.folder.environment(record))
-    return record
+    return await adopt(context, stage, key=key, lock=lock, pulled=pulled.record)

@@ -1,4 +1,8 @@
-"""Unpacks a tree that came from elsewhere: whatever its tar says, nothing is written outside the folder it goes to."""
+"""Unpacks the tar of a package set that came from elsewhere, without writing outside the folder that it goes to.
+
+Not by `tarfile`'s data filter: Python before 3.11.4 (Debian 12) has none, and it lets hard links, a second file of the
+same name and absolute paths (with the slash removed) pass, which a package set never holds.
+"""
 
 import os
 import shutil
@@ -18,7 +22,7 @@ _ENTRIES: Final = 1_000_000
 def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
     """Unpack the one folder that a tar holds, as `folder`, which must be empty.
 
-    Links are made last, when nothing is left that could be written through one.
+    Links are made last, so that no file can be written through one.
 
     Args:
       pieces: The tar, as it comes.
@@ -26,7 +30,7 @@ def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
       max_bytes: Of all files together.
 
     Raises:
-      PackagesFailed: it is no such tar, is larger, or holds what no package set holds.
+      PackagesFailed: it is no such tar, is larger, or contains an entry that no package set has.
     """
     links: dict[Path, str] = {}
     left = max_bytes

@@ -14,7 +14,7 @@ from typing import Any, Final
 from evaluator_host.datasets.format import Format
 from evaluator_host.jobs.results.aggregate import as_float
 from evaluator_host.jobs.results.results import JobResults
-from evaluator_host.jobs.results.row_reader import JobRowsRead
+from evaluator_host.jobs.results.row_reader import RowReader
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.schemas.results import JobRow
@@ -27,7 +27,7 @@ _FIXED: Final = ("index", "evaluator", "status", "score", "passed", "label", "re
 class JobExports:
     """Writes what jobs came to."""
 
-    def __init__(self, results: JobResults, rows: JobRowsRead) -> None:
+    def __init__(self, results: JobResults, rows: RowReader) -> None:
         self._results = results
         self._rows = rows
 
@@ -40,15 +40,15 @@ class JobExports:
           NotFound: there is no such job, or it has no such evaluator.
           InvalidRequest: rows are not written in that format, or this host was installed without Parquet.
         """
-        portions = self._rows.every(workspace_id, job_id, Filter(), evaluator=evaluator)
+        chunks = self._rows.every(workspace_id, job_id, Filter(), evaluator=evaluator)
         if format_ is Format.JSONL:
-            async for rows in portions:
+            async for rows in chunks:
                 yield b"".join(encode_json(row) + b"\n" for row in rows)
             return
         columns = await self._columns(workspace_id, job_id)
         writer = _writer(format_)(columns.header)
         yield writer.begin()
-        async for rows in portions:
+        async for rows in chunks:
             yield writer.add([_flat(row, columns) for row in rows])
         yield writer.end()
 

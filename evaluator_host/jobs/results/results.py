@@ -1,24 +1,26 @@
 """What a job came to: figures per evaluator, rows with their results, and how two jobs differ."""
 
 import asyncio
+import re
 from array import array
 from collections import Counter, OrderedDict
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterable
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any, Final
 
 import orjson
 from pydantic import TypeAdapter
 
+from evaluator_host.datasets.criteria import is_keyed
 from evaluator_host.datasets.files import RowsFolder
-from evaluator_host.jobs.results.aggregate import aggregate, as_float, percentile
+from evaluator_host.dialects.row_documents import CRITERIA
+from evaluator_host.jobs.results.aggregate import aggregate, as_float, percentile, rubrics_of, with_rubrics
 from evaluator_host.jobs.results.comparison import paired_difference
-from evaluator_host.jobs.results.failures import failure_groups
-from evaluator_host.jobs.results.rubrics import rubrics_of, with_rubrics
-from evaluator_host.jobs.results.same_cases import are_same_cases
-from evaluator_host.jobs.results.scatter import Pairing
+from evaluator_host.jobs.results.scatter import Scatter
 from evaluator_host.jobs.spec import evaluator_of
 from evaluator_host.model.errors import InvalidRequest, NotFound
+from evaluator_host.model.json_values import decode_json
 from evaluator_host.model.outcome import EvaluationResult, Status
 from evaluator_host.schemas.results import (
     Change,
@@ -31,10 +33,16 @@ from evaluator_host.schemas.results import (
     Latency,
     Pairs,
 )
-from evaluator_host.store.datasets import Datasets
+from evaluator_host.store.datasets import Dataset, Datasets
 from evaluator_host.store.job import Job, JobEvaluator
+from evaluator_host.store.job_queue import StoredResult
 from evaluator_host.store.jobs import Jobs
 from evaluator_host.store.results import Figures, Filter, Results
+
+GROUPS: Final = 200
+_EXAMPLES: Final = 5
+_MESSAGE: Final = 300
+_NUMBERS: Final = re.compile(r"\d+")
 
 CHANGES_SHOWN: Final = 100
 _REMEMBERED: Final = 64  # jobs that have ended: their figures do not change
@@ -57,7 +65,7 @@ class JobResults:
         Raises:
           NotFound: the workspace has none of that id.
         """
-        job = await self._jobs.get(workspace_id, job_id)
+        job = await self._jobs.get_job(workspace_id, job_id)
         if (known := self._ended.get(job_id)) is not None:
             return known
         evaluators = await self._jobs.evaluators(job_id)
@@ -80,7 +88,7 @@ class JobResults:
           NotFound: the workspace has no such job.
           InvalidRequest: the jobs are not over the same rows, or no evaluator can be compared.
         """
-        before, after = await self._jobs.get(workspace_id, job_id), await self._jobs.get(workspace_id, other_id)
+        before, after = await self._jobs.get_job(workspace_id, job_id), await self._jobs.get_job(workspace_id, other_id)
         wanted = await self._in_common(before, after, evaluator)
         return [await self._comparison(before, after, old, new) for old, new in wanted]
 
@@ -93,15 +101,15 @@ class JobResults:
           NotFound: the workspace has no such job.
           InvalidRequest: as for `compare`.
         """
-        before, after = await self._jobs.get(workspace_id, job_id), await self._jobs.get(workspace_id, other_id)
+        before, after = await self._jobs.get_job(workspace_id, job_id), await self._jobs.get_job(workspace_id, other_id)
         old, new = (await self._in_common(before, after, evaluator))[0]
-        pairing = Pairing()
+        pairing = Scatter()
         async for one, other in _paired(
             self._results.figures(before.id, old.position), self._results.figures(after.id, new.position)
         ):
             was, now = _value(one, metric), _value(other, metric)
             if was is not None and now is not None:
-                pairing.add(one.row, was, now)
+                pairing.add_pair(one.row, was, now)
         points, binned = await asyncio.to_thread(pairing.points)
         return Pairs(old.label, new.label, metric, len(pairing), points, binned)
 
@@ -111,7 +119,7 @@ class JobResults:
         Raises:
           NotFound: the workspace has none of that id, or it has no such evaluator.
         """
-        job = await self._jobs.get(workspace_id, job_id)
+        job = await self._jobs.get_job(workspace_id, job_id)
         evaluators = [one for one in await self._jobs.evaluators(job.id) if evaluator in (None, one.label, one.name)]
         if not evaluators:
             raise NotFound(f"the job has no evaluator {str(evaluator)[:80]}")
@@ -127,7 +135,7 @@ class JobResults:
         Raises:
           NotFound: the workspace has none of that id.
         """
-        job = await self._jobs.get(workspace_id, job_id)
+        job = await self._jobs.get_job(workspace_id, job_id)
         return [
             JobEvaluatorReport(one.label, one.name, one.version, one.digest, evaluator_of(one))
             for one in await self._jobs.evaluators(job.id)
@@ -146,11 +154,11 @@ class JobResults:
     async def _require_same_rows(self, before: Job, after: Job) -> None:
         if before.dataset_id == after.dataset_id:
             return
-        one = await self._datasets.get(before.workspace_id, before.dataset_id)
-        other = await self._datasets.get(after.workspace_id, after.dataset_id)
+        one = await self._datasets.get_dataset(before.workspace_id, before.dataset_id)
+        other = await self._datasets.get_dataset(after.workspace_id, after.dataset_id)
         if one.facts.digest == other.facts.digest:
             return
-        if not await asyncio.to_thread(are_same_cases, self._folder, one, other):
+        if not await asyncio.to_thread(same_cases, self._folder, one, other):
             raise InvalidRequest(
                 f"the jobs are over other rows ({one.name or one.id}, {other.name or other.id}), and are compared row "
                 "by row; compare jobs over the same data set"
@@ -282,3 +290,46 @@ def _pairs(earlier: list[JobEvaluator], later: list[JobEvaluator]) -> list[tuple
     by_name = {one.name: one for one in later if one.name is not None}
     named = [(one, by_name[one.name]) for one in earlier if one.name in by_name]
     return named or list(zip(earlier, later, strict=False))
+
+
+async def failure_groups(label: str, failures: AsyncIterable[StoredResult]) -> list[FailureGroup]:
+    """Return the groups of an evaluator's failures, the greatest first.
+
+    Once there are `GROUPS` of them, what fits into none is counted by its code alone.
+    """
+    groups: dict[tuple[Any, ...], tuple[FailureGroup, list[int], int]] = {}
+    async for one in failures:
+        error = decode_json(one.result.encode())["error"]
+        message = str(error["message"])[:_MESSAGE]
+        key: tuple[Any, ...] = (error["code"], error["type"], error["line"], _NUMBERS.sub("#", message))
+        if key not in groups and len(groups) >= GROUPS:
+            key = (error["code"],)
+            error, message = {"code": error["code"], "type": None, "line": None}, "other errors of this kind"
+        found = groups.get(key)
+        if found is None:
+            group = FailureGroup(label, error["code"], error["type"], message, error["line"], 0, ())
+            found = (group, [], 0)
+        group, rows, count = found
+        if len(rows) < _EXAMPLES:
+            rows.append(one.row)
+        groups[key] = (group, rows, count + 1)
+    made = [
+        FailureGroup(group.evaluator, group.code, group.type, group.message, group.line, count, tuple(rows))
+        for group, rows, count in groups.values()
+    ]
+    return sorted(made, key=lambda group: (-group.count, group.rows))
+
+
+def same_cases(folder: RowsFolder, one: Dataset, other: Dataset) -> bool:
+    """Whether rows with criteria by evaluator are the same test cases in the same order. Blocking."""
+    wanted = {CRITERIA, "id"}
+    if one.facts.rows != other.facts.rows or not (wanted <= {*one.facts.columns} and wanted <= {*other.facts.columns}):
+        return False
+    pairs = zip_longest(folder.lines(one.id), folder.lines(other.id), fillvalue=(0, b"{}"))
+    return all(_is_same(decode_json(line), decode_json(line_of_other)) for (_, line), (_, line_of_other) in pairs)
+
+
+def _is_same(one: dict[str, object], other: dict[str, object]) -> bool:
+    if not (is_keyed(one) and is_keyed(other)) or one.get("id") is None:
+        return False
+    return bool(one["id"] == other.get("id")) and one["inputs"] == other["inputs"]

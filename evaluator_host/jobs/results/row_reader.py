@@ -1,16 +1,15 @@
 """The rows of a job together with their results: in pages, or all of them for a download."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.jobs.outputs import answered, request_log
-from evaluator_host.jobs.results.row_search import Words
-from evaluator_host.jobs.row_source import JobRows, Portion
-from evaluator_host.jobs.spec import request_from_json
+from evaluator_host.jobs.row_source import Chunk, RowSource
+from evaluator_host.jobs.spec import spec_from_json
 from evaluator_host.model.errors import InvalidRequest, NotFound
 from evaluator_host.model.evaluator import Json, Row
 from evaluator_host.model.json_values import decode_json
@@ -22,21 +21,56 @@ from evaluator_host.store.jobs import Jobs
 from evaluator_host.store.outputs import Outputs
 from evaluator_host.store.results import Filter, Results, Sort
 
+_TEXT: Final = 300
+_TEXTS: Final = 2000  # characters of all texts of a value together
+_VALUES: Final = 100  # of data, and metrics of a result
+_DEPTH: Final = 6
+_LEFT_OUT: Final = "…"
+_UNREAD: Final[dict[str, Json]] = {"value": None, "logs": {"stdout": "", "stderr": "", "truncated": True}}
+
+_OF_RESULT: Final = ("label", "reason", "value", "error", "logs")
+
 _SEARCHED: Final = 500
 _SEARCHES: Final = 10
+
+
+class RowSearch:
+    """Finds a text, whatever its case."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text.casefold()
+
+    def matches(self, row: JobRow) -> bool:
+        """Return whether a value of the row has the text in it; names of columns do not count."""
+        result = [row.result.get(name) for name in _OF_RESULT]
+        return any(self._text in value.casefold() for value in _values([row.row, row.output, result]))
+
+
+def _values(value: Any) -> Iterator[str]:
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            left.extend(one.values())
+        elif isinstance(one, list):
+            left.extend(one)
+        elif isinstance(one, str):
+            yield one
+        elif one is not None and not isinstance(one, bool):
+            yield str(one)
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
     """Rows that somebody looks for."""
 
-    words: Words
+    words: RowSearch
     which: Filter
     sort: Sort
     limit: int
 
 
-class JobRowsRead:
+class RowReader:
     """Reads the rows of jobs with their results."""
 
     def __init__(
@@ -79,12 +113,12 @@ class JobRowsRead:
           NotFound: there is no such job, or it has no such evaluator.
           InvalidRequest: the cursor is not of this query.
         """
-        job = await self._jobs.get(workspace_id, job_id)
+        job = await self._jobs.get_job(workspace_id, job_id)
         evaluators = await self._jobs.evaluators(job_id)
         which = _at(which, evaluators, evaluator)
         count = await self._results.count(job_id, which) if total else None
         if text:
-            wanted = _Wanted(Words(text), which, sort, limit)
+            wanted = _Wanted(RowSearch(text), which, sort, limit)
             rows, next_cursor = await self._searched(job, evaluators, wanted, cursor)
         else:
             found, next_cursor = await self._results.page(job_id, which, sort=sort, cursor=cursor, limit=limit)
@@ -97,17 +131,17 @@ class JobRowsRead:
         Raises:
           NotFound: there is no such job, or it has no such row.
         """
-        job = await self._jobs.get(workspace_id, job_id)
+        job = await self._jobs.get_job(workspace_id, job_id)
         if not 0 <= index < job.rows:
             raise NotFound(f"the job has no row {index}; its rows are 0 to {job.rows - 1}")
         evaluators = await self._jobs.evaluators(job_id)
         results = await self._rows(job, evaluators, await self._results.of_row(job_id, index))
         record = (await asyncio.to_thread(self._folder.some, job.dataset_id, [index]))[index]
-        mapping = request_from_json(job.request).sources()
-        made = JobRows(self._folder, job.dataset_id, mapping=mapping, count=job.rows).row(index, record)
+        mapping = spec_from_json(job.request).sources()
+        made = RowSource(self._folder, job.dataset_id, mapping=mapping, count=job.rows).row(index, record)
         if self._outputs is not None and self._asks(job):
-            portion = Portion([index], [made])
-            asked = [row async for part in answered(portion, self._outputs, job_id) for row in part.rows]
+            chunk = Chunk([index], [made])
+            asked = [row async for part in answered(chunk, self._outputs, job_id) for row in part.rows]
             made = asked[0] if asked else made
         return JobRowDetail(index, record, _given(made) if isinstance(made, Row) else None, tuple(results))
 
@@ -132,12 +166,12 @@ class JobRowsRead:
     async def every(
         self, workspace_id: str, job_id: str, which: Filter, *, evaluator: str | None = None
     ) -> AsyncGenerator[list[JobRow], None]:
-        """Yield all rows by number, in portions, whatever their number.
+        """Yield all rows by number, in chunks, whatever their number.
 
         Raises:
           NotFound: there is no such job, or it has no such evaluator.
         """
-        job = await self._jobs.get(workspace_id, job_id)
+        job = await self._jobs.get_job(workspace_id, job_id)
         evaluators = await self._jobs.evaluators(job_id)
         which = _at(which, evaluators, evaluator)
         cursor: str | None = None
@@ -155,13 +189,13 @@ class JobRowsRead:
         Raises:
           NotFound: there is no such job.
         """
-        job = await self._jobs.get(workspace_id, job_id)
-        mapping = request_from_json(job.request).sources()
-        rows = JobRows(self._folder, job.dataset_id, mapping=mapping, count=min(limit, job.rows))
-        portion = await asyncio.to_thread(lambda: next(rows.portions(bytearray()), Portion([], [])))
-        found = list(portion.rows)
-        if portion.numbers and self._outputs is not None and self._asks(job):
-            found = [row async for part in answered(portion, self._outputs, job_id) for row in part.rows]
+        job = await self._jobs.get_job(workspace_id, job_id)
+        mapping = spec_from_json(job.request).sources()
+        rows = RowSource(self._folder, job.dataset_id, mapping=mapping, count=min(limit, job.rows))
+        chunk = await asyncio.to_thread(lambda: next(rows.chunks(bytearray()), Chunk([], [])))
+        found = list(chunk.rows)
+        if chunk.numbers and self._outputs is not None and self._asks(job):
+            found = [row async for part in answered(chunk, self._outputs, job_id) for row in part.rows]
         return [row for row in found if isinstance(row, Row)]
 
     async def columns(self, workspace_id: str, job_id: str) -> tuple[str, ...]:
@@ -170,8 +204,8 @@ class JobRowsRead:
         Raises:
           NotFound: there is no such job.
         """
-        job = await self._jobs.get(workspace_id, job_id)
-        return (await self._datasets.get(workspace_id, job.dataset_id)).facts.columns
+        job = await self._jobs.get_job(workspace_id, job_id)
+        return (await self._datasets.get_dataset(workspace_id, job.dataset_id)).facts.columns
 
     async def has_outputs(self, workspace_id: str, job_id: str) -> bool:
         """Return whether a job asks a model for the outputs.
@@ -179,10 +213,10 @@ class JobRowsRead:
         Raises:
           NotFound: there is no such job.
         """
-        return self._asks(await self._jobs.get(workspace_id, job_id))
+        return self._asks(await self._jobs.get_job(workspace_id, job_id))
 
     def _asks(self, job: Job) -> bool:
-        return self._outputs is not None and request_from_json(job.request).target is not None
+        return self._outputs is not None and spec_from_json(job.request).target is not None
 
     async def _rows(self, job: Job, evaluators: list[JobEvaluator], results: list[StoredResult]) -> list[JobRow]:
         numbers = sorted({result.row for result in results})
@@ -202,9 +236,9 @@ class JobRowsRead:
         return await asyncio.to_thread(read)  # some megabytes to decode, while others are answered
 
 
-def _places(words: Words, rows: list[JobRow], *, most: int) -> list[int]:
+def _places(words: RowSearch, rows: list[JobRow], *, most: int) -> list[int]:
     """Return where the first rows are that have the words."""
-    return list(islice((place for place, row in enumerate(rows) if words.are_in(row)), most))
+    return list(islice((place for place, row in enumerate(rows) if words.matches(row)), most))
 
 
 def _given(row: Row) -> dict[str, Json]:
@@ -232,3 +266,46 @@ def _at(which: Filter, evaluators: list[JobEvaluator], wanted: str | None) -> Fi
     return Filter(
         found[0], which.status, which.passed, which.error_code, min_score=which.min_score, max_score=which.max_score
     )
+
+
+def row_preview(row: JobRow) -> JobRow:
+    """Return a row without its trace, the returned value, logs and traceback; long texts and great objects are cut."""
+    data = {name: value for name, value in row.row.items() if name != "trace"}
+    result = {**row.result, **_UNREAD}
+    for name in ("label", "reason"):
+        result[name] = _cut(result[name])
+    if result["error"]:
+        error = result["error"]
+        result["error"] = {**error, "message": _cut(error["message"]), "traceback": None, "hint": _cut(error["hint"])}
+    result["metrics"] = dict(list(result["metrics"].items())[:_VALUES])
+    result["warnings"] = []
+    return replace(row, row=_Cutter().cut(data), output=_Cutter().cut(row.output), result=result, request=None)
+
+
+def _cut(text: str | None, most: int = _TEXT) -> str | None:
+    return text if text is None or len(text) <= most else text[:most] + _LEFT_OUT
+
+
+class _Cutter:
+    """Cuts one value; what comes after the first `_VALUES` values in it is left out."""
+
+    def __init__(self) -> None:
+        self._left = _VALUES
+        self._characters = _TEXTS
+
+    def cut(self, value: Any, depth: int = 0) -> Any:
+        self._left -= 1
+        if isinstance(value, str):
+            return self._text(value)
+        if not isinstance(value, dict | list) or not value:
+            return value if not isinstance(value, int) or abs(value) < 1 << 64 else _cut(str(value))
+        if depth == _DEPTH:
+            return _LEFT_OUT
+        if isinstance(value, list):
+            return [self.cut(one, depth + 1) for one in value[: max(1, self._left)] if self._left > 0]
+        return {self._text(name): self.cut(one, depth + 1) for name, one in value.items() if self._left > 0}
+
+    def _text(self, text: str) -> str | None:
+        kept = _cut(text, min(_TEXT, self._characters))
+        self._characters -= min(_TEXT, self._characters, len(text))
+        return kept

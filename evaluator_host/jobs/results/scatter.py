@@ -11,7 +11,7 @@ POINTS: Final = 2000
 _CELLS: Final = 40  # along each axis of a grid, so 1600 points at most
 
 
-class Pairing:
+class Scatter:
     """Gathers pairs of values; 24 bytes a row."""
 
     def __init__(self) -> None:
@@ -19,7 +19,7 @@ class Pairing:
         self._before = array("d")
         self._after = array("d")
 
-    def add(self, row: int, before: float, after: float) -> None:
+    def add_pair(self, row: int, before: float, after: float) -> None:
         """Take a row; one with a value that is not finite is left out."""
         if math.isfinite(before) and math.isfinite(after):
             self._rows.append(row)

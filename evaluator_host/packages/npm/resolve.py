@@ -1,4 +1,4 @@
-"""Resolves npm pins with npm: no script of any package runs, and only packages of the registry may come in."""
+"""Resolves npm pins with npm: no script of a package runs, and only packages of the registry are taken."""
 
 import json
 import re
@@ -103,7 +103,7 @@ def _packages(
 def _installed(entries: Mapping[str, dict[str, Any]], target: Target) -> set[str]:
     """Return the paths that npm installs on the target.
 
-    What only an optional package for another platform needs stays out, though the lock says nothing of it.
+    Dependencies of optional packages for other platforms are left out; the lock itself does not mark them.
 
     Raises:
       PackagesFailed: a package that has to be there does not run on the target.

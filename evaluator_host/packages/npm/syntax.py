@@ -1,4 +1,4 @@
-"""Npm pins: names and versions as npm's own libraries read them."""
+"""Reads npm pins with npm's own libraries."""
 
 import json
 import re
@@ -36,7 +36,7 @@ def read(texts: Sequence[str]) -> list[Pin | Refusal]:
 
 
 def wanted(texts: Sequence[str]) -> list[tuple[str, str] | None]:
-    """Return name and range (or tag) that each refused text asks for, so that the newest match can be named."""
+    """Return the name and range (or tag) that each refused text asks for, to look up the newest match."""
     specs = ["" if "#" in text or text.startswith("-") else _meant(text) for text in texts]
     answers = iter(_judge(tuple(filter(None, specs))))
     return [_asked(next(answers)) if spec else None for spec in specs]

@@ -1,4 +1,4 @@
-"""Resolves pip pins with uv: wheels only, hashes for every file, nothing of any package is run."""
+"""Resolves pip pins with uv: wheels only, a hash for every file, no code of a package run."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -100,10 +100,10 @@ def platform_tag(target: Target) -> str:
 
 
 def read_requirements(text: str, requested: set[str]) -> tuple[LockedPackage, ...]:
-    """Read uv's requirements: only pinned names, hashes and comments may appear, never an address or an option.
+    """Return the packages in uv's requirements: lines of pinned names, hashes and comments, no address or option.
 
     Raises:
-      PackagesFailed: something else does.
+      PackagesFailed: there is another line.
     """
     versions: dict[str, str] = {}
     hashes: dict[str, list[str]] = {}
@@ -119,7 +119,7 @@ def read_requirements(text: str, requested: set[str]) -> tuple[LockedPackage, ..
         elif name and (via := _VIA.fullmatch(line)):
             needed.setdefault(canonicalize_name(via["name"] or ""), set()).add(name)
         else:
-            raise PackagesFailed(f"The set resolves to something that is no pinned package: {line.strip()[:120]}")
+            raise PackagesFailed(f"The set resolves to a line that pins no package: {line.strip()[:120]}")
     if unhashed := [name for name in versions if not hashes[name]]:
         raise PackagesFailed(f"The index has no files with hashes of {', '.join(unhashed)}.")
     return tuple(
@@ -165,7 +165,7 @@ async def _failure(finished: Finished, pins: Sequence[Pin], resolver: Resolver) 
 
 
 class NoWheel(PackagesFailed):
-    """A package has no wheel for the target: the one failure that building from source can mend."""
+    """A package has no wheel for the target, so only a build from source can install it."""
 
     @classmethod
     def for_pin(cls, pin: Pin, target: Target, near: Sequence[str]) -> "NoWheel":
@@ -193,7 +193,7 @@ def _no_version(pin: Pin, near: Sequence[str]) -> PackagesFailed:
 
 
 def unanswered(said: str) -> bool:
-    """Whether the index is to blame; a solution that does not exist is not, whatever its packages are called."""
+    """Whether uv failed because the index does not answer, and not because no solution exists."""
     return bool(_DENIED.search(said)) or ("No solution found" not in said and bool(_NO_ANSWER.search(said)))
 
 

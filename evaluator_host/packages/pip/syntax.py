@@ -40,7 +40,7 @@ def read(text: str) -> Pin | Refusal:
 
 
 def wanted(text: str) -> Requirement | None:
-    """Return the range that a refused text asks for, so that the newest match can be named; None if it is no range."""
+    """Return the range that a refused text asks for, to look up its newest match; None if it is no range."""
     if _foreign(text, npm_too=False):
         return None
     found = _loosely(text)
@@ -55,7 +55,7 @@ def wanted(text: str) -> Requirement | None:
 
 
 def _loosely(text: str) -> Requirement | None:
-    """Return a requirement, or the package that a text which is none begins with."""
+    """Return the requirement in a text; of a text that is none, the package that it begins with."""
     with suppress(InvalidRequirement):
         return Requirement(text)
     loose = _LOOSE.fullmatch(text)
@@ -66,7 +66,7 @@ def _loosely(text: str) -> Requirement | None:
 
 
 def canonical_version(version: Version) -> str:
-    """Return one spelling for all that PEP 440 calls equal: 2.1 and 2.1.0.0 are 2.1.0, but 2024.1 stays a date."""
+    """Return one spelling of equal PEP 440 versions: 2.1.0 for 2.1 and 2.1.0.0, but 2024.1 for itself, a date."""
     shortest = canonicalize_version(str(version))
     release = ".".join(str(part) for part in Version(shortest).release)
     missing = 0 if version.release[0] >= _FIRST_YEAR else 2 - release.count(".")

@@ -1,6 +1,7 @@
-"""Lists the versions of a pip package that a runtime can load: a program of its own, so that no index holds up a host.
+"""Lists the versions of a pip package that a runtime can load.
 
-It is given a JSON file and prints `{"name", "versions": [newest, …]}`, `versions` null for an unknown package.
+A program of its own, so that a slow index or a large page does not block a host. Its argument is a JSON file; it prints
+`{"name", "versions": [newest, …]}`, `versions` null for an unknown package.
 """
 
 import base64
@@ -31,7 +32,7 @@ _LEGACY: Final = {"manylinux2014": 17, "manylinux2010": 12, "manylinux1": 5}
 
 
 def main(given: Path) -> None:
-    """Answer what the file asks."""
+    """Print the answer to the question in a file."""
     asked = json.loads(given.read_text("utf-8"))
     name = canonicalize_name(asked["name"])
     page = _fetched(f"{asked['index'].rstrip('/')}/{name}/", asked)
@@ -40,7 +41,7 @@ def main(given: Path) -> None:
 
 
 def usable(files: Iterable[tuple[str, str | None]], runtime: str, machine: str, glibc: list[int]) -> list[str]:
-    """Return the versions of wheels that a runtime can load, newest first, final ones before everything else.
+    """Return the versions of wheels that a runtime can load, newest first, final ones before pre-releases.
 
     Args:
       files: Names, each with its `Requires-Python`.
@@ -105,7 +106,7 @@ def _fetched(url: str, asked: dict[str, Any]) -> Iterator[tuple[str, str | None]
 
 
 def _listed(body: bytes, media_type: str) -> Iterator[tuple[str, str | None]]:
-    """Yield files that were not withdrawn, each with the Python that it requires."""
+    """Yield the files that were not withdrawn, each with the Python that it requires."""
     if media_type.endswith("json"):
         for file in json.loads(body)["files"]:
             if not file.get("yanked"):

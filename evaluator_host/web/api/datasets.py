@@ -7,17 +7,18 @@ from fastapi.responses import FileResponse
 from fastapi.routing import APIRoute
 
 from evaluator_host.datasets.format import Format
-from evaluator_host.datasets.service import DatasetShelf
+from evaluator_host.datasets.service import DatasetService
 from evaluator_host.schemas.datasets import DatasetReport
 from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import Audited
-from evaluator_host.web.http.responses import audited, json_answer, problem
+from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.http.error_responses import describe_error
+from evaluator_host.web.http.responses import json_response
 
-_MISSING = problem(404, "No such data set.")
+_MISSING = describe_error(404, "No such data set.")
 _REFUSED = {
-    **problem(409, "There is a data set of that name."),
-    **problem(413, "The file is too large."),
-    **problem(422, "The file is not of its format, or holds no row."),
+    **describe_error(409, "There is a data set of that name."),
+    **describe_error(413, "The file is too large."),
+    **describe_error(422, "The file is not of its format, or holds no row."),
 }
 _FILE: dict[str, Any] = {
     "requestBody": {
@@ -30,7 +31,7 @@ _FILE: dict[str, Any] = {
 }
 
 
-def datasets_api(shelf: DatasetShelf, access: Access) -> APIRouter:
+def datasets_api(shelf: DatasetService, access: Access) -> APIRouter:
     """Return the routes over a host's data sets. A key sees those of its workspace."""
     router = APIRouter(prefix="/v1/datasets", route_class=APIRoute, tags=["datasets"])
 
@@ -46,20 +47,20 @@ def datasets_api(shelf: DatasetShelf, access: Access) -> APIRouter:
         Lines that are no row are kept out, and reported by number.
         """
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, "datasets.upload")):
+        with AuditedCall(access, caller, "datasets.upload"):
             format_ = Format.of_media_type(request.headers.get("content-type", ""))
-            report = await shelf.add(caller.workspace, name, request.stream(), format_, replace=replace)
-        return json_answer(report, 201, {"Location": f"/v1/datasets/{report.name}"})
+            report = await shelf.add_dataset(caller.workspace, name, request.stream(), format_, replace=replace)
+        return json_response(report, 201, {"Location": f"/v1/datasets/{report.name}"})
 
     @router.get("", response_model=list[DatasetReport])
     async def datasets(request: Request) -> Response:
         """List data sets, the newest first."""
-        return json_answer(await shelf.all(caller_of(request.scope).workspace))
+        return json_response(await shelf.list_datasets(caller_of(request.scope).workspace))
 
     @router.get("/{name}", response_model=DatasetReport, responses=_MISSING)
     async def show(name: str, request: Request) -> Response:
         """Show a data set: its columns, its size, its bad lines."""
-        return json_answer(await shelf.get(caller_of(request.scope).workspace, name))
+        return json_response(await shelf.get_dataset(caller_of(request.scope).workspace, name))
 
     @router.get("/{name}/rows", response_model=list[dict[str, Any]], responses=_MISSING)
     async def rows(
@@ -69,7 +70,7 @@ def datasets_api(shelf: DatasetShelf, access: Access) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
         """Some rows of a data set."""
-        return json_answer(await shelf.rows(caller_of(request.scope).workspace, name, first, limit=limit))
+        return json_response(await shelf.rows(caller_of(request.scope).workspace, name, first, limit=limit))
 
     @router.get(
         "/{name}/file",
@@ -85,8 +86,8 @@ def datasets_api(shelf: DatasetShelf, access: Access) -> APIRouter:
     async def delete(name: str, request: Request) -> Response:
         """Remove a data set. Jobs that use its rows keep them."""
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, "datasets.delete")):
-            await shelf.delete(caller.workspace, name)
+        with AuditedCall(access, caller, "datasets.delete"):
+            await shelf.delete_dataset(caller.workspace, name)
         return Response(status_code=204)
 
     return router

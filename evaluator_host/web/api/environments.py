@@ -1,7 +1,7 @@
 """The routes of package sets: have one built, look at it, watch its build, remove it."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -10,19 +10,19 @@ from fastapi.routing import APIRoute
 
 from evaluator_host.environments.record import BuildEvent, BuildStatus, EnvironmentReport
 from evaluator_host.model.errors import NotFound
-from evaluator_host.model.json_values import encode_json
 from evaluator_host.service import Service
 from evaluator_host.web.api.bodies import EnvironmentIn, pin_texts
 from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import Audited
+from evaluator_host.web.auth.audit import AuditedCall
 from evaluator_host.web.auth.keyring import Caller
 from evaluator_host.web.auth.package_visibility import no_such_set
-from evaluator_host.web.http.responses import problem
+from evaluator_host.web.http.error_responses import describe_error
+from evaluator_host.web.http.responses import event_response, json_response
 
-_MISSING = problem(404, "No such package set.")
+_MISSING = describe_error(404, "No such package set.")
 _REFUSED: dict[int | str, dict[str, Any]] = {
     202: {"model": EnvironmentReport, "description": "It is being built."},
-    **problem(422, "A pin is not exact, or there is no such Python here."),
+    **describe_error(422, "A pin is not exact, or there is no such Python here."),
 }
 
 
@@ -34,34 +34,34 @@ def environments_api(service: Service, access: Access, *, route_class: type[APIR
     async def build(body: EnvironmentIn, request: Request) -> Response:
         """Install a package set, unless it is there: 200 when it is ready, 202 while it is being built."""
         caller = caller_of(request.scope)
-        with _audited(Audited(access, caller, "environments.build")):
+        with AuditedCall(access, caller, "environments.build"):
             pins = pin_texts(body.packages, body.language)
             report = await service.install(pins, body.language, body.python, workspace=caller.workspace)
-            access.visible_sets.note(caller, report.key, report.digest)
-        return _json(report, 200 if report.status is BuildStatus.READY else 202)
+            access.package_visibility.note(caller, report.key, report.digest)
+        return json_response(report, 200 if report.status is BuildStatus.READY else 202)
 
     @router.get("", response_model=list[EnvironmentReport])
     async def reports(request: Request) -> Response:
         """List the package sets that this workspace asked for: being built, installed (last used first), failed."""
         found = await service.environments.reports()
-        return _json(await access.visible_sets.filtered(caller_of(request.scope), found))
+        return json_response(await access.package_visibility.filtered(caller_of(request.scope), found))
 
     @router.get("/{digest}", response_model=EnvironmentReport, responses=_MISSING)
     async def show(digest: str, request: Request) -> Response:
         """Show a package set by its digest or its key, its lock included."""
-        return _json(await _seen(service, access, caller_of(request.scope), digest))
+        return json_response(await _seen(service, access, caller_of(request.scope), digest))
 
-    @router.delete("/{digest}", status_code=204, responses={**_MISSING, **problem(409, "It is in use.")})
+    @router.delete("/{digest}", status_code=204, responses={**_MISSING, **describe_error(409, "It is in use.")})
     async def delete(digest: str, request: Request) -> Response:
         """Remove a package set and its lock; from this workspace only, when another one asked for it too."""
         caller = caller_of(request.scope)
-        with _audited(Audited(access, caller, "environments.delete")):
+        with AuditedCall(access, caller, "environments.delete"):
             report = await _seen(service, access, caller, digest)
-            if await access.visible_sets.is_shared(caller, report):
-                await access.visible_sets.forget(caller, report)
+            if await access.package_visibility.is_shared(caller, report):
+                await access.package_visibility.forget(caller, report)
             else:
                 await service.environments.delete(digest)
-                await access.visible_sets.forget(caller, report)
+                await access.package_visibility.forget(caller, report)
         return Response(status_code=204)
 
     @router.get(
@@ -72,7 +72,7 @@ def environments_api(service: Service, access: Access, *, route_class: type[APIR
     async def events(digest: str, request: Request) -> Response:
         """Watch a build: one server-sent event per step, the last being `ready` or `failed`."""
         await _seen(service, access, caller_of(request.scope), digest)
-        return StreamingResponse(_lines(service.environments.events(digest)), media_type="text/event-stream")
+        return event_response(_build_events(service.environments.events(digest)))
 
     return router
 
@@ -87,25 +87,11 @@ async def _seen(service: Service, access: Access, caller: Caller, name: str) -> 
         report = await service.environments.get(name)
     except NotFound:
         raise no_such_set(name) from None
-    await access.visible_sets.require(caller, report, name)
+    await access.package_visibility.require(caller, report, name)
     return report
 
 
-@contextmanager
-def _audited(audited: Audited) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        audited.failed(error)
-        raise
-    audited.answered(None)
-
-
-async def _lines(events: AsyncGenerator[BuildEvent, None]) -> AsyncIterator[bytes]:
+async def _build_events(events: AsyncGenerator[BuildEvent, None]) -> AsyncGenerator[tuple[str, object], None]:
     async with aclosing(events) as steps:
         async for event in steps:
-            yield b"event: " + event.step.encode() + b"\ndata: " + encode_json(event) + b"\n\n"
-
-
-def _json(value: object, status: int = 200) -> Response:
-    return Response(encode_json(value), status, media_type="application/json")
+            yield event.step, event

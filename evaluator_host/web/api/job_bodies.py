@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from evaluator_host.dialects.table import row_document
-from evaluator_host.jobs.service import JobOrder
+from evaluator_host.jobs.spec import JobSpec
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Evaluator, Isolation
 from evaluator_host.schemas.jobs import JobConfig, Target
@@ -103,8 +103,8 @@ class JobIn(_Wire):
     target: TargetIn | None = Field(None, description="A model that is asked for the outputs first; see docs/jobs.md.")
     config: JobConfigIn = JobConfigIn()
 
-    def to_order(self) -> JobOrder:
-        """Return the order that the board takes.
+    def to_spec(self) -> JobSpec:
+        """Return the spec of the job that `JobService.create_job` takes.
 
         Raises:
           InvalidRequest: the eval set cannot be taken.
@@ -123,7 +123,7 @@ class JobIn(_Wire):
                 dataset = self.dataset.rows
             case _:
                 dataset = self.dataset
-        return JobOrder(
+        return JobSpec(
             evaluators=evaluators,
             dataset=dataset,
             mapping=self.mapping,

@@ -12,8 +12,7 @@ from fastapi.routing import APIRoute
 from evaluator_host.datasets.format import Format
 from evaluator_host.jobs.results.exports import JobExports
 from evaluator_host.jobs.results.results import JobResults
-from evaluator_host.jobs.results.row_preview import brief
-from evaluator_host.jobs.results.row_reader import JobRowsRead
+from evaluator_host.jobs.results.row_reader import RowReader, row_preview
 from evaluator_host.model.outcome import ErrorCode, Status
 from evaluator_host.schemas.results import (
     Comparison,
@@ -27,10 +26,11 @@ from evaluator_host.schemas.results import (
 from evaluator_host.store.results import Filter, Sort
 from evaluator_host.web.api.evaluators import shown
 from evaluator_host.web.auth.access import caller_of
-from evaluator_host.web.http.responses import json_answer, problem
+from evaluator_host.web.http.error_responses import describe_error
+from evaluator_host.web.http.responses import json_response
 
-_MISSING = problem(404, "No such job, or it has no such evaluator.")
-_REFUSED = {**_MISSING, **problem(422, "The cursor is of another query, or the jobs cannot be compared.")}
+_MISSING = describe_error(404, "No such job, or it has no such evaluator.")
+_REFUSED = {**_MISSING, **describe_error(422, "The cursor is of another query, or the jobs cannot be compared.")}
 
 
 _FILES: dict[int | str, dict[str, Any]] = {
@@ -44,7 +44,7 @@ _FILES: dict[int | str, dict[str, Any]] = {
 
 
 def job_results_api(
-    results: JobResults, rows: JobRowsRead, exports: JobExports, *, route_class: type[APIRoute]
+    results: JobResults, rows: RowReader, exports: JobExports, *, route_class: type[APIRoute]
 ) -> APIRouter:
     """Return the routes over what a host's jobs came to."""
     router = APIRouter(prefix="/v1/jobs/{job_id}", route_class=route_class, tags=["jobs"])
@@ -52,7 +52,7 @@ def job_results_api(
     @router.get("/results", response_model=JobFigures, responses=_MISSING)
     async def figures(job_id: str, request: Request) -> Response:
         """Figures per evaluator and metric, as far as the job is."""
-        return json_answer(await results.figures(caller_of(request.scope).workspace, job_id))
+        return json_response(await results.figures(caller_of(request.scope).workspace, job_id))
 
     @router.get("/rows", response_model=JobRowPage, responses=_REFUSED)
     async def page(
@@ -82,24 +82,24 @@ def job_results_api(
         workspace = caller_of(request.scope).workspace
         asked: dict[str, Any] = {"evaluator": evaluator, "sort": sort, "cursor": cursor, "limit": limit}
         found = await rows.page(workspace, job_id, which, **asked, text=text, total=total)
-        return json_answer(replace(found, rows=tuple(map(brief, found.rows))) if short else found)
+        return json_response(replace(found, rows=tuple(map(row_preview, found.rows))) if short else found)
 
     @router.get("/rows/{index}", response_model=JobRowDetail, responses=_MISSING)
     async def one(job_id: str, index: int, request: Request) -> Response:
         """A row as its evaluators got it, and what each made of it."""
-        return json_answer(await rows.one(caller_of(request.scope).workspace, job_id, index))
+        return json_response(await rows.one(caller_of(request.scope).workspace, job_id, index))
 
     @router.get("/failures", response_model=list[FailureGroup], responses=_MISSING)
     async def failures(job_id: str, request: Request, evaluator: str | None = None) -> Response:
         """Rows that failed, put together by what went wrong, the greatest group first."""
         workspace = caller_of(request.scope).workspace
-        return json_answer(await results.failures(workspace, job_id, evaluator=evaluator))
+        return json_response(await results.failures(workspace, job_id, evaluator=evaluator))
 
     @router.get("/evaluators", response_model=list[JobEvaluatorReport], responses=_MISSING)
     async def evaluators(job_id: str, request: Request) -> Response:
         """What the job runs, as it was when the job was made."""
         found = await results.evaluators(caller_of(request.scope).workspace, job_id)
-        return json_answer([shown(one) for one in found])
+        return json_response([shown(one) for one in found])
 
     @router.get("/rows.{file_format}", response_class=StreamingResponse, responses={**_REFUSED, **_FILES})
     async def download(
@@ -119,7 +119,7 @@ def job_results_api(
     async def compare(job_id: str, other_id: str, request: Request, evaluator: str | None = None) -> Response:
         """Compare with a later job over the same rows: paired differences, regressions, improvements."""
         workspace = caller_of(request.scope).workspace
-        return json_answer(await results.compare(workspace, job_id, other_id, evaluator=evaluator))
+        return json_response(await results.compare(workspace, job_id, other_id, evaluator=evaluator))
 
     @router.get("/compare/{other_id}/pairs", response_model=Pairs, responses=_REFUSED)
     async def pairs(
@@ -131,7 +131,7 @@ def job_results_api(
     ) -> Response:
         """A metric row by row in two jobs, as at most 2,000 points: rows with the same values are one."""
         workspace = caller_of(request.scope).workspace
-        return json_answer(await results.pairs(workspace, job_id, other_id, evaluator=evaluator, metric=metric))
+        return json_response(await results.pairs(workspace, job_id, other_id, evaluator=evaluator, metric=metric))
 
     return router
 

@@ -7,8 +7,8 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from evaluator_host.datasets.mapping import BadRow, Mapping, to_row
-from evaluator_host.datasets.service import DatasetShelf
-from evaluator_host.jobs.results.row_reader import JobRowsRead
+from evaluator_host.datasets.service import DatasetService
+from evaluator_host.jobs.results.row_reader import RowReader
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Json, Row
 from evaluator_host.web.api.bodies import EvaluatorIn, RowIn
@@ -34,7 +34,7 @@ class ProofIn(BaseModel):
         default_factory=dict, description="Row fields by column or template of the data set."
     )
 
-    async def to_rows(self, datasets: DatasetShelf, jobs: JobRowsRead, workspace: str) -> list[Row] | None:
+    async def to_rows(self, datasets: DatasetService, jobs: RowReader, workspace: str) -> list[Row] | None:
         """Return the rows to prove it on; None when there are none.
 
         Raises:
@@ -52,7 +52,7 @@ class ProofIn(BaseModel):
             return found
         if self.dataset is None:
             return [row.to_row() for row in self.rows] or None
-        mapping = Mapping.of(self.mapping)
+        mapping = Mapping.from_sources(self.mapping)
         records = await datasets.rows(workspace, self.dataset, 0, limit=_STORED_ROWS)
         return await asyncio.to_thread(_rows, records, mapping)
 

@@ -2,17 +2,16 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 
-from evaluator_host.evaluators.registry import Found
-from evaluator_host.jobs.stored_resources import Records
+from evaluator_host.evaluators.registry import ResolvedEvaluator
+from evaluator_host.jobs.stored_resources import StoredResources
 from evaluator_host.migration.migrate import migrate, runs_in
 from evaluator_host.migration.stored import StoredWish, migrate_stored
 from evaluator_host.model.evaluator import Contract
-from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.evaluation import Batch, CheckReport, HostInfo
 from evaluator_host.schemas.migration import Migration, StoredMigration
@@ -28,23 +27,21 @@ from evaluator_host.web.api.packages import packages_api
 from evaluator_host.web.api.secrets import secrets_api
 from evaluator_host.web.api.traces import traces_api
 from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import Audited
+from evaluator_host.web.auth.audit import AuditedCall
 from evaluator_host.web.auth.keyring import Caller
 from evaluator_host.web.http.bodies import JsonRequest
-from evaluator_host.web.http.error_responses import described
+from evaluator_host.web.http.error_responses import describe_error
+from evaluator_host.web.http.responses import json_response
 
-_PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: described(text)
-    for status, text in (
-        (401, "A key is needed, and there is none that works."),
-        (403, "A foreign Origin or Host."),
-        (404, "No such evaluator or version: the request names one of the library."),
-        (408, "The body did not arrive in time."),
-        (413, "The body is too large."),
-        (422, "The request cannot be taken; every fault is named."),
-        (429, "Too many calls are waiting, or the key asks too often; see Retry-After."),
-        (503, "No sandbox can be started, or the package index or the database does not answer."),
-    )
+_ERRORS: Final = {
+    **describe_error(401, "A key is needed, and there is none that works."),
+    **describe_error(403, "A foreign Origin or Host."),
+    **describe_error(404, "No such evaluator or version: the request names one of the library."),
+    **describe_error(408, "The body did not arrive in time."),
+    **describe_error(413, "The body is too large."),
+    **describe_error(422, "The request cannot be taken; every fault is named."),
+    **describe_error(429, "Too many calls are waiting, or the key asks too often; see Retry-After."),
+    **describe_error(503, "No sandbox can be started, or the package index or the database does not answer."),
 }
 
 
@@ -61,65 +58,63 @@ class JsonRoute(APIRoute):
         return handle
 
 
-def api(service: Service, access: Access, records: Records, *, body_bytes: int) -> APIRouter:
+def api(service: Service, access: Access, records: StoredResources, *, body_bytes: int) -> APIRouter:
     """Return the routes over a service and what is stored; `body_bytes` is the greatest body, once inflated."""
     router = APIRouter(route_class=JsonRoute)
 
-    @router.post("/v1/evaluate", response_model=EvaluationResult, responses=_PROBLEMS, tags=["evaluate"])
+    @router.post("/v1/evaluate", response_model=EvaluationResult, responses=_ERRORS, tags=["evaluate"])
     async def evaluate(body: EvaluateIn, request: Request) -> Response:
         """Evaluate one row. A failure of the user's code is a result too (HTTP 200, `status: failed`)."""
         caller = caller_of(request.scope)
         found = await _found(records, caller, body.evaluator)
         work = service.evaluate(found.evaluator, body.to_row(), workspace=caller.workspace, lock=found.lock)
-        return await _answer(request, work, Audited(access, caller, "evaluate", evaluator=found.evaluator, rows=1))
+        return await _respond(request, work, AuditedCall(access, caller, "evaluate", evaluator=found.evaluator, rows=1))
 
-    @router.post("/v1/evaluate/batch", response_model=Batch, responses=_PROBLEMS, tags=["evaluate"])
+    @router.post("/v1/evaluate/batch", response_model=Batch, responses=_ERRORS, tags=["evaluate"])
     async def evaluate_batch(body: BatchIn, request: Request) -> Response:
         """Evaluate rows; results keep their order."""
         caller = caller_of(request.scope)
         found = await _found(records, caller, body.evaluator)
-        audited = Audited(access, caller, "evaluate_batch", evaluator=found.evaluator, rows=len(body.rows))
-        return await _answer(request, _batch(service, body, found, workspace=caller.workspace), audited)
+        audited_call = AuditedCall(access, caller, "evaluate_batch", evaluator=found.evaluator, rows=len(body.rows))
+        return await _respond(request, _batch(service, body, found, workspace=caller.workspace), audited_call)
 
-    @router.post("/v1/check", response_model=CheckReport, responses=_PROBLEMS, tags=["evaluate"])
+    @router.post("/v1/check", response_model=CheckReport, responses=_ERRORS, tags=["evaluate"])
     async def check(body: CheckIn, request: Request) -> Response:
         """Load an evaluator in a sandbox without running a row."""
         caller = caller_of(request.scope)
         evaluator = (await _found(records, caller, body.evaluator)).evaluator
         work = service.check(evaluator, workspace=caller.workspace)
-        return await _answer(request, work, Audited(access, caller, "check", evaluator=evaluator))
+        return await _respond(request, work, AuditedCall(access, caller, "check", evaluator=evaluator))
 
-    @router.post("/v1/migrate", response_model=Migration, responses=_PROBLEMS, tags=["evaluate"])
+    @router.post("/v1/migrate", response_model=Migration, responses=_ERRORS, tags=["evaluate"])
     async def migrate_(body: MigrateIn, request: Request) -> Response:
         """Rewrite a legacy evaluator to `evaluate(inputs, outputs, trace)`, and prove that its scores stay the same."""
         caller, evaluator = caller_of(request.scope), body.to_model()
         rows = await body.to_rows(records.datasets, records.rows, caller.workspace)
         work = migrate(evaluator, rows, run=runs_in(service, caller.workspace), to=Contract(body.to))
-        audited = Audited(access, caller, "migrate", evaluator=evaluator, rows=len(rows or ()))
-        return await _answer(request, work, audited)
+        audited_call = AuditedCall(access, caller, "migrate", evaluator=evaluator, rows=len(rows or ()))
+        return await _respond(request, work, audited_call)
 
-    @router.post(
-        "/v1/evaluators/migrate", response_model=list[StoredMigration], responses=_PROBLEMS, tags=["evaluators"]
-    )
+    @router.post("/v1/evaluators/migrate", response_model=list[StoredMigration], responses=_ERRORS, tags=["evaluators"])
     async def migrate_named(body: MigrateStoredIn, request: Request) -> Response:
         """Migrate named legacy evaluators: say what each would become, or make the next version of what is proven."""
         caller = caller_of(request.scope)
         rows = await body.to_rows(records.datasets, records.rows, caller.workspace)
         wish = StoredWish(tuple(body.names), rows, body.dry_run, body.force, caller.key_id)
         work = migrate_stored(service, records.evaluators, caller.workspace, wish=wish)
-        return await _answer(request, work, Audited(access, caller, "evaluators.migrate", rows=len(rows or ())))
+        return await _respond(request, work, AuditedCall(access, caller, "evaluators.migrate", rows=len(rows or ())))
 
     @router.get("/v1/info", response_model=HostInfo, tags=["host"])
     async def info() -> Response:
         """Say what this host is and has."""
-        return _json(await service.full_info())
+        return json_response(await service.full_info())
 
     @router.get("/healthz", tags=["host"])
     async def healthz() -> dict[str, str]:
         """Liveness: the process answers."""
         return {"status": "ok"}
 
-    @router.get("/readyz", tags=["host"], responses={503: _PROBLEMS[503]})
+    @router.get("/readyz", tags=["host"], responses={503: _ERRORS[503]})
     async def readyz() -> dict[str, str]:
         """Readiness: a sandbox starts."""
         await service.ready()
@@ -141,14 +136,14 @@ def api(service: Service, access: Access, records: Records, *, body_bytes: int) 
     return router
 
 
-async def _found(records: Records, caller: Caller, given: EvaluatorIn | str) -> Found:
+async def _found(records: StoredResources, caller: Caller, given: EvaluatorIn | str) -> ResolvedEvaluator:
     """Return the evaluator that was pasted, or the stored one that was named."""
     if isinstance(given, str):
-        return await records.evaluators.find(caller.workspace, given)
-    return Found(given.to_model(), None)
+        return await records.evaluators.resolve(caller.workspace, given)
+    return ResolvedEvaluator(given.to_model(), None)
 
 
-async def _batch(service: Service, body: BatchIn, found: Found, *, workspace: str) -> Batch:
+async def _batch(service: Service, body: BatchIn, found: ResolvedEvaluator, *, workspace: str) -> Batch:
     loop = asyncio.get_running_loop()
     started = loop.time()
     rows = [row.to_row() for row in body.rows]
@@ -160,23 +155,23 @@ async def _batch(service: Service, body: BatchIn, found: Found, *, workspace: st
     return Batch(tuple(results), summary, together)
 
 
-async def _answer(request: Request, work: Coroutine[Any, Any, Any], audited: Audited) -> Response:
+async def _respond(request: Request, work: Coroutine[Any, Any, Any], audited_call: AuditedCall) -> Response:
     """Run the work and answer with its result; stop it when the client hangs up. Either way it is in the audit log."""
     task = asyncio.create_task(work)
     hung_up = asyncio.create_task(_hung_up(request))
     try:
         await asyncio.wait({task, hung_up}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
-            audited.abandoned()
+            audited_call.abandoned()
             return Response(status_code=499)  # nobody reads it
         result = task.result()
-        audited.answered(result)
-        return _json(result)
+        audited_call.answered(result)
+        return json_response(result)
     except asyncio.CancelledError:  # the host ends
-        audited.abandoned()
+        audited_call.abandoned()
         raise
     except Exception as error:
-        audited.failed(error)
+        audited_call.failed(error)
         raise
     finally:
         for leftover in (task, hung_up):
@@ -187,7 +182,3 @@ async def _answer(request: Request, work: Coroutine[Any, Any, Any], audited: Aud
 async def _hung_up(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
-
-
-def _json(value: object) -> Response:
-    return Response(encode_json(value), media_type="application/json")

@@ -7,11 +7,12 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from evaluator_host.schemas.secrets import SecretReport
 from evaluator_host.store.secrets import Secrets
 from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import Audited
-from evaluator_host.web.http.responses import audited, json_answer, problem
+from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.http.error_responses import describe_error
+from evaluator_host.web.http.responses import json_response
 
-_MISSING = problem(404, "No such secret.")
-_REFUSED = problem(422, "The name or the value cannot be taken.")
+_MISSING = describe_error(404, "No such secret.")
+_REFUSED = describe_error(422, "The name or the value cannot be taken.")
 
 
 class SecretIn(BaseModel):
@@ -31,27 +32,27 @@ def secrets_api(secrets: Secrets, access: Access, *, route_class: type[APIRoute]
     @router.get("", response_model=list[SecretReport])
     async def every(request: Request) -> Response:
         """List secrets by name; never what they are."""
-        return json_answer(await secrets.all(caller_of(request.scope).workspace))
+        return json_response(await secrets.list_secrets(caller_of(request.scope).workspace))
 
     @router.get("/{name}", response_model=SecretReport, responses=_MISSING)
     async def show(name: str, request: Request) -> Response:
         """Say since when there is a secret; never what it is."""
-        return json_answer(await secrets.get(caller_of(request.scope).workspace, name))
+        return json_response(await secrets.get_secret(caller_of(request.scope).workspace, name))
 
     @router.put("/{name}", response_model=SecretReport, responses=_REFUSED)
     async def put(name: str, body: SecretIn, request: Request) -> Response:
         """Keep a secret under a name, in the place of the one that may be there."""
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, "secrets.set")):
-            report = await secrets.set(caller.workspace, name, body.value.get_secret_value())
-        return json_answer(report)
+        with AuditedCall(access, caller, "secrets.set"):
+            report = await secrets.set_secret(caller.workspace, name, body.value.get_secret_value())
+        return json_response(report)
 
     @router.delete("/{name}", status_code=204, responses=_MISSING)
     async def delete(name: str, request: Request) -> Response:
         """Remove a secret. Jobs that still need it fail."""
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, "secrets.delete")):
-            await secrets.delete(caller.workspace, name)
+        with AuditedCall(access, caller, "secrets.delete"):
+            await secrets.delete_secret(caller.workspace, name)
         return Response(status_code=204)
 
     return router

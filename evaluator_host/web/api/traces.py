@@ -15,12 +15,13 @@ from evaluator_host.model.json_values import InvalidJson, decode_json
 from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.traffic import TraceReport
 from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import Audited
-from evaluator_host.web.http.responses import audited, json_answer, problem
+from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.http.error_responses import describe_error
+from evaluator_host.web.http.responses import json_response
 
 _PROTOBUF: Final = "application/x-protobuf"
-_MISSING = problem(404, "No such evaluator.")
-_REFUSED = {**_MISSING, **problem(422, "The body is no OTLP export.")}
+_MISSING = describe_error(404, "No such evaluator.")
+_REFUSED = {**_MISSING, **describe_error(422, "The body is no OTLP export.")}
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -47,9 +48,9 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
         """Take spans as an OpenTelemetry exporter sends them; each trace is scored once it is whole."""
         caller = caller_of(request.scope)
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        with audited(Audited(access, caller, "traces.take")):
+        with AuditedCall(access, caller, "traces.take"):
             body = _inflated(await request.body(), request.headers.get("content-encoding", ""), body_bytes)
-            await traffic.take(caller.workspace, name, _export(body, media_type), sampling=sampling)
+            await traffic.accept_spans(caller.workspace, name, _export(body, media_type), sampling=sampling)
         if media_type == _PROTOBUF:
             return Response(b"", media_type=_PROTOBUF)  # an empty ExportTraceServiceResponse
         return Response(b"{}", media_type="application/json")
@@ -64,7 +65,7 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
     ) -> Response:
         """Scored traces, the newest first."""
         workspace = caller_of(request.scope).workspace
-        return json_answer(await traffic.newest(workspace, name, limit=limit, before=before, status=status))
+        return json_response(await traffic.list_traces(workspace, name, limit=limit, before=before, status=status))
 
     return router
 

@@ -2,22 +2,71 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from typing import Final
 
 from starlette.types import Scope
 
 from evaluator_host.config.settings import Settings
-from evaluator_host.model.errors import HostError, StoreUnavailable
-from evaluator_host.store.audit_log import AuditLog
+from evaluator_host.model.errors import HostError, RateLimited, StoreUnavailable
+from evaluator_host.store.audit import AuditLog
 from evaluator_host.store.store import Store
 from evaluator_host.web.auth.keyring import REFRESH_S, Caller, Keyring
-from evaluator_host.web.auth.package_visibility import VisibleSets
-from evaluator_host.web.auth.rates import Rates
+from evaluator_host.web.auth.package_visibility import PackageVisibility
 
 _CALLER = "evaluator_host.caller"
 
+_BUCKETS_KEPT: Final = 10_000  # buckets; a full one need not be kept
+
 _log = logging.getLogger(__name__)
+
+
+class RateLimiter:
+    """Limits how often each key may call: one token bucket per key, refilled at a steady rate.
+
+    Args:
+      per_s: Requests per second of one key; None: as many as it likes.
+      burst: Requests that may come at once.
+      clock: Seconds that only grow.
+    """
+
+    def __init__(self, per_s: float | None, *, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_s = per_s
+        self._burst = float(burst)
+        self._clock = clock
+        self._forget_at = 0.0
+        self._buckets: dict[str | None, tuple[float, float]] = {}  # what is left, and when
+
+    def count_request(self, key_id: str | None) -> None:
+        """Count a request.
+
+        Raises:
+          RateLimited: there were too many; nothing was counted.
+        """
+        if self._per_s is None:
+            return
+        now = self._clock()
+        left, at = self._buckets.get(key_id, (self._burst, now))
+        left = min(self._burst, left + (now - at) * self._per_s)
+        if left < 1.0:
+            wait_s = (1.0 - left) / self._per_s
+            raise RateLimited(
+                f"this key may ask {self._per_s:g} times a second; come back in {max(1, round(wait_s))} s, "
+                "or send more rows with each request",
+                retry_after_s=wait_s,
+            )
+        self._buckets[key_id] = (left - 1.0, now)
+        if len(self._buckets) > _BUCKETS_KEPT and now >= self._forget_at:
+            self._forget_full(now)
+
+    def _forget_full(self, now: float) -> None:
+        per_s = self._per_s or 1.0
+        self._forget_at = now + self._burst / per_s  # by then all of today's are full, unless they ask again
+        self._buckets = {
+            key: (left, at) for key, (left, at) in self._buckets.items() if left + (now - at) * per_s < self._burst
+        }
 
 
 class Access:
@@ -25,9 +74,9 @@ class Access:
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self.keyring = Keyring(store.keys)
-        self.rates = Rates(settings.rate_limit_per_s, burst=settings.rate_limit_burst)
+        self.rates = RateLimiter(settings.rate_limit_per_s, burst=settings.rate_limit_burst)
         self.audit_log = AuditLog(store.audit, days=settings.audit_days)
-        self.visible_sets = VisibleSets(store.package_sets)
+        self.package_visibility = PackageVisibility(store.package_sets)
         self._failing: set[str] = set()
 
     def dropped(self) -> float:
@@ -52,7 +101,7 @@ class Access:
 
     async def _write(self) -> None:
         await self._try("the audit log waits", self.audit_log.write)
-        await self._try("package sets asked for are not noted", self.visible_sets.write)
+        await self._try("package sets asked for are not noted", self.package_visibility.write)
 
     async def _try(self, failure: str, chore: Callable[[], Awaitable[None]]) -> None:
         """Do a chore; its failure is said once, not every second."""

@@ -1,8 +1,9 @@
-"""One call on its way into the audit log: who asked for what, how it ended, how long it took."""
+"""Writes one audit entry per call: who called which verb, how it ended, how long it took."""
 
 import time
 from collections import Counter
 from datetime import UTC, datetime
+from types import TracebackType
 
 from evaluator_host.model.errors import HostError
 from evaluator_host.model.evaluator import Evaluator
@@ -13,19 +14,19 @@ from evaluator_host.store.audit import AuditEntry
 from evaluator_host.web.auth.access import Access
 from evaluator_host.web.auth.keyring import Caller
 
-ABANDONED = "abandoned"  # the caller hung up
+ABANDONED = "abandoned"
 _OK = "ok"
 
 
-class Audited:
-    """A call that has begun. Exactly one of its methods is called, once.
+class AuditedCall:
+    """A call that has begun. Call exactly one of its methods, once; or use it as a context manager around the call.
 
     Args:
-      access: Holds the log.
-      caller: Whose call it is.
-      verb: What they asked for: `evaluate`, `evaluate_batch`, `check`, `environments.build`, …
-      evaluator: Theirs, when the verb has one.
-      rows: How many they sent.
+      access: Holds the audit log.
+      caller: Who calls.
+      verb: `evaluate`, `evaluate_batch`, `check`, `environments.build`, …
+      evaluator: The evaluator of the call, when the verb has one.
+      rows: Number of rows in the request.
     """
 
     __slots__ = ("_access", "_caller", "_evaluator", "_rows", "_started", "_verb")
@@ -40,8 +41,20 @@ class Audited:
         self._rows = rows
         self._started = time.perf_counter()
 
+    def __enter__(self) -> None:
+        """Begin the block that does the call."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Record how the block ended; a cancelled block is not recorded."""
+        if error is None:
+            self.answered(None)
+        elif isinstance(error, Exception):
+            self.failed(error)
+
     def answered(self, value: object) -> None:
-        """Note an answer."""
+        """Record a call that returned a value."""
         if isinstance(value, EvaluationResult):
             failed = value.error is not None
             self._see_package_set(value)
@@ -54,12 +67,12 @@ class Audited:
             self._note(None, failed=0, outcome=_OK)
 
     def failed(self, error: BaseException) -> None:
-        """Note that there is no answer, and why."""
+        """Record a call that raised."""
         outcome = error.code if isinstance(error, HostError) else HostError.code
         self._note(self._digest(), failed=self._rows, outcome=outcome)
 
     def abandoned(self) -> None:
-        """Note that nobody waits for the answer any more."""
+        """Record a call whose caller hung up."""
         self._note(self._digest(), failed=self._rows, outcome=ABANDONED)
 
     def _note_batch(self, batch: Batch) -> None:
@@ -74,7 +87,7 @@ class Audited:
 
     def _see_package_set(self, result: EvaluationResult) -> None:
         if self._evaluator is not None and self._evaluator.packages:
-            self._access.visible_sets.note(self._caller, result.environment.digest)
+            self._access.package_visibility.note(self._caller, result.environment.digest)
 
     def _digest(self) -> str | None:
         return evaluator_digest(self._evaluator) if self._evaluator is not None else None

@@ -13,7 +13,7 @@ from typing import Final
 
 from evaluator_host.model.errors import StoreUnavailable, Unauthorized
 from evaluator_host.service.service import DEFAULT_WORKSPACE
-from evaluator_host.store.key_format import token_hash, token_id
+from evaluator_host.store.key_format import key_id_of, token_hash
 from evaluator_host.store.keys import Credential, Keys
 
 REFRESH_S: Final = 1.0
@@ -70,7 +70,7 @@ class Keyring:
         if not self.required:
             return ANYONE
         token = _bearer(authorization)
-        key_id = token_id(token)
+        key_id = key_id_of(token)
         if key_id is None:
             raise Unauthorized(_INVALID)
         now = time.monotonic()

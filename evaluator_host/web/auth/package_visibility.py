@@ -14,7 +14,7 @@ from evaluator_host.web.auth.keyring import Caller
 _KEPT: Final = 50_000  # names known to be stored; forgetting one costs a write
 
 
-class VisibleSets:
+class PackageVisibility:
     """Who asked for what. Bound to one event loop."""
 
     def __init__(self, uses: PackageSetUses) -> None:
@@ -74,7 +74,7 @@ class VisibleSets:
         names = _names_of(report)
         self._noted -= {(caller.workspace, name) for name in names}
         await self.write()  # what was asked for before must not be written after
-        await self._uses.forget(caller.workspace, names)
+        await self._uses.forget_set(caller.workspace, names)
 
     async def _names(self, caller: Caller) -> set[str]:
         noted = {name for workspace, name in self._noted if workspace == caller.workspace}

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from evaluator_host.web.http.headers import SECURITY_HEADERS
+from evaluator_host.web.http.error_responses import SECURITY_HEADERS
 
 HEAD_BYTES: Final = 64 * 1024
 HEAD_TIMEOUT_S: Final = 20.0
@@ -47,7 +47,7 @@ _FULL: Final = _refusal(
 )
 
 
-class Door(HttpToolsProtocol):
+class ConnectionLimits(HttpToolsProtocol):
     """Speaks HTTP as uvicorn does, to clients that it does not trust with its memory or its descriptors.
 
     The parser gathers a head (and the trailers of a chunked body) without a limit; bytes that bring no part of a body
@@ -178,7 +178,7 @@ class _Answer:
 
     __slots__ = ("_begun", "_cycle", "_door")
 
-    def __init__(self, door: Door, cycle: RequestResponseCycle) -> None:
+    def __init__(self, door: ConnectionLimits, cycle: RequestResponseCycle) -> None:
         self._door = door
         self._cycle = cycle
         self._begun = False

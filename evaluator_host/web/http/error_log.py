@@ -1,15 +1,19 @@
 """How faults are logged: what kind, and where in the code; the message may quote somebody's data and is left out."""
 
 import asyncio
+import contextlib
 import logging
+import os
+import queue
 import sys
+import threading
 import traceback
 from types import TracebackType
 from typing import Any, Final, TypeAlias
 
-from evaluator_host.web.http.log_stream import BesideHandler
-
 _FRAMES: Final = 30
+_LINES: Final = 10_000  # that wait to be written; what comes above that is dropped and counted
+_LAST_S: Final = 1.0  # for what waits at the end
 _Fault: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 _log = logging.getLogger("evaluator_host.fault")
@@ -29,6 +33,45 @@ class DataFreeFormatter(logging.Formatter):
         return "\nwhich led to\n".join(reversed(parts))
 
 
+class NonBlockingHandler(logging.Handler):
+    """Hands formatted lines to a thread of its own; `emit` never blocks.
+
+    Args:
+      descriptor: Written to directly: a thread stuck in a buffered stream would keep the interpreter from ending.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self._lines: queue.Queue[str] = queue.Queue(_LINES)
+        self._dropped = 0
+        threading.Thread(target=self._write, name="log", daemon=True).start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Queue a record's line, or drop it when too many wait."""
+        line = self.format(record) + "\n"
+        if self._dropped:
+            line = f"({self._dropped} lines were not written: nobody read them)\n{line}"
+        try:
+            self._lines.put_nowait(line)
+            self._dropped = 0
+        except queue.Full:
+            self._dropped += 1
+
+    def flush(self) -> None:
+        """Wait until everything is written, or for a second."""
+        with self._lines.all_tasks_done:
+            self._lines.all_tasks_done.wait_for(lambda: not self._lines.unfinished_tasks, _LAST_S)
+
+    def _write(self) -> None:
+        while True:
+            rest = self._lines.get().encode("utf-8", "backslashreplace")
+            with contextlib.suppress(OSError):  # closed: there is nobody to tell
+                while rest:
+                    rest = rest[os.write(self._descriptor, rest) :]
+            self._lines.task_done()
+
+
 def log_to_stderr(*, debug: bool) -> None:
     """Log warnings of everything, and what this package says, to standard error.
 
@@ -36,7 +79,7 @@ def log_to_stderr(*, debug: bool) -> None:
       debug: Say what exceptions say, too.
     """
     kind = logging.Formatter if debug else DataFreeFormatter
-    handler = BesideHandler(sys.stderr.fileno())
+    handler = NonBlockingHandler(sys.stderr.fileno())
     handler.setFormatter(kind("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("evaluator_host").setLevel(logging.INFO)

@@ -11,7 +11,17 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from evaluator_host.model.errors import Busy, HostError, InvalidRequest, NotFound, Problem, Unauthorized
-from evaluator_host.web.http.headers import SECURITY_HEADERS
+
+SECURITY_HEADERS: Final = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"content-security-policy", b"frame-ancestors 'none'; base-uri 'none'; object-src 'none'; form-action 'self'"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+"""Headers of every response."""
 
 _HINTS = {
     "extra_forbidden": "remove it, or look for a misspelling",
@@ -43,9 +53,12 @@ _REFERENCE: Final = "#/components/schemas/{model}"
 _CONTENT: Final = {"application/problem+json": {"schema": {"$ref": _REFERENCE.format(model=ProblemBody.__name__)}}}
 
 
-def described(text: str) -> dict[str, Any]:
-    """Return how a route describes an answer of this shape; given as a model, each route would make its schema anew."""
-    return {"description": text, "content": _CONTENT}
+def describe_error(status: int, text: str) -> dict[int | str, dict[str, Any]]:
+    """Return an entry for the `responses` of a route: an error with this status.
+
+    It refers to the schema by name. Given as a model, FastAPI would build the schema again for each route.
+    """
+    return {status: {"description": text, "content": _CONTENT}}
 
 
 def problem_response(error: HostError) -> Response:
@@ -75,7 +88,7 @@ def _headers(error: HostError) -> dict[str, str]:
     return headers
 
 
-def install(app: FastAPI) -> None:
+def install_error_handlers(app: FastAPI) -> None:
     """Answer every error that a route raises on purpose in this shape; any other is the guard's to answer."""
     describe = app.openapi
 

@@ -16,8 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evaluator_host.model.errors import HostError, InvalidRequest, Refused, TooLarge, TooSlow, Unauthorized
 from evaluator_host.web.auth.access import Access, set_caller
-from evaluator_host.web.http.error_responses import problem_response
-from evaluator_host.web.http.headers import SECURITY_HEADERS
+from evaluator_host.web.http.error_responses import SECURITY_HEADERS, problem_response
 
 BYTES_PER_S: Final = 256 * 1024  # a body that keeps arriving faster than this is not too slow, however large
 
@@ -33,7 +32,7 @@ _READ: Final = _ONCE | {b"sec-fetch-site", b"sec-fetch-mode"}
 _log = logging.getLogger(__name__)
 
 
-class Guard:
+class AccessMiddleware:
     """ASGI middleware around the whole application; nothing of it runs for a request that is refused.
 
     Args:
@@ -115,7 +114,7 @@ class Guard:
         if self._access is None:
             raise Unauthorized("this host admits nobody")
         caller = await self._access.keyring.admit(headers.get(b"authorization"))
-        self._access.rates.take(caller.key_id)
+        self._access.rates.count_request(caller.key_id)
         set_caller(scope, caller)
 
     def _bounded(self, receive: Receive, ceiling: int) -> Receive:

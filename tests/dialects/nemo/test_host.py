@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.client import Client
-from evaluator_host.jobs.row_source import PORTION_ROWS
+from evaluator_host.jobs.row_source import CHUNK_ROWS
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSettings, Isolation, Language, Row
 from tests.dialects.nemo.metrics import EXPRESSIONS, RESULT, ROWS, returning
@@ -36,7 +36,7 @@ def test_a_kept_metric_remembers_the_lock_of_what_it_needs(client: Client) -> No
 
 def test_rows_of_a_job_know_their_place_in_the_data_set(client: Client) -> None:
     code = returning("metric_input.row.row_index", 'MetricOutputSpec.discrete_score("p")')
-    count = PORTION_ROWS + 3
+    count = CHUNK_ROWS + 3
     job = client.jobs.create([Evaluator(code)], [{"n": n} for n in range(count)], isolation=Isolation.BATCH)
     client.jobs.wait(job.id)
     found = client.jobs.results(job.id).evaluators[0].metrics[0]

@@ -8,13 +8,12 @@ from typing import Any, Final
 
 from evaluator_host.datasets.blobs import BlobFolder
 from evaluator_host.datasets.format import Format
-from evaluator_host.datasets.formats import read_records
 from evaluator_host.datasets.mapping import BadRow
+from evaluator_host.datasets.readers import read_records
 from evaluator_host.dialects.nemo.host.names import page_kept, require_name, require_path, shown, stamp
 from evaluator_host.dialects.nemo.host.namespaces import Namespaces
 from evaluator_host.model.errors import InvalidRequest, NotFound
-from evaluator_host.store.entities import Entities, Entity, Kind, Order, Place
-from evaluator_host.store.entity_names import split_ref
+from evaluator_host.store.entities import Entities, Entity, Kind, Order, Place, split_ref
 
 _CHANGEABLE: Final = ("description", "project", "purpose", "metadata", "custom_fields")
 
@@ -45,7 +44,7 @@ class Filesets:
         """
         require_name(name, "fileset")
         await self._namespaces.require(workspace_id, namespace)
-        return _shown(await self._entities.add(_place(workspace_id, namespace), name, content))
+        return _shown(await self._entities.add_entity(_place(workspace_id, namespace), name, content))
 
     async def get(self, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
         """Return one.
@@ -53,7 +52,7 @@ class Filesets:
         Raises:
           NotFound: there is none of that name.
         """
-        return _shown(await self._entities.get(_place(workspace_id, namespace), name))
+        return _shown(await self._entities.get_entity(_place(workspace_id, namespace), name))
 
     async def all(self, workspace_id: str, namespace: str, *, number: int, size: int, order: Order) -> dict[str, Any]:
         """Return a page of them."""
@@ -67,7 +66,7 @@ class Filesets:
           NotFound: there is none of that name.
         """
         place = _place(workspace_id, namespace)
-        content = (await self._entities.get(place, name)).content
+        content = (await self._entities.get_entity(place, name)).content
         given = {key: changes[key] for key in _CHANGEABLE if changes.get(key) is not None}
         return _shown(await self._entities.change(place, name, {**content, **given}))
 
@@ -77,10 +76,10 @@ class Filesets:
         Raises:
           NotFound: there is none of that name.
         """
-        gone = await self._entities.delete(_place(workspace_id, namespace), name)
+        gone = await self._entities.delete_entity(_place(workspace_id, namespace), name)
         files = Place(workspace_id, Kind.FILE, namespace)
         for file in await self._entities.below(files, f"{name}/"):
-            await self._entities.delete(files, file.name)
+            await self._entities.delete_entity(files, file.name)
             await asyncio.to_thread(self._blobs.remove, file.content["blob"])
         return _shown(gone)
 
@@ -90,7 +89,7 @@ class Filesets:
         Raises:
           NotFound: there is no such fileset.
         """
-        await self._entities.get(_place(workspace_id, namespace), name)
+        await self._entities.get_entity(_place(workspace_id, namespace), name)
         found = await self._entities.below(Place(workspace_id, Kind.FILE, namespace), f"{name}/")
         listed = [_file(one) for one in found]
         below = below.strip("/")
@@ -107,13 +106,13 @@ class Filesets:
           TooLarge: the file is over this host's ceiling.
         """
         require_path(path)
-        await self._entities.get(_place(workspace_id, namespace), name)
+        await self._entities.get_entity(_place(workspace_id, namespace), name)
         blob = await self._blobs.receive(chunks)
         place, key = Place(workspace_id, Kind.FILE, namespace), f"{name}/{path}"
         content = {"fileset": name, "path": path, "blob": blob.id, "size": blob.size, "digest": blob.digest}
-        before = await self._entities.find(place, key)
+        before = await self._entities.find_entity(place, key)
         try:
-            kept = await (self._entities.change if before else self._entities.add)(place, key, content)
+            kept = await (self._entities.change if before else self._entities.add_entity)(place, key, content)
         except BaseException:
             await asyncio.to_thread(self._blobs.remove, blob.id)
             raise
@@ -127,7 +126,7 @@ class Filesets:
         Raises:
           NotFound: there is no such file.
         """
-        found = await self._entities.get(Place(workspace_id, Kind.FILE, namespace), f"{name}/{path}")
+        found = await self._entities.get_entity(Place(workspace_id, Kind.FILE, namespace), f"{name}/{path}")
         return self._blobs.file(found.content["blob"])
 
     async def delete_file(self, workspace_id: str, namespace: str, name: str, path: str) -> dict[str, Any]:
@@ -136,7 +135,7 @@ class Filesets:
         Raises:
           NotFound: there is no such file.
         """
-        gone = await self._entities.delete(Place(workspace_id, Kind.FILE, namespace), f"{name}/{path}")
+        gone = await self._entities.delete_entity(Place(workspace_id, Kind.FILE, namespace), f"{name}/{path}")
         await asyncio.to_thread(self._blobs.remove, gone.content["blob"])
         return _file(gone)
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from evaluator_host.datasets.service import DatasetShelf
+from evaluator_host.datasets.service import DatasetService
 from evaluator_host.dialects.nemo.host.bundles import checked, evaluator_of, python_of
 from evaluator_host.dialects.nemo.host.filesets import Filesets
 from evaluator_host.dialects.nemo.host.metrics import Metrics
@@ -16,14 +16,15 @@ from evaluator_host.dialects.nemo.host.namespaces import Namespaces
 from evaluator_host.dialects.nemo.host.spec import FieldMappingIn, JobIn, ParamsIn, SpecIn
 from evaluator_host.dialects.nemo.host.status import JobState, failure_of, state_of
 from evaluator_host.dialects.nemo.host.targets import target_of
-from evaluator_host.jobs.results.row_reader import JobRowsRead
-from evaluator_host.jobs.service import JobBoard, JobOrder
+from evaluator_host.jobs.results.row_reader import RowReader
+from evaluator_host.jobs.service import JobService
+from evaluator_host.jobs.spec import JobSpec
 from evaluator_host.model.errors import HostError, InvalidRequest, NameTaken, NotFound, Problem
 from evaluator_host.model.evaluator import Evaluator, Isolation
 from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.jobs import JobConfig, Target
 from evaluator_host.store.entities import Entities, Entity, Kind, Order, Place
-from evaluator_host.store.job import Wanted
+from evaluator_host.store.job import DesiredState
 from evaluator_host.store.results import Filter
 
 _NO_BLOB: Final = "AA=="  # in lists: what is pickled may have megabytes
@@ -53,9 +54,9 @@ class NemoJobs:
         metrics: Metrics,
         models: Models,
         *,
-        board: JobBoard,
-        rows: JobRowsRead,
-        datasets: DatasetShelf,
+        board: JobService,
+        rows: RowReader,
+        datasets: DatasetService,
         max_rows: int,
         require_python: Callable[[str | None], Awaitable[object]],
     ) -> None:
@@ -80,7 +81,7 @@ class NemoJobs:
         """
         name = require_name(body.name or f"evaluate-{secrets.token_hex(5)}", "job")
         await self._namespaces.require(workspace_id, namespace)
-        if await self._entities.find(_place(workspace_id, namespace), name) is not None:
+        if await self._entities.find_entity(_place(workspace_id, namespace), name) is not None:
             raise NameTaken(f"there is a job named {name} in {namespace}")
         bundles = await self._bundles(workspace_id, namespace, body.spec)
         for at, one in enumerate(bundles):
@@ -93,9 +94,9 @@ class NemoJobs:
         own |= {"ownership": body.ownership, "custom_fields": body.custom_fields}
         content = {**own, "spec": _with_model(spec, target), "job_id": job_id}
         try:
-            entity = await self._entities.add(_place(workspace_id, namespace), name, content)
+            entity = await self._entities.add_entity(_place(workspace_id, namespace), name, content)
         except BaseException:  # somebody took the name meanwhile: nobody would find this one
-            await self._board.want(workspace_id, job_id, Wanted.CANCEL)
+            await self._board.set_desired_state(workspace_id, job_id, DesiredState.CANCEL)
             raise
         return _shown(entity, await self.state(workspace_id, entity))
 
@@ -126,7 +127,7 @@ class NemoJobs:
         made = shown(entity, status=state.status, status_details=state.details, error_details=state.error, steps=[])
         return {**made, "updated_at": stamp(state.changed_at or entity.updated_at)}
 
-    async def want(self, workspace_id: str, namespace: str, name: str, wanted: Wanted) -> dict[str, Any]:
+    async def want(self, workspace_id: str, namespace: str, name: str, wanted: DesiredState) -> dict[str, Any]:
         """Ask a job to stop, pause or go on.
 
         Raises:
@@ -134,7 +135,7 @@ class NemoJobs:
           InUse: it has ended.
         """
         entity = await self.entity(workspace_id, namespace, name)
-        await self._board.want(workspace_id, entity.content["job_id"], wanted)
+        await self._board.set_desired_state(workspace_id, entity.content["job_id"], wanted)
         return _shown(entity, await self.state(workspace_id, entity))
 
     async def delete(self, workspace_id: str, namespace: str, name: str) -> None:
@@ -146,8 +147,8 @@ class NemoJobs:
         """
         entity = await self.entity(workspace_id, namespace, name)
         if not (await self.state(workspace_id, entity)).lost:
-            await self._board.delete(workspace_id, entity.content["job_id"])
-        await self._entities.delete(_place(workspace_id, namespace), name)
+            await self._board.delete_job(workspace_id, entity.content["job_id"])
+        await self._entities.delete_entity(_place(workspace_id, namespace), name)
 
     async def entity(self, workspace_id: str, namespace: str, name: str) -> Entity:
         """Return what is kept of a job.
@@ -155,12 +156,12 @@ class NemoJobs:
         Raises:
           NotFound: there is none of that name.
         """
-        return await self._entities.get(_place(workspace_id, namespace), name)
+        return await self._entities.get_entity(_place(workspace_id, namespace), name)
 
     async def state(self, workspace_id: str, entity: Entity) -> JobState:
         """Return where the durable job behind it stands."""
         try:
-            report = await self._board.get(workspace_id, entity.content["job_id"])
+            report = await self._board.get_job(workspace_id, entity.content["job_id"])
         except NotFound:
             return JobState.gone()
         state = state_of(report)
@@ -203,7 +204,9 @@ class NemoJobs:
             max_failures=None if params.ignore_request_failure else 0,
         )
         try:
-            report = await self._board.create(JobOrder(evaluators, kept.id, target=target, config=config), workspace_id)
+            report = await self._board.create_job(
+                JobSpec(evaluators, kept.id, target=target, config=config), workspace_id
+            )
         except HostError as error:
             error.problems = tuple(_renamed(problem) for problem in error.problems)
             raise

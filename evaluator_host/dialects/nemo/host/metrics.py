@@ -6,8 +6,7 @@ from evaluator_host.dialects.nemo.host.bundles import checked
 from evaluator_host.dialects.nemo.host.names import page_kept, require_name, shown
 from evaluator_host.dialects.nemo.host.namespaces import Namespaces
 from evaluator_host.model.errors import NotFound
-from evaluator_host.store.entities import Entities, Entity, Kind, Order, Place
-from evaluator_host.store.entity_names import split_ref
+from evaluator_host.store.entities import Entities, Entity, Kind, Order, Place, split_ref
 
 
 class Metrics:
@@ -30,7 +29,7 @@ class Metrics:
         require_name(name, "metric")
         content = {"bundle": checked(bundle, field="metric"), "project": project}
         await self._namespaces.require(workspace_id, namespace)
-        return _shown(await self._entities.add(_place(workspace_id, namespace), name, content))
+        return _shown(await self._entities.add_entity(_place(workspace_id, namespace), name, content))
 
     async def get(self, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
         """Return what is known of one; not what is in it.
@@ -38,7 +37,7 @@ class Metrics:
         Raises:
           NotFound: there is none of that name.
         """
-        return _shown(await self._entities.get(_place(workspace_id, namespace), name))
+        return _shown(await self._entities.get_entity(_place(workspace_id, namespace), name))
 
     async def all(self, workspace_id: str, namespace: str, *, number: int, size: int, order: Order) -> dict[str, Any]:
         """Return a page of them."""
@@ -51,7 +50,7 @@ class Metrics:
         Raises:
           NotFound: there is none of that name.
         """
-        return await self._entities.delete(_place(workspace_id, namespace), name)
+        return await self._entities.delete_entity(_place(workspace_id, namespace), name)
 
     async def bundle(self, workspace_id: str, namespace: str, reference: str) -> dict[str, Any]:
         """Return the bundle of `workspace/name`, or of `name` in a namespace.
@@ -61,7 +60,7 @@ class Metrics:
           NotFound: there is no such metric.
         """
         place, name = split_ref(reference, namespace=namespace, what="metric")
-        found = await self._entities.find(_place(workspace_id, place), name)
+        found = await self._entities.find_entity(_place(workspace_id, place), name)
         if found is None:
             raise NotFound(f"there is no metric {place}/{name}; client.evaluator.metrics.create keeps one")
         bundle: dict[str, Any] = found.content["bundle"]

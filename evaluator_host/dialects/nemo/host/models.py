@@ -9,7 +9,7 @@ from evaluator_host.config.settings import ModelEndpoint
 from evaluator_host.dialects.nemo.host.names import page, require_name, shown
 from evaluator_host.dialects.nemo.host.namespaces import Namespaces
 from evaluator_host.model.errors import InvalidRequest, NotFound
-from evaluator_host.models.registered_models import KeptModels, ModelPlace
+from evaluator_host.models.registered_models import ModelPlace, RegisteredModels
 from evaluator_host.store.entities import Entities, Entity, Kind, Order, Place
 
 _GATEWAY: Final = re.compile(r"/apis/inference-gateway/v2/workspaces/([^/?#]+)/model/([^/?#]+)/-(?:/v1)?/?$")
@@ -27,7 +27,7 @@ class Models:
 
     def __init__(self, entities: Entities, namespaces: Namespaces, configured: Mapping[str, ModelEndpoint]) -> None:
         self._entities = entities
-        self._kept = KeptModels(entities)
+        self._kept = RegisteredModels(entities)
         self._namespaces = namespaces
         self._configured = configured
 
@@ -44,7 +44,7 @@ class Models:
         require_name(name, kind)
         _refuse_keys(content)
         await self._namespaces.require(workspace_id, namespace)
-        return _shown(kind, await self._entities.add(Place(workspace_id, kind, namespace), name, content))
+        return _shown(kind, await self._entities.add_entity(Place(workspace_id, kind, namespace), name, content))
 
     async def change(
         self, kind: Kind, workspace_id: str, namespace: str, name: str, changes: dict[str, Any]
@@ -57,7 +57,7 @@ class Models:
         """
         _refuse_keys(changes)
         place = Place(workspace_id, kind, namespace)
-        content = (await self._entities.get(place, name)).content
+        content = (await self._entities.get_entity(place, name)).content
         return _shown(kind, await self._entities.change(place, name, {**content, **changes}))
 
     async def get(self, kind: Kind, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class Models:
         """
         if kind is Kind.MODEL and f"{namespace}/{name}" in self._configured:
             return _shown(kind, _of_operator(namespace, name))
-        found = await self._entities.find(Place(workspace_id, kind, namespace), name)
+        found = await self._entities.find_entity(Place(workspace_id, kind, namespace), name)
         if found is None:
             raise _unknown(kind, namespace, name)
         return _shown(kind, found)
@@ -94,7 +94,7 @@ class Models:
         Raises:
           NotFound: there is none of that name.
         """
-        await self._entities.delete(Place(workspace_id, kind, namespace), name)
+        await self._entities.delete_entity(Place(workspace_id, kind, namespace), name)
 
     async def resolve(self, workspace_id: str, namespace: str, name: str) -> ModelPlace:
         """Return where a model answers.
@@ -106,7 +106,7 @@ class Models:
         configured = self._configured.get(f"{namespace}/{name}")
         if configured is not None:
             return ModelPlace(configured.base_url, configured.model or name, configured.secret)
-        kept = await self._kept.find(workspace_id, namespace, name)
+        kept = await self._kept.find_model(workspace_id, namespace, name)
         if kept is None:
             raise _unknown(Kind.MODEL, namespace, name)
         return kept

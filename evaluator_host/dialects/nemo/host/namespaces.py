@@ -26,7 +26,7 @@ class Namespaces:
         require_name(name, "workspace")
         if name == DEFAULT:
             raise NameTaken(f"the workspace {DEFAULT} is always there")
-        return _shown(await self._entities.add(_place(workspace_id), name, {"description": description}))
+        return _shown(await self._entities.add_entity(_place(workspace_id), name, {"description": description}))
 
     async def get(self, workspace_id: str, name: str) -> dict[str, Any]:
         """Return one.
@@ -34,10 +34,10 @@ class Namespaces:
         Raises:
           NotFound: there is none of that name.
         """
-        found = await self._entities.find(_place(workspace_id), name)
+        found = await self._entities.find_entity(_place(workspace_id), name)
         if found is None and name == DEFAULT:
             return _shown(_default())
-        return _shown(found or await self._entities.get(_place(workspace_id), name))
+        return _shown(found or await self._entities.get_entity(_place(workspace_id), name))
 
     async def all(self, workspace_id: str, *, number: int, size: int) -> dict[str, Any]:
         """Return a page of them by name."""
@@ -54,10 +54,10 @@ class Namespaces:
         """
         if name == DEFAULT:
             raise InUse(f"the workspace {DEFAULT} cannot be removed")
-        await self._entities.get(_place(workspace_id), name)
+        await self._entities.get_entity(_place(workspace_id), name)
         if held := await self._entities.holds(workspace_id, name):
             raise InUse(f"the workspace {name[:80]} still has something of: {', '.join(held)}; remove that first")
-        await self._entities.delete(_place(workspace_id), name)
+        await self._entities.delete_entity(_place(workspace_id), name)
 
     async def require(self, workspace_id: str, name: str) -> str:
         """Return a namespace that something is to be put into.
@@ -65,7 +65,7 @@ class Namespaces:
         Raises:
           NotFound: there is none of that name.
         """
-        if name != DEFAULT and await self._entities.find(_place(workspace_id), name) is None:
+        if name != DEFAULT and await self._entities.find_entity(_place(workspace_id), name) is None:
             raise NotFound(f"there is no workspace {name[:80]}; make it with client.workspaces.create(name=…)")
         return name
 

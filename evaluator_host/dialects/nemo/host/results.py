@@ -15,7 +15,7 @@ from evaluator_host.dialects.nemo.host.jobs import NemoJobs, keys_of
 from evaluator_host.dialects.nemo.host.names import page_of, stamp
 from evaluator_host.dialects.nemo.host.status import COMPLETED, failure_of
 from evaluator_host.jobs.results.results import JobResults
-from evaluator_host.jobs.results.row_reader import JobRowsRead
+from evaluator_host.jobs.results.row_reader import RowReader
 from evaluator_host.model.errors import NotFound
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import Status
@@ -36,7 +36,7 @@ class NemoResults:
       rows: Likewise.
     """
 
-    def __init__(self, jobs: NemoJobs, figures: JobResults, rows: JobRowsRead) -> None:
+    def __init__(self, jobs: NemoJobs, figures: JobResults, rows: RowReader) -> None:
         self._jobs = jobs
         self._figures = figures
         self._rows = rows

@@ -7,7 +7,7 @@ from evaluator_host.dialects.nemo.host.spec import ModelIn, ParamsIn, SpecIn
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.models.registered_models import ModelPlace
 from evaluator_host.schemas.jobs import Target
-from evaluator_host.store.entity_names import split_ref
+from evaluator_host.store.entities import split_ref
 
 _TIMEOUT_S: Final = 60.0
 _NIM_TOKENS: Final = 4096  # what the client itself asks a NIM for, where nobody says

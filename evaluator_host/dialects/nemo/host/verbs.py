@@ -10,7 +10,7 @@ from evaluator_host.dialects.nemo.host.models import Models
 from evaluator_host.dialects.nemo.host.namespaces import Namespaces
 from evaluator_host.dialects.nemo.host.older import OlderVerbs
 from evaluator_host.dialects.nemo.host.results import NemoResults
-from evaluator_host.jobs.stored_resources import Records
+from evaluator_host.jobs.stored_resources import StoredResources
 from evaluator_host.service import Service
 from evaluator_host.store.secrets import Secrets
 
@@ -29,7 +29,7 @@ class Nemo:
     secrets: Secrets
 
 
-def nemo_verbs(service: Service, records: Records, settings: Settings) -> Nemo:
+def nemo_verbs(service: Service, records: StoredResources, settings: Settings) -> Nemo:
     """Return the verbs over a host's records."""
 
     async def require_python(minor: str | None) -> None:

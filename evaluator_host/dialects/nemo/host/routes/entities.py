@@ -13,8 +13,8 @@ from evaluator_host.dialects.nemo.host.namespaces import Namespaces
 from evaluator_host.dialects.nemo.host.routes import parts
 from evaluator_host.store.entities import Kind, Order
 from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import Audited
-from evaluator_host.web.http.responses import audited, json_answer
+from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.http.responses import json_response
 
 _WORKSPACES: Final = "/apis/entities/v2/workspaces"
 _WORKSPACE_FILTER: Final = parts.filter_by(fields("description"))
@@ -76,8 +76,8 @@ def workspaces_api(namespaces: Namespaces, access: Access, *, route_class: type[
     async def create_workspace(body: WorkspaceIn, request: Request) -> Response:
         """Make a namespace in the workspace of the caller's key."""
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, "nemo.workspaces.create")):
-            return json_answer(await namespaces.create(caller.workspace, body.name, body.description), 201)
+        with AuditedCall(access, caller, "nemo.workspaces.create"):
+            return json_response(await namespaces.create(caller.workspace, body.name, body.description), 201)
 
     @router.get("", response_model=parts.Described)
     async def workspaces(
@@ -88,18 +88,18 @@ def workspaces_api(namespaces: Namespaces, access: Access, *, route_class: type[
     ) -> Response:
         """List namespaces by name."""
         fetch = partial(namespaces.all, parts.workspace_of(request))
-        return json_answer(await filtered(fetch, keep, number=number, size=page_size))
+        return json_response(await filtered(fetch, keep, number=number, size=page_size))
 
     @router.get("/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def workspace(name: parts.Name, request: Request) -> Response:
         """Show a namespace."""
-        return json_answer(await namespaces.get(parts.workspace_of(request), name))
+        return json_response(await namespaces.get(parts.workspace_of(request), name))
 
     @router.delete("/{name}", status_code=204, responses=parts.IN_USE)
     async def delete_workspace(name: parts.Name, request: Request) -> Response:
         """Remove an empty namespace."""
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, "nemo.workspaces.delete")):
+        with AuditedCall(access, caller, "nemo.workspaces.delete"):
             await namespaces.delete(caller.workspace, name)
         return Response(status_code=204)
 
@@ -115,18 +115,18 @@ def models_api(models: Models, access: Access, *, route_class: type[APIRoute]) -
         """Name a model: jobs refer to it as workspace/name."""
         caller = caller_of(request.scope)
         content = body.model_dump(mode="json", exclude_unset=True)
-        with audited(Audited(access, caller, "nemo.models.create")):
+        with AuditedCall(access, caller, "nemo.models.create"):
             made = await models.create(Kind.MODEL, caller.workspace, workspace, body.name, content)
-        return json_answer(made, 201)
+        return json_response(made, 201)
 
     @router.post("/providers", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_provider(workspace: parts.Namespace, body: ProviderIn, request: Request) -> Response:
         """Say where models answer: an OpenAI-compatible API."""
         caller = caller_of(request.scope)
         content = body.model_dump(mode="json", exclude_unset=True)
-        with audited(Audited(access, caller, "nemo.providers.create")):
+        with AuditedCall(access, caller, "nemo.providers.create"):
             made = await models.create(Kind.PROVIDER, caller.workspace, workspace, body.name, content)
-        return json_answer(made, 201)
+        return json_response(made, 201)
 
     @router.patch("/models/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def change_model(workspace: parts.Namespace, name: parts.Name, body: ChangesIn, request: Request) -> Response:
@@ -151,8 +151,8 @@ async def _changed(
     caller = caller_of(request.scope)
     kind, workspace, name = which
     changes = {key: value for key, value in body.model_dump(mode="json", exclude_unset=True).items() if key != "name"}
-    with audited(Audited(access, caller, f"nemo.{'models' if kind is Kind.MODEL else 'providers'}.change")):
-        return json_answer(await models.change(kind, caller.workspace, workspace, name, changes))
+    with AuditedCall(access, caller, f"nemo.{'models' if kind is Kind.MODEL else 'providers'}.change"):
+        return json_response(await models.change(kind, caller.workspace, workspace, name, changes))
 
 
 def _add_reading(router: APIRouter, models: Models, access: Access, kind: Kind, segment: str) -> None:
@@ -171,17 +171,17 @@ def _add_reading(router: APIRouter, models: Models, access: Access, kind: Kind, 
     ) -> Response:
         """List them."""
         fetch = partial(models.all, kind, parts.workspace_of(request), workspace, order=sort)
-        return json_answer(await filtered(fetch, keep, number=number, size=page_size))
+        return json_response(await filtered(fetch, keep, number=number, size=page_size))
 
     @router.get(f"/{segment}/{{name}}", response_model=parts.Described, responses=parts.MISSING, name=f"show_{segment}")
     async def show(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
         """Show one."""
-        return json_answer(await models.get(kind, parts.workspace_of(request), workspace, name))
+        return json_response(await models.get(kind, parts.workspace_of(request), workspace, name))
 
     @router.delete(f"/{segment}/{{name}}", status_code=204, responses=parts.MISSING, name=f"delete_{segment}")
     async def delete(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
         """Remove one."""
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, f"nemo.{segment}.delete")):
+        with AuditedCall(access, caller, f"nemo.{segment}.delete"):
             await models.delete(kind, caller.workspace, workspace, name)
         return Response(status_code=204)

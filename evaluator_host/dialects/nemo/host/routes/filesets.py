@@ -13,8 +13,9 @@ from evaluator_host.dialects.nemo.host.filters import Filter, fields, filtered
 from evaluator_host.dialects.nemo.host.routes import parts
 from evaluator_host.store.entities import Order
 from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import Audited
-from evaluator_host.web.http.responses import audited, json_answer, problem
+from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.http.error_responses import describe_error
+from evaluator_host.web.http.responses import json_response
 
 _PREFIX: Final = "/apis/files/v2/workspaces/{workspace}/filesets"
 _FILTER: Final = parts.filter_by(fields("description", "project", "purpose", storage_type="storage.type"))
@@ -64,8 +65,8 @@ def filesets_api(filesets: Filesets, access: Access, *, route_class: type[APIRou
         """Make a fileset."""
         caller = caller_of(request.scope)
         content = body.model_dump(mode="json", include=set(FilesetIn.model_fields))
-        with audited(Audited(access, caller, "nemo.filesets.create")):
-            return json_answer(await filesets.create(caller.workspace, workspace, body.name, content), 201)
+        with AuditedCall(access, caller, "nemo.filesets.create"):
+            return json_response(await filesets.create(caller.workspace, workspace, body.name, content), 201)
 
     @router.get("", response_model=parts.Described)
     async def all_filesets(
@@ -78,12 +79,12 @@ def filesets_api(filesets: Filesets, access: Access, *, route_class: type[APIRou
     ) -> Response:
         """List filesets."""
         fetch = partial(filesets.all, parts.workspace_of(request), workspace, order=sort)
-        return json_answer(await filtered(fetch, keep, number=number, size=page_size))
+        return json_response(await filtered(fetch, keep, number=number, size=page_size))
 
     @router.get("/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def fileset(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
         """Show a fileset."""
-        return json_answer(await filesets.get(parts.workspace_of(request), workspace, name))
+        return json_response(await filesets.get(parts.workspace_of(request), workspace, name))
 
     @router.patch("/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def change_fileset(
@@ -91,16 +92,16 @@ def filesets_api(filesets: Filesets, access: Access, *, route_class: type[APIRou
     ) -> Response:
         """Change what is said of a fileset."""
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, "nemo.filesets.change")):
+        with AuditedCall(access, caller, "nemo.filesets.change"):
             changes = body.model_dump(mode="json", exclude_unset=True)
-            return json_answer(await filesets.change(caller.workspace, workspace, name, changes))
+            return json_response(await filesets.change(caller.workspace, workspace, name, changes))
 
     @router.delete("/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def delete_fileset(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
         """Remove a fileset with its files. Jobs keep the rows they took."""
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, "nemo.filesets.delete")):
-            return json_answer(await filesets.delete(caller.workspace, workspace, name))
+        with AuditedCall(access, caller, "nemo.filesets.delete"):
+            return json_response(await filesets.delete(caller.workspace, workspace, name))
 
     @router.get("/{name}/files", response_model=parts.Described, responses=parts.MISSING)
     async def files(
@@ -111,7 +112,7 @@ def filesets_api(filesets: Filesets, access: Access, *, route_class: type[APIRou
     ) -> Response:
         """List the files of a fileset."""
         own = parts.workspace_of(request)
-        return json_answer({"data": await filesets.files(own, workspace, name, below=path)})
+        return json_response({"data": await filesets.files(own, workspace, name, below=path)})
 
     return router
 
@@ -119,15 +120,15 @@ def filesets_api(filesets: Filesets, access: Access, *, route_class: type[APIRou
 def files_api(filesets: Filesets, access: Access) -> APIRouter:
     """Return the routes of single files, whose bodies are not JSON."""
     router = APIRouter(prefix=_PREFIX, route_class=APIRoute, tags=["nemo"], responses=parts.REFUSED)
-    refused = {**parts.MISSING, **problem(413, "The file is too large.")}
+    refused = {**parts.MISSING, **describe_error(413, "The file is too large.")}
 
     @router.put("/{name}/-/{path:path}", response_model=parts.Described, responses=refused, openapi_extra=_FILE)
     async def upload(workspace: parts.Namespace, name: parts.Name, path: str, request: Request) -> Response:
         """Keep a file, in the place of the one that may be there."""
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, "nemo.files.upload")):
+        with AuditedCall(access, caller, "nemo.files.upload"):
             kept = await filesets.upload(caller.workspace, workspace, name, path, chunks=request.stream())
-        return json_answer(kept)
+        return json_response(kept)
 
     @router.get("/{name}/-/{path:path}", response_class=FileResponse, responses=_BYTES)
     async def download(workspace: parts.Namespace, name: parts.Name, path: str, request: Request) -> Response:
@@ -139,7 +140,7 @@ def files_api(filesets: Filesets, access: Access) -> APIRouter:
     async def delete_file(workspace: parts.Namespace, name: parts.Name, path: str, request: Request) -> Response:
         """Remove a file."""
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, "nemo.files.delete")):
-            return json_answer(await filesets.delete_file(caller.workspace, workspace, name, path))
+        with AuditedCall(access, caller, "nemo.files.delete"):
+            return json_response(await filesets.delete_file(caller.workspace, workspace, name, path))
 
     return router

@@ -16,16 +16,16 @@ from evaluator_host.dialects.nemo.host.routes import parts
 from evaluator_host.dialects.nemo.host.spec import JobIn
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.store.entities import Order
-from evaluator_host.store.job import Wanted
+from evaluator_host.store.job import DesiredState
 from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import Audited
-from evaluator_host.web.http.responses import audited, json_answer
+from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.http.responses import json_response
 
 JOBS: Final = "/apis/evaluator/v2/workspaces/{workspace}/evaluate/jobs"
 PLATFORM_JOBS: Final = "/apis/jobs/v2/workspaces/{workspace}/jobs"
 _FILTER: Final = parts.filter_by(fields("description", "project", "status", "workspace"))
 _CHUNK: Final = 256 << 10
-_VERBS: Final = (("cancel", Wanted.CANCEL), ("pause", Wanted.PAUSE), ("resume", Wanted.RUN))
+_VERBS: Final = (("cancel", DesiredState.CANCEL), ("pause", DesiredState.PAUSE), ("resume", DesiredState.RUN))
 _DOWNLOAD: Final[dict[int | str, dict[str, Any]]] = {
     **parts.MISSING,
     200: {
@@ -45,8 +45,8 @@ def jobs_api(
     async def create_job(workspace: parts.Namespace, body: JobIn, request: Request) -> Response:
         """Queue a job: metrics over rows. It is one of `/v1/jobs` too, and outlives the host's process."""
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, "nemo.jobs.create")):
-            return json_answer(await jobs.create(caller.workspace, workspace, body), 201)
+        with AuditedCall(access, caller, "nemo.jobs.create"):
+            return json_response(await jobs.create(caller.workspace, workspace, body), 201)
 
     add_reading(router, jobs, results, access)
     return router
@@ -66,23 +66,23 @@ def add_reading(router: APIRouter, jobs: NemoJobs, results: NemoResults, access:
     ) -> Response:
         """List jobs; what is pickled in their metrics is left out."""
         fetch = partial(jobs.all, parts.workspace_of(request), workspace, order=sort)
-        return json_answer(await filtered(fetch, keep, number=number, size=page_size))
+        return json_response(await filtered(fetch, keep, number=number, size=page_size))
 
     @router.get("/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def job(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
         """Show a job."""
-        return json_answer(await jobs.get(parts.workspace_of(request), workspace, name))
+        return json_response(await jobs.get(parts.workspace_of(request), workspace, name))
 
     @router.get("/{name}/status", response_model=parts.Described, responses=parts.MISSING)
     async def job_status(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
         """Say where a job stands."""
-        return json_answer(await jobs.status(parts.workspace_of(request), workspace, name))
+        return json_response(await jobs.status(parts.workspace_of(request), workspace, name))
 
     @router.delete("/{name}", status_code=204, responses=parts.IN_USE)
     async def delete_job(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
         """Remove a job that has ended, with its results."""
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, "nemo.jobs.delete")):
+        with AuditedCall(access, caller, "nemo.jobs.delete"):
             await jobs.delete(caller.workspace, workspace, name)
         return Response(status_code=204)
 
@@ -91,15 +91,15 @@ def add_reading(router: APIRouter, jobs: NemoJobs, results: NemoResults, access:
     _add_results(router, results)
 
 
-def _add_verb(router: APIRouter, jobs: NemoJobs, access: Access, verb: str, wanted: Wanted) -> None:
+def _add_verb(router: APIRouter, jobs: NemoJobs, access: Access, verb: str, wanted: DesiredState) -> None:
     @router.post(
         f"/{{name}}/{verb}", response_model=parts.Described, responses=parts.IN_USE, name=f"{verb}_job",
         description=f"Ask a job to {verb}.",
     )  # fmt: skip
     async def ask(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, f"nemo.jobs.{verb}")):
-            return json_answer(await jobs.want(caller.workspace, workspace, name, wanted))
+        with AuditedCall(access, caller, f"nemo.jobs.{verb}"):
+            return json_response(await jobs.want(caller.workspace, workspace, name, wanted))
 
 
 def _add_results(router: APIRouter, results: NemoResults) -> None:
@@ -113,19 +113,19 @@ def _add_results(router: APIRouter, results: NemoResults) -> None:
     ) -> Response:
         """What the rows printed, and why those failed that did."""
         own = parts.workspace_of(request)
-        return json_answer(await results.logs(own, workspace, name, cursor=page_cursor, limit=limit))
+        return json_response(await results.logs(own, workspace, name, cursor=page_cursor, limit=limit))
 
     @router.get("/{name}/results", response_model=parts.Described, responses=parts.MISSING)
     async def job_results(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
         """List what a job came to; nothing before it has completed."""
-        return json_answer({"data": await results.listed(parts.workspace_of(request), workspace, name)})
+        return json_response({"data": await results.listed(parts.workspace_of(request), workspace, name)})
 
     @router.get("/{name}/results/{result}", response_model=parts.Described, responses=parts.MISSING)
     async def job_result(
         workspace: parts.Namespace, name: parts.Name, result: parts.Name, request: Request
     ) -> Response:
         """Show one of them: aggregate-scores, row-scores or artifacts."""
-        return json_answer(await results.described(parts.workspace_of(request), workspace, name, result))
+        return json_response(await results.described(parts.workspace_of(request), workspace, name, result))
 
     @router.get("/{name}/results/{result}/download", response_class=Response, responses=_DOWNLOAD)
     async def download_result(
@@ -145,7 +145,7 @@ def _add_results(router: APIRouter, results: NemoResults) -> None:
                 _chunks(await results.archive(own, workspace, name)), media_type="application/x-tar"
             )
         await results.described(own, workspace, name, result)
-        return json_answer(await results.aggregates(own, workspace, name))
+        return json_response(await results.aggregates(own, workspace, name))
 
 
 async def _lines(rows: AsyncIterator[dict[str, Any]]) -> AsyncIterator[bytes]:

@@ -17,8 +17,8 @@ from evaluator_host.dialects.nemo.host.spec import EvaluateIn, OlderJobIn
 from evaluator_host.dialects.nemo.host.verbs import Nemo
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import Audited
-from evaluator_host.web.http.responses import audited, json_answer
+from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.http.responses import json_response
 
 OLDER: Final = (
     "/apis/evaluation/v2/workspaces/{workspace}",  # the one that is described
@@ -55,13 +55,13 @@ def _add_evaluate(router: APIRouter, older: OlderVerbs, access: Access) -> None:
         """Score one to ten rows with a built-in metric, or one that is kept, at once."""
         caller = caller_of(request.scope)
         rows = body.dataset.rows
-        with audited(Audited(access, caller, "nemo.evaluate", rows=len(rows))):
+        with AuditedCall(access, caller, "nemo.evaluate", rows=len(rows)):
             fields = aggregate_fields(aggregate_fields_ or ())
             try:
                 found = await older.evaluate(caller.workspace, workspace, body.metric, rows, fields=fields)
             except RowFailed as failed:
-                return json_answer({"detail": failed.detail}, 500)
-        return json_answer(found)
+                return json_response({"detail": failed.detail}, 500)
+        return json_response(found)
 
 
 def _add_create(router: APIRouter, older: OlderVerbs, jobs: NemoJobs, access: Access) -> None:
@@ -69,12 +69,12 @@ def _add_create(router: APIRouter, older: OlderVerbs, jobs: NemoJobs, access: Ac
     async def create_metric_job(workspace: parts.Namespace, body: OlderJobIn, request: Request) -> Response:
         """Queue a job of one metric; the other routes show it in the newer shape."""
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, "nemo.jobs.create")):
+        with AuditedCall(access, caller, "nemo.jobs.create"):
             try:
                 order = await older.job(caller.workspace, workspace, body)
             except ValidationError as error:
                 raise _invalid(error) from error
-            return json_answer(await jobs.create(caller.workspace, workspace, order), 201)
+            return json_response(await jobs.create(caller.workspace, workspace, order), 201)
 
 
 def _add_metrics(router: APIRouter, nemo: Nemo, access: Access) -> None:
@@ -85,21 +85,21 @@ def _add_metrics(router: APIRouter, nemo: Nemo, access: Access) -> None:
         """Keep a built-in metric under a name."""
         caller = caller_of(request.scope)
         metric = body.model_dump(mode="json", exclude_unset=True)
-        with audited(Audited(access, caller, "nemo.metrics.create")):
-            return json_answer(await nemo.older.keep(caller.workspace, workspace, name, metric), 201)
+        with AuditedCall(access, caller, "nemo.metrics.create"):
+            return json_response(await nemo.older.keep(caller.workspace, workspace, name, metric), 201)
 
     @router.get("/metrics/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def built_in(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
         """Show a metric."""
-        return json_answer(await nemo.older.get(parts.workspace_of(request), workspace, name))
+        return json_response(await nemo.older.get(parts.workspace_of(request), workspace, name))
 
     @router.delete("/metrics/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def delete_built_in(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
         """Remove a metric; jobs keep what they were made with."""
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, "nemo.metrics.delete")):
+        with AuditedCall(access, caller, "nemo.metrics.delete"):
             gone = await nemo.metrics.delete(caller.workspace, workspace, name)
-        return json_answer(
+        return json_response(
             {"message": "Resource deleted successfully.", "id": gone.id, "deleted_at": stamp(gone.updated_at)}
         )
 

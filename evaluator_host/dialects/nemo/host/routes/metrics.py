@@ -14,8 +14,8 @@ from evaluator_host.dialects.nemo.host.routes import parts
 from evaluator_host.dialects.nemo.host.spec import BundleIn
 from evaluator_host.store.entities import Order
 from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import Audited
-from evaluator_host.web.http.responses import audited, json_answer
+from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.http.responses import json_response
 
 _EVALUATOR: Final = "/apis/evaluator"
 _PREFIX: Final = f"{_EVALUATOR}/v2/workspaces/{{workspace}}"
@@ -32,7 +32,7 @@ def metrics_api(metrics: Metrics, access: Access, *, route_class: type[APIRoute]
     @router.get(f"{_EVALUATOR}/v1/healthz", response_model=dict[str, str])
     async def healthz() -> Response:
         """The evaluator answers."""
-        return json_answer({"status": "ok"})
+        return json_response({"status": "ok"})
 
     @router.post(f"{_PREFIX}/metrics/{{name}}", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_metric(
@@ -44,9 +44,9 @@ def metrics_api(metrics: Metrics, access: Access, *, route_class: type[APIRoute]
     ) -> Response:
         """Keep a metric; it never changes."""
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, "nemo.metrics.create")):
+        with AuditedCall(access, caller, "nemo.metrics.create"):
             bundle = body.model_dump(mode="json")
-            return json_answer(await metrics.create(caller.workspace, workspace, name, bundle, project), 201)
+            return json_response(await metrics.create(caller.workspace, workspace, name, bundle, project), 201)
 
     @router.get(f"{_PREFIX}/metrics", response_model=parts.Described)
     async def all_metrics(
@@ -59,18 +59,18 @@ def metrics_api(metrics: Metrics, access: Access, *, route_class: type[APIRoute]
     ) -> Response:
         """List metrics."""
         fetch = partial(metrics.all, parts.workspace_of(request), workspace, order=sort)
-        return json_answer(await filtered(fetch, keep, number=number, size=page_size))
+        return json_response(await filtered(fetch, keep, number=number, size=page_size))
 
     @router.get(f"{_PREFIX}/metrics/{{name}}", response_model=parts.Described, responses=parts.MISSING)
     async def metric(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
         """Show a metric; not what is in it."""
-        return json_answer(await metrics.get(parts.workspace_of(request), workspace, name))
+        return json_response(await metrics.get(parts.workspace_of(request), workspace, name))
 
     @router.delete(f"{_PREFIX}/metrics/{{name}}", status_code=204, responses=parts.MISSING)
     async def delete_metric(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
         """Remove a metric; jobs keep what they were made with."""
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, "nemo.metrics.delete")):
+        with AuditedCall(access, caller, "nemo.metrics.delete"):
             await metrics.delete(caller.workspace, workspace, name)
         return Response(status_code=204)
 
@@ -94,18 +94,18 @@ def eval_results_api(
     ) -> Response:
         """List what completed jobs came to."""
         own = parts.workspace_of(request)
-        return json_answer(await results.records(own, workspace, keep, number=number, size=page_size, order=sort))
+        return json_response(await results.records(own, workspace, keep, number=number, size=page_size, order=sort))
 
     @router.get("/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def eval_result(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
         """Show what a job came to."""
-        return json_answer(await results.record(parts.workspace_of(request), workspace, name))
+        return json_response(await results.record(parts.workspace_of(request), workspace, name))
 
     @router.delete("/{name}", status_code=204, responses=parts.IN_USE)
     async def delete_eval_result(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
         """Remove it, and the job with it."""
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, "nemo.results.delete")):
+        with AuditedCall(access, caller, "nemo.results.delete"):
             await jobs.delete(caller.workspace, workspace, name)
         return Response(status_code=204)
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from evaluator_host.dialects.nemo.host.filters import Fields, Filter, read_filter
 from evaluator_host.store.entities import Order
 from evaluator_host.web.auth.access import caller_of
-from evaluator_host.web.http.responses import problem
+from evaluator_host.web.http.error_responses import describe_error
 
 NAME: Final = r"^[A-Za-z0-9_.\-]{1,255}$"
 
@@ -21,10 +21,10 @@ PageNumber = Annotated[int, Query(alias="page", ge=1, le=1_000_000)]
 PageSize = Annotated[int, Query(ge=1, le=1000)]
 Sort = Annotated[Order, Query(description="`-` in front: the other way round.")]
 
-REFUSED: Final = problem(422, "The request cannot be taken; every fault is named.")
-MISSING: Final = problem(404, "There is no such thing in that workspace.")
-TAKEN: Final = {**MISSING, **problem(409, "There is one of that name.")}
-IN_USE: Final = {**MISSING, **problem(409, "It is in use, or has ended.")}
+REFUSED: Final = describe_error(422, "The request cannot be taken; every fault is named.")
+MISSING: Final = describe_error(404, "There is no such thing in that workspace.")
+TAKEN: Final = {**MISSING, **describe_error(409, "There is one of that name.")}
+IN_USE: Final = {**MISSING, **describe_error(409, "It is in use, or has ended.")}
 
 
 class BuiltIn(BaseModel):

@@ -11,13 +11,13 @@ from evaluator_host.dialects.nemo.host.routes.legacy_routes import OLDER, older_
 from evaluator_host.dialects.nemo.host.routes.metrics import EVAL_RESULTS, eval_results_api, metrics_api
 from evaluator_host.dialects.nemo.host.routes.secrets import secrets_api
 from evaluator_host.dialects.nemo.host.verbs import nemo_verbs
-from evaluator_host.jobs.stored_resources import Records
+from evaluator_host.jobs.stored_resources import StoredResources
 from evaluator_host.service import Service
 from evaluator_host.web.auth.access import Access
 
 
 def nemo_routes(
-    service: Service, records: Records, settings: Settings, access: Access, *, route_class: type[APIRoute]
+    service: Service, records: StoredResources, settings: Settings, access: Access, *, route_class: type[APIRoute]
 ) -> list[BaseRoute]:
     """Return the routes. The API's description leaves out those that repeat others under another prefix."""
     nemo = nemo_verbs(service, records, settings)

@@ -13,8 +13,8 @@ from evaluator_host.model.errors import InvalidRequest, NameTaken, Problem
 from evaluator_host.schemas.secrets import SecretReport
 from evaluator_host.store.secrets import Secrets
 from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import Audited
-from evaluator_host.web.http.responses import audited, json_answer
+from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.http.responses import json_response
 
 _PREFIX: Final = "/apis/secrets/v2/workspaces/{workspace}/secrets"
 _FILTER: Final = parts.filter_by(fields("description"))
@@ -49,11 +49,11 @@ def secrets_api(secrets: Secrets, access: Access, *, route_class: type[APIRoute]
     async def create_secret(workspace: parts.Namespace, body: NewSecretIn, request: Request) -> Response:
         """Keep a secret, for the models that name it."""
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, "secrets.set")):
-            if any(one.name == body.name for one in await secrets.all(caller.workspace)):
+        with AuditedCall(access, caller, "secrets.set"):
+            if any(one.name == body.name for one in await secrets.list_secrets(caller.workspace)):
                 raise NameTaken(f"there is a secret named {body.name}")
-            kept = await secrets.set(caller.workspace, body.name, body.value.get_secret_value())
-        return json_answer(_shown(kept, workspace), 201)
+            kept = await secrets.set_secret(caller.workspace, body.name, body.value.get_secret_value())
+        return json_response(_shown(kept, workspace), 201)
 
     @router.get("", response_model=parts.Described)
     async def all_secrets(
@@ -64,14 +64,14 @@ def secrets_api(secrets: Secrets, access: Access, *, route_class: type[APIRoute]
         keep: Filter | None = _FILTER,
     ) -> Response:
         """List secrets by name; never what they are."""
-        every = [_shown(one, workspace) for one in await secrets.all(parts.workspace_of(request))]
+        every = [_shown(one, workspace) for one in await secrets.list_secrets(parts.workspace_of(request))]
         kept = [one for one in every if keep is None or keep(one)]
-        return json_answer(page_of(kept, number=number, size=page_size))
+        return json_response(page_of(kept, number=number, size=page_size))
 
     @router.get("/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def secret(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
         """Say since when there is a secret; never what it is."""
-        return json_answer(_shown(await secrets.get(parts.workspace_of(request), name), workspace))
+        return json_response(_shown(await secrets.get_secret(parts.workspace_of(request), name), workspace))
 
     @router.patch("/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def change_secret(
@@ -79,20 +79,20 @@ def secrets_api(secrets: Secrets, access: Access, *, route_class: type[APIRoute]
     ) -> Response:
         """Keep another value under the name."""
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, "secrets.set")):
-            kept = await secrets.get(caller.workspace, name)
+        with AuditedCall(access, caller, "secrets.set"):
+            kept = await secrets.get_secret(caller.workspace, name)
             if body.value is None:
                 problem = Problem("value", "there is none", "a description is not kept")
                 raise InvalidRequest("the secret cannot be changed: there is no value", problems=(problem,))
-            kept = await secrets.set(caller.workspace, name, body.value.get_secret_value())
-        return json_answer(_shown(kept, workspace))
+            kept = await secrets.set_secret(caller.workspace, name, body.value.get_secret_value())
+        return json_response(_shown(kept, workspace))
 
     @router.delete("/{name}", status_code=204, responses=parts.MISSING)
     async def delete_secret(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:  # noqa: ARG001
         """Remove a secret. Jobs that still need it fail."""
         caller = caller_of(request.scope)
-        with audited(Audited(access, caller, "secrets.delete")):
-            await secrets.delete(caller.workspace, name)
+        with AuditedCall(access, caller, "secrets.delete"):
+            await secrets.delete_secret(caller.workspace, name)
         return Response(status_code=204)
 
     return router

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from evaluator_host.cli import options
+from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, out, plain, print_json
-from evaluator_host.cli.edge import load_settings, run_async
-from evaluator_host.cli.target import open_target, prepare
+from evaluator_host.cli.evaluation_service import open_evaluation_service, prepare
 from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.uipath.host.cli.eval import FolderOption, ProjectOption, eval_
 from evaluator_host.dialects.uipath.host.registering import Registered, left_out, usable_classes
@@ -86,8 +86,8 @@ def register(
             err.print(plain(f"{one.id}: {name} stays as the file has it; --reset takes the code's"))
 
 
-async def _check(given: options.Given, settings: Settings, url: str | None, *, shown: bool) -> CheckReport:
-    async with open_target(settings, url) as target:
+async def _check(given: options.LoadedEvaluator, settings: Settings, url: str | None, *, shown: bool) -> CheckReport:
+    async with open_evaluation_service(settings, url) as target:
         await prepare(target, given, shown=shown)
         return await target.check(given.evaluator)
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from evaluator_host.cli import options
+from evaluator_host.cli.command import load_settings
 from evaluator_host.cli.console import err, out, plain, print_json
-from evaluator_host.cli.edge import load_settings
 from evaluator_host.dialects.uipath.eval_set import EvalSet, parse_eval_set
 from evaluator_host.dialects.uipath.executions import Execution, read_executions
 from evaluator_host.dialects.uipath.host.agent import AGENT_LIMITS, agent_program, find_entry_point
@@ -146,15 +146,15 @@ def _unrecorded(executions: dict[str, Execution]) -> list[str]:
 
 
 def _given(
-    one: ProjectEvaluator, read: Callable[..., options.Given], packages: list[str], limits: dict[str, Any]
-) -> options.Given:
+    one: ProjectEvaluator, read: Callable[..., options.LoadedEvaluator], packages: list[str], limits: dict[str, Any]
+) -> options.LoadedEvaluator:
     """Return the program of an evaluator; one that is in the package `uipath` needs that pinned."""
     if isinstance(one.code, str):
         if not any(pin.partition("==")[0].strip().lower() == "uipath" for pin in packages):
             raise InvalidRequest(
                 f"{one.id} is one of UiPath's own evaluators; pin the package that has it: --package uipath==2.14.44"
             )
-        given = options.given_evaluator(
+        given = options.evaluator_from_text(
             one.code, Language.PYTHON, contract=Contract.UIPATH, packages=packages, limits=limits
         )
     else:
@@ -163,12 +163,14 @@ def _given(
     return replace(given, evaluator=evaluator)
 
 
-def _agent(layout: Layout, name: str | None, read: Callable[..., options.Given], limits: Limits) -> options.Given:
+def _agent(
+    layout: Layout, name: str | None, read: Callable[..., options.LoadedEvaluator], limits: Limits
+) -> options.LoadedEvaluator:
     """Return the agent's program, with the packages that its file pins."""
     entry = find_entry_point(layout.root, name)
-    own: options.Given = read(layout.root / entry.file)
+    own: options.LoadedEvaluator = read(layout.root / entry.file)
     program = agent_program(layout.root, entry, packages=own.evaluator.packages, limits=limits)
-    return options.Given(program, own.requires_python)
+    return options.LoadedEvaluator(program, own.requires_python)
 
 
 def _explained(run: EvalRun, layout: Layout) -> EvalRun:

@@ -9,10 +9,10 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from evaluator_host.cli import options
-from evaluator_host.cli.edge import run_async
+from evaluator_host.cli.command import run_async
+from evaluator_host.cli.evaluation_service import EvaluationService, open_evaluation_service, prepare
 from evaluator_host.cli.progress import JobProgressBar
 from evaluator_host.cli.remote_host import host
-from evaluator_host.cli.target import Target, open_target, prepare
 from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.uipath.eval_set import EvalSet
 from evaluator_host.dialects.uipath.executions import Execution
@@ -39,8 +39,8 @@ class Plan:
 
     eval_set: EvalSet
     evaluators: tuple[ProjectEvaluator, ...]
-    given: tuple[options.Given, ...]
-    agent: options.Given | None
+    given: tuple[options.LoadedEvaluator, ...]
+    agent: options.LoadedEvaluator | None
     executions: dict[str, Execution]
     notes: tuple[str, ...]
     parallelism: int | None
@@ -62,7 +62,7 @@ async def _run(plan: Plan, settings: Settings, url: str | None, *, shown: bool) 
     run = EvalRun(plan.eval_set, plan.evaluators, plan.executions, notes=plan.notes)
     if url is not None and plan.agent is None:
         return run
-    async with open_target(settings, url) as target:
+    async with open_evaluation_service(settings, url) as target:
         for given in (plan.agent, *(() if url is not None else plan.given)):
             if given is not None:
                 await prepare(target, given, shown=shown)
@@ -76,7 +76,12 @@ async def _run(plan: Plan, settings: Settings, url: str | None, *, shown: bool) 
 
 
 async def _evaluate(
-    target: Target, parallelism: int | None, evaluator: Evaluator, rows: Sequence[Row], *, network: bool = False
+    target: EvaluationService,
+    parallelism: int | None,
+    evaluator: Evaluator,
+    rows: Sequence[Row],
+    *,
+    network: bool = False,
 ) -> list[EvaluationResult]:
     if not rows:
         return []

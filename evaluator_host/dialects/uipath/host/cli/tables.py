@@ -5,7 +5,7 @@ from typing import Final
 
 from rich.text import Text
 
-from evaluator_host.cli.tables import table
+from evaluator_host.cli.console import table
 from evaluator_host.dialects.uipath.eval_set import EvalItem
 from evaluator_host.dialects.uipath.host.evaluation import EvalRun, overall, scores
 from evaluator_host.dialects.uipath.host.evaluators import ProjectEvaluator

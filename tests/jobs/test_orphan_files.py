@@ -12,12 +12,12 @@ from pydantic import SecretStr
 
 from evaluator_host.client import Client
 from evaluator_host.config.settings import Settings
-from evaluator_host.jobs.open import leftovers
+from evaluator_host.jobs.open import orphan_files
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.store.datasets import new_dataset_id
 from evaluator_host.store.entities import Kind, Place
 from evaluator_host.store.store import open_store
-from evaluator_host.wiring.service import records_finding
+from evaluator_host.wiring.store import database_finding
 from tests.databases import ENGINES, Databases
 from tests.server import Server, new_home
 
@@ -30,32 +30,32 @@ class Home:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder
-        self.leftovers = leftovers(Settings(data_dir=folder))
+        self.orphans = orphan_files(Settings(data_dir=folder))
 
     async def host(self, url: str) -> None:
         """Start a host: it sweeps."""
         async with open_store(url, self.path) as store:
-            await self.leftovers.sweep(store)
+            await self.orphans.sweep(store)
 
     async def keep(self, url: str) -> set[str]:
         """Keep a data set and a file, and return their ids."""
         async with open_store(url, self.path) as store:
             dataset = new_dataset_id()
-            facts = self.leftovers.rows.write(dataset, enumerate(ROWS), format_="jsonl", max_bytes=1 << 20)
-            await store.datasets.add(dataset, "default", dataset, facts)
+            facts = self.orphans.rows.write(dataset, enumerate(ROWS), format_="jsonl", max_bytes=1 << 20)
+            await store.datasets.add_dataset(dataset, "default", dataset, facts)
             blob = await self.file_alone()
-            await store.entities.add(Place("default", Kind.FILE, "main"), blob, {"blob": blob})
+            await store.entities.add_entity(Place("default", Kind.FILE, "main"), blob, {"blob": blob})
         return {dataset, blob}
 
     def rows_alone(self) -> str:
         """Write rows that no database knows."""
         made = new_dataset_id()
-        self.leftovers.rows.write(made, enumerate(ROWS), format_="jsonl", max_bytes=1 << 20)
+        self.orphans.rows.write(made, enumerate(ROWS), format_="jsonl", max_bytes=1 << 20)
         return made
 
     async def file_alone(self) -> str:
         """Write a file that no database knows."""
-        return (await self.leftovers.blobs.receive(_chunks())).id
+        return (await self.orphans.blobs.receive(_chunks())).id
 
     def there(self) -> set[str]:
         return {path.name for name in ("datasets", "filesets") for path in (self.path / name).iterdir()}
@@ -67,7 +67,7 @@ class Home:
         age(self.path)
 
     async def doctor(self, url: str | None = None) -> Finding:
-        return await records_finding(Settings(data_dir=self.path, database_url=SecretStr(url) if url else None))
+        return await database_finding(Settings(data_dir=self.path, database_url=SecretStr(url) if url else None))
 
 
 async def _chunks() -> AsyncIterator[bytes]:
@@ -196,7 +196,7 @@ async def test_what_is_unknown_in_a_directory_from_before_stays(home: Home, data
 
 async def test_databases_that_start_at_once_are_both_noted(home: Home, database_url: str, other_url: str) -> None:
     async with open_store(database_url, home.path) as one, open_store(other_url, home.path) as other:
-        await asyncio.gather(*(home.leftovers.sweep(store) for store in (one, other, one, other)))
+        await asyncio.gather(*(home.orphans.sweep(store) for store in (one, other, one, other)))
         assert home.notes() == {await one.identity(), await other.identity()}
 
 

@@ -24,7 +24,7 @@ _DATA: Final = "data:"
 _read_event: Final = TypeAdapter(BuildEvent).validate_json
 
 
-class RemoteTarget:
+class RemoteService:
     """A running host, given rows in batches."""
 
     def __init__(self, client: AsyncClient, info: HostInfo, builds: httpx.AsyncClient) -> None:
@@ -108,7 +108,7 @@ class RemoteTarget:
 
 
 @asynccontextmanager
-async def open_remote(url: str, key: str | None) -> AsyncIterator[RemoteTarget]:
+async def open_remote_service(url: str, key: str | None) -> AsyncIterator[RemoteService]:
     """Open the host at a URL.
 
     Raises:
@@ -117,7 +117,7 @@ async def open_remote(url: str, key: str | None) -> AsyncIterator[RemoteTarget]:
     """
     options = http_options(url, key=key, timeout_s=None)
     async with AsyncClient(url, key=key) as client, httpx.AsyncClient(**options) as builds:
-        yield RemoteTarget(client, await client.info(), builds)
+        yield RemoteService(client, await client.info(), builds)
 
 
 def _batches(rows: Iterable[Row]) -> Iterator[tuple[int, list[Row]]]:

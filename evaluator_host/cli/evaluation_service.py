@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from evaluator_host.cli.options import Given
+from evaluator_host.cli.options import LoadedEvaluator
 from evaluator_host.cli.progress import BuildProgress, is_seen
 from evaluator_host.config.settings import Settings
 from evaluator_host.environments.record import BuildStatus, EnvironmentReport
@@ -17,10 +17,10 @@ from evaluator_host.service import Service
 from evaluator_host.wiring.service import open_service
 
 if TYPE_CHECKING:
-    from evaluator_host.cli.remote import RemoteTarget
+    from evaluator_host.cli.remote_service import RemoteService
 
 
-class Target(Protocol):
+class EvaluationService(Protocol):
     """What `run` and `check` need; `Service` is one."""
 
     async def evaluate(self, evaluator: Evaluator, row: Row) -> EvaluationResult:
@@ -43,7 +43,7 @@ class Target(Protocol):
 
 
 @asynccontextmanager
-async def open_target(settings: Settings, url: str | None) -> "AsyncIterator[Service | RemoteTarget]":
+async def open_evaluation_service(settings: Settings, url: str | None) -> "AsyncIterator[Service | RemoteService]":
     """Open the host at a URL, or a service in this process when there is none.
 
     Raises:
@@ -60,14 +60,14 @@ async def open_target(settings: Settings, url: str | None) -> "AsyncIterator[Ser
                 models = await stack.enter_async_context(open_judges(settings, None))
             yield await stack.enter_async_context(open_service(settings, prewarm=False, models=models))
         return
-    from evaluator_host.cli.remote import open_remote  # noqa: PLC0415 - httpx, which few runs need
+    from evaluator_host.cli.remote_service import open_remote_service  # noqa: PLC0415 - httpx, which few runs need
 
     key = settings.key.get_secret_value() if settings.key is not None else None
-    async with open_remote(url, key) as remote:
+    async with open_remote_service(url, key) as remote:
         yield remote
 
 
-async def prepare(target: "Service | RemoteTarget", given: Given, *, shown: bool) -> None:
+async def prepare(target: "Service | RemoteService", given: LoadedEvaluator, *, shown: bool) -> None:
     """Check the Python that a file requires, and install what it pins, with a progress bar.
 
     Raises:

@@ -26,13 +26,13 @@ _INTERNAL: Final = 3
 
 
 @dataclass(slots=True)
-class Edge:
+class CliState:
     """How this run shows what went wrong; `main` sets it from `--debug`."""
 
     debug: bool = False
 
 
-edge: Final = Edge()
+cli_state: Final = CliState()
 
 
 def load_settings(**overrides: Any) -> Settings:
@@ -80,28 +80,28 @@ def run_async(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         raise SystemExit(128 + caught[0]) from None
 
 
-def guarded(command: Callable[[], None]) -> None:
+def run_command(command: Callable[[], None]) -> None:
     """Run a command line; exit with the code of what went wrong, having said it on standard error."""
     write_whole()
     try:
         command()
     except HostError as error:
-        if edge.debug:
+        if cli_state.debug:
             raise
-        show(error)
+        print_error(error)
         raise SystemExit(error.exit_code) from None
     except BrokenPipeError:  # `evaluator-host … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(128 + signal.SIGPIPE) from None
     except Exception as error:
-        if edge.debug:
+        if cli_state.debug:
             raise
         err.print(plain(f"error: {type(error).__name__}: {error}"))
         err.print("  this is a fault of Evaluator Host; run again with --debug for the traceback")
         raise SystemExit(_INTERNAL) from None
 
 
-def show(error: HostError) -> None:
+def print_error(error: HostError) -> None:
     """Say on standard error what happened and what to do."""
     err.print(plain(f"error: {error.detail}"))
     for problem in error.problems:
