@@ -148,7 +148,7 @@ def test_the_hosts_packages_are_masked():
 
 
 def test_what_tells_of_the_machine_is_hidden_after_proc_is_mounted():
-    arguments = args(host=replace(HOST, hidden=(Path("/proc/cmdline"), Path("/proc/fs"))))
+    arguments = args(host=replace(HOST, masked_paths=(Path("/proc/cmdline"), Path("/proc/fs"))))
     assert has(arguments, "--ro-bind", "/dev/null", "/proc/cmdline")
     assert has(arguments, "--tmpfs", "/proc/fs", "--remount-ro", "/proc/fs")
     assert arguments.index("--proc") < arguments.index("/proc/cmdline")
