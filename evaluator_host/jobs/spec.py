@@ -40,11 +40,11 @@ class StoredSpec:
     target: Target | None = None
     config: JobConfig = field(default_factory=JobConfig)
 
-    def sources(self) -> Mapping:
-        """Return the mapping, checked.
+    def parse_mapping(self) -> Mapping:
+        """Return the parsed mapping.
 
         Raises:
-          InvalidRequest: it cannot be taken.
+          InvalidRequest: a field does not exist, or a template is not valid.
         """
         return Mapping.from_sources(self.mapping)
 
@@ -55,17 +55,17 @@ _EVALUATOR: Final = TypeAdapter(Evaluator)
 
 
 def spec_to_json(request: StoredSpec) -> str:
-    """Return what is kept."""
+    """Return the JSON to store."""
     return _REQUEST.dump_json(request).decode()
 
 
 def spec_from_json(text: str) -> StoredSpec:
-    """Return what was kept."""
+    """Return the spec of its stored JSON."""
     return _REQUEST.validate_json(text)
 
 
 def evaluator_to_json(evaluator: Evaluator) -> str:
-    """Return an evaluator as it is kept; its name and version are kept beside it."""
+    """Return an evaluator as JSON to store; its name and version have columns of their own."""
     return _EVALUATOR.dump_json(replace(evaluator, name=None, version=None)).decode()
 
 
@@ -84,5 +84,5 @@ def names_of(kept: JobEvaluator) -> frozenset[str]:
 
 
 def evaluator_of(kept: JobEvaluator) -> Evaluator:
-    """Return an evaluator that a job keeps."""
+    """Return the evaluator that a job stores."""
     return replace(_EVALUATOR.validate_json(kept.content), name=kept.name, version=kept.version)
