@@ -79,7 +79,7 @@ def _settle_one(path: Path, root: Path) -> None:
             path.chmod(wanted)
     elif not stat.S_ISLNK(mode):
         name = path.relative_to(root).as_posix()
-        raise PackagesFailed(f"A package contains a pipe, a socket or a device ({name!r}): pin another version.")
+        raise PackagesFailed(f"A package contains {name!r}, which is no file, folder or link: pin another version.")
 
 
 def _refuse(error: OSError) -> None:
