@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from evaluator_host.dialects.model_requests import Ask, asks_of
+from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.errors import HostError
-from evaluator_host.model.evaluator import Contract, Json, Row
+from evaluator_host.model.evaluator import Json, Row
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Loaded, Outcome
 
 _ANSWERS: Final = 32  # of one row, however often it is called
@@ -27,7 +28,7 @@ class Models(Protocol):
 
 def asked_for(outcome: Outcome, loaded: Loaded) -> tuple[Ask, ...]:
     """Return what a row asks of models before it can go on."""
-    return asks_of(outcome) if loaded.contract is Contract.NEMO else ()
+    return asks_of(outcome) if dialect_of(loaded.contract).asks_models else ()
 
 
 async def answered(models: Models | None, row: Row, asks: Sequence[Ask], *, workspace: str) -> Row | EvaluationError:

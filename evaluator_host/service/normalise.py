@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from evaluator_host.dialects import CONTRACTS
+from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.evaluator import Contract, Evaluator, Json
 from evaluator_host.model.json_values import VALUE_DEPTH, nests_within
 from evaluator_host.model.outcome import (
@@ -60,7 +60,7 @@ def normalise(
     if isinstance(outcome, Skipped):
         return _without_value(Status.SKIPPED, Logs(), info=info, notes=(outcome.note,))
     contract = info.evaluator.contract
-    rules = CONTRACTS[Contract.EVALUATE if contract is None or contract is Contract.AUTO else contract]
+    rules = dialect_of(Contract.EVALUATE if contract is None or contract is Contract.AUTO else contract)
     scored = rules.interpret(outcome, evaluator.language, settings=evaluator.settings)
     if isinstance(scored, EvaluationError):
         return _failed(outcome, scored, _value(outcome), info=info, notes=(*notes, *outcome.notes))

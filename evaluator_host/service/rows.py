@@ -13,8 +13,9 @@ from itertools import count
 from typing import Final
 
 from evaluator_host.dialects.model_requests import Ask
+from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.errors import Busy, SandboxLost
-from evaluator_host.model.evaluator import Contract, Isolation, Row
+from evaluator_host.model.evaluator import Isolation, Row
 from evaluator_host.model.outcome import EvaluationError, EvaluationResult, Failed, Given, Outcome, Skipped, Timing
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.service.attempts import LostRows, lease_sandbox
@@ -195,8 +196,7 @@ class RowStream:
                 sandbox.send(bound.body, timeout_s=timeout_s, share=share)
 
     def _bound(self, lease: Lease, index: int, row: Row | EvaluationError) -> Bound:
-        is_nemo = lease.loaded.contract is Contract.NEMO  # the only one that tells rows their position
-        if is_nemo and isinstance(row, Row) and row.index is None:
+        if isinstance(row, Row) and row.index is None and dialect_of(lease.loaded.contract).numbers_rows:
             row = replace(row, index=index)
         return bind(self._prepared, lease.loaded, row)
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Final
 
 from evaluator_host.config.settings import Settings
+from evaluator_host.dialects.table import dialect_of
 from evaluator_host.environments.record import EnvironmentReport
 from evaluator_host.environments.store import Environments
 from evaluator_host.environments.targets import empty_environment
 from evaluator_host.model.errors import HostError
 from evaluator_host.model.evaluator import (
-    Contract,
     Environment,
     Evaluator,
     Isolation,
@@ -182,7 +182,8 @@ class Service:
     ) -> EvaluationResult | None:
         """Score the rows of a batch that scored, together; None where the evaluator has no such scores."""
         scored = [replace(row, index=at) for at, row in enumerate(rows) if results[at].status is Status.SCORED]
-        if not scored or results[0].evaluator.contract is not Contract.NEMO:
+        contract = results[0].evaluator.contract if scored else None
+        if contract is None or dialect_of(contract).bind_one_of_many is None:
             return None
         return await self.score_together(evaluator, each(scored), workspace=workspace, lock=lock)
 

@@ -38,7 +38,7 @@ from evaluator_host.sandbox.bubblewrap.mounts import (
 )
 from evaluator_host.sandbox.bubblewrap.policy import NOBODY, Identity
 from evaluator_host.sandbox.bubblewrap.seccomp import UnknownPolicy, compile_policy
-from evaluator_host.sandbox.linux.cgroup_discovery import mounts_of
+from evaluator_host.sandbox.linux.cgroup_discovery import cgroup_mounts
 from evaluator_host.sandbox.linux.cgroups import sweep as sweep_cgroups
 from evaluator_host.sandbox.linux.instance import is_dead, this_instance
 from evaluator_host.system.processes import Command, Finished, LimitReached, run
@@ -211,7 +211,7 @@ class Builder:
 
     def _sweep(self) -> None:
         """Remove what builds of dead hosts left."""
-        sweep_cgroups(mounts_of())
+        sweep_cgroups(cgroup_mounts())
         for folder in self.work.parent.glob("host-*"):
             if is_dead(folder.name):
                 discard(folder)

@@ -95,7 +95,7 @@ class BuildSandbox:
         user = identity.uid if identity.drop else None
         inner = entry_command(command.argv, command.cwd, python=self.python, user=user)
         words = [str(self.bubblewrap.path), "--args", str(inherited.args(arguments)), "--", *inner]
-        child = Child(words, env={}, cwd="/", pass_fds=inherited.all)
+        child = Child(words, env={}, cwd="/", pass_fds=inherited.child_fds)
         inherited.hand_over()
         return child
 
