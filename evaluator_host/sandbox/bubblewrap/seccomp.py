@@ -36,9 +36,7 @@ _NO_UNIX_SOCKETS: Final = {
     "args": [{"index": 0, "value": 1, "op": "SCMP_CMP_EQ"}],
 }
 
-_NEWEST_REVIEWED: Final = (
-    469  # file_setattr, Linux 6.17: guests may not use later calls, which nobody has reviewed
-)
+_NEWEST_REVIEWED: Final = 469  # file_setattr, Linux 6.17: guests may not use later calls, which nobody has reviewed
 
 
 @dataclass(frozen=True, slots=True)
