@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.dialects.table import may_score_together
 from evaluator_host.jobs.outputs import Generation, Prompts, answered
 from evaluator_host.jobs.result_writer import NoLongerOurs, ResultWriter
 from evaluator_host.jobs.row_source import Chunk, RowSource
@@ -26,7 +27,7 @@ from evaluator_host.model.errors import (
     SandboxUnavailable,
     StoreUnavailable,
 )
-from evaluator_host.model.evaluator import Contract, Evaluator, Language, Row
+from evaluator_host.model.evaluator import Evaluator, Row
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.models.access import ModelAccess
 from evaluator_host.schemas.jobs import JobStatus
@@ -178,7 +179,7 @@ class JobRun:
 
         async with places:
             await self._retrying(score)
-            if evaluator.language is Language.PYTHON and evaluator.contract in (Contract.AUTO, Contract.NEMO):
+            if may_score_together(evaluator):
                 await self._retrying(score_together)
 
     async def _score_together(self, kept: JobEvaluator, evaluator: Evaluator) -> None:

@@ -7,6 +7,7 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from evaluator_host.datasets.mapping import Mapping
+from evaluator_host.dialects.table import name_in_config
 from evaluator_host.model.evaluator import Evaluator, Json
 from evaluator_host.schemas.jobs import JobConfig, Target
 from evaluator_host.store.job import JobEvaluator
@@ -69,24 +70,17 @@ def evaluator_to_json(evaluator: Evaluator) -> str:
 
 
 def label_of(evaluator: Evaluator, position: int, *, taken: Collection[str]) -> str:
-    """Return the label of a pasted evaluator: its UiPath id unless that is taken, else its place (`evaluator 2`)."""
-    name = _uipath_id(evaluator)
+    """Return the label of a pasted evaluator: the name in its configuration, unless that is taken, or its place."""
+    name = name_in_config(evaluator.settings.config)
     fits = name is not None and 0 < len(name) <= _LABEL and name.isprintable() and name not in taken
     return str(name) if fits else f"evaluator {position + 1}"
 
 
 def names_of(kept: JobEvaluator) -> frozenset[str]:
-    """Return the names under which rows may hold criteria for an evaluator: name, label, entry and UiPath id."""
+    """Return the names under which rows may have criteria for an evaluator."""
     evaluator = evaluator_of(kept)
-    names = (kept.name, kept.label, evaluator.settings.entry, _uipath_id(evaluator))
+    names = (kept.name, kept.label, evaluator.settings.entry, name_in_config(evaluator.settings.config))
     return frozenset(name for name in names if name is not None)
-
-
-def _uipath_id(evaluator: Evaluator) -> str | None:
-    """Return the `id` of a UiPath evaluator file, if that is the evaluator's configuration; else None."""
-    config = evaluator.settings.config
-    name = config.get("id")
-    return name if isinstance(name, str) and "evaluatorConfig" in config else None
 
 
 def evaluator_of(kept: JobEvaluator) -> Evaluator:

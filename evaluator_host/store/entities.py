@@ -1,4 +1,4 @@
-"""Stores entities of NeMo's client: JSON objects by kind and name, in namespaces of a workspace."""
+"""Stores entities of callers: JSON objects by kind and name, in namespaces of a workspace."""
 
 import re
 import secrets

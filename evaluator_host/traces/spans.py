@@ -1,6 +1,6 @@
-"""Reads a trace of any shape as the flat list of spans that evaluators of UiPath get.
+"""Reads a trace of any shape as a flat list of spans.
 
-The shapes: OTLP/JSON; lists of spans as OpenTelemetry's SDK writes them (`to_json`), as UiPath stores them
+The shapes: OTLP/JSON; lists of spans as OpenTelemetry's SDK writes them (`to_json`), as agent platforms store them
 (`serialize_span`) or as flat records; the documented tree. A value that is no span raises an error that names its
 place.
 """

@@ -121,8 +121,8 @@ def runner_command(spec: SandboxSpec, host: Host, *, identity: Identity) -> list
         command += ["--memory-mb", str(spec.memory_mb)]
     if spec.environment.path is not None:
         command += ["--packages", str(_PACKAGES)]
-    if spec.sdk is not None:
-        command += ["--sdk", str(RUNNER_HOME / spec.sdk)]
+    if spec.stand_in is not None:
+        command += ["--sdk", str(RUNNER_HOME / spec.stand_in.folder)]
     if identity.drop:
         command += ["--drop-to", f"{identity.uid}:{identity.uid}"]
     return [*command, "--private-tmp"]

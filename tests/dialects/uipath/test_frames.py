@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.dialects import CONTRACTS
 from evaluator_host.dialects.interpret import Scored
+from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Language, Row
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluatorClass, Kind, Loaded, Returned
 from evaluator_host.sandbox.messages import read_loaded
 from evaluator_host.sandbox.protocol import Frame, ProtocolError
 
-UIPATH = CONTRACTS[Contract.UIPATH]
+UIPATH = dialect_of(Contract.UIPATH)
 HEADER = {
     "type": "loaded",
     "contract": "uipath",

@@ -1,4 +1,4 @@
-"""Owns a row of contract `uipath`: what the evaluator is given, and its result as a plain value."""
+"""Owns a row of dialect `uipath`: makes the execution that an evaluator is given, and a plain value of its result."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import sys
 import time
 
 from evaluator_runner import signature
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.failures import Failure
-from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
