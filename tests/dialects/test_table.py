@@ -13,6 +13,7 @@ from evaluator_host.config.settings import RUNTIMES_DIR
 from evaluator_host.dialects.base import EntryPoint
 from evaluator_host.dialects.table import all_dialects, dialect_of
 from evaluator_host.model.evaluator import Contract, Language
+from tests.probe import NODE
 
 ROOT = Path(__file__).parents[2]
 HOST = ROOT / "evaluator_host"
@@ -81,12 +82,20 @@ def test_an_sdk_has_its_light_modules_and_its_lock(dialect) -> None:
         assert re.search(rf"^{package}==", lock, re.MULTILINE)
 
 
-def test_runners_know_the_same_dialects() -> None:
+def test_the_python_runner_knows_the_same_dialects() -> None:
     code = "import json; from evaluator_runner import dialects; print(json.dumps(sorted(dialects.TABLE)))"
     ran = subprocess.run(
         [sys.executable, "-c", code], cwd=RUNTIMES_DIR / "python", check=True, capture_output=True, text=True
     )
-    assert json.loads(ran.stdout) == sorted(CONTRACTS)
+    assert json.loads(ran.stdout) == sorted(one.contract for one in all_dialects() if Language.PYTHON in one.languages)
+
+
+def test_the_javascript_runner_knows_the_same_dialects() -> None:
+    table = json.dumps((RUNTIMES_DIR / "javascript" / "dialects" / "table.mjs").as_uri())
+    code = f"import({table}).then(({{ DIALECTS }}) => console.log(JSON.stringify(DIALECTS.map((one) => one.contract).sort())))"
+    ran = subprocess.run([str(NODE), "-e", code], check=True, capture_output=True, text=True)
+    for language in (Language.JAVASCRIPT, Language.TYPESCRIPT):
+        assert json.loads(ran.stdout) == sorted(one.contract for one in all_dialects() if language in one.languages)
 
 
 def test_the_table_is_cheap_to_import() -> None:
