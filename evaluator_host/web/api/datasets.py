@@ -42,7 +42,7 @@ def datasets_api(shelf: DatasetService, access: Access) -> APIRouter:
         *,
         replace: Annotated[bool, Query(description="Replace the data set that has this name.")] = False,
     ) -> Response:
-        """Store the rows of a file: JSONL, CSV, TSV, JSON (an array, or an eval set of UiPath) or Parquet, by its type.
+        """Store the rows of a file: JSONL, CSV, TSV, JSON (an array, or an eval set) or Parquet, by its type.
 
         Lines that are not rows are left out, and reported by number.
         """
