@@ -56,7 +56,9 @@ class SettingsIn(_Wire):
         "correct_answer", description="evaluate-v1: the input that is passed as correct_answer, the fourth argument."
     )
     entry: str | None = Field(None, description="Name of the function or class to call, if the code has several.")
-    config: dict[str, Any] = Field(default_factory=dict, description="Constructor arguments of a class, or its configuration.")
+    config: dict[str, Any] = Field(
+        default_factory=dict, description="Constructor arguments of a class, or its configuration."
+    )
     score_output: str | None = Field(None, description="The output that is the score, if there are several.")
 
 
@@ -133,9 +135,7 @@ class RowIn(_Wire):
     trace: dict[str, Any] | None = Field(
         None, description="Trace of the application: in the documented shape, as OTLP/JSON, or a stored trace."
     )
-    variables: dict[str, Any] | None = Field(
-        None, description="Arguments of main(), or more fields of an execution."
-    )
+    variables: dict[str, Any] | None = Field(None, description="Arguments of main(), or more fields of an execution.")
     criteria: Any = Field(None, description="Evaluation criteria of this test case, for dialects that have them.")
 
     def to_row(self) -> Row:
