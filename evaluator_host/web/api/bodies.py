@@ -56,9 +56,7 @@ class SettingsIn(_Wire):
         "correct_answer", description="evaluate-v1: the input that is passed as correct_answer, the fourth argument."
     )
     entry: str | None = Field(None, description="Name of the function or class to call, if the code has several.")
-    config: dict[str, Any] = Field(
-        default_factory=dict, description="Constructor arguments of a class, or its configuration."
-    )
+    config: dict[str, Any] = Field(default_factory=dict, description="Arguments of a class, or its configuration.")
     score_output: str | None = Field(None, description="The output that is the score, if there are several.")
 
 
