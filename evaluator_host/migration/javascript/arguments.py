@@ -129,7 +129,7 @@ def _require_seen(draft: Draft, legacy: Legacy, use: Use, inputs: str) -> None:
     if draft.names.is_hidden(inputs, use, legacy.scope):
         raise refuse(use.node, f"{use.name} is used where {inputs} means something else; rename that first")
     if use.access is not Access.READ:
-        raise refuse(use.node, f"{use.name} gets another value where there is no room for a statement")
+        raise refuse(use.node, f"{use.name} is assigned where no statement can be added")
 
 
 def _inline(draft: Draft, legacy: Legacy, uses: list[Use], access: str, *, dynamic: bool) -> bool:
@@ -157,18 +157,18 @@ def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | No
     """
     first = legacy.parameters[0]
     if not first.is_plain:
-        draft.left(first.node, f"{first.name} was always taken from an empty object, as it is now; write what is meant")
+        draft.left(first.node, f"{first.name} always came from an empty object, as it does now; write the value you mean")
         return f"const {first.name} = {{}}"
     uses = uses_of(draft, legacy, first)
     changed = any(use.access is not Access.READ or _is_changed(use) for use in uses)
     shared = sum(not is_member(use) for use in uses) > 1  # one object, wherever it goes
     staying = [use for use in uses if changed or dynamic or not _replaced(draft, use, shared=shared)]
     if not legacy.has_statements and (changed or (staying and shared)):
-        what = "gets another value" if changed else "is used more than once"
-        raise refuse(legacy.node, f"{first.name} {what} where there is no room for a statement")
+        what = "is assigned" if changed else "is used more than once"
+        raise refuse(legacy.node, f"{first.name} {what} where no statement can be added")
     for use in staying[:1] if changed else staying:
         draft.left(
-            use.node, f"{use.name} was always empty, and is an empty object now; write what is meant in its place"
+            use.node, f"{use.name} was always empty, so it is an empty object now; replace it with the value you mean"
         )
     if not staying:
         return None
@@ -193,7 +193,7 @@ def _replaced(draft: Draft, use: Use, *, shared: bool) -> bool:
         return False
     if around.type == "arguments" and not shared:
         draft.edits.replace_node(use.node, "{}")
-        draft.did(use.node, f"{use.name} was always empty: {{}} is passed in its place")
+        draft.did(use.node, f"{use.name} was always empty: {{}} is passed instead")
         return True
     name = member_name(around) if is_member(use) else None
     if name is None or name in _OWN or is_called(around):
@@ -209,10 +209,10 @@ def _replaced(draft: Draft, use: Use, *, shared: bool) -> bool:
             bare = right.type in _SIMPLE or (outer.parent is not None and outer.parent.type in _ENDS)
             parts: tuple[Part, ...] = (span(right),) if bare else ("(", span(right), ")")
             draft.edits.replace_node(outer, *parts)
-            draft.did(outer, f"{line_of(outer)} was always the latter, for {use.name} was always empty")
+            draft.did(outer, f"{line_of(outer)} was always its right side, because {use.name} was always empty")
             return True
     draft.edits.replace_node(around, "undefined")
-    draft.did(around, f"{line_of(around)} was always undefined, for {use.name} was always empty")
+    draft.did(around, f"{line_of(around)} was always undefined, because {use.name} was always empty")
     return True
 
 

@@ -87,7 +87,7 @@ def locate(draft: Draft, entry: str) -> tuple[Node, tuple[str, ...]]:
     if value is None:
         raise Unreadable(f"it defines no function {entry}", missing=True)
     if value.type not in FUNCTIONS:
-        raise refuse(value, f"{entry} is made by other code, not a function with four parameters; rewrite it by hand")
+        raise refuse(value, f"{entry} is created by other code, not a function with four parameters; rewrite it by hand")
     return value, tuple(names)
 
 
@@ -156,7 +156,7 @@ def _legacy(draft: Draft, node: Node, names: tuple[str, ...]) -> Legacy:
     listing = child(node, "parameters")
     nodes = code_children(listing) if listing is not None else []
     if any(one.type == "rest_pattern" or _is_rest(one) for one in nodes[:LEGACY]):
-        raise refuse(node, "the arguments arrive in a rest parameter; name the four of them first")
+        raise refuse(node, "it takes its arguments as a rest parameter; name all four first")
     found = [parameter_of(one) for one in nodes]
     if len(found) < LEGACY:
         if child(node, "parameter") is not None or found:

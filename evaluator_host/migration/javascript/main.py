@@ -41,9 +41,9 @@ def from_main(draft: Draft) -> Rewritten:
     for name in ("inputs", "outputs", "trace"):
         taken = [use for use in draft.names.within(function.scope) if use.name == name]
         if taken and variables.name != name:
-            raise refuse(taken[0].node, f"{name} is a name of the code's own; rename it first")
+            raise refuse(taken[0].node, f"{name} is a name that the code uses itself; rename it first")
     if not variables.is_plain:
-        raise refuse(variables.node, "main takes its variables apart in its parameters; take them as one object first")
+        raise refuse(variables.node, "main destructures its variables in the parameter list; take them as one object first")
     columns: dict[str, None] = {}
     for use in uses_of(draft, function, variables):
         _from_variables(draft, use, columns)
@@ -71,15 +71,15 @@ def to_main(draft: Draft) -> Rewritten:
         raise refuse(function.node, "only evaluate(inputs, outputs, trace) becomes main; move it to that first")
     inputs, outputs, trace = function.parameters
     for use in uses_of(draft, function, trace):
-        raise refuse(use.node, f"main gets no trace, and {trace.name} is used here")
+        raise refuse(use.node, f"main gets no trace, but {trace.name} is used here")
     for use in draft.names.within(function.scope):
         if use.name == "variables":
-            raise refuse(use.node, "variables is a name of the code's own; rename it first")
+            raise refuse(use.node, "variables is a name that the code uses itself; rename it first")
     columns: dict[str, None] = {}
     for use in uses_of(draft, function, inputs):
         name = _member_read(use)
         if name is None or name in _OUTPUTS:
-            raise refuse(use.node, "main gets columns by their names, and this is no read of one")
+            raise refuse(use.node, "main gets columns by name; this does not read one by name")
         columns[name] = None
         draft.edits.replace_node(use.node, "variables")
     _read_completion(draft, function, outputs)
@@ -114,7 +114,7 @@ def _function(draft: Draft, entry: str, *, others: tuple[str, ...]) -> Legacy:
             raise refuse(node, f"it defines {other} too")
     for use in draft.names.within(draft.names.scopes[node.id]):
         if use.name == "arguments" and draft.names.owner(use) is None:
-            raise refuse(use.node, "it reads its arguments by number; name them first")
+            raise refuse(use.node, "it reads its arguments by position; name them first")
     listing = child(node, "parameters")
     single = child(node, "parameter")
     found = [parameter_of(one) for one in code_children(listing)] if listing is not None else []
@@ -147,7 +147,7 @@ def _from_variables(draft: Draft, use: Use, columns: dict[str, None]) -> None:
         if key is None or value is None or one.type == "rest_pattern":
             left = child(one, "left")
             if left is None:
-                raise refuse(one, f"{use.name} is taken apart by a rest pattern; name its members instead")
+                raise refuse(one, f"{use.name} is destructured with a rest pattern; name its members instead")
             key = value = left
         if text(key) in _OUTPUTS:
             said.append(f"{text(value)} = outputs")

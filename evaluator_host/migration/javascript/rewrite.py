@@ -60,7 +60,7 @@ def _rewrite(code: str, wish: Wish, language: Language) -> Rewritten:
     draft.whole_row = reads_whole_row(draft, legacy)
     dynamic = _dynamic(draft, legacy)
     if dynamic:
-        draft.left(legacy.node, "eval sees names: inputs and outputs keep theirs")
+        draft.left(legacy.node, "eval can see variable names, so inputs and outputs keep their old names")
     names = _new_names(draft, legacy, dynamic=dynamic)
     _jsdoc(draft, legacy)
     taken_apart = rewrite_signature(draft, legacy, names)
@@ -72,8 +72,8 @@ def _rewrite(code: str, wish: Wish, language: Language) -> Rewritten:
     ]
     lines = [line for line in first if line is not None]
     if lines and not legacy.has_statements:
-        raise refuse(legacy.node, "its parameters are taken apart by a function without statements; give it a body")
-    _mend_returns(draft, legacy)
+        raise refuse(legacy.node, "its parameters are destructured and the function has no body; give it one")
+    _convert_returned_text(draft, legacy)
     insert_first(draft, legacy.node, lines)
     return draft.finish()
 
@@ -88,7 +88,7 @@ def _dynamic(draft: Draft, legacy: Legacy) -> bool:
         if draft.names.owner(use) is not None:
             continue
         if use.name == "arguments":
-            raise refuse(use.node, "it reads its arguments by number; name the four of them first")
+            raise refuse(use.node, "it reads its arguments by position; name all four first")
         around = use.node.parent
         if use.name == "eval" and around is not None and around.type == "call_expression":
             return True
@@ -143,17 +143,17 @@ def _jsdoc(draft: Draft, legacy: Legacy) -> None:
     gone = [legacy.parameters[0].name, legacy.parameters[3].name]
     named = [name for name in gone if re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", text(above))]
     if named:
-        draft.left(above, f"the comment still speaks of {' and '.join(named)}")
+        draft.left(above, f"the comment still mentions {' and '.join(named)}")
 
 
-def _mend_returns(draft: Draft, legacy: Legacy) -> None:
+def _convert_returned_text(draft: Draft, legacy: Legacy) -> None:
     """Write `Number(…)` around text that is returned as the score: the legacy contract read it as a number."""
     if draft.names.lookup("Number", legacy.scope) is not None:
         return
     for value in _returned(legacy):
         if _is_text(value):
             draft.edits.replace_node(value, "Number(", span(value), ")")
-            draft.did(value, "text is returned as a number: the legacy contract read it as one")
+            draft.did(value, "text is now converted to a number; the legacy contract did that itself")
 
 
 def _returned(legacy: Legacy) -> Iterator[Node]:
@@ -278,11 +278,11 @@ def _rewrite_use(draft: Draft, legacy: Legacy, names: NewNames, use: Use) -> Non
     if around is not None and around.type == "member_expression":
         return  # evaluate.name
     if around is None or around.type != "call_expression" or child(around, "function") != use.node:
-        raise refuse(use.node, f"{use.name} is handed on as a value, to be called with four arguments elsewhere")
+        raise refuse(use.node, f"{use.name} is passed as a value, and other code may call it with four arguments")
     listing = child(around, "arguments")
     arguments = code_children(listing) if listing is not None else []
     if listing is None or len(arguments) < LEGACY or any(one.type == "spread_element" for one in arguments):
-        raise refuse(around, f"{use.name} is called with arguments that cannot be told apart")
+        raise refuse(around, f"{use.name} is called with arguments that cannot be matched to its parameters")
     inside = use.scope.is_within(legacy.scope)
     truth = _inputs_with_truth(draft, legacy, arguments, inside=inside)
     trace = names.trace if inside else "null"
@@ -304,7 +304,7 @@ def _inputs_with_truth(draft: Draft, legacy: Legacy, arguments: list[Node], *, i
     if own or (draft.whole_row and text(inputs) == text(truth)):
         return (span(inputs),)
     if draft.whole_row:
-        raise refuse(truth, "the call passes a row that is not its inputs")
+        raise refuse(truth, "the call passes a row other than its inputs")
     key = property_key(draft, draft.wish.key)
     if inputs.type != "object":
         return ("{ ...", span(inputs), f", {key}: ", span(truth), " }")

@@ -102,7 +102,7 @@ def _access(draft: Draft, fourth: Parameter, uses: list[Use], inputs: str) -> st
     tolerant = text(fourth.default) == "None" if fourth.default is not None else False
     rewritten = any(use.access is not Access.READ for use in uses)
     if tolerant or (not rewritten and any(_tolerates_none(use.node) for use in uses)):
-        draft.did(fourth.node, f"a row without {draft.wish.key!r} reaches the code now, as None")
+        draft.did(fourth.node, f"a row without {draft.wish.key!r} now reaches the code, as None")
         return f"{inputs}.get({key})"
     return f"{inputs}[{key}]"
 
@@ -125,9 +125,9 @@ def _require_seen(draft: Draft, legacy: Legacy, use: Use, inputs: str) -> None:
     if draft.names.is_hidden(inputs, use, legacy.scope):
         raise refuse(use.node, f"{use.name} is used where {inputs} means something else; rename that first")
     if legacy.is_lambda and any(around.type == "interpolation" for around in ancestors(use.node)):
-        raise refuse(use.node, f"{use.name} is used in a formatted text of a lambda; make a function of it first")
+        raise refuse(use.node, f"{use.name} is used in an f-string of a lambda; turn the lambda into a function first")
     if use.access is not Access.READ:
-        raise refuse(use.node, f"{use.name} gets another value where there is no room for a statement")
+        raise refuse(use.node, f"{use.name} is assigned where no statement can be added")
 
 
 def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
@@ -171,8 +171,8 @@ def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | No
     shared = sum(not _is_attribute(use.node) for use in uses) > 1  # one dict, wherever it goes
     staying = [use for use in uses if changed or dynamic or not _replaced(draft, use, shared=shared)]
     if legacy.is_lambda and (changed or (staying and shared)):
-        what = "gets another value" if changed else "is used more than once"
-        raise refuse(legacy.node, f"{first.name} {what} where there is no room for a statement")
+        what = "is assigned" if changed else "is used more than once"
+        raise refuse(legacy.node, f"{first.name} {what} where no statement can be added")
     for use in staying[:1] if changed else staying:
         draft.left(use.node, _advice(use))
     if not staying:
@@ -189,8 +189,8 @@ def _advice(use: Use) -> str:
     around = use.node.parent
     if around is not None and around.type == "subscript":
         what = line_of(around)
-        return f"{use.name} was always empty, so that {what} raises KeyError, as it did; take the value from the inputs"
-    return f"{use.name} was always empty, and is an empty dict now; write what is meant in its place"
+        return f"{use.name} was always empty, so {what} raises KeyError, as before; read the value from the inputs"
+    return f"{use.name} was always empty, so it is an empty dict now; replace it with the value you mean"
 
 
 def _is_changed(node: Node) -> bool:
@@ -213,7 +213,7 @@ def _replaced(draft: Draft, use: Use, *, shared: bool) -> bool:
         return False
     if around.type in ("argument_list", "keyword_argument") and not shared:
         draft.edits.replace_node(use.node, "{}")
-        draft.did(use.node, f"{use.name} was always empty: {{}} is passed in its place")
+        draft.did(use.node, f"{use.name} was always empty: {{}} is passed instead")
         return True
     call = around.parent
     if around.type != "attribute" or call is None or call.type != "call" or child(call, "function") != around:
@@ -224,7 +224,7 @@ def _replaced(draft: Draft, use: Use, *, shared: bool) -> bool:
     draft.edits.replace_node(call, *default)
     if default == ("None",):
         draft.drop(*span(call))
-    draft.did(call, f"{line_of(call)} was always its default, for {use.name} was always empty")
+    draft.did(call, f"{line_of(call)} was always its default, because {use.name} was always empty")
     return True
 
 

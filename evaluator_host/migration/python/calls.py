@@ -37,11 +37,11 @@ def _rewrite_use(draft: Draft, legacy: Legacy, names: NewNames, use: Use) -> Non
     if around is not None and around.type == "attribute":
         return  # evaluate.__name__
     if around is None or around.type != "call" or child(around, "function") != use.node:
-        raise refuse(use.node, f"{use.name} is handed on as a value, to be called with four arguments elsewhere")
+        raise refuse(use.node, f"{use.name} is passed as a value, and other code may call it with four arguments")
     listing = child(around, "arguments")
     arguments = _arguments(legacy, listing) if listing is not None and listing.type == "argument_list" else None
     if listing is None or arguments is None:
-        raise refuse(around, f"{use.name} is called with arguments that cannot be told apart")
+        raise refuse(around, f"{use.name} is called with arguments that cannot be matched to its parameters")
     inside = use.scope.is_within(legacy.scope)
     truth = _inputs_with_truth(draft, legacy, arguments, inside=inside)
     trace = names.trace if inside else "None"
@@ -94,7 +94,7 @@ def _inputs_with_truth(draft: Draft, legacy: Legacy, arguments: list[_Argument],
     if (own_inputs and own_truth) or (draft.whole_row and text(inputs) == text(truth)):
         return (span(inputs),)
     if draft.whole_row:
-        raise refuse(truth, "the call passes a row that is not its inputs")
+        raise refuse(truth, "the call passes a row other than its inputs")
     key = quoted(draft, draft.wish.key)
     if inputs.type != "dictionary":
         return ("{**", span(inputs), f", {key}: ", span(truth), "}")

@@ -119,7 +119,7 @@ def _definition(use: Use) -> Node:
         right = child(around, "right")
         if right is not None and right.type == "lambda":
             return right
-    kind = "a class" if around is not None and around.type == "class_definition" else "made by other code"
+    kind = "a class" if around is not None and around.type == "class_definition" else "created by other code"
     raise refuse(use.node, f"{use.name} is {kind}, not a function with four parameters; rewrite it by hand")
 
 
@@ -140,7 +140,7 @@ def _require_four(positional: list[Parameter], more: list[Node], definition: Nod
     stars = [node for node in more if node.type in ("list_splat_pattern", "typed_parameter")]
     if len(positional) < LEGACY:
         if stars:
-            raise refuse(definition, f"the arguments arrive in {text(stars[0])}; name the four of them first")
+            raise refuse(definition, f"it takes its arguments as {text(stars[0])}; name all four first")
         if len(positional) > 0:
             raise Current
         raise refuse(definition, "it takes no arguments")
@@ -159,8 +159,8 @@ def _require_plain_decorators(draft: Draft, definition: Node) -> None:
             place = use.node.parent
             own = use.access is Access.WRITE and use.scope is draft.names.module and use.name in used
             if own and place is not None and place.type == "function_definition" and _wraps_by_name(place):
-                raise refuse(decorator, f"{text(decorator)} passes the four arguments on by name; rewrite both by hand")
-        draft.left(decorator, f"{text(decorator)} wraps the function: see that it does not count its arguments")
+                raise refuse(decorator, f"{text(decorator)} passes the four arguments by name; rewrite both by hand")
+        draft.left(decorator, f"{text(decorator)} wraps the function; check that it does not depend on the number of arguments")
 
 
 def _wraps_by_name(decorator: Node) -> bool:

@@ -25,7 +25,7 @@ def add_imports(draft: Draft) -> None:
     if not missing:
         return
     for name in sorted(missing):
-        draft.did(missing[name], f"import {name} was added: the old contract had it without one")
+        draft.did(missing[name], f"import {name} was added: the old contract needed no import for it")
     statements = [one for one in draft.root.children if one.type in _IMPORTS]
     if statements:
         _among(draft, statements, sorted(missing))

@@ -63,7 +63,7 @@ def to_main(draft: Draft) -> Rewritten:
         raise refuse(function.node, "only evaluate(inputs, outputs, trace) becomes main; move it to that first")
     inputs, outputs, trace = function.parameters
     for use in _uses(draft, function, trace):
-        raise refuse(use.node, f"main gets no trace, and {trace.name} is used here")
+        raise refuse(use.node, f"main gets no trace, but {trace.name} is used here")
     defaults: dict[str, str | None] = {}
     for use in _uses(draft, function, inputs):
         _read_by_name(draft, function, use, defaults)
@@ -71,7 +71,7 @@ def to_main(draft: Draft) -> Rewritten:
     if outputs.name != said or outputs.name != "completion":
         said = _renamed(draft, function, outputs, "completion")
     if said not in _OUTPUTS:
-        raise refuse(function.node, f"{outputs.name} cannot be called completion: that is something else here")
+        raise refuse(function.node, f"{outputs.name} cannot be renamed to completion: that name means something else here")
     required = [name for name, default in defaults.items() if default is None]
     optional = [f"{name}={default}" for name, default in defaults.items() if default is not None]
     listing = child(function.node, "parameters")
@@ -108,7 +108,7 @@ def _function(draft: Draft, name: str) -> Legacy:
         if parameter is not None:
             found.append(parameter)
         elif one.type not in ("positional_separator", "keyword_separator"):
-            raise refuse(one, f"{text(one)} takes whatever comes; name the parameters first")
+            raise refuse(one, f"{text(one)} accepts any arguments; name the parameters first")
     return Legacy(node, draft.names.scopes[node.id], tuple(found), ())
 
 
@@ -136,7 +136,7 @@ def _access(draft: Draft, column: Parameter, inputs: str) -> str:
     if column.default is None:
         return f"{inputs}[{key}]"
     if column.default.type not in _CONSTANTS:
-        raise refuse(column.default, f"the default of {column.name} is made by code; write it into the function first")
+        raise refuse(column.default, f"the default of {column.name} is computed; move it into the function first")
     value = text(column.default)
     return f"{inputs}.get({key})" if value == "None" else f"{inputs}.get({key}, {value})"
 
@@ -169,16 +169,16 @@ def _read_by_name(draft: Draft, function: Legacy, use: Use, defaults: dict[str, 
     """
     read, key, default = _column(use)
     if key is None or read is None or not key.isidentifier() or keyword.iskeyword(key) or key in _OUTPUTS:
-        raise refuse(use.node, "main gets columns by their names, and this is no read of one that can be a name")
+        raise refuse(use.node, "main gets columns as named parameters; this does not read a column whose name can be one")
     if key in defaults and defaults[key] != default:
-        raise refuse(use.node, f"{key} is read in two ways; a parameter of main has one default")
+        raise refuse(use.node, f"{key} is read with two different defaults; a parameter of main has one")
     own = _own_statement(read, key)
     others = [one for one in draft.names.within(function.scope) if one.name == key]
     if own is None and others:
-        raise refuse(others[0].node, f"{key} is a name of the code's own; main would take it for the column")
+        raise refuse(others[0].node, f"{key} is a name that the code uses itself; in main it would mean the column")
     if own is not None:
         if len([one for one in others if one.access is not Access.READ]) > 1:
-            raise refuse(use.node, f"{key} gets other values too; rename one of them first")
+            raise refuse(use.node, f"{key} is assigned other values too; use another name for them first")
         draft.edits.replace(*_whole_line(draft, own))
     else:
         draft.edits.replace_node(read, key)
