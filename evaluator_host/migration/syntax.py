@@ -1,4 +1,4 @@
-"""Parses a program into a syntax tree; a program that is too large or too deep is refused, so the parser cannot crash."""
+"""Parses a program into a syntax tree; refuses programs so large or deep that they could crash the parser."""
 
 from collections.abc import Iterator
 from functools import lru_cache

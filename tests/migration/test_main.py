@@ -120,8 +120,18 @@ BACK |= {
 }
 REFUSED_JAVASCRIPT = [
     ("evaluate", "function main(v) {\n  return use(v);\n}\n", 2, "v is used as a whole"),
-    ("evaluate", "const main = ({ completion }) => completion;\n", 1, "destructures its variables in the parameter list"),
-    ("evaluate", "function main(v) {\n  const trace = 1;\n  return v.x;\n}\n", 2, "trace is a name that the code uses itself"),
+    (
+        "evaluate",
+        "const main = ({ completion }) => completion;\n",
+        1,
+        "destructures its variables in the parameter list",
+    ),
+    (
+        "evaluate",
+        "function main(v) {\n  const trace = 1;\n  return v.x;\n}\n",
+        2,
+        "trace is a name that the code uses itself",
+    ),
     ("evaluate", "function main(v) {\n  return v.x ? 1 : main({ x: 1 });\n}\n", 2, "main is used by the code itself"),
     ("main", "function evaluate(i, o, t) {\n  return t ? 1 : 0;\n}\n", 2, "main gets no trace"),
     (

@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript: the legacy signature becomes `evaluate(inputs, outputs, trace)`."""
+"""JavaScript and TypeScript: rewrites the legacy signature to `evaluate(inputs, outputs, trace)`."""
 
 import re
 from collections.abc import Iterator
@@ -79,10 +79,10 @@ def _rewrite(code: str, wish: Wish, language: Language) -> Rewritten:
 
 
 def _dynamic(draft: Draft, legacy: Legacy) -> bool:
-    """Whether the function sees the names of its variables.
+    """Whether the function can see variable names (`eval`).
 
     Raises:
-      Unreadable: it counts its arguments.
+      Unreadable: it reads `arguments`.
     """
     for use in draft.names.within(legacy.scope):
         if draft.names.owner(use) is not None:
@@ -96,7 +96,7 @@ def _dynamic(draft: Draft, legacy: Legacy) -> bool:
 
 
 def _new_names(draft: Draft, legacy: Legacy, *, dynamic: bool) -> NewNames:
-    """Return how the new parameters are called: by the names of the contract, where nothing else has them."""
+    """Return the names of the new parameters: the names of the contract, unless they are already used."""
     second, third, fourth = legacy.parameters[1:]
     wanted = {second.name: "inputs"} if second.is_plain else {}
     wanted |= {third.name: "outputs"} if third.is_plain else {}
@@ -133,7 +133,7 @@ def _clashing(draft: Draft, legacy: Legacy, wanted: dict[str, str]) -> str | Non
 
 
 def _jsdoc(draft: Draft, legacy: Legacy) -> None:
-    """Say when the comment above the function speaks of parameters that are gone."""
+    """Add a remark if the comment above the function mentions removed parameters."""
     node = legacy.node
     while node.parent is not None and node.parent.type not in ("program", "object", "class_body"):
         node = node.parent
@@ -147,7 +147,7 @@ def _jsdoc(draft: Draft, legacy: Legacy) -> None:
 
 
 def _convert_returned_text(draft: Draft, legacy: Legacy) -> None:
-    """Write `Number(…)` around text that is returned as the score: the legacy contract read it as a number."""
+    """Wrap text that is returned as the score in `Number(…)`: the legacy contract converted it."""
     if draft.names.lookup("Number", legacy.scope) is not None:
         return
     for value in _returned(legacy):
@@ -184,7 +184,7 @@ def _is_text(value: Node) -> bool:
 
 
 def rewrite_signature(draft: Draft, legacy: Legacy, names: NewNames) -> list[str]:
-    """Give the function the new parameters; returns statements for a pattern that the inputs were taken apart by."""
+    """Give the function the new parameters; return statements that destructure the inputs as the old pattern did."""
     first, second, third, fourth = legacy.parameters
     comma = _COMMA.match(draft.source, first.node.end_byte)
     end = comma.end() if comma is not None else second.node.start_byte
@@ -215,7 +215,7 @@ def _annotation(legacy: Legacy) -> str:
 
 
 def _widen(draft: Draft, second: Parameter, fourth: Parameter) -> None:
-    """Let the type of the inputs have the ground truth."""
+    """Add the ground truth to the type of the inputs."""
     if second.annotation is None:
         return
     node = second.annotation.named_children[0]
@@ -251,7 +251,7 @@ def rewrite_calls(draft: Draft, legacy: Legacy, names: NewNames) -> None:
     """Give every call of the function its new arguments.
 
     Raises:
-      Unreadable: the function is handed on as a value, or called with arguments that cannot be told apart.
+      Unreadable: the function is passed as a value, or called with arguments that cannot be matched to its parameters.
     """
     for name in legacy.names:
         for use in draft.names.of(name, draft.names.module):
@@ -260,7 +260,7 @@ def rewrite_calls(draft: Draft, legacy: Legacy, names: NewNames) -> None:
 
 
 def _is_offered(use: Use) -> bool:
-    """Whether the module offers the function as its entry, or gives it another name."""
+    """Whether the module exports the function as its entry, or gives it another name."""
     around = use.node.parent
     if around is None or use.scope.kind != "module":
         return False
@@ -298,7 +298,7 @@ def _rewrite_use(draft: Draft, legacy: Legacy, names: NewNames, use: Use) -> Non
 
 
 def _inputs_with_truth(draft: Draft, legacy: Legacy, arguments: list[Node], *, inside: bool) -> tuple[Part, ...]:
-    """Return the inputs of a call with the ground truth that it passes in them."""
+    """Return the inputs of a call, with the ground truth added to them."""
     inputs, truth = arguments[1], arguments[3]
     own = inside and _is_untouched(draft, legacy, 1, inputs) and _is_untouched(draft, legacy, 3, truth)
     if own or (draft.whole_row and text(inputs) == text(truth)):
@@ -320,7 +320,7 @@ def _inputs_with_truth(draft: Draft, legacy: Legacy, arguments: list[Node], *, i
 
 
 def _is_untouched(draft: Draft, legacy: Legacy, index: int, node: Node) -> bool:
-    """Whether an argument is a parameter of the function itself that never gets another value."""
+    """Whether an argument is one of the function's own parameters and is never reassigned."""
     parameter = legacy.parameters[index]
     uses = draft.names.of(parameter.name, legacy.scope) if parameter.is_plain else []
     written = any(use.access is not Access.READ and use.node != parameter.pattern for use in uses)

@@ -1,4 +1,4 @@
-"""Python: the legacy signature becomes `evaluate(inputs, outputs, trace)`, and everything else that depends on it."""
+"""Python: rewrites the legacy signature to `evaluate(inputs, outputs, trace)`, and everything that depends on it."""
 
 import re
 from collections.abc import Iterator
@@ -73,7 +73,7 @@ def _names_of_function(draft: Draft, legacy: Legacy) -> list[str]:
 
 
 def _dynamic(draft: Draft, legacy: Legacy) -> Node | None:
-    """Return what in a function sees the names of its variables."""
+    """Return the node in a function that can see variable names (`locals()`, `{x=}`), or None."""
     for use in draft.names.within(legacy.scope):
         around = use.node.parent
         called = around is not None and around.type == "call" and child(around, "function") == use.node
@@ -88,7 +88,7 @@ def _dynamic(draft: Draft, legacy: Legacy) -> Node | None:
 
 
 def _new_names(draft: Draft, legacy: Legacy, *, dynamic: bool) -> NewNames:
-    """Return how the new parameters are called: by the names of the contract, where nothing else has them."""
+    """Return the names of the new parameters: the names of the contract, unless they are already used."""
     second, third = legacy.parameters[1], legacy.parameters[2]
     wanted = {second.name: "inputs", third.name: "outputs"}
     if dynamic:
@@ -148,7 +148,7 @@ def rewrite_signature(draft: Draft, legacy: Legacy, names: NewNames) -> None:
 
 
 def _annotation(draft: Draft, legacy: Legacy) -> str:
-    """Return the trace's annotation, for a function that has any."""
+    """Return the annotation of the trace; empty if the function has no annotations."""
     second = legacy.parameters[1].annotation
     if all(one.annotation is None for one in legacy.parameters):
         return ""
@@ -172,7 +172,7 @@ def _default(second: Parameter, third: Parameter, fourth: Parameter) -> str:
 
 
 def convert_returned_text(draft: Draft, legacy: Legacy) -> None:
-    """Write `float(…)` around text that is returned as the score."""
+    """Wrap text that is returned as the score in `float(…)`."""
     for value in _returned(legacy):
         if _is_text(draft, legacy, value) and not _shadowed(draft, legacy, "float"):
             draft.edits.replace_node(value, "float(", span(value), ")")
