@@ -81,7 +81,7 @@ def show(
     digest: _DigestArgument, *, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False
 ) -> None:
     """Show a set: every package, the time its imports take, what a user should know."""
-    report = _with_environments(load_settings(data_dir=data_dir), lambda environments: environments.get(digest))
+    report = _with_environments(load_settings(data_dir=data_dir), lambda environments: environments.find_report(digest))
     _print(report, as_json=as_json)
 
 

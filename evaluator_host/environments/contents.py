@@ -79,7 +79,7 @@ def _settle_one(path: Path, root: Path) -> None:
             path.chmod(wanted)
     elif not stat.S_ISLNK(mode):
         name = path.relative_to(root).as_posix()
-        raise PackagesFailed(f"A package contains a pipe, a socket or a device ({name!r}): pin another version.")
+        raise PackagesFailed(f"A package contains {name!r}, which is no file, folder or link: pin another version.")
 
 
 def _refuse(error: OSError) -> None:
@@ -113,7 +113,7 @@ def outward_links(root: Path) -> list[str]:
 def _stays(link: Path, home: Path) -> bool:
     try:
         return (link.parent.resolve() / link.readlink()).resolve().is_relative_to(home)
-    except (OSError, RuntimeError):  # a loop: 3.13 says it otherwise than 3.11
+    except (OSError, RuntimeError):  # a loop of links: another exception in 3.13 than in 3.11
         return False
 
 

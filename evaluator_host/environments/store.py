@@ -169,9 +169,9 @@ class Environments:
         key = set_key(pins, language, target)
         if await self._installed(key) is None:
             _ = self._builds.begin(key, pins, language, target, workspace=workspace)
-        return await self.get(key)
+        return await self.find_report(key)
 
-    async def get(self, name: str) -> EnvironmentReport:
+    async def find_report(self, name: str) -> EnvironmentReport:
         """Return a set by its key or its digest.
 
         Raises:
@@ -196,7 +196,7 @@ class Environments:
         await self._builds.wait(name)
         if (build := self._builds.find_failed(name)) is not None and build.error is not None:
             raise build.error
-        return await self.get(name)
+        return await self.find_report(name)
 
     async def reports(self) -> list[EnvironmentReport]:
         """Return every set: those being built, installed (most recently used first), failed."""
@@ -217,7 +217,7 @@ class Environments:
             async for event in build.watch():
                 yield event
             return
-        report = await self.get(name)
+        report = await self.find_report(name)
         yield BuildEvent(Step.READY, len(report.packages), len(report.packages))
 
     async def delete(self, name: str) -> None:

@@ -38,16 +38,24 @@ class Resolver:
     run: Run = processes.run
 
     async def attempt(self, argv: tuple[str, ...], workspace: Workspace) -> Finished:
-        """Run a command in a workspace and return its exit code and output; see `attempt`."""
-        return await attempt(Command(argv, workspace.path, workspace.environment), self.index, self.run)
+        """Run uv or npm in a workspace and return its exit code and output.
 
-    def shorten(self, text: str) -> str:
-        """Return at most 15 lines of a message that are safe to show to a user."""
-        return shorten(text, self.index)
-
-    def unreachable(self, reason: str) -> IndexUnavailable:
-        """Return the exception for an index that does not answer."""
-        return unreachable(reason, self.index)
+        Raises:
+          IndexUnavailable: it did not end within `index.timeout_s`.
+          PackagesFailed: it wrote too much, or reached a limit of the build sandbox.
+          Misconfigured: it is not installed.
+        """
+        timeout_s = self.index.timeout_s
+        try:
+            return await self.run(Command(argv, workspace.path, workspace.environment), timeout_s)
+        except TimeoutError as error:
+            raise unreachable(f"resolving took longer than {timeout_s:g} s", self.index) from error
+        except OutputFlood as error:
+            raise PackagesFailed("The set resolves to more than a host can keep; pin fewer packages.") from error
+        except LimitReached as error:
+            raise PackagesFailed(f"The packages cannot be installed here: {error}.") from error
+        except OSError as error:
+            raise Misconfigured(f"The resolver cannot be started ({error.strerror}): reinstall this host.") from error
 
 
 def shorten(text: str, index: IndexSettings) -> str:
@@ -63,23 +71,3 @@ def shorten(text: str, index: IndexSettings) -> str:
 def unreachable(reason: str, index: IndexSettings) -> IndexUnavailable:
     """Return the exception for an index that does not answer, with the reason that the tool gave."""
     return IndexUnavailable(f"{shorten(reason, index)}: {_UNREACHABLE}")
-
-
-async def attempt(command: Command, index: IndexSettings, run: Run) -> Finished:
-    """Run uv or npm and return its exit code and output.
-
-    Raises:
-      IndexUnavailable: it did not end within `index.timeout_s`.
-      PackagesFailed: it wrote too much, or reached a limit of the build sandbox.
-      Misconfigured: it is not installed.
-    """
-    try:
-        return await run(command, index.timeout_s)
-    except TimeoutError as error:
-        raise unreachable(f"resolving took longer than {index.timeout_s:g} s", index) from error
-    except OutputFlood as error:
-        raise PackagesFailed("The set resolves to more than a host can keep; pin fewer packages.") from error
-    except LimitReached as error:
-        raise PackagesFailed(f"The packages cannot be installed here: {error}.") from error
-    except OSError as error:
-        raise Misconfigured(f"The resolver cannot be started ({error.strerror}): reinstall this host.") from error

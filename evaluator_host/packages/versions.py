@@ -17,7 +17,7 @@ from evaluator_host.packages.common_names import close_name
 from evaluator_host.packages.index import IndexSettings, uv_workspace
 from evaluator_host.packages.lock import Target
 from evaluator_host.packages.npm.resolve import matching_versions
-from evaluator_host.packages.resolver import Resolver
+from evaluator_host.packages.resolver import Resolver, unreachable
 
 MOST: Final = 500  # of one package; nobody scrolls further
 
@@ -105,7 +105,7 @@ class VersionList:
             finished = await resolver.attempt(argv, workspace)
         if finished.code != 0:
             said = finished.stderr.strip().splitlines()
-            raise resolver.unreachable(said[-1] if said else "it gave no reason")
+            raise unreachable(said[-1] if said else "it gave no reason", resolver.index)
         answer = json.loads(finished.stdout)
         return (answer["name"], tuple(answer["versions"])) if answer["versions"] else None
 
@@ -122,6 +122,6 @@ class VersionList:
                 finished = await resolver.attempt(argv, workspace)
             found = re.search(r"^--(?:default-)?index-url (\S+)$", finished.stdout, re.MULTILINE)
             if found is None:
-                raise PackagesFailed("uv does not say where packages come from; set EVALUATOR_HOST_PIP_INDEX_URL")
+                raise PackagesFailed("uv does not report its default index; set EVALUATOR_HOST_PIP_INDEX_URL")
             self._default_index = found[1]
         return self._default_index

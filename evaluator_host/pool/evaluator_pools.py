@@ -140,30 +140,21 @@ class Lease:
     """A sandbox that one caller has alone until it releases it.
 
     Attributes:
+      loaded: What the runner found in the evaluator.
       warm: The evaluator was loaded before this lease.
       queue_ms: Time waited for a sandbox, without its load.
       load_ms: Start and load of the sandbox, when this lease waited for them.
       answered: Rows answered under this lease so far.
-      facts: Kept here by the caller.
     """
 
     owner: EvaluatorPool
     slot: Slot
+    sandbox: Sandbox
+    loaded: Loaded
     warm: bool
     queue_ms: float
     load_ms: float
     answered: int = 0
-    facts: object = None
-
-    @property
-    def sandbox(self) -> Sandbox:
-        """The leased sandbox."""
-        return self.slot.sandbox
-
-    @property
-    def loaded(self) -> Loaded:
-        """What the runner found in the evaluator."""
-        return self.slot.loaded
 
 
 class EvaluatorPools:

@@ -161,7 +161,8 @@ class Pool:
         warm = not slot.fresh
         load_ms = 0.0 if warm else min(waited_ms, (time.monotonic() - slot.sandbox.started_at) * 1000)
         slot.fresh = False
-        return Lease(owner, slot, warm=warm, queue_ms=waited_ms - load_ms, load_ms=load_ms)
+        queue_ms = waited_ms - load_ms
+        return Lease(owner, slot, slot.sandbox, slot.loaded, warm=warm, queue_ms=queue_ms, load_ms=load_ms)
 
     def _grow(self, owner: EvaluatorPool) -> None:
         """Start a sandbox for an evaluator if its callers have waited long enough for one."""

@@ -1,11 +1,11 @@
-"""Between a row and a sandbox: the call body before, the normalised result after."""
+"""Makes the body of a call from a row, and the result from its outcome."""
 
 import time
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Callable
 from dataclasses import dataclass, replace
 
-from evaluator_host.dialects import CONTRACTS, Binding, encode
-from evaluator_host.dialects.nemo import contract as nemo
+from evaluator_host.dialects.binding import Binding, encode
+from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.evaluator import Language, Row
 from evaluator_host.model.outcome import (
     EnvironmentInfo,
@@ -30,17 +30,17 @@ from evaluator_host.service.prepared import Prepared
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A row ready to be sent, as JSON, or why it cannot be; `notes` are for the result."""
+    """The JSON body of a call, or why there is none; `notes` are for the result."""
 
     body: bytes | EvaluationError
     notes: tuple[Note, ...] = ()
 
 
 def bind(prepared: Prepared, loaded: Loaded, row: Row | EvaluationError) -> Bound:
-    """Shape a row for the contract that the runner found; an error in its place stays one."""
+    """Return the body for a row by the contract that the runner found. An error in its place is returned as it is."""
     if isinstance(row, EvaluationError):
         return Bound(row)
-    binding = CONTRACTS[loaded.contract].bind(row, prepared.evaluator.settings)
+    binding = dialect_of(loaded.contract).bind(row, prepared.evaluator.settings)
     if not isinstance(binding, Binding):
         return Bound(binding)
     body = encode(binding)
@@ -49,15 +49,15 @@ def bind(prepared: Prepared, loaded: Loaded, row: Row | EvaluationError) -> Boun
     return Bound(body, binding.notes)
 
 
-async def bind_together(rows: AsyncIterable[Row]) -> Bound | None:
-    """Shape rows for the scores that they have together, None when there is none.
+async def bind_together(bind_one: Callable[[Row], Binding], rows: AsyncIterable[Row]) -> Bound | None:
+    """Return the body for scoring rows together, None when there is no row.
 
-    They are held as JSON only, and no more of them than a sandbox takes.
+    Rows are held as JSON only, and no more of them than a sandbox takes.
     """
     body = bytearray(b'{"together":[')
     empty = len(body)
     async for row in rows:
-        part = encode(nemo.bind_one_of_many(row))
+        part = encode(bind_one(row))
         if isinstance(part, EvaluationError):
             return Bound(part)
         if len(body) > empty:
@@ -73,94 +73,121 @@ def _too_long(what: str, size: int, *, hint: str) -> EvaluationError:
     return EvaluationError(ErrorCode.BINDING_ERROR, message, hint=hint)
 
 
+@dataclass(frozen=True, slots=True)
+class ResultContext:
+    """What the results of one lease have in common, or of an evaluator that has no sandbox.
+
+    Attributes:
+      notes: On the source and the load.
+      load_logs: What a Python module printed while it was loaded for this lease.
+      timing_ms: Of the first row, which waited for the sandbox and the package set.
+    """
+
+    prepared: Prepared
+    evaluator: EvaluatorInfo
+    environment: EnvironmentInfo
+    backend: str
+    notes: tuple[Note, ...]
+    warm: bool
+    timing_ms: Timing
+    load_logs: Logs
+
+
+def leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
+    """Return the context of the results of a lease."""
+    loaded, sandbox = lease.loaded, lease.sandbox
+    is_python = prepared.evaluator.language is Language.PYTHON  # a row of JavaScript has loaded, and printed, itself
+    return ResultContext(
+        prepared,
+        _evaluator_info(prepared, loaded),
+        environment_info(prepared, sandbox),
+        sandbox.backend,
+        notes=(*prepared.source.notes, *loaded.notes),
+        warm=lease.warm,
+        timing_ms=Timing(
+            queue=round(lease.queue_ms, 3),
+            environment=round(prepared.environment_ms, 3),
+            load=round(lease.load_ms, 3),
+        ),
+        load_logs=loaded.logs if is_python and not lease.warm else Logs(),
+    )
+
+
+def unloaded_context(prepared: Prepared, backend: str) -> ResultContext:
+    """Return the context of the results of an evaluator that did not load, or whose sandbox was lost."""
+    return ResultContext(
+        prepared,
+        _evaluator_info(prepared, None),
+        environment_info(prepared, None),
+        backend,
+        notes=prepared.source.notes,
+        warm=False,
+        timing_ms=Timing(environment=round(prepared.environment_ms, 3)),
+        load_logs=Logs(),
+    )
+
+
 def result(
-    prepared: Prepared,
-    lease: Lease | None,
+    context: ResultContext,
     outcome: Outcome | Skipped,
     *,
     started: float,
     notes: tuple[Note, ...] = (),
     first: bool = True,
-    backend: str = "",
 ) -> EvaluationResult:
-    """Normalise one outcome.
+    """Return the normalised result of one row.
 
     Args:
-      prepared: The evaluator.
-      outcome: What the sandbox answered, or a failure before it was asked.
-      lease: Where it ran; None when the evaluator did not load.
+      context: Of its lease.
+      outcome: The sandbox's answer, or why it was not asked.
       started: `time.perf_counter()` when the row's time began.
-      notes: Of binding.
-      first: Of its lease: the wait for the sandbox is this row's; later rows of a batch waited for none.
-      backend: Its name, when there was no lease.
+      notes: On the row's arguments.
+      first: Of its lease. Later rows waited for no sandbox, and the load printed nothing for them.
     """
-    own_wait = lease is not None and first
     run_ms, peak = (0.0, None) if isinstance(outcome, Skipped) else (outcome.run_ms, outcome.peak_memory_kb)
-    if lease is not None and first and not lease.warm and prepared.evaluator.language is Language.PYTHON:
-        outcome = _with_logs_of_load(outcome, lease.loaded.logs)  # a row of JavaScript has printed it itself
-    facts = lease.facts if lease is not None else None
-    if not isinstance(facts, _Facts):
-        facts = _facts(prepared, lease, backend)
-        if lease is not None:
-            lease.facts = facts
+    if first and (context.load_logs.stdout or context.load_logs.stderr):
+        outcome = _with_logs_of_load(outcome, context.load_logs)
+    waited = context.timing_ms if first else Timing()
     info = RunInfo(
         timing_ms=Timing(
-            queue=round(lease.queue_ms, 3) if lease and own_wait else 0.0,
-            environment=round(prepared.environment_ms, 3) if first else 0.0,
-            load=round(lease.load_ms, 3) if lease and own_wait else 0.0,
+            queue=waited.queue,
+            environment=waited.environment,
+            load=waited.load,
             run=round(run_ms, 3),
             total=round((time.perf_counter() - started) * 1000, 3),
         ),
-        evaluator=facts.evaluator,
-        environment=facts.environment,
-        sandbox=SandboxInfo(
-            backend=facts.backend,
-            warm=lease is not None and (lease.warm or not first),
-            peak_memory_kb=peak,
-        ),
+        evaluator=context.evaluator,
+        environment=context.environment,
+        sandbox=SandboxInfo(context.backend, warm=context.warm or not first, peak_memory_kb=peak),
     )
-    all_notes = (*facts.notes, *notes) if notes else facts.notes
+    all_notes = (*context.notes, *notes) if notes else context.notes
+    prepared = context.prepared
     return normalise(outcome, prepared.evaluator, info=info, notes=all_notes, source=prepared.source)
 
 
 def _with_logs_of_load(outcome: Outcome | Skipped, loading: Logs) -> Outcome | Skipped:
-    """Put what the code printed while it was loaded before what the row printed that it was loaded for."""
-    if isinstance(outcome, Skipped) or (not loading.stdout and not loading.stderr):
+    """Put the output of the load before that of the row for which the evaluator was loaded."""
+    if isinstance(outcome, Skipped):
         return outcome
     own = outcome.logs
     logs = Logs(loading.stdout + own.stdout, loading.stderr + own.stderr, loading.truncated or own.truncated)
     return replace(outcome, logs=logs)
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """What is the same for every row of a lease."""
-
-    evaluator: EvaluatorInfo
-    environment: EnvironmentInfo
-    backend: str
-    notes: tuple[Note, ...]
-
-
-def _facts(prepared: Prepared, lease: Lease | None, backend: str) -> _Facts:
-    evaluator, loaded = prepared.evaluator, lease.loaded if lease else None
-    return _Facts(
-        evaluator=EvaluatorInfo(
-            name=evaluator.name,
-            version=evaluator.version,
-            digest=prepared.digest,
-            language=evaluator.language,
-            contract=loaded.contract if loaded else None,
-            contract_source=loaded.contract_source if loaded else None,
-        ),
-        environment=environment_info(prepared, lease.sandbox if lease else None),
-        backend=lease.sandbox.backend if lease else backend,
-        notes=(*prepared.source.notes, *(loaded.notes if loaded else ())),
+def _evaluator_info(prepared: Prepared, loaded: Loaded | None) -> EvaluatorInfo:
+    evaluator = prepared.evaluator
+    return EvaluatorInfo(
+        name=evaluator.name,
+        version=evaluator.version,
+        digest=prepared.digest,
+        language=evaluator.language,
+        contract=loaded.contract if loaded else None,
+        contract_source=loaded.contract_source if loaded else None,
     )
 
 
 def environment_info(prepared: Prepared, sandbox: Sandbox | None) -> EnvironmentInfo:
-    """Say on what an evaluator runs; the runtime is what the runner said of itself."""
+    """Return the environment as results show it; a sandbox names its runtime more exactly than the package set."""
     environment = prepared.environment
     return EnvironmentInfo(
         digest=environment.digest,

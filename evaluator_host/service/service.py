@@ -1,4 +1,4 @@
-"""The verbs, for whoever asks: the web, the command line, a job. The only caller of the pool."""
+"""The verbs of a host, for its web server, its commands and its jobs."""
 
 import asyncio
 import time
@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Final
 
 from evaluator_host.config.settings import Settings
+from evaluator_host.dialects.table import dialect_of
 from evaluator_host.environments.record import EnvironmentReport
 from evaluator_host.environments.store import Environments
 from evaluator_host.environments.targets import empty_environment
-from evaluator_host.model.errors import HostError, SandboxLost
+from evaluator_host.model.errors import HostError
 from evaluator_host.model.evaluator import (
-    Contract,
     Environment,
     Evaluator,
     Isolation,
@@ -27,34 +27,38 @@ from evaluator_host.model.outcome import (
     EvaluationResult,
     Failed,
     Given,
+    Loaded,
     MissingImport,
-    Outcome,
     Status,
 )
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.sandbox.session import RunnerGaveUp
 from evaluator_host.schemas.evaluation import CheckReport, HostInfo
+from evaluator_host.service.attempts import attempt
 from evaluator_host.service.corpus_scores import each, score_together
 from evaluator_host.service.metrics import Metrics
 from evaluator_host.service.model_calls import Models, answered, asked_for
-from evaluator_host.service.package_sets import require_set
-from evaluator_host.service.prepared import Prepared, prepare, require_fit
-from evaluator_host.service.row_io import Bound, bind, result
-from evaluator_host.service.rows import RowStream, lost
-from evaluator_host.service.sdks import sdk_needs
+from evaluator_host.service.preparer import Preparer
+from evaluator_host.service.row_io import Bound, bind
+from evaluator_host.service.rows import RowStream
 from evaluator_host.service.summaries import check_report, host_info
 
 DEFAULT_WORKSPACE: Final = "default"
 _PINS_ASKED: Final = 20
-_ROWS_WORTH_A_SANDBOX: Final = 16  # fewer rows than this finish before another sandbox has started
+_ROWS_WORTH_A_SANDBOX: Final = 16  # fewer rows finish before another sandbox has started
 
 
 class Service:
-    """The host's verbs over one pool.
+    """The verbs of one host.
 
-    `models` answers evaluators that ask models; without it they fail.
+    A failure of the user's code is a result, never an exception. Every verb that runs code may raise the errors below.
 
-    What a guest does is in the result, never an exception. Every verb that runs code may raise:
+    Args:
+      settings: Of the operator.
+      pool: Leases sandboxes.
+      metrics: Counts results.
+      environments: Package sets of the host.
+      models: Answers the model requests of evaluators; without it they fail.
 
     Raises:
       InvalidRequest: the evaluator cannot be taken as it is.
@@ -78,13 +82,14 @@ class Service:
         self.pool = pool
         self.metrics = metrics
         self.environments = environments
-        self.models = models
+        self._models = models
+        self._preparer = Preparer(settings, environments)
         self._expecting: set[asyncio.Task[None]] = set()
 
     async def evaluate(
         self, evaluator: Evaluator, row: Row, *, workspace: str = DEFAULT_WORKSPACE, lock: str | None = None
     ) -> EvaluationResult:
-        """Evaluate one row. A sandbox that is lost for our own reasons is retried once.
+        """Evaluate one row.
 
         Args:
           evaluator: What scores.
@@ -93,14 +98,19 @@ class Service:
           lock: Of the evaluator's packages, as JSON; None for what this host resolves its pins to.
         """
         started = time.perf_counter()
-        prepared = await self._prepare(evaluator, workspace, lock=lock)
-        try:
-            scored = await self._evaluate(prepared, row, started)
-        except SandboxLost:
-            try:
-                scored = await self._evaluate(prepared, row, started)
-            except SandboxLost as error:
-                scored = self._unloaded(prepared, lost(error), started)
+        prepared = await self._preparer.prepare(evaluator, workspace, lock=lock)
+        given: Row | EvaluationError = row
+
+        async def bind_given(loaded: Loaded) -> Bound:
+            return bind(prepared, loaded, given)
+
+        while True:
+            made = await attempt(self.pool, prepared, bind_given)
+            asks = asked_for(made.outcome, made.loaded) if made.loaded is not None else ()
+            if not asks or isinstance(given, EvaluationError):
+                break
+            given = await answered(self._models, given, asks, workspace=workspace)
+        scored = made.result(started=started)
         self.metrics.count(scored)
         return scored
 
@@ -128,7 +138,7 @@ class Service:
           network: The code has this machine's network. Only for the user's own agent, never for a request.
           models: Answers this evaluator's model requests; None for the host's.
         """
-        prepared = await self._prepare(evaluator, workspace, lock=lock)
+        prepared = await self._preparer.prepare(evaluator, workspace, lock=lock)
         prepared = prepared.with_network() if network else prepared
         ceiling = self.settings.max_sandboxes_per_evaluator
         stream = RowStream(
@@ -137,7 +147,7 @@ class Service:
             rows,
             isolation=isolation,
             parallelism=max(1, min(parallelism or ceiling, ceiling)),
-            models=models or self.models,
+            models=models or self._models,
         )
         async with aclosing(aiter(stream)) as answers:
             async for index, scored in answers:
@@ -170,9 +180,10 @@ class Service:
         workspace: str = DEFAULT_WORKSPACE,
         lock: str | None = None,
     ) -> EvaluationResult | None:
-        """Score the rows of a batch that scored, together; None where the evaluator has no such scores."""
+        """Score together those rows of a batch that scored; None when the evaluator has no such scores."""
         scored = [replace(row, index=at) for at, row in enumerate(rows) if results[at].status is Status.SCORED]
-        if not scored or results[0].evaluator.contract is not Contract.NEMO:
+        contract = results[0].evaluator.contract if scored else None
+        if contract is None or dialect_of(contract).bind_one_of_many is None:
             return None
         return await self.score_together(evaluator, each(scored), workspace=workspace, lock=lock)
 
@@ -184,24 +195,24 @@ class Service:
         workspace: str = DEFAULT_WORKSPACE,
         lock: str | None = None,
     ) -> EvaluationResult | None:
-        """Score rows that have scores of their own together, under the limits of one row.
+        """Score rows together, under the limits of one row; each of them has scored on its own.
 
-        None where the evaluator has no such scores, or there is no row. Rows that are more than a sandbox takes at once
-        (64 MB as JSON) are an error in the result.
+        Returns None when the evaluator has no such scores, or there is no row. The result is an error when the rows are
+        more than a sandbox takes at once, 64 MB as JSON.
 
         Args:
           evaluator: What scores.
-          rows: With their positions; they are only drawn when the evaluator has such scores.
+          rows: With their positions. They are drawn only when the evaluator has such scores.
           workspace: Whose call it is.
           lock: As in `evaluate`.
         """
         started = time.perf_counter()
-        prepared = (await self._prepare(evaluator, workspace, lock=lock)).for_rows_together()
+        prepared = (await self._preparer.prepare(evaluator, workspace, lock=lock)).for_rows_together()
         return await score_together(self.pool, prepared, rows, started=started)
 
     async def check(self, evaluator: Evaluator, *, workspace: str = DEFAULT_WORKSPACE) -> CheckReport:
-        """Load an evaluator in a sandbox without running a row, and say what was found."""
-        prepared = await self._prepare(evaluator, workspace, check=True)
+        """Load an evaluator in a sandbox without running a row, and report its contract, imports and problems."""
+        prepared = await self._preparer.prepare(evaluator, workspace, check=True)
         answer: Lease | Failed
         try:
             answer = await self.pool.lease_sandbox(prepared.request)
@@ -231,7 +242,7 @@ class Service:
         return report
 
     async def ready(self) -> None:
-        """Return when a sandbox of the host's first language could be started.
+        """Return when a Python sandbox is known to start.
 
         Raises:
           SandboxUnavailable: none can.
@@ -239,78 +250,31 @@ class Service:
         await self.pool.probe(default_spec(Language.PYTHON))
 
     def info(self) -> HostInfo:
-        """Say what this host is and has."""
+        """Return the host's version, backend, limits and runtimes, without the further versions of Python."""
         return host_info(self.settings, self.pool, self.environments)
 
     async def full_info(self) -> HostInfo:
-        """Say that, and which versions of Python evaluators may ask for, which takes a second the first time."""
+        """Return `info` with the versions of Python that evaluators may ask for; the first call takes a second."""
         return replace(self.info(), pythons=await self.environments.queries.pythons())
-
-    async def _prepare(
-        self, evaluator: Evaluator, workspace: str, *, check: bool = False, lock: str | None = None
-    ) -> Prepared:
-        """Work out what to ask the pool for; a set that is new is installed first."""
-        needs = sdk_needs(evaluator)
-        if not evaluator.packages and needs is None and evaluator.python is None:
-            return prepare(evaluator, settings=self.settings, workspace=workspace, check=check)
-        require_fit(evaluator, self.settings)  # before minutes are spent on its packages
-        python = await self.environments.queries.python(evaluator.python)
-        if not evaluator.packages and needs is None:
-            return prepare(evaluator, settings=self.settings, workspace=workspace, check=check, python=python)
-        started = time.perf_counter()
-        known = await require_set(self.environments, evaluator, needs, python=python, lock=lock, workspace=workspace)
-        return prepare(
-            evaluator,
-            settings=self.settings,
-            workspace=workspace,
-            check=check,
-            known=known,
-            environment_ms=(time.perf_counter() - started) * 1000,
-            sdk=None if needs is None else needs.sdk,
-        )
 
     async def _expect(
         self, key: str, packages: tuple[str, ...], language: Language, python: str | None, workspace: str
     ) -> None:
-        with suppress(HostError):  # whoever asked sees in the report why there is no such set
+        with suppress(HostError):  # the report says why there is no such set
             await self.environments.built(key)
             python = await self.environments.queries.python_of_set(python, language)
             known = await self.environments.require(packages, language, python, workspace=workspace)
             await self.pool.prewarm(default_spec(language, known.environment))
 
     async def _with_pins(self, missing: Sequence[MissingImport], language: Language) -> tuple[MissingImport, ...]:
-        """Say which pin each missing import probably needs; the index is asked for a few of them only."""
+        """Add the pin that each missing import probably needs; only the first few are looked up."""
         asked, others = missing[:_PINS_ASKED], missing[_PINS_ASKED:]
         pins = await self.environments.queries.pins_for([one.module for one in asked], language)
         return (*(replace(one, pin=pin) for one, pin in zip(asked, pins, strict=True)), *others)
 
-    async def _evaluate(self, prepared: Prepared, row: Row, started: float) -> EvaluationResult:
-        given: Row | EvaluationError = row
-        while True:
-            lease = await self.pool.lease_sandbox(prepared.request)
-            if isinstance(lease, Failed):
-                return self._unloaded(prepared, lease, started)
-            bound = bind(prepared, lease.loaded, given)
-            outcome = await self._call(prepared, lease, bound)
-            asks = asked_for(outcome, lease.loaded)
-            if not asks or not isinstance(given, Row):
-                return result(prepared, lease, outcome, notes=bound.notes, started=started)
-            given = await answered(self.models, given, asks, workspace=prepared.request.workspace)
-
-    async def _call(self, prepared: Prepared, lease: Lease, bound: Bound) -> Outcome:
-        try:
-            if isinstance(bound.body, EvaluationError):
-                return Failed(bound.body)
-            return await lease.sandbox.call(bound.body, timeout_s=prepared.evaluator.limits.timeout_s)
-        finally:
-            self.pool.release(lease)
-
-    def _unloaded(self, prepared: Prepared, failed: Failed, started: float) -> EvaluationResult:
-        return result(prepared, None, failed, started=started, backend=self.pool.backend.name)
-
 
 def default_spec(language: Language, environment: Environment | None = None) -> SandboxSpec:
-    """Return the spec of an evaluator that asks for no limits of its own and, without `environment`, pins nothing."""
+    """Return the spec of an evaluator with default limits; without `environment` it pins nothing."""
     environment = environment or empty_environment(language)
     limits = Limits()
     return SandboxSpec(

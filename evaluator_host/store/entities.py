@@ -1,4 +1,4 @@
-"""Things that NeMo's client keeps, each a JSON object under a name of its kind, in a namespace of a workspace."""
+"""Entities that callers keep, each a JSON object under a name of its kind, in a namespace of a workspace."""
 
 import re
 import secrets

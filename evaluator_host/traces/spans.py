@@ -1,8 +1,8 @@
-"""Reads a trace as the flat list of spans that evaluators of UiPath have, from any shape a trace comes in.
+"""Reads a trace of any shape as a flat list of spans.
 
-Taken: OTLP/JSON; lists of spans as OpenTelemetry's SDK writes them (`to_json`), as UiPath stores them
-(`serialize_span`) or as flat records; the documented tree. Nothing is trusted: what is no span is an error that names
-its place.
+The shapes are OTLP/JSON; lists of spans as OpenTelemetry's SDK writes them (`to_json`), as agent platforms store them
+(`serialize_span`) or as flat records; and the documented tree. An item that is no span
+is an error that names its place.
 """
 
 import hashlib

@@ -6,8 +6,7 @@ from fastapi import FastAPI
 
 from evaluator_host import __version__
 from evaluator_host.config.settings import Settings
-from evaluator_host.dialects.nemo.host.routes.routes import nemo_api
-from evaluator_host.dialects.nemo.host.verbs import nemo_verbs
+from evaluator_host.dialects.table import all_dialects
 from evaluator_host.jobs.stored_resources import StoredResources
 from evaluator_host.service import Service
 from evaluator_host.web.api import routes
@@ -51,7 +50,9 @@ def create_app(
     given = cast("Access", access)
     # Routers are taken apart, not included: including one makes every route in it, and its models' schemas, once more.
     app.router.routes += routes.api(service, given, kept, body_bytes=settings.body_mb << 20).routes
-    app.router.routes += nemo_api(nemo_verbs(service, kept, settings), given, route_class=routes.JsonRoute)
+    for dialect in all_dialects():
+        if dialect.routes is not None:
+            app.router.routes += dialect.routes.load()(service, kept, settings, given, route_class=routes.JsonRoute)
     app.router.routes += Workbench().routes()
     app.add_middleware(
         AccessMiddleware,

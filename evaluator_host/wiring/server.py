@@ -1,4 +1,4 @@
-"""The HTTP server: uvicorn over a service, from its first sandbox to a stop that leaves nothing behind.
+"""Serves a service over HTTP with uvicorn, from the first sandbox to a stop that leaves nothing behind.
 
 A program can embed it: `serve_http(settings, listener)` needs a listening socket and no command line.
 """
@@ -8,6 +8,7 @@ import json
 import resource
 import signal
 import socket
+import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import Final
@@ -29,17 +30,18 @@ from evaluator_host.wiring.service import open_service
 from evaluator_host.wiring.store import open_store, open_stored_resources
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-_WANTED: Final = 65_536
-_OWN: Final = 224  # of 1,024: sixteen sandboxes of six each, logs, database, engine, builds
-_LEAST: Final = 64
-_CUT_S: Final = 5.0  # for callers to be told, and their rows to be stopped
-_FLUSH_S: Final = 2  # for the last answers to leave
+_MOST_DESCRIPTORS: Final = 65_536
+_OWN_DESCRIPTORS: Final = 224  # of 1,024: sixteen sandboxes of six each, logs, database, engine, builds
+_FEWEST_CONNECTIONS: Final = 64
+_CUT_S: Final = 5.0  # to answer the calls under way with 503 and stop their rows
+_FLUSH_S: Final = 2  # to send the last responses
 
 
 class _Server(uvicorn.Server):
-    """Says where it listens once it does, and leaves signals to us: uvicorn would end the process before the pool.
+    """A uvicorn server that prints a greeting and stops in two steps.
 
-    The first signal lets what runs go on for a while and refuses the rest; a second one ends it at once.
+    The first signal refuses new calls and gives those under way some time; a second one ends them immediately.
+    Uvicorn's own handlers would end the process before the sandboxes.
     """
 
     def __init__(
@@ -67,9 +69,19 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         loop = asyncio.get_running_loop()
-        for number in SIGNALS:
+        handled = SIGNALS if threading.current_thread() is threading.main_thread() else ()
+        for number in handled:
             loop.add_signal_handler(number, self._on_signal)
-        yield
+        try:
+            yield
+        finally:
+            for number in handled:
+                loop.remove_signal_handler(number)
+
+    async def stop_after(self, event: asyncio.Event) -> None:
+        """Do what the first signal does, once the event is set."""
+        await event.wait()
+        self._on_signal()
 
     def _on_signal(self) -> None:
         if self._stopping is None:
@@ -91,18 +103,26 @@ class _Server(uvicorn.Server):
 
 
 async def serve_http(
-    settings: Settings, listener: socket.socket, *, greet: Callable[[str], object] | None = None
+    settings: Settings,
+    listener: socket.socket,
+    *,
+    greet: Callable[[str], object] | None = None,
+    stop: asyncio.Event | None = None,
 ) -> None:
-    """Serve on a listening socket until SIGINT or SIGTERM.
+    """Serve HTTP on a listening socket until SIGINT or SIGTERM, or until `stop` is set.
+
+    Signals are handled in the main thread only. Before listening on an address that other machines reach, call
+    `require_key`.
 
     Args:
-      settings: Of the operator.
-      listener: A TCP socket that listens already.
-      greet: Called with each line of the greeting once requests are accepted.
+      settings: The operator's settings.
+      listener: A TCP socket that already listens. It is closed at the end.
+      greet: Called with each line of the greeting, once requests are accepted.
+      stop: Setting it stops the host as the first signal does: calls under way get `settings.stop_grace_s` to end.
 
     Raises:
       SandboxUnavailable: no backend works.
-      Misconfigured: the database is not this version's.
+      Misconfigured: the database belongs to another version.
       StoreUnavailable: the database does not answer.
     """
     asyncio.get_running_loop().set_exception_handler(log_loop_fault)
@@ -111,14 +131,14 @@ async def serve_http(
         open_access(store, settings) as access,
         open_judges(settings, store.secrets, kept=RegisteredModels(store.entities)) as models,
         open_service(settings, models=models) as service,
-        open_stored_resources(service, store) as records,
+        open_stored_resources(service, store) as resources,
     ):
-        service.metrics.watch("audit_dropped", "Audit entries lost to a database that failed.", access.dropped)
-        drain = Drain(create_app(service, settings, access, records))
+        service.metrics.watch("audit_dropped", "Audit entries lost because the database failed.", access.dropped)
+        drain = Drain(create_app(service, settings, access, resources))
         config = uvicorn.Config(
             drain,
             loop="none",
-            http=type("HostDoor", (ConnectionLimits,), {"most_connections": room_for_connections()}),
+            http=type("Connection", (ConnectionLimits,), {"most_connections": room_for_connections()}),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -128,22 +148,26 @@ async def serve_http(
         )
         lines = greeting(base_url(listener), service.info().backend) if greet else ()
         server = _Server(config, drain=drain, greet=greet or str, greeting=lines, grace_s=settings.stop_grace_s)
-        await server.serve(sockets=[listener])
+        stopping = asyncio.create_task(server.stop_after(stop or asyncio.Event()))
+        try:
+            await server.serve(sockets=[listener])
+        finally:
+            stopping.cancel()
 
 
 async def require_key(settings: Settings) -> None:
-    """Refuse to be reached by other machines as long as no key works: anybody who reaches the host could run code.
+    """Check that a usable key exists. Without one, anyone who reaches the host could run code on it.
 
     Raises:
-      Misconfigured: there is no key.
+      Misconfigured: there is no usable key.
       StoreUnavailable: the database does not answer.
     """
     async with open_store(settings) as store:
         if await store.keys.any_usable():
             return
     raise Misconfigured(
-        f"refusing to listen on {settings.host}: there is no key, so that anyone who reaches this host could run code. "
-        "Make one first (evaluator-host keys create NAME, with the same data directory or database), or listen on "
+        f"refusing to listen on {settings.host}: there is no key, so anyone who reaches this host could run code. "
+        "Create one first (evaluator-host keys create NAME, with the same data directory or database), or listen on "
         "127.0.0.1"
     )
 
@@ -155,7 +179,7 @@ def base_url(listener: socket.socket) -> str:
 
 
 def greeting(url: str, backend: str) -> tuple[str, ...]:
-    """Return what is printed once a host listens: where, on what, and a call to paste."""
+    """Return the lines to print once a host listens: its address, its backend, a call to paste."""
     body = {
         "evaluator": {"code": EXACT_MATCH.replace("'", '"')},  # no quote that would end the shell's
         "inputs": {"correct_answer": "Paris"},
@@ -169,13 +193,14 @@ def greeting(url: str, backend: str) -> tuple[str, ...]:
 
 
 def room_for_connections() -> int:
-    """Raise the limit of descriptors as far as it goes, and return how many connections leave enough of them.
+    """Raise this process's limit of descriptors; return how many of them connections may use.
 
-    A shell gives a process 1,024 and lets it ask for more; a thousand callers at once and their sandboxes need that.
+    The limit is usually 1,024, and the process may raise it. A thousand simultaneous callers and their sandboxes need
+    more.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    ceiling = _WANTED if hard == resource.RLIM_INFINITY else min(hard, _WANTED)
+    ceiling = _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MOST_DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < ceiling:
         resource.setrlimit(resource.RLIMIT_NOFILE, (ceiling, hard))
         soft = ceiling
-    return max(_LEAST, (ceiling if soft == resource.RLIM_INFINITY else soft) - _OWN)
+    return max(_FEWEST_CONNECTIONS, (ceiling if soft == resource.RLIM_INFINITY else soft) - _OWN_DESCRIPTORS)

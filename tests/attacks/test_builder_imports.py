@@ -99,7 +99,7 @@ async def test_a_package_that_raises_is_noted_and_the_rest_of_its_set_works(serv
     code = "import fine\ndef evaluate(i, o, t): return fine.said"
     result = await evaluated(service, code, "raises==1.0.0", "fine==1.0.0")
     assert result.score == 3
-    report = await service.environments.get(result.environment.digest)
+    report = await service.environments.find_report(result.environment.digest)
     assert any("raises cannot be imported: ModuleNotFoundError" in note for note in report.notes)
 
 

@@ -26,7 +26,7 @@ from evaluator_host.sandbox.session import Sandbox
 from evaluator_host.selftest.attack import Attack, Guard
 from evaluator_host.selftest.runner import attack_deployment
 from evaluator_host.selftest.trial import Verdict
-from evaluator_host.service import prepared, rows, service
+from evaluator_host.service import attempts, prepared, rows
 from evaluator_host.service.source import CleanSource
 from tests.attacks.weakened_runner import EDITS, edit_runner
 from tests.conftest import settings
@@ -271,7 +271,7 @@ def _start_larger(patch: pytest.MonkeyPatch, backend: Any, more: dict[str, Any])
 
 def _weaken_host(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard]) -> None:
     if Guard.VERDICT in guards:
-        for module in (service, rows):
+        for module in (attempts, rows):
             patch.setattr(module, "result", _scored_whatever(module.result))
     if Guard.SOURCE in guards:
         patch.setattr(prepared, "cleaned", lambda code, _language: CleanSource(code))

@@ -86,7 +86,7 @@ async def installs(settings: Settings, language: Language, times: int = 5) -> li
                 Install(
                     whole_ms=(at[Step.READY] - at[Step.DOWNLOADING]) * 1000,
                     files_ms=(at[Step.CHECKING] - at[Step.DOWNLOADING]) * 1000,
-                    lock=(await service.environments.get(report.key)).lock or "",
+                    lock=(await service.environments.find_report(report.key)).lock or "",
                 )
             )
             await service.environments.delete(report.key)

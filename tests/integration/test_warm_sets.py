@@ -37,4 +37,4 @@ async def test_a_set_that_cannot_be_installed_leaves_none_waiting(tmp_path: Path
             pass
         await asyncio.sleep(0.1)
         assert service.pool.capacity.sandboxes == 0
-        assert (await service.environments.get(report.key)).error is not None
+        assert (await service.environments.find_report(report.key)).error is not None

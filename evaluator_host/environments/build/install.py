@@ -8,6 +8,8 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -20,8 +22,8 @@ from evaluator_host.packages.index import IndexSettings, npm_workspace, uv_works
 from evaluator_host.packages.lock import Lock
 from evaluator_host.packages.npm.resolve import NO_ANSWER, manifest, platform_flags
 from evaluator_host.packages.pip.resolve import last_cause, platform_tag, unanswered
-from evaluator_host.packages.resolver import attempt, shorten, unreachable
-from evaluator_host.system.processes import Command, Finished, LimitReached, OutputFlood
+from evaluator_host.packages.resolver import Resolver, shorten, unreachable
+from evaluator_host.system.processes import Command, Finished, LimitReached, OutputFlood, Run
 
 Tell: TypeAlias = Callable[[BuildEvent], None]
 
@@ -72,14 +74,8 @@ async def _pip(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
             "--link-mode", "copy" if sources else "hardlink", *(() if sources else ("--only-binary", ":all:")),
             "-r", "set.txt",
         )  # fmt: skip
-        command = Command(argv, workspace.path, workspace.environment)
-
-        async def run(command: Command, timeout_s: float) -> Finished:
-            if sources:
-                return await builder.run_sources(command, timeout_s, also=(files,))
-            return await builder.run(command, timeout_s, stage=files)
-
-        finished = await attempt(command, index, run)
+        run: Run = partial(builder.run_sources, also=(files,)) if sources else partial(builder.run, stage=files)
+        finished = await Resolver(index, target, tools, run).attempt(argv, workspace)
     if finished.code != 0:
         raise _pip_failure(finished, index)
     (files / ".lock").unlink(missing_ok=True)  # uv's own
@@ -116,12 +112,8 @@ async def _npm(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
             *builder.tools.npm_command, "ci", "--ignore-scripts",
             "--no-audit", "--no-fund", "--loglevel=error", *platform_flags(lock.target),
         )  # fmt: skip
-        command = Command(argv, files, workspace.environment)
-
-        async def run(command: Command, timeout_s: float) -> Finished:
-            return await builder.run(command, timeout_s, also=(workspace.path,))
-
-        finished = await attempt(command, index, run)
+        resolver = Resolver(index, lock.target, builder.tools, partial(builder.run, also=(workspace.path,)))
+        finished = await resolver.attempt(argv, replace(workspace, path=files))
     if finished.code != 0:
         found = _NPM_CODE.search(finished.stderr)
         if found and NO_ANSWER.fullmatch(found[1]):

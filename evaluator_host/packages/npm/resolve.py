@@ -12,7 +12,7 @@ from evaluator_host.packages.common_names import close_name
 from evaluator_host.packages.index import npm_workspace
 from evaluator_host.packages.lock import LockedPackage, Target
 from evaluator_host.packages.pins import Pin
-from evaluator_host.packages.resolver import Resolver
+from evaluator_host.packages.resolver import Resolver, shorten, unreachable
 from evaluator_host.system.processes import Finished
 
 _VERSIONS: Final = Path(__file__).with_name("versions.cjs")
@@ -34,7 +34,7 @@ async def resolve_npm(
 
     Raises:
       PackagesFailed: no such package or version, a conflict of peers, a wrong platform, or a package outside the
-        registry, in npm's words.
+        registry; the message is npm's.
       IndexUnavailable: the registry does not answer.
     """
     with npm_workspace(resolver.index) as workspace:
@@ -64,7 +64,9 @@ async def matching_versions(specs: Sequence[tuple[str, str]], resolver: Resolver
         finished = await resolver.attempt(argv, workspace)
     answers = _json(finished.stdout)
     if finished.code != 0 or not isinstance(answers, list) or len(answers) != len(specs):
-        raise PackagesFailed(f"npm cannot list versions: {resolver.shorten(finished.stderr) or 'it gave no reason'}")
+        raise PackagesFailed(
+            f"npm cannot list versions: {shorten(finished.stderr, resolver.index) or 'it gave no reason'}"
+        )
     silent = [answer for answer in answers if NO_ANSWER.fullmatch(answer.get("code", ""))]
     if len(silent) == len(answers):
         raise _no_answer(silent[0], resolver)
@@ -175,7 +177,7 @@ def _error(answer: Any, finished: Finished) -> dict[str, str]:
 
 
 def _no_answer(error: dict[str, str], resolver: Resolver) -> IndexUnavailable:
-    return resolver.unreachable(error["summary"].rpartition("reason: ")[2] or error["code"])
+    return unreachable(error["summary"].rpartition("reason: ")[2] or error["code"], resolver.index)
 
 
 async def _failure(finished: Finished, pins: Sequence[Pin], resolver: Resolver) -> HostError:
@@ -190,11 +192,11 @@ async def _failure(finished: Finished, pins: Sequence[Pin], resolver: Resolver) 
         return await _no_version(pin, resolver)
     if error["code"] == "ERESOLVE":
         detail = error["detail"].split("Fix the upstream")[0]
-        return PackagesFailed(f"These packages cannot be installed together:\n{resolver.shorten(detail)}")
+        return PackagesFailed(f"These packages cannot be installed together:\n{shorten(detail, resolver.index)}")
     if outside := _OUTSIDE.search(error["summary"]):
         what = f"a package from outside the registry ({outside['kind']}), which is not allowed"
         return PackagesFailed(f"One of these packages depends on {what}: pin another version or another package.")
-    return PackagesFailed(f"The packages cannot be resolved: {resolver.shorten(error['summary'])}")
+    return PackagesFailed(f"The packages cannot be resolved: {shorten(error['summary'], resolver.index)}")
 
 
 def _no_package(error: dict[str, str]) -> PackagesFailed:

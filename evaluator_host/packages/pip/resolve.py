@@ -11,7 +11,7 @@ from evaluator_host.packages.common_names import close_name
 from evaluator_host.packages.index import uv_workspace
 from evaluator_host.packages.lock import LockedPackage, Target
 from evaluator_host.packages.pins import Pin
-from evaluator_host.packages.resolver import Resolver
+from evaluator_host.packages.resolver import Resolver, shorten, unreachable
 from evaluator_host.system.processes import Finished
 
 _SOURCE: Final = "set.in"
@@ -38,10 +38,10 @@ async def resolve_pip(
     Args:
       pins: Canonical pins.
       resolver: Runs uv; with `sources` in a sandbox, since uv then runs build scripts of packages.
-      sources: Whether packages without a wheel may be built to learn what they need.
+      sources: Whether packages without a wheel may be built to learn their dependencies.
 
     Raises:
-      PackagesFailed: no such package or version, no wheel, or a conflict, in uv's words.
+      PackagesFailed: no such package or version, no wheel, or a conflict; the message is uv's.
       IndexUnavailable: the index does not answer.
     """
     finished = await _compile([pin.text for pin in pins], resolver, sources=sources)
@@ -62,7 +62,7 @@ async def newest_version(requirement: str, resolver: Resolver, *, lowest: bool =
         found = _PACKAGE.search(finished.stdout)
         return found["version"] if found else None
     if unanswered(finished.stderr):
-        raise resolver.unreachable(last_cause(finished.stderr))
+        raise unreachable(last_cause(finished.stderr), resolver.index)
     return None
 
 
@@ -140,13 +140,13 @@ def requirements_text(packages: Sequence[LockedPackage]) -> str:
 
 def _notes(stderr: str, resolver: Resolver) -> list[str]:
     warnings = (line.removeprefix("warning: ") for line in stderr.splitlines() if line.startswith("warning: "))
-    return [resolver.shorten(warning) for warning in warnings]
+    return [shorten(warning, resolver.index) for warning in warnings]
 
 
 async def _failure(finished: Finished, pins: Sequence[Pin], resolver: Resolver) -> HostError:
     said = finished.stderr
     if unanswered(said):
-        return resolver.unreachable(last_cause(said))
+        return unreachable(last_cause(said), resolver.index)
     flat = " ".join(said.split())
     asked = {pin.name: pin for pin in pins}
     if (missing := _NO_PACKAGE.search(flat)) and missing["name"] in asked:
@@ -156,7 +156,7 @@ async def _failure(finished: Finished, pins: Sequence[Pin], resolver: Resolver) 
         if found and (pin := asked.get(canonicalize_name(found["name"]))):
             near = await _nearest(pin, resolver)
             return _no_version(pin, near) if pattern is _NO_VERSION else NoWheel.for_pin(pin, resolver.target, near)
-    explanation = resolver.shorten(_explanation(said))
+    explanation = shorten(_explanation(said), resolver.index)
     if "No solution found" in said:
         if _NO_WHEEL.search(flat) or "has no usable wheels" in flat:
             return NoWheel(f"These packages cannot be installed without building one from source:\n{explanation}")

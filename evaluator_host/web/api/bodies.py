@@ -52,8 +52,8 @@ class SettingsIn(_Wire):
 
     correct_answer_key: str = Field("correct_answer", description="evaluate-v1: which input is the fourth argument.")
     entry: str | None = Field(None, description="Name of the function or class, when the code has several.")
-    config: dict[str, Any] = Field(default_factory=dict, description="Arguments of a class: nemo, uipath.")
-    score_output: str | None = Field(None, description="nemo: which output of several is the score.")
+    config: dict[str, Any] = Field(default_factory=dict, description="Arguments of a class, or its configuration.")
+    score_output: str | None = Field(None, description="Which output of several is the score.")
 
 
 class PinIn(_Wire):
@@ -120,8 +120,8 @@ class RowIn(_Wire):
     inputs: dict[str, Any] = Field(default_factory=dict, description="Test-case columns or application inputs.")
     outputs: Any = Field(None, description="What the application produced; falsy values are passed on as they are.")
     trace: dict[str, Any] | None = Field(None, description="The documented trace, OTLP/JSON, or a stored trace.")
-    variables: dict[str, Any] | None = Field(None, description="main(): arguments; uipath: what else an execution has.")
-    criteria: Any = Field(None, description="uipath: evaluation criteria of this test case.")
+    variables: dict[str, Any] | None = Field(None, description="Arguments of main(), or more fields of an execution.")
+    criteria: Any = Field(None, description="Evaluation criteria of this test case, for dialects that have them.")
 
     def to_row(self) -> Row:
         """Return the row that the service takes."""

@@ -42,7 +42,7 @@ def datasets_api(shelf: DatasetService, access: Access) -> APIRouter:
         *,
         replace: Annotated[bool, Query(description="Take the name from the data set that has it.")] = False,
     ) -> Response:
-        """Keep the rows of a file: JSONL, CSV, TSV, JSON (an array, or an eval set of UiPath) or Parquet, by its type.
+        """Keep the rows of a file: JSONL, CSV, TSV, JSON (an array, or an eval set) or Parquet, by its type.
 
         Lines that are no row are kept out, and reported by number.
         """

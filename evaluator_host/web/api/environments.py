@@ -84,7 +84,7 @@ async def _seen(service: Service, access: Access, caller: Caller, name: str) -> 
       NotFound: there is none, or it is somebody else's.
     """
     try:
-        report = await service.environments.get(name)
+        report = await service.environments.find_report(name)
     except NotFound:
         raise no_such_set(name) from None
     await access.package_visibility.require(caller, report, name)

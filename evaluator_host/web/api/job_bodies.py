@@ -4,9 +4,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from evaluator_host.dialects.uipath.eval_set import parse_eval_set
-from evaluator_host.dialects.uipath.records import rows_of
+from evaluator_host.dialects.table import row_document
 from evaluator_host.jobs.spec import JobSpec
+from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Evaluator, Isolation
 from evaluator_host.schemas.jobs import JobConfig, Target
 from evaluator_host.web.api.bodies import EXACT_MATCH, EvaluatorRef
@@ -23,9 +23,11 @@ class InlineRowsIn(_Wire):
 
 
 class EvalSetIn(_Wire):
-    """An eval set of UiPath that a job brings along, with what the agent did."""
+    """An eval set that a job brings along, with the executions of the agent."""
 
-    eval_set: dict[str, Any] = Field(description="In the documented dialect, or that of UiPath's command line.")
+    eval_set: dict[str, Any] = Field(
+        description="As the documentation of its platform has it, or as its tools write it."
+    )
     executions: list[dict[str, Any]] | None = Field(
         None, description='Per test case {"id", "output", "spans", "error"}; without them a target makes the outputs.'
     )
@@ -111,8 +113,12 @@ class JobIn(_Wire):
         dataset: str | list[dict[str, Any]]
         match self.dataset:
             case EvalSetIn():
-                dataset = rows_of(dict(self.dataset))
-                evaluators = evaluators or list(parse_eval_set(self.dataset.eval_set).evaluators)
+                document = dict(self.dataset)
+                reader = row_document(document)
+                if reader is None:
+                    raise InvalidRequest("no dialect of this host reads such an eval set")
+                dataset = reader.rows(document)
+                evaluators = evaluators or list(reader.evaluators(document))
             case InlineRowsIn():
                 dataset = self.dataset.rows
             case _:

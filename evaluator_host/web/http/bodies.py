@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from starlette.requests import Request
 
-from evaluator_host.dialects.uipath.eval_set import items_of
+from evaluator_host.dialects.table import row_document
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.json_values import InvalidJson, decode_json
 
@@ -54,19 +54,17 @@ def _require_few_rows(body: dict[str, Any], ceiling: int) -> None:
     if isinstance(rows := body.get("rows"), list):
         require_rows(len(rows), ceiling)
     dataset = body.get("dataset")
-    if isinstance(dataset, dict) and (brought := len(_brought(dataset))) > ceiling:
+    if isinstance(dataset, dict) and (brought := _row_count(dataset)) > ceiling:
         message = f"{brought} rows are over this host's ceiling of {ceiling} for rows in a job's order"
         hint = "upload them as a data set (POST /v1/datasets, client.datasets.upload) and name that"
         raise InvalidRequest("too many rows in a job's order", problems=(Problem("dataset.rows", message, hint),))
 
 
-def _brought(dataset: dict[str, Any]) -> list[Any]:
-    """Return the rows, or test cases, that the order of a job brings along."""
-    eval_set = dataset.get("eval_set")
-    if isinstance(eval_set, dict):
-        return items_of(eval_set)
+def _row_count(dataset: dict[str, Any]) -> int:
+    """Return how many rows, or test cases, the order of a job brings along."""
     rows = dataset.get("rows")
-    return rows if isinstance(rows, list) else []
+    document = row_document(dataset)
+    return max(len(rows) if isinstance(rows, list) else 0, document.row_count(dataset) if document is not None else 0)
 
 
 def require_rows(rows: int, ceiling: int) -> None:

@@ -11,7 +11,7 @@ import sys
 import time
 
 from evaluator_runner import failures, guest, hooks, jsontext
-from evaluator_runner.binding import AttributeDict, bind
+from evaluator_runner.binding import bind
 from evaluator_runner.encode import TooLarge, encode_result
 from evaluator_runner.failures import Failure
 from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
@@ -32,7 +32,6 @@ _getpid = os.getpid
 _modules = sys.modules
 _decode = jsontext.decode
 _WARM_ROW = '{"args":[{"a":[1,2.5,true]},"b",null]}'
-_decode_attributes = jsontext.decoder(AttributeDict)
 
 
 class RowProcess:
@@ -94,9 +93,8 @@ class RowProcess:
             buffer += data
 
     def _arguments(self, raw: bytes) -> tuple[list[Any], dict[str, Any]]:
-        is_main = self._program.entry.contract == "main"
         try:
-            body = (_decode_attributes if is_main else _decode)(raw.decode())
+            body = self._program.entry.decode(raw.decode())
             named = body.get("named")
             if named is None:
                 return ([] if "together" in body else body.pop("args")), body

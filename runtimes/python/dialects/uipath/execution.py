@@ -1,4 +1,4 @@
-"""Owns a row of contract `uipath`: what the evaluator is given, and its result as a plain value."""
+"""Owns a row of dialect `uipath`: makes the execution that an evaluator is given, and a plain value of its result."""
 
 from __future__ import annotations
 

@@ -1,23 +1,26 @@
-"""Contract `nemo`: `compute_scores(MetricInput)`; every output that counts as a number is a metric.
+"""Dialect `nemo`: metrics of NeMo Evaluator, called as `compute_scores(MetricInput)`; each numeric output is a metric.
 
-What comes back is what the runner made of a `MetricResult`:
+The runner turns a `MetricResult` into
 `{"type", "outputs": [{"name", "value"}], "scores": {name: number | bool | "NaN" | null}, "labels": {name: text},
 "diagnostics": [{"message", "details"}]}`. `outputs` has values as the metric gave them, `scores` and `labels` as their
 declared types have them; an infinity is null.
 """
 
+from typing import Final
+
+from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, EntryPoint, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.metric_leaves import finite
 from evaluator_host.dialects.model_requests import asks_of
-from evaluator_host.model.evaluator import EvaluatorSettings, Json, Language, Row
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Kind, Note, Returned
 from evaluator_host.traces.trace_tree import convert
 
-_SHOWN = 8
+_SHOWN: Final = 8
 
 
-def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:  # noqa: ARG001 - one signature for all
+def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     """Pass the row's data, its output, its trace and its position; the runner makes a `MetricInput` of them."""
     trace, notes = convert(row.trace)
     body: dict[str, Json] = {"args": [row.inputs, row.outputs, trace, row.index or 0]}
@@ -27,13 +30,13 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:  #
 
 
 def bind_one_of_many(row: Row) -> Binding:
-    """Pass one of the rows that are scored together: bodies of these, with commas between, are a list."""
+    """Pass one of the rows that are scored together."""
     return Binding([row.inputs, row.outputs, convert(row.trace)[0], row.index])
 
 
 def interpret(
     returned: Returned,
-    language: Language,  # noqa: ARG001 - one signature for all
+    language: Language,
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
@@ -107,3 +110,25 @@ def _messages(diagnostics: list[Json]) -> list[str]:
 
 def _invalid(message: str) -> EvaluationError:
     return EvaluationError(ErrorCode.INVALID_RESULT, message)
+
+
+SDK: Final = Sdk(
+    module="nemo_evaluator_sdk",
+    stand_in=StandIn("dialects/nemo/modules", preimport="nemo_evaluator_sdk.exports"),
+    lock="dialects/nemo/requirements.lock",
+    real=frozenset({"nemo-platform", "nemo-evaluator-sdk"}),
+    needed=frozenset({"pydantic", "jinja2"}),
+    needed_by={"BLEUMetric": "sacrebleu", "ROUGEMetric": "rouge-score", "cloudpickle": "cloudpickle"},
+)
+
+DIALECT: Final = Dialect(
+    contract=Contract.NEMO,
+    bind=bind,
+    interpret=interpret,
+    languages=PYTHON_ONLY,
+    asks_models=True,
+    numbers_rows=True,
+    bind_one_of_many=bind_one_of_many,
+    sdk=SDK,
+    routes=EntryPoint("evaluator_host.dialects.nemo.host.routes.routes:nemo_routes"),
+)

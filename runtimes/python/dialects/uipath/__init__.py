@@ -1,6 +1,6 @@
-"""Owns contract `uipath`: which class is the evaluator, how it is made, and what its class says of itself.
+"""Owns dialect `uipath`: finds the evaluator class, makes an evaluator of it, and describes the classes for a check.
 
-Whatever `uipath` the code imported does the work: the light modules that came with this runner, or the package itself.
+It works with the `uipath` that the code imported: the light modules of this runner, or the package itself.
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ from __future__ import annotations
 import sys
 
 from evaluator_runner import classes, failures, hooks, jsontext
+from evaluator_runner.dialects.uipath.execution import Evaluator, explained, unknown
 from evaluator_runner.encode import TooLarge, encode_result
-from evaluator_runner.execution import Evaluator, explained, unknown
+from evaluator_runner.entry import Entry
 from evaluator_runner.failures import Failure
 from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.tracebacks import text_of
@@ -18,6 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+CONTRACT = "uipath"
+PREBOUND = True
 SDK = "uipath.eval.evaluators.base_evaluator"
 _WHOLE = ("id", "evaluatorTypeId", "version", "name", "description")  # what an evaluator's file has beside its config
 _MOST = 100
@@ -34,8 +37,8 @@ def applies(namespace: dict[str, Any], name: str | None) -> bool:
     return bool(found) if name is None else _named(found, name) is not None
 
 
-def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> tuple[str, Evaluator]:
-    """Return the evaluator that is meant, under the name of its class: by that name, by its id, or the only one.
+def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
+    """Return the evaluator that is meant: the one of that name, or of that id, or the only one.
 
     Raises:
       Failure: there is none, more than one can be meant, or its class does not hold together.
@@ -51,7 +54,11 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
             hint="name one of them in `settings.entry`",
         )
     made = _made(kind, config)
-    return kind.__name__, Evaluator(made, ignored=unknown(type(made.evaluator_config), _own_config(config)))
+    evaluator = Evaluator(made, ignored=unknown(type(made.evaluator_config), _own_config(config)))
+    entry = Entry(kind.__name__, evaluator.evaluate)
+    entry.signature, entry.notes = evaluator.signature, evaluator.notes
+    entry.reason = f"{kind.__name__}, a BaseEvaluator of uipath"
+    return entry
 
 
 def describe(namespace: dict[str, Any], source: list[str]) -> list[dict[str, Any]]:

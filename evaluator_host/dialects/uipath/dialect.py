@@ -1,17 +1,19 @@
-"""Contract `uipath`: `evaluate(execution, criteria)` of a `BaseEvaluator`; its result is the score.
+"""Dialect `uipath`: subclasses of UiPath's `BaseEvaluator`, called as `evaluate(execution, criteria)`.
 
-What comes back is what the runner made of a result: `{"score": number | bool, "score_type": 0 | 1 | 2, "details":
+The runner turns a result into `{"score": number | bool, "score_type": 0 | 1 | 2, "details":
 text | object | null, "evaluation_time": seconds}`. A boolean is 1 or 0 here, where UiPath has 100; an error is a failed
 row. `"ignored"` names criteria that the class does not have.
 """
 
 import json
+from collections.abc import Mapping
 from typing import Final
 
+from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, EntryPoint, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.metric_leaves import finite
-from evaluator_host.model.evaluator import EvaluatorSettings, Json, Language, Row
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Kind, Note, Returned
 from evaluator_host.traces.spans import NotATrace, read_spans
 
@@ -24,7 +26,7 @@ _MORE: Final = {
 }
 
 
-def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:  # noqa: ARG001 - one signature for all
+def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     """Pass input, output, spans, criteria and what else an execution has; the runner makes the execution of them."""
     output = {} if row.outputs is None else row.outputs
     if not isinstance(output, dict | str):
@@ -46,9 +48,9 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:  #
 
 def interpret(
     returned: Returned,
-    language: Language,  # noqa: ARG001 - one signature for all
+    language: Language,
     *,
-    settings: EvaluatorSettings = DEFAULTS,  # noqa: ARG001 - one signature for all
+    settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
     """Read the result by its type."""
     value = returned.value
@@ -77,6 +79,12 @@ def interpret(
     return Scored(score=score, passed=passed, metrics={"score": score}, reason=reason, notes=notes)
 
 
+def name_in_config(config: Mapping[str, Json]) -> str | None:
+    """Return the id in the JSON file of a project's evaluator, where that file is the configuration."""
+    name = config.get("id")
+    return name if isinstance(name, str) and "evaluatorConfig" in config else None
+
+
 def _is_result(value: Json) -> bool:
     return (
         isinstance(value, dict)
@@ -96,3 +104,24 @@ def _reason(details: Json) -> str | None:
 
 def _unfit(message: str, hint: str | None = None) -> EvaluationError:
     return EvaluationError(ErrorCode.BINDING_ERROR, message, hint=hint)
+
+
+SDK: Final = Sdk(
+    module="uipath.eval.evaluators",
+    stand_in=StandIn("dialects/uipath/modules", preimport="uipath.eval.evaluators"),
+    lock="dialects/uipath/requirements.lock",
+    real=frozenset({"uipath", "uipath-langchain", "uipath-llamaindex", "uipath-mcp"}),
+    needed=frozenset({"pydantic", "opentelemetry-sdk"}),
+)
+
+DIALECT: Final = Dialect(
+    contract=Contract.UIPATH,
+    bind=bind,
+    interpret=interpret,
+    languages=PYTHON_ONLY,
+    sdk=SDK,
+    name_in_config=name_in_config,
+    row_document=EntryPoint("evaluator_host.dialects.uipath.records:EVAL_SETS"),
+    project_modules=EntryPoint("evaluator_host.dialects.uipath.modules:with_project_modules"),
+    commands=EntryPoint("evaluator_host.dialects.uipath.host.cli.commands:app"),
+)

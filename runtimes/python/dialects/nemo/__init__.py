@@ -1,7 +1,7 @@
-"""Owns contract `nemo`: which class is the metric, how a row becomes its input, and its result a plain value.
+"""Owns dialect `nemo`: finds the metric, makes its input of a row, and a plain value of its result.
 
-Whatever `nemo_evaluator_sdk` the evaluator imported does the work: the light modules that came with this runner, or the
-package itself.
+It works with the `nemo_evaluator_sdk` that the evaluator imported: the light modules of this runner, or the package
+itself.
 """
 
 from __future__ import annotations
@@ -9,14 +9,17 @@ from __future__ import annotations
 import sys
 
 from evaluator_runner import classes, signature
+from evaluator_runner.dialects.nemo.model_requests import Asked, Conversation, Resolver
+from evaluator_runner.entry import Entry
 from evaluator_runner.failures import Failure
-from evaluator_runner.nemo_models import Asked, Conversation, Resolver
 from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+CONTRACT = "nemo"
+PREBOUND = True
 SDK = "nemo_evaluator_sdk"
 _MEMBERS = ("type", "output_spec", "compute_scores")
 _NAN, _INFINITY = "NaN", float("inf")
@@ -31,8 +34,8 @@ def applies(namespace: dict[str, Any], name: str | None) -> bool:
     return bool(metrics) if name is None else name in metrics
 
 
-def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> tuple[str, Metric]:
-    """Return the metric that is meant, under its name: by name, else the last class, else the last instance.
+def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
+    """Return the metric that is meant: the one of that name, else the last class, else the last instance.
 
     Raises:
       Failure: there is none, or its class needs arguments that nobody gave.
@@ -50,8 +53,11 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
         name, found = list(instances.items())[-1]
     else:
         raise _not_found("the code defines no metric", {})
-    metric = _made(found, name, instances, config) if isinstance(found, type) else found
-    return name, Metric(metric)
+    metric = Metric(_made(found, name, instances, config) if isinstance(found, type) else found)
+    entry = Entry(name, metric.score)
+    entry.signature, entry.together = metric.signature, metric.together
+    entry.reason = f"metric {metric.key} of {SDK}"
+    return entry
 
 
 def _classes(namespace: dict[str, Any]) -> dict[str, type]:

@@ -133,7 +133,7 @@ except Exception as error:  # noqa: BLE001 - whatever keeps the agent from being
     main, broken = None, told(error)
 
 
-async def evaluate(inputs, outputs, trace):  # noqa: ARG001 - an evaluator has these three
+async def evaluate(inputs, outputs, trace):
     """Return the agent's output and spans, or why it has none, as details of no score."""
     unpack()
     started = time.perf_counter()

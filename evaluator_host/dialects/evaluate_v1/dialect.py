@@ -1,12 +1,13 @@
-"""Contract `evaluate-v1`, legacy: `evaluate({}, inputs, output, correct_answer)`, positional; text may be a number."""
+"""Dialect `evaluate-v1`, legacy: `evaluate({}, inputs, output, correct_answer)`, by position; text may be a number."""
 
 from difflib import get_close_matches
 from typing import Final
 
 from evaluator_host.dialects import interpret as reading
+from evaluator_host.dialects.base import Dialect
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.interpret import Scored
-from evaluator_host.model.evaluator import EvaluatorSettings, Language, Row
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Language, Row
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Kind, Returned
 
 _SHOWN_KEYS: Final = 12
@@ -36,7 +37,7 @@ def interpret(
     returned: Returned,
     language: Language,
     *,
-    settings: EvaluatorSettings = DEFAULTS,  # noqa: ARG001 - one signature for all
+    settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
     """Read the value; text counts as a number when it is one."""
     if returned.kind is Kind.STRING and isinstance(returned.value, str):
@@ -60,3 +61,6 @@ def _probably(key: str, keys: list[str]) -> str | None:
     folded = {name[:_SHOWN_CHARS].casefold().replace("-", "_").replace(" ", "_"): name for name in reversed(keys)}
     near = get_close_matches(key.casefold(), folded, n=1, cutoff=0.7)
     return folded[near[0]] if near else next((folded[name] for name in _USUAL_KEYS if name in folded), None)
+
+
+DIALECT: Final = Dialect(contract=Contract.EVALUATE_V1, bind=bind, interpret=interpret)
