@@ -83,7 +83,7 @@ class Proving:
         again = await self._old(pair, [rows[index] for index, _, _ in found])
         for (index, old, _), other in zip(found, again, strict=True):
             if (message := differs(old, other)) is not None:
-                return f"the old code scores row {index} differently when it runs again ({message}): it depends on chance or time"
+                return f"the old code depends on chance or time: row {index} differs when it runs again ({message})"
         return None
 
 
