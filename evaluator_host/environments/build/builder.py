@@ -64,7 +64,7 @@ class Builder:
     Args:
       home: The one folder that builds may write to, `downloads/` and `staging/` together: files are shared by hard
         links, which cannot cross a mount.
-      file_mb: Greatest file that a build may write, and half of what it may write in all.
+      file_mb: Size of the greatest file that a build may write; in all it may write twice as much.
       memory_mb: Of one command with all it starts.
     """
 

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 _SETUP_S: Final = 10.0
 _REMOVAL_S: Final = 10.0
-_DATA_MARGIN_MB: Final = 1024  # RLIMIT_DATA counts what is reserved; V8 reserves 512 MB for machine code
+_DATA_MARGIN_MB: Final = 1024  # RLIMIT_DATA counts reserved memory, and V8 reserves 512 MB for machine code
 _MB: Final = 1024 * 1024
 _NUMBERS: Final = itertools.count(1_000_000)  # backends of this process count from 1 in the same folder
 

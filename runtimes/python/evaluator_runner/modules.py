@@ -17,7 +17,7 @@ from _frozen_importlib import ModuleSpec  # type: ignore[import-not-found]
 from _frozen_importlib_external import PathFinder  # type: ignore[import-not-found]
 
 from evaluator_runner import tracebacks
-from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import builtins as _builtins
 import sys
 
-from evaluator_runner import dialects, failures, hooks, modules, prebound
+from evaluator_runner import dialects, failures, interpreter_hooks, modules, prebound
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.failures import Failure
-from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.tracebacks import FILENAME
 
 TYPE_CHECKING = False
@@ -103,7 +103,7 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
         modules.install(code)
     described: list[dict[str, Any]] = []
     try:
-        hooks.call(exec, (compiled, namespace))
+        interpreter_hooks.call(exec, (compiled, namespace))
         if order.get("check"):
             described = dialects.describe(namespace, lines)
         found = dialects.find(namespace, contract=order["contract"], name=order["entry"], config=body.get("config"))

@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 
 from evaluator_runner import classes, signature
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.dialects.nemo.model_requests import Asked, Conversation, Resolver
 from evaluator_runner.entry import Entry
 from evaluator_runner.failures import Failure
-from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

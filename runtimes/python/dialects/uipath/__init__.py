@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import sys
 
-from evaluator_runner import classes, failures, hooks, jsontext
+from evaluator_runner import classes, failures, interpreter_hooks, jsontext
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.dialects.uipath.execution import Evaluator, explained, unknown
 from evaluator_runner.encode import TooLarge, encode_result
 from evaluator_runner.entry import Entry
 from evaluator_runner.failures import Failure
-from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.tracebacks import text_of
 
 TYPE_CHECKING = False
@@ -215,9 +215,9 @@ def _description(kind: Any, line: int | None, source: list[str]) -> dict[str, An
         "config": None,
     }
     try:
-        known["id"] = hooks.call(_identity, (kind,))[:_TEXT_CHARS]
-        known["types"] = _plain(hooks.call(_types, (kind,)))
-        known["config"] = _plain(hooks.call(_config, (kind,)))
+        known["id"] = interpreter_hooks.call(_identity, (kind,))[:_TEXT_CHARS]
+        known["types"] = _plain(interpreter_hooks.call(_types, (kind,)))
+        known["config"] = _plain(interpreter_hooks.call(_config, (kind,)))
     except BaseException as raised:  # noqa: BLE001 - a user's class may do anything
         known["error"] = failures.from_exception(raised, source, general="load_error")
     return known

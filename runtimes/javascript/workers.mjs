@@ -6,7 +6,7 @@
 
 const { createRequire } = process.getBuiltinModule('node:module');
 const { MessageChannel, Worker, receiveMessageOnPort } = process.getBuiltinModule('node:worker_threads');
-const { Pulse } = createRequire(import.meta.url)('./worker/pulse.cjs');
+const { SharedState } = createRequire(import.meta.url)('./worker/shared_state.cjs');
 const MAIN = new URL('./worker/main.cjs', import.meta.url);
 
 /**
@@ -18,7 +18,7 @@ const MAIN = new URL('./worker/main.cjs', import.meta.url);
 
 /**
  * What a sandbox holds besides the heap of user code, roughly: Node takes 60 MB. The supervisor watches the whole process
- * (station.mjs) and is to be first: when V8 notices a full heap it may have no way left but to abort the process.
+ * (worker_pair.mjs) and is to be first: when V8 notices a full heap it may have no way left but to abort the process.
  */
 const OVERHEAD_MB = 48;
 const LEAST_HEAP_MB = 32;
@@ -28,7 +28,7 @@ const YOUNG_MB = 4;
 const CODE_MB = 64;
 
 /** One worker thread and the port to it. */
-export class Member {
+export class RowWorker {
   #worker;
   #port;
   #ended = false;
@@ -40,8 +40,8 @@ export class Member {
   /** @param {Surroundings} surroundings */
   constructor(surroundings) {
     const { port1, port2 } = new MessageChannel();
-    const shared = Pulse.allocate();
-    this.pulse = new Pulse(shared);
+    const shared = SharedState.allocate();
+    this.state = new SharedState(shared);
     this.memoryMb = surroundings.memoryMb;
     this.prepared = false;
     /** @type {Error | null} */
@@ -49,7 +49,7 @@ export class Member {
     this.#port = port1;
     this.#worker = new Worker(MAIN, {
       workerData: {
-        port: port2, pulse: shared, descriptors: surroundings.descriptors, ownSandbox: surroundings.ownSandbox, tools: surroundings.tools,
+        port: port2, shared, descriptors: surroundings.descriptors, ownSandbox: surroundings.ownSandbox, tools: surroundings.tools,
       },
       transferList: [port2],
       resourceLimits: {

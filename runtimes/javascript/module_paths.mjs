@@ -21,7 +21,7 @@ export const DEFINED = [`--define:import.meta=${WORD}meta__`, `--define:__dirnam
  * @param {string} text as esbuild wrote it
  * @param {string | null} root folder that holds `node_modules`
  */
-export function withPlaces(text, root) {
+export function withModulePaths(text, root) {
   if (!text.includes(WORD)) return text;
   let file = OWN;
   return text.replace(PLACE, (whole, /** @type {string | undefined} */ inPackage, /** @type {string | undefined} */ name) => {

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { setTimeout as wait } from 'node:timers/promises';
 import { test } from 'node:test';
 
-const { killProcesses } = createRequire(import.meta.url)('../../../../runtimes/javascript/worker/residue.cjs');
+const { killProcesses } = createRequire(import.meta.url)('../../../../runtimes/javascript/worker/row_cleanup.cjs');
 
 /** Of cgroup v1, where one that is frozen does not even die of SIGKILL: as on a machine that is too busy to let it. */
 const FREEZER = `/sys/fs/cgroup/freezer/evaluator-host-test-${process.pid}`;

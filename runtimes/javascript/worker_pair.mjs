@@ -3,7 +3,7 @@
  * Where the rows of one evaluator run: the worker in service, the one that stands by, and what has to be cleared away
  * between two workers.
  */
-import { Member } from './crew.mjs';
+import { RowWorker } from './workers.mjs';
 
 const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);
 
@@ -17,17 +17,17 @@ const LOG_HEADER_BYTES = 16;
 
 /** @typedef {{program: any, selector: any, logKb: number, resultKb: number}} Order */
 
-export class Station {
+export class WorkerPair {
   #surroundings;
-  /** @type {Member} */
-  #member;
-  /** @type {Member | null} */
+  /** @type {RowWorker} */
+  #active;
+  /** @type {RowWorker | null} */
   #standby = null;
   /** @type {NodeJS.Timeout | null} */
   #standbyTimer = null;
   /** @type {Order | null} */
   #order = null;
-  /** @type {Map<Member, any>} */
+  /** @type {Map<RowWorker, any>} */
   #outputs = new Map();
   /** @type {Promise<unknown>} resolved when nothing of an earlier worker is left */
   #clearing = Promise.resolve();
@@ -44,11 +44,11 @@ export class Station {
   /** @type {(message: any) => void} */
   onLoading = () => {};
 
-  /** @param {import('./crew.mjs').Surroundings} surroundings */
+  /** @param {import('./workers.mjs').Surroundings} surroundings */
   constructor(surroundings) {
     this.#surroundings = surroundings;
     this.#idleRss = 0;
-    this.#member = this.#enlist(new Member(surroundings));
+    this.#active = this.#enlist(new RowWorker(surroundings));
   }
 
   #idleRss;
@@ -60,21 +60,21 @@ export class Station {
   }
 
   get elapsed() {
-    return this.#member.pulse.elapsed;
+    return this.#active.state.elapsed;
   }
 
   /** @param {number} seq */
   isRunning(seq) {
-    return this.#member.pulse.current === seq;
+    return this.#active.state.current === seq;
   }
 
   /** @param {number} seq */
   skip(seq) {
-    this.#member.pulse.skip(seq);
+    this.#active.state.skip(seq);
   }
 
   drain() {
-    this.#member.drain();
+    this.#active.drain();
   }
 
   /**
@@ -90,37 +90,37 @@ export class Station {
   load(order, memoryMb) {
     if (memoryMb !== this.memoryMb) {
       this.#surroundings = { ...this.#surroundings, memoryMb };
-      void this.#member.end();
-      this.#member = this.#enlist(new Member(this.#surroundings));
+      void this.#active.end();
+      this.#active = this.#enlist(new RowWorker(this.#surroundings));
     }
     this.#order = order;
     this.#idleRss = rssMb();
-    this.#member.send({ type: 'load', ...this.#message(this.#member) });
+    this.#active.send({ type: 'load', ...this.#message(this.#active) });
   }
 
   /** @param {any} selector of the entry that was found */
   select(selector) {
     this.#order = { .../** @type {Order} */ (this.#order), selector };
-    this.#member.send({ type: 'select', selector });
+    this.#active.send({ type: 'select', selector });
     this.ready = true;
   }
 
   /** @param {any[]} rows */
   run(rows) {
-    this.#member.send({ type: 'rows', rows });
+    this.#active.send({ type: 'rows', rows });
   }
 
   /** Start a worker that takes over when the present one has to be ended. */
   standBy() {
     if (this.#standbyTimer) clearTimeout(this.#standbyTimer);
     this.#standbyTimer = setTimeout(() => this.#dismissStandby(), STANDBY_MS);
-    this.#standby ??= this.#prepare(new Member(this.#surroundings));
+    this.#standby ??= this.#prepare(new RowWorker(this.#surroundings));
   }
 
   /** End the present worker. @returns {any} what its row had printed */
   abandon() {
-    const member = this.#member;
-    const residue = require('./worker/residue.cjs');
+    const member = this.#active;
+    const residue = require('./worker/row_cleanup.cjs');
     const gone = member.end();
     residue.killProcesses(false); // a thread may be waiting for a child
     this.#noticeStuck(gone);
@@ -147,10 +147,10 @@ export class Station {
 
   /** Put the next worker into service; `onReady` when rows may be sent to it. */
   replace() {
-    this.#outputs.delete(this.#member);
-    void this.#member.end();
+    this.#outputs.delete(this.#active);
+    void this.#active.end();
     this.ready = false;
-    this.#member = this.#enlist(this.#standby ?? this.#prepare(new Member(this.#surroundings)));
+    this.#active = this.#enlist(this.#standby ?? this.#prepare(new RowWorker(this.#surroundings)));
     this.#standby = null;
     void this.#clearing.then(() => {
       this.ready = true;
@@ -158,7 +158,7 @@ export class Station {
     });
   }
 
-  /** @param {Member} member */
+  /** @param {RowWorker} member */
   #enlist(member) {
     member.onMessage = (message) => this.#receive(message);
     member.onEnd = (reason, detail) => {
@@ -177,7 +177,7 @@ export class Station {
     else if (message.type !== 'prepared') this.onLoading(message);
   }
 
-  /** @param {Member} member */
+  /** @param {RowWorker} member */
   #prepare(member) {
     member.onEnd = () => {
       if (this.#standby === member) this.#standby = null;
@@ -186,7 +186,7 @@ export class Station {
     return member;
   }
 
-  /** @param {Member} member */
+  /** @param {RowWorker} member */
   #message(member) {
     const order = /** @type {Order} */ (this.#order);
     const logs = new SharedArrayBuffer(LOG_HEADER_BYTES + 2 * order.logKb * 1024);

@@ -8,7 +8,7 @@
 const MARKS = 128; // more than rows may be unanswered
 const BYTES = 16 + MARKS * 4;
 
-class Pulse {
+class SharedState {
   /** @param {SharedArrayBuffer} shared */
   constructor(shared) {
     this.since = new Float64Array(shared, 0, 1);
@@ -51,4 +51,4 @@ function now() {
   return Number(process.hrtime.bigint() / 1000n) / 1000;
 }
 
-module.exports = { Pulse };
+module.exports = { SharedState };

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from evaluator_runner import guest, hooks, jsontext, zygote
-from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner import guest_setup, interpreter_hooks, jsontext, zygote
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.tracebacks import name_of
 
 TYPE_CHECKING = False
@@ -42,14 +42,14 @@ class Order:
 def run(order: Order, control: _socket.socket) -> None:
     """Import, report, wait for a load and go on with it. Never returns."""
     try:
-        guest.become(order.logs.out.writer, order.logs.err.writer, keep=control.fileno())
-        guest.mute_outputs()
-        guest.open_streams()
-        guest.limit(order.limits, order.options)
-        guest.furnish(order.home, order.options)
+        guest_setup.become(order.logs.out.writer, order.logs.err.writer, keep=control.fileno())
+        guest_setup.mute_outputs()
+        guest_setup.open_streams()
+        guest_setup.limit(order.limits, order.options)
+        guest_setup.furnish(order.home, order.options)
         zygote.report(control.fileno(), zygote.PREPARED, {"odd": _import_all(order)}, {})
         job = _job(control, order)
-        guest.restore_outputs(close=False)
+        guest_setup.restore_outputs(close=False)
         zygote.go_on(job, control, furnished=True)
     finally:
         _exit(0)
@@ -84,16 +84,16 @@ def _import_all(order: Order) -> str | None:
     pid = _getpid()
     try:
         for module in order.modules:
-            hooks.call(_import, (module,))
+            interpreter_hooks.call(_import, (module,))
     except BaseException as raised:  # noqa: BLE001 - a package may raise anything
         return f"importing {module} raised {name_of(raised)}"
     finally:
         if _getpid() != pid:
             _exit(0)  # a package forked and its child came back too
-    guest.flush_streams()
-    if not guest.has_own_streams():
+    guest_setup.flush_streams()
+    if not guest_setup.has_own_streams():
         return "importing replaced sys.stdout or sys.stderr"
     if _getcwd() != order.home:
         return "importing changed the working directory"
-    left = guest.started_more(pid)
+    left = guest_setup.started_more(pid)
     return f"importing left {left} running" if left else None

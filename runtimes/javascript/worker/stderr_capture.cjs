@@ -10,7 +10,7 @@ const TAKE_DESCRIPTOR = ['write', 'writeSync', 'writev', 'writevSync', 'writeFil
 const STANDARD_ERROR = new Set([2, '/dev/stderr', '/dev/fd/2', '/proc/self/fd/2']);
 
 /** @param {number} errors descriptor that takes it instead */
-function divertErrors(errors) {
+function captureStderr(errors) {
   const table = /** @type {any} */ (fs);
   for (const name of TAKE_DESCRIPTOR) {
     const original = table[name];
@@ -29,18 +29,18 @@ function divertErrors(errors) {
  * @param {any} childProcess the module
  * @param {number} errors
  */
-function divertChildren(childProcess, errors) {
+function captureChildStderr(childProcess, errors) {
   const { spawn } = childProcess.ChildProcess.prototype;
   /** @param {any} options */
   childProcess.ChildProcess.prototype.spawn = function (options) {
-    return spawn.call(this, { ...options, stdio: divertedStdio(options.stdio, errors) });
+    return spawn.call(this, { ...options, stdio: capturedStdio(options.stdio, errors) });
   };
   const { spawnSync } = childProcess;
   /** @param {string} file @param {any[]} parts */
   childProcess.spawnSync = (file, ...parts) => {
     const options = parts.at(-1);
     if (options && typeof options === 'object' && !Array.isArray(options)) {
-      parts[parts.length - 1] = { ...options, stdio: divertedStdio(options.stdio, errors) };
+      parts[parts.length - 1] = { ...options, stdio: capturedStdio(options.stdio, errors) };
     }
     return spawnSync(file, ...parts);
   };
@@ -52,10 +52,10 @@ function divertChildren(childProcess, errors) {
 }
 
 /** @param {any} stdio @param {number} errors */
-function divertedStdio(stdio, errors) {
+function capturedStdio(stdio, errors) {
   if (stdio === 'inherit') return ['inherit', 'inherit', errors];
   if (!Array.isArray(stdio)) return stdio;
   return stdio.map((entry, index) => (entry === 2 || (index === 2 && entry === 'inherit') || entry === process.stderr ? errors : entry));
 }
 
-module.exports = { divertErrors, divertChildren };
+module.exports = { captureStderr, captureChildStderr };

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from evaluator_runner import ahead, jsontext, kernel, zygote
+from evaluator_runner import jsontext, kernel, preimport, zygote
 from evaluator_runner.handles import Lost, ZygoteHandle
 
 TYPE_CHECKING = False
@@ -31,11 +31,11 @@ class Preparing:
         self._supervisor = supervisor
         self._id: str = header["id"]
         self._timeout_s = float(header["timeout_s"])
-        self._order = order = ahead.Order(header, options=supervisor.options, home=home, logs=logs)
+        self._order = order = preimport.Order(header, options=supervisor.options, home=home, logs=logs)
         self._started = time.monotonic()
         self._answered = False
         try:
-            self._zygote = supervisor.zygote = ZygoteHandle(lambda control: ahead.run(order, control))
+            self._zygote = supervisor.zygote = ZygoteHandle(lambda control: preimport.run(order, control))
         except OSError as error:
             raise Lost(f"cannot start a process: {error}") from error
         supervisor.watch(self._zygote.fd, self._on_report)
@@ -62,7 +62,7 @@ class Preparing:
         if self._supervisor.zygote is None:
             return None
         self._supervisor.logs.discard()  # before the load begins: what it prints is for its author
-        if not self._suits(header, body) or not self._zygote.send(ahead.job_bytes(header, body)):
+        if not self._suits(header, body) or not self._zygote.send(preimport.job_bytes(header, body)):
             self._drop()
             return None
         self._supervisor.forget(self._zygote.fd)
@@ -71,7 +71,7 @@ class Preparing:
     def _suits(self, header: dict[str, Any], body: bytes) -> bool:
         """Whether the evaluator would find what it finds without this, only sooner."""
         limits = header["limits"]
-        if any(int(limits[name]) != self._order.limits[name] for name in ahead.LIMITS):
+        if any(int(limits[name]) != self._order.limits[name] for name in preimport.LIMITS):
             return False
         if not self.imported:
             return True
