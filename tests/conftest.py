@@ -13,7 +13,7 @@ from xdist.scheduler import LoadFileScheduling
 from evaluator_host.config import SandboxChoice, Settings
 from evaluator_host.service import Service
 from evaluator_host.wiring import open_service
-from tests.databases import ENGINES, Databases
+from tests.databases import EACH_ENGINE, Databases
 from tests.engines import engine_address
 
 BACKENDS = ("bubblewrap", "docker")
@@ -57,7 +57,7 @@ def own_database(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["EVALUATOR_HOST_DATABASE_URL"] = f"sqlite:///{file}"
 
 
-@pytest.fixture(scope="session", params=BACKENDS)
+@pytest.fixture(scope="session", params=[pytest.param(name, marks=pytest.mark.engine) for name in BACKENDS])
 async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
     """A running service on each backend in turn."""
     async with open_service(settings(request.param)) as opened:
@@ -72,7 +72,7 @@ def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
     made.close()
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=EACH_ENGINE)
 def database_url(request: pytest.FixtureRequest, databases: Databases) -> str:
     """An empty database of each kind in turn."""
     return databases.make(request.param)
