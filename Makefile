@@ -38,7 +38,7 @@ run: $(VENV)/.tools ## Set everything up, then serve on 127.0.0.1:8710 (PORT=)
 	@$(BIN)/evaluator-host serve --host 127.0.0.1 --port $(PORT)
 
 quick: $(VENV)/.dev ## Run the tests that need no engine
-	@$(PYTEST) -n $(WORKERS) -m 'not engine' $(QUICK) $(ARGS)
+	@$(PYTEST) -n $(WORKERS) -m 'not engine' --hypothesis-profile few $(QUICK) $(ARGS)
 
 test: $(VENV)/.dev $(VENV)/.tools $(UI)/dist/index.html ## Run every test, on both backends
 	@sh .ci/packages $(ARGS)

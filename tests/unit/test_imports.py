@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from evaluator_host.model import Language
 from evaluator_host.packages.imports import pin_for
 from evaluator_host.packages.specifiers import module_specifiers
+from tests.fuzz.bounds import scaled
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,7 @@ def test_specifiers_are_found_where_a_module_is_named_and_nowhere_else(source: s
     assert all(source[one.start : one.end] == one.text for one in specifiers)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=scaled(300), deadline=None)
 @given(st.lists(st.sampled_from([*"`${}/\"'\\\n(*a ", "import ", "//", "${", "from "]), max_size=40).map("".join))
 def test_no_text_stops_the_scanner(source: str) -> None:
     assert all(source[one.start - 1] in "\"'" for one in module_specifiers(source))

@@ -11,6 +11,7 @@ from evaluator_host.errors import InvalidPin
 from evaluator_host.model import Language
 from evaluator_host.packages.pins import MAX_PINS, parse
 from evaluator_host.packages.pip_syntax import wanted
+from tests.fuzz.bounds import scaled
 
 PYTHON = Language.PYTHON
 
@@ -178,7 +179,7 @@ ITEMS = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=scaled(400), deadline=None)
 @given(st.lists(ITEMS, max_size=4))
 @example(["a[" + "," * 200 + "]==1"])
 @example(["a==" + "9" * 280])
