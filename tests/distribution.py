@@ -43,9 +43,14 @@ class ByGroup(LoadFileScheduling):
 
 
 def longest_first(items: list[pytest.Item]) -> None:
-    """Sort tests by the time that their group takes; the order in a group stays."""
+    """Sort tests by the time that their group takes; a group stays together, and the order in it stays."""
     seconds = json.loads(SECONDS.read_text())
-    items.sort(key=lambda item: -seconds.get(group_of(item.nodeid), 0.0))
+    first: dict[str, int] = {}
+    for at, item in enumerate(items):
+        first.setdefault(group_of(item.nodeid), at)
+    groups = sorted(first, key=lambda group: (-seconds.get(group, 0.0), first[group]))
+    place = {group: at for at, group in enumerate(groups)}
+    items.sort(key=lambda item: place[group_of(item.nodeid)])
 
 
 class Recorder:
