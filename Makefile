@@ -18,11 +18,12 @@ TWICE = -p tests.second_try
 AGAIN = echo "once more, alone:" && $(PYTEST) $(TWICE) --second-try=$(if $(STRICT),fail,list) -n 0 \
   --last-failed --last-failed-no-failures=none --maxfail 5 $(ARGS)
 # These folders hold the tests that need nothing but the lock files, and a few that are marked `engine`.
-QUICK := tests/unit tests/runners tests/store tests/jobs tests/migration tests/docs
+QUICK := tests/unit tests/runners tests/store tests/jobs tests/migration tests/dialects tests/docs
+API_TYPES = $(BIN)/python .ci/openapi.py | $(NODE) $(UI)/api-types.mjs
 COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run quick test check fix bench lock clean
+.PHONY: help setup run quick test check types fix bench lock clean
 .NOTPARALLEL: # two targets install into .venv
 
 help: ## List these targets
@@ -42,18 +43,23 @@ quick: $(VENV)/.dev ## Run the tests that need no engine
 
 test: $(VENV)/.dev $(VENV)/.tools $(UI)/dist/index.html ## Run every test, on both backends
 	@sh .ci/packages $(ARGS)
-	@$(BIN)/python -m compileall -q evaluator_host # else every command that a test starts may have to, see .ci/venv
+	@$(BIN)/python -m compileall -q -x selftest/attacks evaluator_host # else every command that a test starts may have to, see .ci/venv
 	@$(PYTEST) $(TWICE) -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS) || { [ $$? -eq 1 ] && $(AGAIN); }
 
-check: $(VENV)/.dev $(UI)/node_modules/.installed ## Lint, format, types, import layers, runner syntax
+check: $(VENV)/.dev $(UI)/node_modules/.installed ## Lint, format, types, import layers, API types, syntax of runners and attacks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@$(BIN)/python .ci/core_lines.py
+	@$(API_TYPES) --check
 	$(NODE) $(UI)/node_modules/typescript/bin/tsc --noEmit --project $(UI)
-	@find runtimes -name node_modules -prune -o \( -name '*.js' -o -name '*.[cm]js' \) -print | xargs -n 1 $(NODE) --check
+	@find runtimes evaluator_host/selftest/attacks -name node_modules -prune -o \( -name '*.js' -o -name '*.[cm]js' \) -print | xargs -n 1 $(NODE) --check
 
-fix: $(VENV)/.dev ## Mend what ruff can mend
+types: $(VENV)/.dev $(UI)/node_modules/.installed ## Generate the pages' API types from the OpenAPI document
+	@$(API_TYPES)
+
+fix: $(VENV)/.dev ## Fix what ruff can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

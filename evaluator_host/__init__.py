@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from evaluator_host.client import AsyncClient, Client
-    from evaluator_host.model import Evaluator, Language, Limits, Row
-    from evaluator_host.outcome import EvaluationResult
+    from evaluator_host.model.evaluator import Evaluator, Language, Limits, Row
+    from evaluator_host.model.outcome import EvaluationResult
 
     __version__: str
 
@@ -15,11 +15,11 @@ __all__ = ["AsyncClient", "Client", "EvaluationResult", "Evaluator", "Language",
 _HOMES: Final = {
     "AsyncClient": "evaluator_host.client",
     "Client": "evaluator_host.client",
-    "EvaluationResult": "evaluator_host.outcome",
-    "Evaluator": "evaluator_host.model",
-    "Language": "evaluator_host.model",
-    "Limits": "evaluator_host.model",
-    "Row": "evaluator_host.model",
+    "EvaluationResult": "evaluator_host.model.outcome",
+    "Evaluator": "evaluator_host.model.evaluator",
+    "Language": "evaluator_host.model.evaluator",
+    "Limits": "evaluator_host.model.evaluator",
+    "Row": "evaluator_host.model.evaluator",
 }
 
 

@@ -9,13 +9,13 @@ def main() -> None:
     While it is imported, no garbage is looked for: modules are none, and the search takes a fifth of a start.
     """
     gc.disable()
-    from evaluator_host.cli.edge import guarded  # noqa: PLC0415 - see above
-    from evaluator_host.cli.main import asked_for  # noqa: PLC0415
+    from evaluator_host.cli.command import run_command  # noqa: PLC0415 - see above
+    from evaluator_host.cli.main import requested_commands  # noqa: PLC0415
 
-    commands = asked_for()
+    commands = requested_commands()
     gc.freeze()
     gc.enable()
-    guarded(commands)
+    run_command(commands)
 
 
 if __name__ == "__main__":

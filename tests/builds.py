@@ -9,14 +9,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from evaluator_host.config import SandboxChoice, Settings
+from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.environments import toolchain
-from evaluator_host.errors import HostError
-from evaluator_host.model import Evaluator, Language, Row
-from evaluator_host.outcome import EvaluationResult
-from evaluator_host.sandbox.instance import this_instance
+from evaluator_host.model.errors import HostError
+from evaluator_host.model.evaluator import Evaluator, Language, Row
+from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.sandbox.linux.instance import this_instance
 from evaluator_host.service import Service
-from evaluator_host.wiring import open_service
+from evaluator_host.wiring.service import open_service
 from tests.conftest import DATA_DIR
 from tests.indexes import Index
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import settings as settings_of_hypothesis
 
-from evaluator_host.config import SandboxChoice, Settings
+from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.service import Service
-from evaluator_host.wiring import open_service
+from evaluator_host.wiring.service import open_service
 from tests.databases import EACH_ENGINE, Databases
 from tests.distribution import ByGroup, Recorder, longest_first
 from tests.engines import engine_address
@@ -34,6 +34,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register what notes durations, in the process that hands out tests."""
     if config.getoption("--write-seconds") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Recorder())
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark every test of a running service: it has a sandbox."""
+    if "service" in getattr(item, "fixturenames", ()):
+        item.add_marker("engine")
 
 
 @pytest.hookimpl(trylast=True)
@@ -71,7 +77,7 @@ def own_database(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["EVALUATOR_HOST_DATABASE_URL"] = f"sqlite:///{file}"
 
 
-@pytest.fixture(scope="session", params=[pytest.param(name, marks=pytest.mark.engine) for name in BACKENDS])
+@pytest.fixture(scope="session", params=BACKENDS)
 async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
     """A running service on each backend in turn."""
     async with open_service(settings(request.param)) as opened:

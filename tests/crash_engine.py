@@ -11,7 +11,7 @@ from typing import Any
 
 import docker
 
-from evaluator_host.sandbox.watchdog import children
+from evaluator_host.sandbox.linux.watchdog import children
 from tests import engines
 
 

@@ -20,7 +20,7 @@ _BACKEND: Final = re.compile(r"\[(?:.*-)?(bubblewrap as an ordinary user|ordinar
 _BY_BACKEND: Final = {
     "tests/attacks/test_javascript.py", "tests/attacks/test_python.py", "tests/attacks/test_view.py",
     "tests/attacks/test_weakened.py", "tests/contract/test_cases.py", "tests/contract/test_conformance.py",
-    "tests/contract/test_nemo.py", "tests/contract/test_uipath.py", "tests/integration/test_real_sets.py",
+    "tests/integration/test_real_sets.py",
     "tests/integration/test_real_sets_shared.py",
 }  # fmt: skip
 _BROWSER: Final = "tests/browser/"

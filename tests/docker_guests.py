@@ -10,11 +10,11 @@ from typing import Any
 import docker
 import docker.errors
 
-from evaluator_host.model import Environment, Language, SandboxSpec
-from evaluator_host.protocol import Frame, FrameDecoder, encode
-from evaluator_host.sandbox.docker import DockerBackend, DockerLink
-from evaluator_host.sandbox.docker_remains import LABEL_INSTANCE
-from evaluator_host.sandbox.instance import this_instance
+from evaluator_host.model.evaluator import Environment, Language, SandboxSpec
+from evaluator_host.sandbox.docker.backend import DockerBackend, DockerLink
+from evaluator_host.sandbox.docker.cleanup import LABEL_INSTANCE
+from evaluator_host.sandbox.linux.instance import this_instance
+from evaluator_host.sandbox.protocol import Frame, FrameDecoder, encode
 
 OWN = f"{this_instance()}.1"  # the containers of these tests, not of a service of the same run
 

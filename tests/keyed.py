@@ -37,7 +37,7 @@ def make_key(name: str, workspace: str, *, url: str, expires_s: float | None = N
 
     async def make() -> str:
         async with open_store(url, Path()) as store:
-            return (await store.keys.create(name, workspace, expires_at=expires_at))[1]
+            return (await store.keys.create_key(name, workspace, expires_at=expires_at))[1]
 
     return asyncio.run(make())
 
@@ -57,7 +57,7 @@ def audited(url: str) -> list[AuditLine]:
 
     async def read() -> list[AuditLine]:
         async with open_store(url, Path()) as store:
-            return await store.audit.newest(limit=100)
+            return await store.audit.list_entries(limit=100)
 
     return asyncio.run(read())
 

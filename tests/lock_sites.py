@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evaluator_host.model import Language
+from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.lock import Lock, Target, resolve
-from evaluator_host.packages.pins import parse
+from evaluator_host.packages.lock import Lock, Target
+from evaluator_host.packages.pin_parser import parse
+from evaluator_host.packages.resolve import resolve
 from tests.answering import answering
 
 PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.TYPESCRIPT

@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from evaluator_host.config import SandboxChoice, Settings
-from evaluator_host.model import Evaluator, Row
-from evaluator_host.outcome import EvaluationResult
+from evaluator_host.config.settings import SandboxChoice, Settings
+from evaluator_host.model.evaluator import Evaluator, Row
+from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.service import Service
 from tests.conftest import DATA_DIR
 from tests.engines import engine_address

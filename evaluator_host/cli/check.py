@@ -4,14 +4,14 @@ import typer
 from rich.text import Text
 
 from evaluator_host.cli import options
+from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import facts, out, print_json
-from evaluator_host.cli.edge import load_settings, run_async
+from evaluator_host.cli.evaluation_service import open_evaluation_service, prepare
 from evaluator_host.cli.result import error_text
-from evaluator_host.cli.target import open_target, prepare
-from evaluator_host.config import Settings
-from evaluator_host.model import Contract, Policy
-from evaluator_host.outcome import EvaluatorClass, MissingImport
-from evaluator_host.reports.evaluation import CheckReport
+from evaluator_host.config.settings import Settings
+from evaluator_host.model.evaluator import Contract, Policy
+from evaluator_host.model.outcome import EvaluatorClass, MissingImport
+from evaluator_host.schemas.evaluation import CheckReport
 
 
 def check(
@@ -51,8 +51,8 @@ def check(
     raise typer.Exit(0 if report.ok else 1)
 
 
-async def _check(given: options.Given, settings: Settings, url: str | None, *, shown: bool) -> CheckReport:
-    async with open_target(settings, url) as target:
+async def _check(given: options.LoadedEvaluator, settings: Settings, url: str | None, *, shown: bool) -> CheckReport:
+    async with open_evaluation_service(settings, url) as target:
         await prepare(target, given, shown=shown)
         return await target.check(given.evaluator)
 

@@ -7,13 +7,14 @@ import io
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from rich.console import Console
 from rich.text import Text
 
-from evaluator_host.protocol import encode_json
+from evaluator_host.model.json_values import encode_json
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -59,3 +60,29 @@ def facts(pairs: Iterable[tuple[str, object]]) -> Text:
         made.append("\n")
     made.rstrip()
     return made
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> Text:
+    """Return a table; None is shown as a dash."""
+    cells = [list(header), *([_cell(value) for value in row] for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
+    made = Text()
+    for number, row in enumerate(cells):
+        line = "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        made.append(line, style="bold" if number == 0 else "")
+        if number < len(cells) - 1:
+            made.append("\n")
+    return made
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return plain(value).replace("\n", " ")
+
+
+def format_time(moment: datetime) -> str:
+    """Return a time in UTC, to the second."""
+    return moment.strftime("%Y-%m-%d %H:%M:%SZ")

@@ -8,13 +8,11 @@ from typing import Annotated
 import typer
 
 from evaluator_host.cli import options
-from evaluator_host.cli.console import err, facts, out, plain, print_json
-from evaluator_host.cli.hosts import HostOption, host
-from evaluator_host.cli.tables import table
-from evaluator_host.cli.times import shown
+from evaluator_host.cli.console import err, facts, format_time, out, plain, print_json, table
+from evaluator_host.cli.remote_host import HostOption, host
 from evaluator_host.client import DEFAULT_URL
-from evaluator_host.protocol import encode_json
-from evaluator_host.reports.datasets import DatasetReport
+from evaluator_host.model.json_values import encode_json
+from evaluator_host.schemas.datasets import DatasetReport
 
 app = typer.Typer(name="datasets", help="Rows kept on a host, for jobs.", no_args_is_help=True)
 
@@ -77,7 +75,7 @@ def show(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: options
                 ("columns", ", ".join(found.columns)),
                 ("size", f"{found.size_bytes / 1e6:.1f} MB"),
                 ("digest", found.digest),
-                ("created", shown(found.created_at)),
+                ("created", format_time(found.created_at)),
                 ("bad lines", f"{found.bad_row_count}\n{bad}" if found.bad_row_count else None),
             )
         )
@@ -107,4 +105,4 @@ def delete(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
 
 
 def _row(one: DatasetReport) -> tuple[object, ...]:
-    return one.name, one.rows, one.bad_row_count, one.format, shown(one.created_at), ", ".join(one.columns)
+    return one.name, one.rows, one.bad_row_count, one.format, format_time(one.created_at), ", ".join(one.columns)

@@ -14,15 +14,16 @@ import typer
 from rich.text import Text
 
 from evaluator_host.cli import options
+from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import out, plain, print_json
-from evaluator_host.cli.edge import load_settings, run_async
 from evaluator_host.cli.serve import listen
-from evaluator_host.config import SandboxChoice, Settings
+from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.environments import toolchain
-from evaluator_host.errors import HostError, Misconfigured
+from evaluator_host.model.errors import HostError, Misconfigured
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.sandbox.pythons import own_python
-from evaluator_host.wiring import backend_findings, builder_findings, choose_backend, machine_pythons, records_finding
+from evaluator_host.wiring.backends import backend_findings, builder_findings, choose_backend, machine_pythons
+from evaluator_host.wiring.store import database_finding
 
 STARTS: Final = "starts a sandbox"
 _NO_BACKEND: Final = 3
@@ -45,7 +46,7 @@ def doctor(*, data_dir: options.DataDirOption = None, as_json: options.JsonOptio
 async def examine(settings: Settings) -> dict[str, list[Finding]]:
     """Return the findings of the machine (`host`), of each backend, and of how packages are installed."""
     found = {"host": [*await _tools(settings), _data_dir(settings.data_dir)]}
-    found["host"] += [await records_finding(settings), _port(settings)]
+    found["host"] += [await database_finding(settings), _port(settings)]
     for name, findings in (await backend_findings(settings)).items():
         found[str(name)] = [*findings, await _starts(settings, SandboxChoice(name))]
     found["packages"] = await builder_findings(settings)
@@ -81,7 +82,7 @@ async def _tools(settings: Settings) -> list[Finding]:
 
 def _other_pythons(settings: Settings) -> str:
     pythons, own = machine_pythons(settings), own_python().minor
-    others = (pythons.find(minor) for minor in pythons.minors() if minor != own)
+    others = (pythons.find_version(minor) for minor in pythons.minors() if minor != own)
     return ", ".join(f"{facts.version} at {facts.executable}" for facts in others if facts is not None)
 
 

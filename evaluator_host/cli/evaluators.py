@@ -5,18 +5,16 @@ from typing import Annotated, Any
 import typer
 
 from evaluator_host.cli import options
-from evaluator_host.cli.console import err, facts, out, plain, print_json
-from evaluator_host.cli.edge import load_settings
-from evaluator_host.cli.hosts import HostOption, host, named_job
-from evaluator_host.cli.tables import table
-from evaluator_host.cli.times import shown
+from evaluator_host.cli.command import load_settings
+from evaluator_host.cli.console import err, facts, format_time, out, plain, print_json, table
+from evaluator_host.cli.remote_host import HostOption, host, named_job
 from evaluator_host.client import DEFAULT_URL
 from evaluator_host.datasets.mapping import Mapping
-from evaluator_host.errors import InvalidRequest
-from evaluator_host.model import Contract, Evaluator, Policy
-from evaluator_host.reports.evaluators import EvaluatorReport
-from evaluator_host.reports.migration import MigrationStatus, StoredMigration
-from evaluator_host.reports.traffic import TraceReport
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Contract, Evaluator, Policy
+from evaluator_host.schemas.evaluators import EvaluatorReport
+from evaluator_host.schemas.migration import MigrationStatus, StoredMigration
+from evaluator_host.schemas.traffic import TraceReport
 
 app = typer.Typer(name="evaluators", help="Evaluators kept under names on a host.", no_args_is_help=True)
 
@@ -216,7 +214,7 @@ def _trace_row(one: TraceReport) -> tuple[object, ...]:
     error = one.result["error"]
     why = f"{error['code']}: {error['message']}" if error else one.result["reason"]
     return (
-        *(one.number, one.trace_id, shown(one.received_at), one.evaluator),
+        *(one.number, one.trace_id, format_time(one.received_at), one.evaluator),
         *(one.result["status"], one.result["score"], why),
     )
 
@@ -230,7 +228,7 @@ def _migration_row(one: StoredMigration) -> tuple[object, ...]:
 
 def _row(one: EvaluatorReport) -> tuple[object, ...]:
     return (
-        *(one.name, one.version, one.evaluator.language, one.contract, shown(one.created_at)),
+        *(one.name, one.version, one.evaluator.language, one.contract, format_time(one.created_at)),
         *(", ".join(one.evaluator.packages) or None, one.description or None),
     )
 
@@ -249,7 +247,7 @@ def _described(one: EvaluatorReport) -> Any:
             ("packages", packages),
             ("migrated", f"from version {one.origin.version}: {one.origin.proof.text}" if one.origin else None),
             ("digest", one.digest),
-            ("created", f"{shown(one.created_at)}" + (f" by key {one.created_by}" if one.created_by else "")),
+            ("created", f"{format_time(one.created_at)}" + (f" by key {one.created_by}" if one.created_by else "")),
             ("code", one.evaluator.code),
         )
     )

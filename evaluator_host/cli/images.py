@@ -5,10 +5,10 @@ from typing import Annotated
 import typer
 
 from evaluator_host.cli import options
+from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, out, plain, print_json
-from evaluator_host.cli.edge import load_settings, run_async
 from evaluator_host.environments import toolchain
-from evaluator_host.wiring import build_images
+from evaluator_host.wiring.backends import build_images
 
 app = typer.Typer(name="images", help="The image that the docker backend runs sandboxes from.", no_args_is_help=True)
 

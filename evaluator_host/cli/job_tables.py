@@ -5,19 +5,10 @@ from typing import Any
 
 from rich.text import Text
 
-from evaluator_host.cli.console import facts, plain
+from evaluator_host.cli.console import facts, format_time, plain, table
 from evaluator_host.cli.summary import together_text
-from evaluator_host.cli.tables import table
-from evaluator_host.cli.times import shown
-from evaluator_host.reports.jobs import JobReport
-from evaluator_host.reports.results import (
-    Comparison,
-    Difference,
-    EvaluatorFigures,
-    FailureGroup,
-    JobFigures,
-    JobRow,
-)
+from evaluator_host.schemas.jobs import JobReport
+from evaluator_host.schemas.results import Comparison, Difference, EvaluatorFigures, FailureGroup, JobFigures, JobRow
 
 _CHANGES_SHOWN = 10
 
@@ -31,7 +22,7 @@ def jobs_table(jobs: Sequence[JobReport]) -> Text:
 def _job_row(job: JobReport) -> tuple[object, ...]:
     done = f"{job.progress.done}/{job.progress.rows}"
     return (
-        *(job.id, job.status, done, job.progress.failed, job.dataset, shown(job.created_at)),
+        *(job.id, job.status, done, job.progress.failed, job.dataset, format_time(job.created_at)),
         ", ".join(job.evaluators),
     )
 
@@ -52,8 +43,8 @@ def job_facts(job: JobReport) -> Text:
             ("asked", _asked(job)),
             ("done", f"{progress.done} of {progress.rows}{speed}{left}"),
             ("failed", progress.failed),
-            ("created", shown(job.created_at)),
-            ("finished", shown(job.finished_at) if job.finished_at else None),
+            ("created", format_time(job.created_at)),
+            ("finished", format_time(job.finished_at) if job.finished_at else None),
         )
     )
 

@@ -1,14 +1,13 @@
 """`jobs`: evaluators over data sets on a host; made, watched, asked, read, compared."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from evaluator_host.cli import job_target, options
+from evaluator_host.cli import options
+from evaluator_host.cli.command import load_settings
 from evaluator_host.cli.console import err, out, plain, print_json
-from evaluator_host.cli.edge import load_settings
-from evaluator_host.cli.hosts import HostOption, host, named_job
 from evaluator_host.cli.job_tables import (
     comparison_table,
     failures_table,
@@ -18,16 +17,33 @@ from evaluator_host.cli.job_tables import (
     rows_table,
 )
 from evaluator_host.cli.progress import JobProgressBar
+from evaluator_host.cli.remote_host import HostOption, host, named_job
 from evaluator_host.client import DEFAULT_URL, Client
 from evaluator_host.datasets.mapping import Mapping
-from evaluator_host.model import Evaluator, Isolation
-from evaluator_host.reports.jobs import JobReport, JobStatus
+from evaluator_host.model.errors import InvalidRequest, Problem
+from evaluator_host.model.evaluator import Evaluator, Isolation
+from evaluator_host.model.json_values import InvalidJson, decode_json
+from evaluator_host.schemas.jobs import JobReport, JobStatus, Target
 
 app = typer.Typer(name="jobs", help="Evaluators over data sets, on a host.", no_args_is_help=True)
 
 
 _JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="Its id; or `last`, `last-1` for the one before, …")]
 _EvaluatorOption = Annotated[str | None, typer.Option(help="One of the job's: exact-match@1, or its name.")]
+
+_TargetUrlOption = Annotated[
+    str | None, typer.Option("--target-url", help="OpenAI-compatible API that makes the outputs: https://host/v1")
+]
+_TargetModelOption = Annotated[str | None, typer.Option("--model", help="Its model.")]
+_TargetPromptOption = Annotated[str | None, typer.Option("--prompt", help="What it is asked: {{ question }}")]
+_TargetSystemOption = Annotated[str | None, typer.Option("--system", help="The system's message before that.")]
+_TargetKeyOption = Annotated[str | None, typer.Option("--api-key-secret", help="Name of the secret that is its key.")]
+_TargetInferenceOption = Annotated[
+    list[str] | None, typer.Option("--inference", help="NAME=VALUE sent along, several times: temperature=0.")
+]
+_TargetConcurrencyOption = Annotated[int, typer.Option("--concurrency", min=1, max=256, help="Requests at once.")]
+_TargetTimeoutOption = Annotated[float, typer.Option("--target-timeout-s", help="For one answer.")]
+_TargetRetriesOption = Annotated[int, typer.Option("--retries", min=0, max=20, help="After the first try.")]
 
 
 @app.command()
@@ -38,15 +54,15 @@ def create(
     ],
     dataset: Annotated[str, typer.Option("--dataset", "-d", help="Name of a data set.")],
     map_: Annotated[list[str] | None, typer.Option("--map", help="FIELD=COLUMN or FIELD={{ template }}.")] = None,
-    target_url: job_target.UrlOption = None,
-    model: job_target.ModelOption = None,
-    prompt: job_target.PromptOption = None,
-    system: job_target.SystemOption = None,
-    api_key_secret: job_target.KeyOption = None,
-    inference: job_target.InferenceOption = None,
-    concurrency: job_target.ConcurrencyOption = 8,
-    target_timeout_s: job_target.TimeoutOption = 60.0,
-    retries: job_target.RetriesOption = 4,
+    target_url: _TargetUrlOption = None,
+    model: _TargetModelOption = None,
+    prompt: _TargetPromptOption = None,
+    system: _TargetSystemOption = None,
+    api_key_secret: _TargetKeyOption = None,
+    inference: _TargetInferenceOption = None,
+    concurrency: _TargetConcurrencyOption = 8,
+    target_timeout_s: _TargetTimeoutOption = 60.0,
+    retries: _TargetRetriesOption = 4,
     parallelism: Annotated[
         int | None, typer.Option(min=1, help="Sandboxes at once.", show_default="the host's")
     ] = None,
@@ -60,7 +76,7 @@ def create(
 ) -> None:
     """Queue a job. With --wait, exit 0: completed, 1: failed or cancelled."""
     mapping = dict(Mapping.parse(map_ or []).sources)
-    target = job_target.read_target(
+    target = read_target(
         target_url, model, prompt, inference=inference, system=system, api_key=api_key_secret, concurrency=concurrency,
         timeout_s=target_timeout_s, retries=retries,
     )  # fmt: skip
@@ -274,3 +290,32 @@ def _follow(client: Client, job: JobReport, *, as_json: bool) -> None:
         out.print(job_facts(ended))
         out.print(figures_table(client.jobs.results(job.id)))
     raise typer.Exit(0 if ended.status is JobStatus.COMPLETED else 1)
+
+
+def read_target(
+    url: str | None, model: str | None, prompt: str | None, *, inference: list[str] | None, **others: Any
+) -> Target | None:
+    """Return the target of the options, None without `--target-url`.
+
+    Raises:
+      InvalidRequest: options that belong together are not all there, or a value cannot be read.
+    """
+    if url is None:
+        if model or prompt or inference or others.get("api_key") or others.get("system"):
+            raise InvalidRequest("a model is asked only with --target-url, --model and --prompt")
+        return None
+    if not model or not prompt:
+        missing = "--model" if not model else "--prompt"
+        raise InvalidRequest("--target-url needs --model and --prompt", problems=(Problem(missing, "is missing"),))
+    return Target(url, model, prompt_template=prompt, inference=dict(map(_parameter, inference or ())), **others)
+
+
+def _parameter(given: str) -> tuple[str, Any]:
+    """Return a parameter; what is no JSON is a text."""
+    name, equals, value = given.partition("=")
+    if not (name and equals):
+        raise InvalidRequest(f"--inference {given!r} is not NAME=VALUE, as in temperature=0")
+    try:
+        return name, decode_json(value.encode())
+    except InvalidJson:
+        return name, value

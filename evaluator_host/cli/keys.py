@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from evaluator_host.cli import options
-from evaluator_host.cli.console import err, out, plain, print_json
-from evaluator_host.cli.edge import load_settings, run_async
-from evaluator_host.cli.times import duration, shown
-from evaluator_host.config import Settings
-from evaluator_host.wiring import open_store
+from evaluator_host.cli.command import load_settings, run_async
+from evaluator_host.cli.console import err, format_time, out, plain, print_json
+from evaluator_host.config.settings import Settings
+from evaluator_host.wiring.store import open_store
 
 if TYPE_CHECKING:
     from evaluator_host.store.keys import ApiKey
@@ -37,11 +36,11 @@ def create(
 ) -> None:
     """Make a key and print it, once. From the first key on, every request to the host needs one."""
     settings = load_settings(data_dir=data_dir)
-    expires_at = datetime.now(UTC) + duration(expires, "--expires") if expires is not None else None
+    expires_at = datetime.now(UTC) + options.read_duration(expires, "--expires") if expires is not None else None
 
     async def work(store: "Store") -> "tuple[ApiKey, str, bool]":
         first = not await store.keys.any_made()
-        return *await store.keys.create(name, workspace, expires_at=expires_at), first
+        return *await store.keys.create_key(name, workspace, expires_at=expires_at), first
 
     key, token, first = with_store(settings, work)
     if as_json:
@@ -49,7 +48,7 @@ def create(
                     "created_at": key.created_at, "expires_at": key.expires_at})  # fmt: skip
         return
     out.print(token)
-    ends = f", until {shown(key.expires_at)}" if key.expires_at else ""
+    ends = f", until {format_time(key.expires_at)}" if key.expires_at else ""
     err.print(plain(f"key {key.name} ({key.id}) of workspace {key.workspace}{ends}; it is not shown again"))
     if first:
         err.print("from now on every request to a host with this database needs a key")
@@ -60,13 +59,13 @@ def list_(
     *, workspace: WorkspaceOption = None, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False
 ) -> None:
     """List keys, the newest first; never what they are."""
-    keys = with_store(load_settings(data_dir=data_dir), lambda store: store.keys.all(workspace=workspace))
+    keys = with_store(load_settings(data_dir=data_dir), lambda store: store.keys.list_keys(workspace=workspace))
     now = datetime.now(UTC)
     if as_json:
         print_json([_as_json(key, now) for key in keys])
         return
     for key in keys:
-        used = f"last used {shown(key.last_used_at)}" if key.last_used_at else "never used"
+        used = f"last used {format_time(key.last_used_at)}" if key.last_used_at else "never used"
         out.print(plain(f"{key.id}  {_state(key, now):<8}  {key.workspace:<16}  {key.name:<16}  {used}"))
     if not keys:
         err.print("there are no keys; evaluator-host keys create NAME makes one")

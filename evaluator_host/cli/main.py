@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from evaluator_host import __version__
+from evaluator_host.cli.command import cli_state
 from evaluator_host.cli.console import out, print_json
-from evaluator_host.cli.edge import edge
 from evaluator_host.cli.options import JsonOption
 
 # Module of each command, in the order of `--help`. Only the one that was asked for is imported: all take a second.
@@ -22,7 +22,16 @@ _COMMANDS: Final = {
     "setup": "images",
     "audit": "audit",
 }
-_GROUPS: Final = ("images", "keys", "packages", "evaluators", "datasets", "jobs", "secrets", "uipath")
+_GROUPS: Final = {
+    "images": "images",
+    "keys": "keys",
+    "packages": "packages",
+    "evaluators": "evaluators",
+    "datasets": "datasets",
+    "jobs": "jobs",
+    "secrets": "secrets",
+    "uipath": "evaluator_host.dialects.uipath.host.cli.commands",
+}
 
 
 def command_line(name: str | None = None) -> typer.Typer:
@@ -41,14 +50,14 @@ def command_line(name: str | None = None) -> typer.Typer:
     for command, module in _COMMANDS.items():
         if name in (command, None):
             app.command()(getattr(_module(module), command))
-    for group in _GROUPS:
+    for group, module in _GROUPS.items():
         if name in (group, None):
-            app.add_typer(_module(group).app, name=group)
+            app.add_typer(_module(module).app, name=group)
     return app
 
 
 def _module(name: str) -> Any:
-    return import_module(f"evaluator_host.cli.{name}")
+    return import_module(name if "." in name else f"evaluator_host.cli.{name}")
 
 
 def _before(
@@ -57,7 +66,7 @@ def _before(
         bool, typer.Option("--debug", envvar="EVALUATOR_HOST_DEBUG", help="Show tracebacks of the host's own faults.")
     ] = False,
 ) -> None:
-    edge.debug = debug
+    cli_state.debug = debug
 
 
 def version(*, as_json: JsonOption = False) -> None:
@@ -68,7 +77,7 @@ def version(*, as_json: JsonOption = False) -> None:
         out.print(f"evaluator-host {__version__}")
 
 
-def asked_for() -> typer.Typer:
+def requested_commands() -> typer.Typer:
     """Return the command line as far as this process's arguments need it."""
     asked = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
     return command_line(asked if asked in ("version", *_COMMANDS, *_GROUPS) else None)

@@ -10,19 +10,18 @@ from typing import Annotated, Any, Final
 import typer
 
 from evaluator_host.cli import options
-from evaluator_host.cli.console import err, out, plain, print_json
-from evaluator_host.cli.edge import load_settings, run_async
-from evaluator_host.cli.tables import table
-from evaluator_host.cli.target import Target, open_target, prepare
-from evaluator_host.config import Settings
+from evaluator_host.cli.command import load_settings, run_async
+from evaluator_host.cli.console import err, out, plain, print_json, table
+from evaluator_host.cli.evaluation_service import EvaluationService, open_evaluation_service, prepare
+from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.rows import RowFile
-from evaluator_host.errors import InvalidRequest
 from evaluator_host.migration.migrate import migrate as rewrite_and_prove
-from evaluator_host.model import Contract, Evaluator, Isolation, Row
-from evaluator_host.outcome import EvaluationResult
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Row
+from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.packages.scripts import read_script
-from evaluator_host.reports.migration import Migration, MigrationStatus
+from evaluator_host.schemas.migration import Migration, MigrationStatus
 
 _LEFT_OUT: Final = frozenset(("node_modules", "__pycache__", "venv", "dist", "build"))
 _FOUND: Final = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts")
@@ -47,10 +46,10 @@ class Migrated:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MigratePlan:
     """What one `migrate` was asked to do."""
 
-    given: tuple[tuple[Path, options.Given], ...]
+    given: tuple[tuple[Path, options.LoadedEvaluator], ...]
     rows: tuple[Row, ...] | None
     write: bool
     force: bool
@@ -92,7 +91,7 @@ def migrate(
         "settings": {"entry": entry, "correct_answer_key": correct_answer_key},
         "limits": {"timeout_s": timeout_s, "memory_mb": memory_mb},
     }
-    plan = Plan(
+    plan = MigratePlan(
         given=tuple((file, options.read_evaluator(file, language, host=settings, **fields)) for file in files),
         rows=None if data is None else _rows(data, Mapping.parse(map_ or []), limit, settings),
         write=write,
@@ -140,9 +139,9 @@ def _rows(data: Path, mapping: Mapping, limit: int, settings: Settings) -> tuple
     return found
 
 
-async def _migrate(plan: Plan, settings: Settings, url: str | None) -> list[Migrated]:
+async def _migrate(plan: MigratePlan, settings: Settings, url: str | None) -> list[Migrated]:
     found = []
-    async with open_target(settings, url) as target:
+    async with open_evaluation_service(settings, url) as target:
         for file, given in plan.given:
             await prepare(target, given, shown=plan.shown)
             text = file.read_bytes().decode()
@@ -163,14 +162,14 @@ def _as_run(evaluator: Evaluator, code: str) -> str:
     return read_script(code, evaluator.language).source
 
 
-async def _run(target: Target, evaluator: Evaluator, rows: Sequence[Row]) -> list[EvaluationResult]:
+async def _run(target: EvaluationService, evaluator: Evaluator, rows: Sequence[Row]) -> list[EvaluationResult]:
     stream = target.evaluate_rows(evaluator, rows, isolation=Isolation.ROW, parallelism=None)
     async with aclosing(stream) as answers:
         results = {index: result async for index, result in answers}
     return [results[index] for index in range(len(rows))]
 
 
-def _written(one: Migrated, plan: Plan) -> Migrated:
+def _written(one: Migrated, plan: MigratePlan) -> Migrated:
     migrated = one.migration.status is MigrationStatus.MIGRATED
     if not (plan.write and migrated and (one.is_fine or plan.force)):
         return one

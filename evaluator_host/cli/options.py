@@ -1,8 +1,11 @@
 """Options that several commands share, and the evaluator they describe."""
 
 import asyncio
+import platform
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
@@ -10,15 +13,16 @@ from typing import Annotated, Any, Final, TypeVar
 import pydantic
 import typer
 
-from evaluator_host.config import SandboxChoice, Settings
-from evaluator_host.errors import InvalidPin, InvalidRequest, Problem
-from evaluator_host.model import Contract, Evaluator, Language, Policy
-from evaluator_host.packages.pins import Pin, parse
+from evaluator_host.config.settings import SandboxChoice, Settings
+from evaluator_host.dialects.uipath.modules import layout_of_code, with_modules
+from evaluator_host.dialects.uipath.project import Layout
+from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
+from evaluator_host.model.evaluator import Contract, Evaluator, Language, Policy
+from evaluator_host.model.json_values import InvalidJson, decode_json
+from evaluator_host.packages.pin_parser import parse
+from evaluator_host.packages.pins import Pin
 from evaluator_host.packages.scripts import read_script
-from evaluator_host.protocol import ProtocolError, decode_json
-from evaluator_host.uipath.modules import layout_of_code, with_modules
-from evaluator_host.uipath.project import Layout
-from evaluator_host.web.wire import EnvironmentIn, EvaluatorIn
+from evaluator_host.web.api.bodies import EnvironmentIn, EvaluatorIn
 
 _Body = TypeVar("_Body", bound=pydantic.BaseModel)
 _SUFFIXES: Final = {
@@ -29,6 +33,8 @@ _SUFFIXES: Final = {
     ".ts": Language.TYPESCRIPT,
     ".mts": Language.TYPESCRIPT,
 }
+_DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smhdw])")
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _OPTIONS: Final = {"packages": "--package"}  # where the option is not the field's own name
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The evaluator: .py .js .mjs .cjs .ts .mts")]
@@ -59,7 +65,7 @@ SandboxOption = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class LoadedEvaluator:
     """The evaluator in a file, and the Python that the file requires."""
 
     evaluator: Evaluator
@@ -74,7 +80,7 @@ def read_evaluator(
     project: Layout | None = None,
     alone: bool = False,
     **fields: Any,
-) -> Given:
+) -> LoadedEvaluator:
     """Return the evaluator in a file; a field that is None keeps its default.
 
     With one of a UiPath project go the project's modules that it imports.
@@ -102,18 +108,18 @@ def read_evaluator(
     evaluator = _evaluator(body)
     project = project or layout_of_code(file)
     if project is None or alone or language is not Language.PYTHON or evaluator.policy is not Policy.NONE:
-        return Given(evaluator, script.requires_python)
+        return LoadedEvaluator(evaluator, script.requires_python)
     code = with_modules(script.source, file, project)
-    return Given(replace(evaluator, code=code), script.requires_python)
+    return LoadedEvaluator(replace(evaluator, code=code), script.requires_python)
 
 
-def given_evaluator(code: str, language: Language, **fields: Any) -> Given:
+def evaluator_from_text(code: str, language: Language, **fields: Any) -> LoadedEvaluator:
     """Return the evaluator of a text of ours; fields as in `read_evaluator`.
 
     Raises:
       InvalidRequest: a field cannot be taken.
     """
-    return Given(_evaluator({"code": code, "language": language, **_given(fields)}))
+    return LoadedEvaluator(_evaluator({"code": code, "language": language, **_given(fields)}))
 
 
 def read_set(pins: Sequence[str], language: Language, python: str | None) -> EnvironmentIn:
@@ -157,7 +163,7 @@ def _config(given: str) -> Any:
     text = given if given.lstrip().startswith("{") else _source(Path(given))
     try:
         return decode_json(text.encode("utf-8", "replace"))
-    except ProtocolError as error:
+    except InvalidJson as error:
         raise InvalidRequest("an option cannot be taken", problems=(Problem("--config", str(error)),)) from error
 
 
@@ -165,13 +171,18 @@ def _parse(host: Settings, raw: Sequence[str], language: Language) -> tuple[Pin,
     """Read pins; a bad one is answered with the newest that matches, when the index knows it."""
     try:
         return parse(raw, language)
-    except InvalidPin:
-        from evaluator_host.environments.asking import Asking  # noqa: PLC0415 - builders, which few commands need
-        from evaluator_host.wiring import index_settings  # noqa: PLC0415 - as above
+    except InvalidPin as error:
+        from evaluator_host.environments.targets import target_for  # noqa: PLC0415 - builders, which few commands need
+        from evaluator_host.packages.suggest import suggest  # noqa: PLC0415 - as above
+        from evaluator_host.sandbox.docker.image.recipe import image_platform  # noqa: PLC0415 - as above
+        from evaluator_host.sandbox.pythons import host_platform  # noqa: PLC0415 - as above
+        from evaluator_host.wiring.service import index_settings  # noqa: PLC0415 - as above
 
-        backend = "docker" if host.sandbox is SandboxChoice.DOCKER else "bubblewrap"
-        asking = Asking(index_settings(host, host.data_dir / "environments" / "build" / "downloads"), backend)
-        return asyncio.run(asking.parse(raw, language))
+        in_image = host.sandbox is SandboxChoice.DOCKER
+        target = target_for(image_platform(platform.machine()) if in_image else host_platform(), language)
+        index = index_settings(host, host.data_dir / "environments" / "build" / "lookups")
+        problems = asyncio.run(suggest(error.problems, raw, language, target=target, index=index))
+        raise InvalidPin(error.detail, problems=problems) from error
 
 
 def _source(file: Path) -> str:
@@ -195,3 +206,16 @@ def _problem(fault: Any) -> Problem:
     name = str(fault["loc"][-1]) if len(fault["loc"]) == 1 or fault["loc"][0] != "packages" else "packages"
     option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
     return Problem(option, str(fault["msg"]))
+
+
+def read_duration(text: str, option: str) -> timedelta:
+    """Return what `90d`, `12h`, `2w` means.
+
+    Raises:
+      InvalidRequest: it means nothing, or more than a calendar holds.
+    """
+    match = _DURATION.fullmatch(text.strip().lower())
+    found = timedelta(**{_UNITS[match.group(2)]: int(match.group(1))}) if match else None
+    if found is None or found.days > 36_500:
+        raise InvalidRequest(f"{option} {text!r} is no duration; write a number and s, m, h, d or w: 90d, 12h, 2w")
+    return found

@@ -7,16 +7,16 @@ import typer
 from rich.text import Text
 
 from evaluator_host.cli import options
+from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, facts, out, plain, print_json
-from evaluator_host.cli.edge import load_settings, run_async
+from evaluator_host.cli.evaluation_service import build as build_set
 from evaluator_host.cli.progress import BuildProgress
-from evaluator_host.cli.target import build as build_set
-from evaluator_host.config import Settings
-from evaluator_host.environments.exchange import Carrier
+from evaluator_host.config.settings import Settings
 from evaluator_host.environments.record import EnvironmentReport
+from evaluator_host.environments.registry.transfer import Carrier
 from evaluator_host.environments.store import Environments
-from evaluator_host.model import Language
-from evaluator_host.wiring import open_service
+from evaluator_host.model.evaluator import Language
+from evaluator_host.wiring.service import open_service
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ def versions(
 ) -> None:
     """List the versions of a package that can be pinned here, the newest first."""
     settings = load_settings(data_dir=data_dir)
-    found = _with_environments(settings, lambda environments: environments.asking.versions(name, language))
+    found = _with_environments(settings, lambda environments: environments.queries.versions(name, language))
     if as_json:
         print_json(found)
     between = "==" if language is Language.PYTHON else "@"
@@ -81,7 +81,7 @@ def show(
     digest: _DigestArgument, *, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False
 ) -> None:
     """Show a set: every package, the time its imports take, what a user should know."""
-    report = _with_environments(load_settings(data_dir=data_dir), lambda environments: environments.get(digest))
+    report = _with_environments(load_settings(data_dir=data_dir), lambda environments: environments.find_report(digest))
     _print(report, as_json=as_json)
 
 
@@ -152,7 +152,7 @@ def push(
 
     async def work(environments: Environments) -> str:
         with BuildProgress(shown=not as_json) as progress:
-            return await environments.exchange.push(
+            return await environments.transfer.push(
                 digest, reference, carrier=_carrier(settings), progress=progress.tell
             )
 
@@ -181,7 +181,7 @@ def pull(
 
     async def work(environments: Environments) -> EnvironmentReport:
         with BuildProgress(shown=not as_json) as progress:
-            return await environments.exchange.pull(
+            return await environments.transfer.pull(
                 reference, carrier=_carrier(settings), digest=digest, progress=progress.tell
             )
 

@@ -10,8 +10,8 @@ from rich.progress import Progress as Bar
 from evaluator_host.cli.console import err
 from evaluator_host.cli.summary import Summary
 from evaluator_host.environments.record import BuildEvent, Step
-from evaluator_host.outcome import Status
-from evaluator_host.reports.jobs import JobReport
+from evaluator_host.model.outcome import Status
+from evaluator_host.schemas.jobs import JobReport
 
 _EVERY_S: Final = 0.1
 

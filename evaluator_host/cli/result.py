@@ -5,10 +5,10 @@ from typing import Any
 from rich.text import Text
 
 from evaluator_host.cli.console import facts
-from evaluator_host.errors import InvalidRequest, Problem
-from evaluator_host.model import Row
-from evaluator_host.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
-from evaluator_host.protocol import ProtocolError, decode_json, encode_json
+from evaluator_host.model.errors import InvalidRequest, Problem
+from evaluator_host.model.evaluator import Row
+from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
 
 
 def parse_row(texts: dict[str, str | None]) -> Row:
@@ -26,7 +26,7 @@ def parse_row(texts: dict[str, str | None]) -> Row:
             continue
         try:
             fields[name] = decode_json(text.encode("utf-8", "replace"))
-        except ProtocolError as error:
+        except InvalidJson as error:
             fields[name] = text
             if name != "outputs":
                 problems.append(Problem(f"--{name}", str(error)))

@@ -1,42 +1,41 @@
 """`run`: one evaluator over a data file or over one row; a summary, a file of results, an exit code."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import ExitStack, aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final
 
 import typer
 
 from evaluator_host.cli import options
+from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, out, plain, print_json
-from evaluator_host.cli.edge import load_settings, run_async
+from evaluator_host.cli.evaluation_service import EvaluationService, open_evaluation_service, prepare
 from evaluator_host.cli.progress import Progress
 from evaluator_host.cli.result import exit_code, parse_row, result_table
 from evaluator_host.cli.summary import Summary
-from evaluator_host.cli.target import Target, open_target, prepare
-from evaluator_host.cli.together import Together
-from evaluator_host.config import Settings
+from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.rows import FileRow, RowFile
-from evaluator_host.errors import InvalidRequest
-from evaluator_host.model import Contract, Isolation, Policy, Row
-from evaluator_host.outcome import EvaluationResult
-from evaluator_host.protocol import encode_json
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Policy, Row
+from evaluator_host.model.json_values import encode_json
+from evaluator_host.model.outcome import EvaluationResult, Status
+from evaluator_host.service import Service
 
 if TYPE_CHECKING:
-    from evaluator_host.cli.remote import RemoteTarget
-    from evaluator_host.service import Service
+    from evaluator_host.cli.remote_service import RemoteService
 
 _BAD_LINES_SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunPlan:
     """What one `run` over a data file was asked to do."""
 
-    given: options.Given
+    given: options.LoadedEvaluator
     data: Path
     mapping: Mapping
     limit: int | None
@@ -122,7 +121,7 @@ def run(
         raise typer.Exit(run_async(lambda: _run_one(given, row, settings, url=url, as_json=as_json)))
     if described := [f"--{name}" for name, value in single.items() if value is not None]:
         raise InvalidRequest(f"{', '.join(described)} describe a row; with --data the rows come from the file")
-    plan = Plan(
+    plan = RunPlan(
         given=given,
         data=data,
         mapping=Mapping.parse(map_ or []),
@@ -142,13 +141,13 @@ def run(
 class Run:
     """One pass of an evaluator over a data file."""
 
-    def __init__(self, plan: Plan, settings: Settings) -> None:
+    def __init__(self, plan: RunPlan, settings: Settings) -> None:
         self._plan = plan
         self._settings = settings
         self._summary = Summary()
         self._waiting: dict[int, FileRow] = {}  # drawn by the target and not answered: a few per sandbox
         self._rows = self._open_rows(self._report_bad_line)
-        self._together = Together()
+        self._scored = ScoredRows()
 
     def _open_rows(self, report: Callable[[int, str], None]) -> RowFile:
         plan, max_row_bytes = self._plan, self._settings.body_mb << 20
@@ -159,7 +158,7 @@ class Run:
         started = time.perf_counter()
         with ExitStack() as stack:
             results = stack.enter_context(_open(self._plan.out)) if self._plan.out else None
-            async with open_target(self._settings, self._plan.url) as target:
+            async with open_evaluation_service(self._settings, self._plan.url) as target:
                 await prepare(target, self._plan.given, shown=not self._plan.as_json)
                 started = time.perf_counter()
                 await self._evaluate(target, results)
@@ -170,7 +169,7 @@ class Run:
         self._print(seconds)
         return self._exit_code()
 
-    async def _evaluate(self, target: Target, results: BinaryIO | None) -> None:
+    async def _evaluate(self, target: EvaluationService, results: BinaryIO | None) -> None:
         plan = self._plan
         stream = target.evaluate_rows(
             plan.given.evaluator, self._draw(), isolation=plan.isolation, parallelism=plan.parallelism
@@ -180,15 +179,15 @@ class Run:
                 async for index, result in answers:
                     source = self._waiting.pop(index)
                     self._summary.add(result, line=source.line)
-                    self._together.add(index, result)
+                    self._scored.note_result(index, result)
                     if results is not None:
                         results.write(self._line(index, source, result))
                     progress.advance(self._rows.position, self._summary)
 
-    async def _score_together(self, target: "Service | RemoteTarget") -> None:
+    async def _score_together(self, target: "Service | RemoteService") -> None:
         rows = self._open_rows(lambda _line, _message: None)  # its bad lines have been told
         try:
-            self._summary.together = await self._together.score(target, self._plan.given.evaluator, rows)
+            self._summary.together = await self._scored.score_corpus(target, self._plan.given.evaluator, rows)
         except InvalidRequest as error:
             err.print(plain(error.detail))
 
@@ -225,8 +224,44 @@ class Run:
         return 1 if under or summary.errors else 0
 
 
-async def _run_one(given: options.Given, row: Row, settings: Settings, *, url: str | None, as_json: bool) -> int:
-    async with open_target(settings, url) as target:
+class ScoredRows:
+    """Remembers which rows scored, one byte each, to score them once more as a corpus."""
+
+    def __init__(self) -> None:
+        self._scored = bytearray()
+        self._has_corpus_scores = False
+
+    def note_result(self, index: int, result: EvaluationResult) -> None:
+        """Remember whether a row scored."""
+        if index >= len(self._scored):
+            self._scored.extend(bytes(index + 1 - len(self._scored)))
+        self._scored[index] = result.status is Status.SCORED
+        self._has_corpus_scores = self._has_corpus_scores or result.evaluator.contract is Contract.NEMO
+
+    async def score_corpus(
+        self, target: "Service | RemoteService", evaluator: Evaluator, rows: Iterable[FileRow]
+    ) -> EvaluationResult | None:
+        """Return the corpus scores of the rows that scored; None for an evaluator without any.
+
+        Raises:
+          InvalidRequest: the rows went to a host in several requests.
+        """
+        if not self._has_corpus_scores:
+            return None
+        if isinstance(target, Service):
+            return await target.score_together(evaluator, self._scored_rows(rows))
+        return target.together
+
+    async def _scored_rows(self, rows: Iterable[FileRow]) -> AsyncGenerator[Row, None]:
+        for (index, source), scored in zip(enumerate(rows), self._scored, strict=False):
+            if scored:
+                yield replace(source.row, index=index)
+
+
+async def _run_one(
+    given: options.LoadedEvaluator, row: Row, settings: Settings, *, url: str | None, as_json: bool
+) -> int:
+    async with open_evaluation_service(settings, url) as target:
         await prepare(target, given, shown=not as_json)
         result = await target.evaluate(given.evaluator, row)
     if as_json:

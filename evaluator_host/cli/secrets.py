@@ -5,13 +5,11 @@ from typing import Annotated
 
 import typer
 
-from evaluator_host.cli.console import err, out, plain, print_json
-from evaluator_host.cli.hosts import HostOption, host
+from evaluator_host.cli.console import err, format_time, out, plain, print_json, table
 from evaluator_host.cli.options import JsonOption
-from evaluator_host.cli.tables import table
-from evaluator_host.cli.times import shown
+from evaluator_host.cli.remote_host import HostOption, host
 from evaluator_host.client import DEFAULT_URL
-from evaluator_host.errors import InvalidRequest
+from evaluator_host.model.errors import InvalidRequest
 
 app = typer.Typer(name="secrets", help="Keys of models' APIs, kept sealed on a host.", no_args_is_help=True)
 
@@ -41,7 +39,7 @@ def list_(*, url: HostOption = DEFAULT_URL, as_json: JsonOption = False) -> None
     elif not found:
         err.print("there are no secrets; evaluator-host secrets set NAME makes one")
     else:
-        rows = [(one.name, shown(one.created_at), shown(one.updated_at)) for one in found]
+        rows = [(one.name, format_time(one.created_at), format_time(one.updated_at)) for one in found]
         out.print(table(("NAME", "CREATED", "SET"), rows))
 
 

@@ -1,4 +1,4 @@
-"""`selftest`: attacks the deployment at hand with hostile evaluators, and says which were stopped."""
+"""`selftest`: attacks the deployment at hand with hostile evaluators and says which attacks were stopped."""
 
 import os
 from collections.abc import Sequence
@@ -8,16 +8,15 @@ import typer
 from rich.text import Text
 
 from evaluator_host.cli import options
+from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, out, plain, print_json
-from evaluator_host.cli.edge import load_settings, run_async
-from evaluator_host.config import SandboxChoice, Settings
-from evaluator_host.errors import InvalidRequest
-from evaluator_host.model import Language
-from evaluator_host.selftest.advice import advice
-from evaluator_host.selftest.attack import Attack, Group
-from evaluator_host.selftest.campaign import Report, attack_deployment
-from evaluator_host.selftest.catalogue import ATTACKS
-from evaluator_host.selftest.trial import Tried, Verdict
+from evaluator_host.config.settings import SandboxChoice, Settings
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Language
+from evaluator_host.selftest.attack import Attack, Group, Guard
+from evaluator_host.selftest.catalogue import load_attacks
+from evaluator_host.selftest.runner import Report, attack_deployment
+from evaluator_host.selftest.trial import AttackResult, Verdict
 
 _GOT_THROUGH: Final = 1
 _COULD_NOT_RUN: Final = 3
@@ -25,6 +24,30 @@ _MARKS: Final = {
     Verdict.STOPPED: ("ok", "green"),
     Verdict.GOT_THROUGH: ("NO", "bold red"),
     Verdict.NOT_RUN: ("??", "yellow"),
+}
+
+_RENEW_RUNNER: Final = (
+    "the runner in the sandbox is not the one of this version: install Evaluator Host anew, and on docker run "
+    "`evaluator-host images build`"
+)
+_GRANT_LIMITS: Final = (
+    "grant the host cgroups with memory and pids (systemd: Delegate=yes), or use docker; `evaluator-host doctor` says "
+    "which limits are in force"
+)
+_ALWAYS: Final = "serve nobody you do not trust from this host, and report it as SECURITY.md says"
+
+_ADVICE: Final[dict[Guard, str]] = {
+    Guard.NETWORK: "sandboxes have a network: look for an engine, wrapper or OCI hook that adds one to containers",
+    Guard.ROOT: "sandboxes see files of this machine: look for an engine or OCI hook that mounts into containers",
+    Guard.READ_ONLY: "sandboxes can write to their root: look for a runtime that ignores a read-only root",
+    Guard.PROC: "sandboxes see processes of this machine: look for a runtime that shares the pid namespace",
+    Guard.IPC: "sandboxes share IPC objects: look for a runtime that shares the ipc namespace",
+    Guard.SECCOMP: "the seccomp filter is not in force: use a kernel, engine and runtime with seccomp",
+    Guard.CAPABILITIES: "the guest has rights: look for an engine that adds capabilities or ignores the user",
+    Guard.ENVIRONMENT: "the host's environment reaches sandboxes: look for an engine or wrapper that passes it on",
+    Guard.MEMORY: _GRANT_LIMITS,
+    Guard.PROCESSES: _GRANT_LIMITS,
+    Guard.DISK: "sandboxes may write without limit: look for a runtime that ignores the size of a tmpfs",
 }
 
 BackendOption = Annotated[
@@ -56,7 +79,7 @@ def selftest(
 def _chosen(groups: Sequence[Group] | None, languages: Sequence[Language] | None) -> list[Attack]:
     chosen = [
         attack
-        for attack in ATTACKS
+        for attack in load_attacks()
         if attack.safe and attack.group in (groups or Group) and attack.language in (languages or Language)
     ]
     if not chosen:
@@ -70,21 +93,27 @@ async def _attacked(settings: Settings, attacks: Sequence[Attack]) -> Report:
     done = 0
     with err.status(f"{len(attacks)} attacks") as status:  # on a terminal only
 
-        def progress(tried: Tried) -> None:
+        def progress(result: AttackResult) -> None:
             nonlocal done
             done += 1
-            status.update(f"{done} of {len(attacks)} attacks; {tried.attack.name}: {tried.verdict}")
+            status.update(f"{done} of {len(attacks)} attacks; {result.attack.name}: {result.verdict}")
 
         return await attack_deployment(settings, attacks, at_once=_at_once(), progress=progress)
 
 
 def _at_once() -> int:
-    """How many attacks to run at a time: most of them wait for something, and a serving host needs the machine too."""
+    """Return how many attacks run at a time: most of them only wait, and a serving host needs the machine too."""
     return max(2, min(8, 2 * (os.cpu_count() or 1)))
 
 
+def _advice(attack: Attack) -> str:
+    """Return what the operator should do when this attack got through, by the guard that should have stopped it."""
+    known = [_ADVICE[guard] for guard in sorted(attack.without) if guard in _ADVICE]
+    return "; ".join([known[0] if known else _RENEW_RUNNER, _ALWAYS])
+
+
 def _exit_code(report: Report) -> int:
-    if report.host or any(one.verdict is Verdict.GOT_THROUGH for one in report.tried):
+    if report.host or any(one.verdict is Verdict.GOT_THROUGH for one in report.results):
         return _GOT_THROUGH
     return 0 if report.passed else _COULD_NOT_RUN
 
@@ -104,19 +133,19 @@ def _as_json(report: Report) -> dict[str, Any]:
                 "why": one.attack.why,
                 "outcome": one.outcome,
                 "problems": list(one.problems),
-                "advice": advice(one.attack) if one.verdict is Verdict.GOT_THROUGH else None,
+                "advice": _advice(one.attack) if one.verdict is Verdict.GOT_THROUGH else None,
                 "seconds": round(one.seconds, 2),
             }
-            for one in report.tried
+            for one in report.results
         ],
     }
 
 
 def _table(report: Report) -> Text:
     made = Text()
-    width = max(len(one.attack.name) for one in report.tried)
+    width = max(len(one.attack.name) for one in report.results)
     heading = ""
-    for one in sorted(report.tried, key=_heading):
+    for one in sorted(report.results, key=_heading):
         if _heading(one) != heading:
             heading = _heading(one)
             made.append(f"{heading}\n", style="bold")
@@ -124,19 +153,19 @@ def _table(report: Report) -> Text:
         said = one.attack.why if one.verdict is Verdict.STOPPED else "; ".join(one.problems)
         made.append(f"  {mark}", style=style).append(f"  {one.attack.name:<{width}}  {plain(said)}\n")
         if one.verdict is Verdict.GOT_THROUGH:
-            made.append(f"{'':<{width + 8}}what to do: {advice(one.attack)}\n")
+            made.append(f"{'':<{width + 8}}what to do: {_advice(one.attack)}\n")
     for problem in report.host:
         made.append("host\n  NO", style="bold red").append(f"  {plain(problem)}\n")
     made.append(f"\n{_summary(report)}")
     return made
 
 
-def _heading(one: Tried) -> str:
+def _heading(one: AttackResult) -> str:
     return f"{one.attack.language} {one.attack.group}"
 
 
 def _summary(report: Report) -> str:
-    counts = {verdict: sum(one.verdict is verdict for one in report.tried) for verdict in Verdict}
+    counts = {verdict: sum(one.verdict is verdict for one in report.results) for verdict in Verdict}
     told = [f"{count} {verdict}" for verdict, count in counts.items() if count]
     host = "" if report.host else ", and the host is unharmed" if report.passed else ""
     return f"{report.backend}: {', '.join(told)}{host}, in {report.seconds:.0f} s"

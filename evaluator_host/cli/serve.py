@@ -9,8 +9,9 @@ from typing import Annotated, Final
 import typer
 
 from evaluator_host.cli import options
-from evaluator_host.cli.edge import edge, load_settings, run_async
-from evaluator_host.errors import Misconfigured
+from evaluator_host.cli.command import cli_state, load_settings, run_async
+from evaluator_host.cli.console import out
+from evaluator_host.model.errors import Misconfigured
 
 _BACKLOG: Final = 2048
 
@@ -25,16 +26,16 @@ def serve(
     """Serve the API until SIGINT or SIGTERM. Options win over EVALUATOR_HOST_* variables."""
     settings = load_settings(host=host, port=port, data_dir=data_dir, sandbox=sandbox)
     gc.disable()  # modules are no garbage, and looking through them for some is a tenth of a start
-    from evaluator_host.cli.http_host import require_key, serve_http  # noqa: PLC0415 - FastAPI, which `run` never needs
-    from evaluator_host.web.faults import log_to_stderr  # noqa: PLC0415
+    from evaluator_host.web.http.error_log import log_to_stderr  # noqa: PLC0415
+    from evaluator_host.wiring.server import require_key, serve_http  # noqa: PLC0415 - FastAPI, which `run` never needs
 
     gc.freeze()
     gc.enable()
-    log_to_stderr(debug=edge.debug)
+    log_to_stderr(debug=cli_state.debug)
     if not _is_loopback(settings.host):
         run_async(lambda: require_key(settings))
     with listen(settings.host, settings.port) as listener:
-        run_async(lambda: serve_http(settings, listener))
+        run_async(lambda: serve_http(settings, listener, greet=out.print))
 
 
 def listen(host: str, port: int) -> socket.socket:

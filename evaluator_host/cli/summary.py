@@ -7,7 +7,7 @@ from typing import Any, Final
 from rich.text import Text
 
 from evaluator_host.cli.console import facts
-from evaluator_host.outcome import ErrorCode, EvaluationResult, Status
+from evaluator_host.model.outcome import ErrorCode, EvaluationResult, Status
 
 _STEP: Final = 1.02  # each bucket of a `Percentiles` is 2 % wide
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.errors import MachineExhausted, TooLarge
+from evaluator_host.model.errors import MachineExhausted, TooLarge
 
 _SETTLED_S: Final = 3600.0
 _PARTIAL: Final = "partial-"

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from evaluator_host.datasets.mapping import is_row
-from evaluator_host.model import Row
-from evaluator_host.outcome import ErrorCode, EvaluationError, Given, Note, Skipped
-from evaluator_host.uipath.records import AGENT_ERROR, CRITERIA
+from evaluator_host.dialects.uipath.records import AGENT_ERROR, CRITERIA
+from evaluator_host.model.evaluator import Row
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, Given, Note, Skipped
 
 _SHOWN = 8
 

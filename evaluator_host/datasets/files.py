@@ -14,12 +14,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from evaluator_host.datasets.formats import Record
 from evaluator_host.datasets.mapping import BadRow
-from evaluator_host.errors import InvalidRequest, TooLarge
-from evaluator_host.protocol import decode_json, encode_json
-from evaluator_host.reports.datasets import BadLine
-from evaluator_host.sandbox.instance import is_dead, this_instance
+from evaluator_host.datasets.readers import Record
+from evaluator_host.model.errors import InvalidRequest, TooLarge
+from evaluator_host.model.json_values import decode_json, encode_json
+from evaluator_host.sandbox.linux.instance import is_dead, this_instance
+from evaluator_host.schemas.datasets import BadLine
 from evaluator_host.store.datasets import DatasetFacts
 
 _SETTLED_S: Final = 3600.0
@@ -108,7 +108,7 @@ class RowsFolder:
         """Return what the rows of a data set take."""
         return sum(path.stat().st_size for path in (self.path / dataset_id).iterdir())
 
-    def leftovers(self, known: Collection[str]) -> list[str]:
+    def orphans(self, known: Collection[str]) -> list[str]:
         """Return what belongs to nothing: folders that dead hosts did not finish, and those no longer known."""
         if not self.path.is_dir():
             return []

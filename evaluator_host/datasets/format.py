@@ -4,7 +4,7 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import Final
 
-from evaluator_host.errors import InvalidRequest
+from evaluator_host.model.errors import InvalidRequest
 
 
 class Format(StrEnum):

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evaluator_host.datasets.template import BadTemplate, compiled, is_template
-from evaluator_host.errors import InvalidRequest, Problem
-from evaluator_host.model import Row
+from evaluator_host.model.errors import InvalidRequest, Problem
+from evaluator_host.model.evaluator import Row
 
 _MISSING: Final = object()  # a column that is not there, where null is a value
 
@@ -45,7 +45,7 @@ class Mapping:
         return cls._checked([(field, source if equals else "") for field, equals, source in cut], named="--map")
 
     @classmethod
-    def of(cls, sources: dict[str, str]) -> "Mapping":
+    def from_sources(cls, sources: dict[str, str]) -> "Mapping":
         """Return the mapping of an object `{field: source}`.
 
         Raises:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from evaluator_host.datasets.format import Format
-from evaluator_host.datasets.formats import read_records
 from evaluator_host.datasets.mapping import BadRow, Mapping, to_row
-from evaluator_host.errors import InvalidRequest
-from evaluator_host.model import Row
+from evaluator_host.datasets.readers import read_records
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Row
 
 
 @dataclass(frozen=True, slots=True)

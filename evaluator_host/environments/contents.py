@@ -1,4 +1,4 @@
-"""The files of an installed set: their digests, by which tampering shows, and the modules that its packages bring."""
+"""The files of an installed set: their digests, which reveal tampering, and the modules that its packages contain."""
 
 import contextlib
 import hashlib
@@ -11,7 +11,7 @@ from typing import Final
 
 from packaging.utils import canonicalize_name
 
-from evaluator_host.errors import PackagesFailed
+from evaluator_host.model.errors import PackagesFailed
 
 _MODULES_OF_ONE: Final = 3
 _ENTRIES: Final = 1_000_000
@@ -19,7 +19,7 @@ _SUFFIXES: Final = (".py", ".so")
 
 
 def digests(root: Path) -> dict[str, str]:
-    """Return `sha256` (or `link:target`) of every file below, by its path; and make all of it readable to any user."""
+    """Return the `sha256` (or `link:target`) of every file below, by path; make all of them readable to any user."""
     found: dict[str, str] = {}
     for folder, names, files in os.walk(root):
         base = Path(folder)
@@ -40,7 +40,7 @@ def differences(root: Path, recorded: dict[str, str]) -> list[str]:
 
 
 def size_bytes(root: Path) -> int:
-    """Return the sum of the sizes of the files below; what vanishes meanwhile does not count."""
+    """Return the sum of the sizes of the files below; files that vanish meanwhile do not count."""
     total = 0
     for folder, _, files in os.walk(root):
         for name in files:
@@ -52,11 +52,11 @@ def size_bytes(root: Path) -> int:
 
 
 def settle(root: Path) -> None:
-    """Make what was installed fit to be shown to sandboxes: readable by all, writable by its owner, nothing odd in it.
+    """Make installed files readable by all and writable by their owner; refuse entries that sandboxes must not see.
 
     Raises:
-      PackagesFailed: there is something that is neither a file, a folder nor a link, a link that leads out of the set,
-        or more than a set may have.
+      PackagesFailed: an entry is neither a file, a folder nor a link, a link leads out of the set, or there are too
+        many entries.
     """
     count = 0
     for parent, names, files in os.walk(root, onerror=_refuse):
@@ -66,7 +66,7 @@ def settle(root: Path) -> None:
     if count > _ENTRIES:
         raise PackagesFailed(f"The set has more than {_ENTRIES:,} files: pin fewer or other packages.")
     if strange := outward_links(root):
-        raise PackagesFailed(f"A package has a link that leads out of it ({strange[0]!r}): pin another version.")
+        raise PackagesFailed(f"A package contains a link that leads out of it ({strange[0]!r}): pin another version.")
 
 
 def _settle_one(path: Path, root: Path) -> None:
@@ -79,15 +79,15 @@ def _settle_one(path: Path, root: Path) -> None:
             path.chmod(wanted)
     elif not stat.S_ISLNK(mode):
         name = path.relative_to(root).as_posix()
-        raise PackagesFailed(f"A package has something that is no file ({name!r}): pin another version.")
+        raise PackagesFailed(f"A package contains {name!r}, which is no file, folder or link: pin another version.")
 
 
 def _refuse(error: OSError) -> None:
-    raise PackagesFailed(f"A package has a folder that cannot be read ({error.filename!r}).") from error
+    raise PackagesFailed(f"A package contains a folder that cannot be read ({error.filename!r}).") from error
 
 
 def open_up(root: Path) -> None:
-    """Let the owner enter every folder below, so that it can be removed."""
+    """Give the owner access to every folder below, so that it can be removed."""
     with contextlib.suppress(OSError):
         root.chmod(0o700)
     for parent, names, _ in os.walk(root):
@@ -99,13 +99,13 @@ def open_up(root: Path) -> None:
 
 
 def discard(root: Path) -> None:
-    """Remove a folder, whatever modes those in it have."""
+    """Remove a folder, also when folders in it are read-only."""
     open_up(root)
     shutil.rmtree(root, ignore_errors=True)
 
 
 def outward_links(root: Path) -> list[str]:
-    """Return links that lead out of the set: what they name inside a sandbox is not what was installed."""
+    """Return the links that lead out of the set: inside a sandbox they would name other files."""
     home = root.resolve()
     return [path.relative_to(root).as_posix() for path in _links(root) if not _stays(path, home)]
 
@@ -118,7 +118,7 @@ def _stays(link: Path, home: Path) -> bool:
 
 
 def python_modules(site: Path, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the modules that an import of each distribution means, by its own list of files.
+    """Return the modules of each distribution that users import, from its own list of files.
 
     Args:
       site: Where they are installed.
@@ -147,7 +147,7 @@ def _modules(record: Path, name: str) -> tuple[str, ...]:
 
 
 def _module(path: str) -> str | None:
-    """`a/b/__init__.py` is the package `a.b`; a file at the top is a module."""
+    """Return the module of a file: `a.b` for `a/b/__init__.py`, `a` for `a.py`, None for other files in folders."""
     parts = PurePosixPath(path.strip('"')).parts
     if not parts or not parts[-1].endswith(_SUFFIXES):
         return None

@@ -1,4 +1,4 @@
-"""What is known of a package set: its key, its lock, and the record of its installation, stored as JSON."""
+"""The record of an installed package set, stored as JSON; the steps of its build; its key."""
 
 import hashlib
 import json
@@ -8,15 +8,15 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from evaluator_host.model import Language, Package
-from evaluator_host.packages.locked import Target
+from evaluator_host.model.evaluator import Language, Package
+from evaluator_host.packages.lock import Target
 from evaluator_host.packages.pins import Pin
 
 _FORMAT: Final = 1
 
 
 class BuildStatus(StrEnum):
-    """Where a package set is."""
+    """The state of a package set."""
 
     BUILDING = "building"
     READY = "ready"
@@ -24,7 +24,7 @@ class BuildStatus(StrEnum):
 
 
 class Step(StrEnum):
-    """What a build is doing; `ready` and `failed` end it."""
+    """The steps of a build; `ready` and `failed` end it."""
 
     RESOLVING = "resolving"
     DOWNLOADING = "downloading"
@@ -35,7 +35,7 @@ class Step(StrEnum):
 
     @property
     def final(self) -> bool:
-        """Whether nothing follows."""
+        """Whether the build ends with it."""
         return self in {Step.READY, Step.FAILED}
 
 
@@ -85,7 +85,7 @@ class Record:
       digest: Of the lock, `sha256:…`.
       lock: The tool's own, as in `EnvironmentReport`; on its way through a registry, `Lock.to_json`.
       import_ms: Milliseconds of the first import, by module, of those that could be imported.
-      notes: What a user should know: a module that cannot be imported, an extra that does not exist.
+      notes: Facts for the user: a module that cannot be imported, an extra that does not exist.
     """
 
     key: str
@@ -101,11 +101,11 @@ class Record:
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> str:
-        """Return it for storage."""
+        """Return the record as JSON, for storage."""
         return json.dumps({"format": _FORMAT, **asdict(self)}, indent=1)
 
     def report(self) -> EnvironmentReport:
-        """Return it as the API shows it."""
+        """Return the set as the API shows it."""
         return EnvironmentReport(
             key=self.key,
             digest=self.digest,
@@ -126,7 +126,7 @@ class Record:
         """Read a stored record.
 
         Raises:
-          ValueError: it is none, or of another version.
+          ValueError: the text is no record, or one of another version.
         """
         try:
             stored: dict[str, Any] = json.loads(text)
@@ -142,7 +142,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What `verify` found of one installation: files that are not as installed, and whether they were mended."""
+    """The result of `verify` for one installation: files that differ, and whether it was repaired."""
 
     digest: str
     broken: tuple[str, ...]
@@ -158,5 +158,5 @@ def set_key(pins: Sequence[Pin], language: Language, target: Target) -> str:
 
 
 def now() -> str:
-    """Return the time as records hold it."""
+    """Return the present time in the format of records."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,15 +1,14 @@
-"""Package sets installed once and kept: built on first use however many callers wait, evicted when nobody uses them."""
+"""The package sets of a host: built once, on first use, for any number of callers; removed when nobody uses them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_host.environments.asking import Asking
-from evaluator_host.environments.build import Workshop
-from evaluator_host.environments.builds import Builds
-from evaluator_host.environments.exchange import Exchange
-from evaluator_host.environments.mending import Mending
+from evaluator_host.environments.build.build import BuildContext
+from evaluator_host.environments.build.builds import Builds
+from evaluator_host.environments.folder import Usage, digest_of, is_digest, not_installed
+from evaluator_host.environments.queries import PackageQueries
 from evaluator_host.environments.record import (
     BuildEvent,
     EnvironmentReport,
@@ -18,68 +17,76 @@ from evaluator_host.environments.record import (
     Verified,
     set_key,
 )
-from evaluator_host.environments.shelf import digest_of, is_digest, not_installed
+from evaluator_host.environments.registry.transfer import RegistryTransfer
 from evaluator_host.environments.targets import require_fit
-from evaluator_host.environments.usage import Usage
-from evaluator_host.errors import InUse
-from evaluator_host.model import Environment, Language
-from evaluator_host.packages.locked import Lock, Target
+from evaluator_host.environments.verifier import Verifier
+from evaluator_host.model.errors import InUse
+from evaluator_host.model.evaluator import Environment, Language
+from evaluator_host.packages.lock import Lock, Target
 from evaluator_host.packages.pins import Pin, RawPin
 
 _KNOWN: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """An installed set as evaluators pin it: canonical pins and what to start sandboxes with."""
+class InstalledSet:
+    """An installed set: its canonical pins, and the environment that sandboxes are started with."""
 
     packages: tuple[str, ...]
     environment: Environment
 
 
 class Environments:
-    """All package sets of one host. Bound to one event loop.
+    """The package sets of one host. Bound to one event loop.
 
     Attributes:
-      asking: Reads pins, and looks up those that were meant.
-      exchange: Pushes installed sets to registries, and pulls them from there.
+      queries: Reads pins, and asks the index which ones were meant.
+      transfer: Pushes installed sets to registries, and pulls them from there.
 
     Args:
-      shop: What builds need.
+      context: Where and how sets are installed.
       in_use: Digests of environments that sandboxes of this process have.
-      on_changed: Told the digest of an installation whose files were removed or replaced.
+      on_changed: Called with the digest of an installation whose files were removed or replaced.
     """
 
     def __init__(
-        self, shop: Workshop, *, in_use: Callable[[], Collection[str]], on_changed: Callable[[str], None]
+        self, context: BuildContext, *, in_use: Callable[[], Collection[str]], on_changed: Callable[[str], None]
     ) -> None:
-        self.asking = Asking(shop.index, shop.backend.name, shop.pythons)
-        self._shop = shop
-        self._shelf = shop.shelf
-        self._usage = Usage(shop.shelf, in_use)
+        self.queries = PackageQueries(context.index, context.backend)
+        self._context = context
+        self._folder = context.folder
+        self._usage = Usage(context.folder, in_use)
         self._on_changed = on_changed
-        self._known: dict[tuple[str, tuple[str, ...]], Known] = {}
-        self._builds = Builds(shop, on_ready=self._use, on_done=self.prune)
-        self.exchange = Exchange(
-            shop, find=self._shelf.found, use=self._use, target_of=self.asking.target_of, on_pulled=self.prune
+        self._known: dict[tuple[str, tuple[str, ...]], InstalledSet] = {}
+        self._builds = Builds(context, on_ready=self._use, on_done=self.prune)
+        self.transfer = RegistryTransfer(
+            context, find=self._folder.found, use=self._use, target_of=self.queries.target_of, on_pulled=self.prune
         )
-        self._mending = Mending(shop.shelf, shop.backend, install=self._install, forget=self._forget)
+        self._verifier = Verifier(context.folder, context.backend, install=self._install, forget=self._forget)
 
-    def lookup(self, packages: tuple[str, ...], language: Language, python: str | None = None) -> Known | None:
-        """Return a set that this process has used before, whatever way its pins are written; never waits."""
+    def lookup(self, packages: tuple[str, ...], language: Language, python: str | None = None) -> InstalledSet | None:
+        """Return a set that this process has used before; never waits."""
         known = self._known.get((f"{language.runner} {python}", packages))
         if known is not None:
             self._usage.touch(known.environment.digest)
         return known
 
     def lock_of(self, digest: str) -> str | None:
-        """Return the lock of an installed set as JSON, for whoever wants the same packages another day."""
-        record = self._shelf.record(digest)
-        lock = self._shelf.lock_of(record.key) if record is not None else None
+        """Return the lock of an installed set as JSON, so that the same packages can be installed later."""
+        record = self._folder.record(digest)
+        lock = self._folder.lock_of(record.key) if record is not None else None
         return None if lock is None or lock.digest != digest else lock.to_json()
 
-    async def require(self, packages: tuple[str, ...], language: Language, python: str | None = None) -> Known:
-        """Return the set that an evaluator pins, installing it when it is new; `python` as in `Asking.target`.
+    async def require(
+        self, packages: tuple[str, ...], language: Language, python: str | None = None, *, workspace: str = ""
+    ) -> InstalledSet:
+        """Return the set that an evaluator pins, installing it if it is new.
+
+        Args:
+          packages: The pins.
+          language: Whose packages.
+          python: As in `PackageQueries.target`.
+          workspace: Whose turn a build takes; empty for the host's own.
 
         Raises:
           InvalidPin: a pin is not exact; each hint is the pin that was probably meant.
@@ -88,16 +95,18 @@ class Environments:
         """
         if (known := self.lookup(packages, language, python)) is not None:
             return known
-        pins = await self.asking.parse(packages, language, python)
-        known = Known(tuple(pin.text for pin in pins), await self.ensure(pins, language, python))
+        pins = await self.queries.parse(packages, language, python)
+        known = InstalledSet(
+            tuple(pin.text for pin in pins), await self.ensure(pins, language, python, workspace=workspace)
+        )
         self._remember((f"{language.runner} {python}", packages), known)
         return known
 
-    async def require_locked(self, lock: Lock) -> Known:
-        """Return the very set that a lock describes, installing it when it is not here.
+    async def require_locked(self, lock: Lock, *, workspace: str = "") -> InstalledSet:
+        """Return the set that a lock describes, installing it if it is not here; `workspace` as in `require`.
 
         Raises:
-          PackagesFailed: it was locked for another runtime or platform, or cannot be installed.
+          PackagesFailed: it is for another runtime or platform, or cannot be installed.
           IndexUnavailable: the index does not answer.
         """
         packages = tuple(pin.text for pin in lock.pins)
@@ -105,69 +114,76 @@ class Environments:
         if known is not None:
             self._usage.touch(lock.digest)
             return known
-        require_fit(lock, await self.asking.target_of(lock))
-        known = Known(packages, await self._ensure_locked(lock))
+        require_fit(lock, await self.queries.target_of(lock))
+        known = InstalledSet(packages, await self._ensure_locked(lock, workspace))
         self._remember((lock.digest, packages), known)
         return known
 
-    async def _ensure_locked(self, lock: Lock) -> Environment:
-        """Install a lock under its own digest as key: what its pins would resolve to today does not matter."""
-        if await asyncio.to_thread(self._shelf.record, lock.digest) is None:
-            await asyncio.to_thread(self._shelf.keep_lock, lock.digest, lock)
-        return await self._held(lock.digest, lock.pins, lock.language, lock.target)
+    async def _ensure_locked(self, lock: Lock, workspace: str) -> Environment:
+        """Install a lock under its own digest as key, so that nothing is resolved anew."""
+        if await asyncio.to_thread(self._folder.record, lock.digest) is None:
+            await asyncio.to_thread(self._folder.keep_lock, lock.digest, lock)
+        return await self._held(lock.digest, lock.pins, lock.language, lock.target, workspace=workspace)
 
-    async def ensure(self, pins: tuple[Pin, ...], language: Language, python: str | None = None) -> Environment:
-        """Return the installed set; one build serves however many callers.
+    async def ensure(
+        self, pins: tuple[Pin, ...], language: Language, python: str | None = None, *, workspace: str = ""
+    ) -> Environment:
+        """Return the installed set; one build serves however many callers. `workspace` as in `require`.
 
         Raises:
           PackagesFailed: it cannot be resolved or installed.
           IndexUnavailable: the index does not answer.
         """
-        target = self.asking.target(language, python)
-        return await self._held(set_key(pins, language, target), pins, language, target)
+        target = self.queries.target(language, python)
+        return await self._held(set_key(pins, language, target), pins, language, target, workspace=workspace)
 
-    async def _held(self, key: str, pins: tuple[Pin, ...], language: Language, target: Target) -> Environment:
-        """Return a set that is installed, and that no other process is removing: else it is installed again."""
+    async def _held(
+        self, key: str, pins: tuple[Pin, ...], language: Language, target: Target, *, workspace: str
+    ) -> Environment:
+        """Return an installed set; install it again when another process is just removing it."""
         while True:
             record = await self._installed(key)
             if record is None:
-                record = await asyncio.shield(self._builds.begin(key, pins, language, target))
-            if self._use(record) and self._shelf.record(record.digest) is not None:
-                return self._shelf.environment(record)
+                record = await asyncio.shield(self._builds.begin(key, pins, language, target, workspace=workspace))
+            if self._use(record) and self._folder.record(record.digest) is not None:
+                return self._folder.environment(record)
 
-    async def request(self, raw: Sequence[RawPin], language: Language, python: str | None = None) -> EnvironmentReport:
-        """Return a set as it is now, having its build begin when it is new.
+    async def request(
+        self, raw: Sequence[RawPin], language: Language, python: str | None = None, *, workspace: str = ""
+    ) -> EnvironmentReport:
+        """Return a set as it is now; its build begins when it is new.
 
         Args:
           raw: Its pins.
           language: Whose packages.
           python: Minor version that it is for; None for the host's own.
+          workspace: As in `require`.
 
         Raises:
           InvalidPin: see `require`.
           InvalidRequest: there is no such Python here.
         """
-        python = await self.asking.python_of_set(python, language)
-        pins = await self.asking.parse(raw, language, python)
-        target = self.asking.target(language, python)
+        python = await self.queries.python_of_set(python, language)
+        pins = await self.queries.parse(raw, language, python)
+        target = self.queries.target(language, python)
         key = set_key(pins, language, target)
         if await self._installed(key) is None:
-            _ = self._builds.begin(key, pins, language, target)
-        return await self.get(key)
+            _ = self._builds.begin(key, pins, language, target, workspace=workspace)
+        return await self.find_report(key)
 
-    async def get(self, name: str) -> EnvironmentReport:
+    async def find_report(self, name: str) -> EnvironmentReport:
         """Return a set by its key or its digest.
 
         Raises:
           NotFound: there is none.
         """
         if (running := self._builds.find_running(name)) is not None:
-            return running.report(self._shelf)
-        record = await asyncio.to_thread(self._shelf.found, name)
+            return running.report(self._folder)
+        record = await asyncio.to_thread(self._folder.found, name)
         if record is not None:
             return record.report()
         if (failed := self._builds.find_failed(name)) is not None:
-            return failed.report(self._shelf)
+            return failed.report(self._folder)
         raise not_installed(name)
 
     async def built(self, name: str) -> EnvironmentReport:
@@ -180,19 +196,19 @@ class Environments:
         await self._builds.wait(name)
         if (build := self._builds.find_failed(name)) is not None and build.error is not None:
             raise build.error
-        return await self.get(name)
+        return await self.find_report(name)
 
     async def reports(self) -> list[EnvironmentReport]:
-        """Return every set: building, installed (most recently used first), failed."""
-        records = await asyncio.to_thread(self._shelf.records)
+        """Return every set: those being built, installed (most recently used first), failed."""
+        records = await asyncio.to_thread(self._folder.records)
         return [
-            *(build.report(self._shelf) for build in self._builds.running),
+            *(build.report(self._folder) for build in self._builds.running),
             *(record.report() for record in records),
-            *(build.report(self._shelf) for build in self._builds.failed),
+            *(build.report(self._folder) for build in self._builds.failed),
         ]
 
     async def events(self, name: str) -> AsyncGenerator[BuildEvent, None]:
-        """Yield what a build does, from its first step to its last.
+        """Yield the steps of a build, from the first to the last.
 
         Raises:
           NotFound: there is no such set.
@@ -201,11 +217,11 @@ class Environments:
             async for event in build.watch():
                 yield event
             return
-        report = await self.get(name)
+        report = await self.find_report(name)
         yield BuildEvent(Step.READY, len(report.packages), len(report.packages))
 
     async def delete(self, name: str) -> None:
-        """Remove a set and its lock: the next build resolves it anew. Sandboxes that run keep their files.
+        """Remove a set and its lock, so that the next build resolves it anew. Running sandboxes keep their files.
 
         Raises:
           NotFound: there is none.
@@ -215,24 +231,24 @@ class Environments:
             raise InUse("the set is being built; wait until it is ready")
         if self._builds.forget_failed(name):
             return
-        record = await asyncio.to_thread(self._shelf.found, name)
-        if record is None and not (is_digest(name) and self._shelf.lock_of(name)):
+        record = await asyncio.to_thread(self._folder.found, name)
+        if record is None and not (is_digest(name) and self._folder.lock_of(name)):
             raise not_installed(name)
         if record is not None and not await self._remove(record.digest):
             raise InUse("another process of this host uses the set; stop it, or try again later")
-        self._shelf.forget_lock(record.key if record else name)
+        self._folder.forget_lock(record.key if record else name)
         await self._prune_backend()
 
     async def prune(self, *, ceiling_mb: int | None = None) -> list[Record]:
-        """Remove sets that nobody uses, least recently used first, until the rest fits; returns them.
+        """Remove sets that nobody uses, least recently used first, until the rest fits; return the removed ones.
 
         Their locks stay, so that a later build installs the same files.
 
         Args:
           ceiling_mb: By default the operator's.
         """
-        ceiling = (self._shop.ceiling_mb if ceiling_mb is None else ceiling_mb) << 20
-        records = await asyncio.to_thread(self._shelf.records)
+        ceiling = (self._context.ceiling_mb if ceiling_mb is None else ceiling_mb) << 20
+        records = await asyncio.to_thread(self._folder.records)
         total = sum(record.size_bytes for record in records)
         removed = []
         for record in reversed(records):
@@ -245,37 +261,37 @@ class Environments:
         return removed
 
     async def verify(self, name: str | None = None) -> list[Verified]:
-        """Compare every installed file with what was installed, and install again what is not as it was.
+        """Compare every installed file with its recorded digest, and install again the sets that differ.
 
         Raises:
           NotFound: there is no set of that name.
         """
-        wanted = [record.digest for record in await asyncio.to_thread(self._shelf.records)]
-        wanted += await asyncio.to_thread(self._shelf.half_written)
+        wanted = [record.digest for record in await asyncio.to_thread(self._folder.records)]
+        wanted += await asyncio.to_thread(self._folder.half_written)
         if name is not None:
-            record = await asyncio.to_thread(self._shelf.found, name)
+            record = await asyncio.to_thread(self._folder.found, name)
             sought = record.digest if record else digest_of(name)
             if sought not in wanted:
                 raise not_installed(name)
             wanted = [sought]
-        return [await self._mending.verify(digest) for digest in wanted]
+        return [await self._verifier.verify(digest) for digest in wanted]
 
     async def close(self) -> None:
-        """Stop every build, with nothing left of it, and let other processes remove what this one used."""
+        """Stop every build, remove its files, and let other processes remove the sets that this one used."""
         await self._builds.close()
         self._usage.close()
         self._known.clear()
 
     async def _installed(self, key: str) -> Record | None:
-        return await asyncio.to_thread(self._shelf.found, key)
+        return await asyncio.to_thread(self._folder.found, key)
 
-    def _remember(self, name: tuple[str, tuple[str, ...]], known: Known) -> None:
+    def _remember(self, name: tuple[str, tuple[str, ...]], known: InstalledSet) -> None:
         if len(self._known) >= _KNOWN:
             self._known.clear()
         self._known[name] = known
 
     async def _install(self, key: str, lock: Lock) -> Record:
-        return await asyncio.shield(self._builds.begin(key, lock.pins, lock.language, lock.target))
+        return await asyncio.shield(self._builds.begin(key, lock.pins, lock.language, lock.target, workspace=""))
 
     async def _remove(self, digest: str) -> bool:
         removed = await self._usage.remove(digest)
@@ -289,8 +305,8 @@ class Environments:
         return held
 
     async def _prune_backend(self) -> None:
-        live = {record.digest for record in await asyncio.to_thread(self._shelf.records)}
-        await self._shop.backend.prune_environments(live)
+        live = {record.digest for record in await asyncio.to_thread(self._folder.records)}
+        await self._context.backend.prune_environments(live)
 
     def _forget(self, digest: str) -> None:
         self._known = {key: known for key, known in self._known.items() if known.environment.digest != digest}

@@ -1,43 +1,32 @@
-"""For which runtime and platform package sets are installed: it is the backend's, not always this machine's."""
+"""The runtime that package sets are installed for (the backend's, not always this machine's), and the set of none."""
 
-import json
-import platform
+import hashlib
+import platform as machine
 import sys
-from functools import lru_cache
-from typing import Final
 
-from evaluator_host import config
-from evaluator_host.errors import PackagesFailed
-from evaluator_host.model import Language
-from evaluator_host.packages.locked import Lock, Target
-
-NODE: Final = "24"
-_IMAGE_GLIBC: Final = (2, 41)  # of Debian trixie, the base of the runtime image
-_OLDEST_GLIBC: Final = (2, 28)
+from evaluator_host.model.errors import PackagesFailed
+from evaluator_host.model.evaluator import Environment, Language
+from evaluator_host.packages.lock import Lock, Target
+from evaluator_host.sandbox.base import Platform
 
 
-def target_for(backend: str, language: Language, python: str | None = None) -> Target:
-    """Return what sets of a language are resolved for.
+def target_for(platform: Platform, language: Language, python: str | None = None) -> Target:
+    """Return the target that sets of a language are resolved for.
 
     Args:
-      backend: Its name: containers have the image's interpreter, every other sandbox this machine's.
+      platform: Of the backend.
       language: Of the evaluator.
       python: Minor version of Python; None for the backend's own.
     """
-    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
-    in_image = backend == "docker"
-    glibc = _IMAGE_GLIBC if in_image else _own_glibc()
-    if language is not Language.PYTHON:
-        return Target(NODE, machine, glibc)
-    own = _image_python() if in_image else f"{sys.version_info.major}.{sys.version_info.minor}"
-    return Target(python or own, machine, glibc)
+    runtime = (python or platform.python) if language is Language.PYTHON else platform.node
+    return Target(runtime, platform.machine, platform.glibc)
 
 
 def require_fit(lock: Lock, own: Target) -> None:
-    """Check that a locked set runs on a target: same interpreter and processor, a C library that is no older.
+    """Refuse a lock that does not run on a target: another interpreter or processor, or an older C library.
 
     Raises:
-      PackagesFailed: it does not.
+      PackagesFailed: it does not fit.
     """
     if (lock.target.runtime, lock.target.machine) == (own.runtime, own.machine) and lock.target.glibc <= own.glibc:
         return
@@ -52,14 +41,19 @@ def _described(language: Language, target: Target) -> str:
     return f"{name} {target.runtime} on {target.platform}"
 
 
-@lru_cache(maxsize=1)
-def _own_glibc() -> tuple[int, int]:
-    name, version = platform.libc_ver()
-    parts = version.split(".")
-    return (int(parts[0]), int(parts[1])) if name == "glibc" and len(parts) > 1 else _OLDEST_GLIBC
+def empty_environment(language: Language, python: str | None = None) -> Environment:
+    """Return the environment without packages, which JavaScript and TypeScript share.
 
-
-@lru_cache(maxsize=1)
-def _image_python() -> str:
-    pins = json.loads((config.SANDBOX_IMAGES_DIR / "pins.json").read_text("utf-8"))
-    return str(pins["python"])
+    Args:
+      language: Of the evaluator.
+      python: Minor version of Python; None for the host's own.
+    """
+    shared = Language.PYTHON if language is Language.PYTHON else Language.JAVASCRIPT
+    key = f"{shared}\n{sys.platform}-{machine.machine()}\n"
+    if python is not None:
+        key += f"python {python}\n"
+    return Environment(
+        digest="sha256:" + hashlib.sha256(key.encode()).hexdigest(),
+        language=shared,
+        runtime=("python" if python is None else f"python {python}") if shared is Language.PYTHON else "node",
+    )

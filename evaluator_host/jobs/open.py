@@ -4,65 +4,60 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from evaluator_host.config import Settings
+from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.blobs import BlobFolder
 from evaluator_host.datasets.files import RowsFolder
-from evaluator_host.datasets.leftovers import Leftovers
-from evaluator_host.datasets.shelf import DatasetShelf
-from evaluator_host.evaluators.library import Library
-from evaluator_host.jobs.board import JobBoard
-from evaluator_host.jobs.exports import JobExports
-from evaluator_host.jobs.judges import open_judges
-from evaluator_host.jobs.kept_models import KeptModels
-from evaluator_host.jobs.models import Models
-from evaluator_host.jobs.records import Records
-from evaluator_host.jobs.results import JobResults
-from evaluator_host.jobs.rows_read import JobRowsRead
-from evaluator_host.jobs.run import Means
+from evaluator_host.datasets.orphan_files import OrphanFiles
+from evaluator_host.datasets.service import DatasetService
+from evaluator_host.evaluators.live_traffic import open_traffic
+from evaluator_host.evaluators.registry import EvaluatorRegistry
+from evaluator_host.jobs.results.exports import JobExports
+from evaluator_host.jobs.results.results import JobResults
+from evaluator_host.jobs.results.row_reader import RowReader
+from evaluator_host.jobs.run import JobContext
 from evaluator_host.jobs.scheduler import Scheduler, owner_name
+from evaluator_host.jobs.service import JobService
+from evaluator_host.jobs.stored_resources import StoredResources
+from evaluator_host.models.access import ModelAccess
 from evaluator_host.service import Service
 from evaluator_host.store.store import Store
-from evaluator_host.traffic import open_traffic
 
 
 @asynccontextmanager
-async def open_records(service: Service, store: Store) -> AsyncIterator[Records]:
+async def open_stored_resources(service: Service, store: Store) -> AsyncIterator[StoredResources]:
     """Open the verbs, and work on jobs until the block ends; those at work are then left for the next host.
 
     Raises:
       StoreUnavailable: the database does not answer.
     """
     settings = service.settings
-    swept = leftovers(settings)
+    swept = orphan_files(settings)
     folder, blobs = swept.rows, swept.blobs
     await swept.sweep(store)
-    models = Models(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
-    means = Means(service, store.job_work, folder, owner_name(), models)
-    scheduler = Scheduler(means, store.jobs, at_once=settings.jobs_at_once)
+    models = ModelAccess(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
+    context = JobContext(service, store.job_queue, folder, owner_name(), models)
+    scheduler = Scheduler(context, store.jobs, at_once=settings.jobs_at_once)
     working = asyncio.create_task(scheduler.run())
-    library = Library(service, store.evaluators)
+    registry = EvaluatorRegistry(service, store.evaluators)
     try:
         results = JobResults(store.jobs, store.results, store.datasets, folder)
-        rows = JobRowsRead(store.jobs, store.results, store.datasets, folder, outputs=store.outputs)
-        async with (
-            open_judges(settings, store.secrets, kept=KeptModels(store.entities)) as service.models,
-            open_traffic(service, library, store.traces, days=settings.traces_days) as traffic,
-        ):
-            yield Records(
-                evaluators=library,
-                datasets=DatasetShelf(
+        rows = RowReader(store.jobs, store.results, store.datasets, folder, outputs=store.outputs)
+        async with open_traffic(service, registry, store.traces, days=settings.traces_days) as traffic:
+            yield StoredResources(
+                evaluators=registry,
+                datasets=DatasetService(
                     store.datasets,
                     folder,
                     max_bytes=settings.datasets_mb << 20,
                     max_row_bytes=settings.body_mb << 20,
                 ),
-                jobs=JobBoard(
+                jobs=JobService(
                     service,
                     store.jobs,
                     store.datasets,
                     folder=folder,
                     scheduler=scheduler,
-                    find=library.find,
+                    find=registry.resolve,
                     models=models,
                 ),
                 results=results,
@@ -79,7 +74,7 @@ async def open_records(service: Service, store: Store) -> AsyncIterator[Records]
             await working
 
 
-def leftovers(settings: Settings) -> Leftovers:
+def orphan_files(settings: Settings) -> OrphanFiles:
     """Return what looks after the rows and files of a host."""
     blobs = BlobFolder(settings.data_dir / "filesets", max_bytes=settings.datasets_mb << 20)
-    return Leftovers(settings.data_dir, RowsFolder(settings.data_dir / "datasets"), blobs)
+    return OrphanFiles(settings.data_dir, RowsFolder(settings.data_dir / "datasets"), blobs)

@@ -14,16 +14,16 @@ from typing import Any, Final
 
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.datasets.template import BadTemplate
-from evaluator_host.jobs.endpoint import Answer, Endpoint
-from evaluator_host.jobs.ledger import Ledger
-from evaluator_host.jobs.prompts import messages_of
-from evaluator_host.jobs.rows import Portion
-from evaluator_host.model import Json, Row
-from evaluator_host.outcome import ErrorCode, EvaluationError, Given
-from evaluator_host.protocol import decode_json, encode_json
-from evaluator_host.reports.jobs import Target
+from evaluator_host.jobs.result_writer import ResultWriter
+from evaluator_host.jobs.row_source import Chunk
+from evaluator_host.model.evaluator import Json, Row
+from evaluator_host.model.json_values import decode_json, encode_json
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, Given
+from evaluator_host.models.endpoint import Answer, Endpoint
+from evaluator_host.models.prompts import messages_of
+from evaluator_host.schemas.jobs import Target
 from evaluator_host.store.job import Job
-from evaluator_host.store.job_work import StoredOutput
+from evaluator_host.store.job_queue import StoredOutput
 from evaluator_host.store.outputs import Outputs
 
 _AHEAD_ROWS: Final = 64
@@ -40,7 +40,7 @@ class Prompts:
     job: Job
     target: Target
 
-    def portions(self, answered: bytearray) -> Iterator[list[_Asked]]:
+    def chunks(self, answered: bytearray) -> Iterator[list[_Asked]]:
         """Yield what was not asked: `answered` has a byte per row, and may be shorter."""
         made: list[_Asked] = []
         size = 0
@@ -72,19 +72,19 @@ class Generation:
 
     Args:
       endpoint: The model.
-      ledger: Keeps what it answers.
+      writer: Keeps what it answers.
       on_failed: Told of every row that failed for good; what it raises ends the generation.
     """
 
-    def __init__(self, endpoint: Endpoint, ledger: Ledger, *, on_failed: Callable[[], None]) -> None:
+    def __init__(self, endpoint: Endpoint, writer: ResultWriter, *, on_failed: Callable[[], None]) -> None:
         self._endpoint = endpoint
-        self._ledger = ledger
+        self._writer = writer
         self._on_failed = on_failed
 
-    async def run(self, portions: Iterator[list[_Asked]], *, concurrency: int) -> None:
+    async def run(self, chunks: Iterator[list[_Asked]], *, concurrency: int) -> None:
         """Ask for every row; each worker takes the next row as soon as it has kept the last one's answer."""
         turn = asyncio.Lock()
-        async with aclosing(_each(portions)) as rows, asyncio.TaskGroup() as group:
+        async with aclosing(_each(chunks)) as rows, asyncio.TaskGroup() as group:
             for _ in range(concurrency):
                 group.create_task(self._work(rows, turn))
 
@@ -111,18 +111,18 @@ class Generation:
             latency_ms=latency_ms,
             log=encode_json(log).decode(),
         )
-        await self._ledger.add_output(stored)
+        await self._writer.add_output(stored)
         if error is not None:
             self._on_failed()
 
 
-async def answered(portion: Portion, outputs: Outputs, job_id: str) -> AsyncGenerator[Portion, None]:
-    """Yield a portion's rows as the model answered them: its text as the outputs, the call as the trace."""
-    rows = dict(zip(portion.numbers, portion.rows, strict=True))
-    async for found in outputs.stretches(job_id, portion.numbers[0], portion.numbers[-1]):
+async def answered(chunk: Chunk, outputs: Outputs, job_id: str) -> AsyncGenerator[Chunk, None]:
+    """Yield a chunk's rows as the model answered them: its text as the outputs, the call as the trace."""
+    rows = dict(zip(chunk.numbers, chunk.rows, strict=True))
+    async for found in outputs.stretches(job_id, chunk.numbers[0], chunk.numbers[-1]):
         numbers = [number for number in found if number in rows]
         if numbers:
-            yield Portion(numbers, [_with_output(rows[number], found[number], job_id) for number in numbers])
+            yield Chunk(numbers, [_with_output(rows[number], found[number], job_id) for number in numbers])
 
 
 def request_log(stored: StoredOutput) -> dict[str, Json]:
@@ -174,7 +174,7 @@ def _trace(row: Row, output: Json, stored: StoredOutput, job_id: str) -> dict[st
     return {"trace_id": digest[:32], "spans": {digest[32:48]: span}}
 
 
-async def _each(portions: Iterator[list[_Asked]]) -> AsyncGenerator[_Asked, None]:
-    while (portion := await asyncio.to_thread(next, portions, None)) is not None:
-        for row in portion:
+async def _each(chunks: Iterator[list[_Asked]]) -> AsyncGenerator[_Asked, None]:
+    while (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
+        for row in chunk:
             yield row

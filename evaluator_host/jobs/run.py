@@ -13,7 +13,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from evaluator_host.datasets.files import RowsFolder
-from evaluator_host.errors import (
+from evaluator_host.jobs.outputs import Generation, Prompts, answered
+from evaluator_host.jobs.result_writer import NoLongerOurs, ResultWriter
+from evaluator_host.jobs.row_source import Chunk, RowSource
+from evaluator_host.jobs.spec import evaluator_of, names_of, spec_from_json
+from evaluator_host.model.errors import (
     Busy,
     HostError,
     IndexUnavailable,
@@ -22,17 +26,13 @@ from evaluator_host.errors import (
     SandboxUnavailable,
     StoreUnavailable,
 )
-from evaluator_host.jobs.ledger import Ledger, NoLongerOurs
-from evaluator_host.jobs.models import Models
-from evaluator_host.jobs.order import evaluator_of, names_of, request_from_json
-from evaluator_host.jobs.outputs import Generation, Prompts, answered
-from evaluator_host.jobs.rows import JobRows, Portion
-from evaluator_host.model import Contract, Evaluator, Language, Row
-from evaluator_host.protocol import encode_json
-from evaluator_host.reports.jobs import JobStatus
+from evaluator_host.model.evaluator import Contract, Evaluator, Language, Row
+from evaluator_host.model.json_values import encode_json
+from evaluator_host.models.access import ModelAccess
+from evaluator_host.schemas.jobs import JobStatus
 from evaluator_host.service import Service
-from evaluator_host.store.job import Job, JobEvaluator, Wanted
-from evaluator_host.store.job_work import JobWork
+from evaluator_host.store.job import DesiredState, Job, JobEvaluator
+from evaluator_host.store.job_queue import JobQueue
 
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0
@@ -47,7 +47,7 @@ class TooManyFailures(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class JobContext:
     """What every job of a host needs.
 
     Attributes:
@@ -57,30 +57,30 @@ class Means:
     """
 
     service: Service
-    work: JobWork
+    queue: JobQueue
     folder: RowsFolder
     owner: str
-    models: Models | None = None
+    models: ModelAccess | None = None
     together: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class JobRun:
     """One job, from the moment it is ours until it is left."""
 
-    def __init__(self, means: Means, job: Job, evaluators: list[JobEvaluator]) -> None:
-        self._means = means
+    def __init__(self, context: JobContext, job: Job, evaluators: list[JobEvaluator]) -> None:
+        self._context = context
         self._job = job
         self._evaluators = evaluators
-        self._request = request_from_json(job.request)
-        self._ledger = Ledger(means.work, job.id, means.owner, on_wanted=self.obey)
-        self._wanted = Wanted.RUN
+        self._request = spec_from_json(job.request)
+        self._writer = ResultWriter(context.queue, job.id, context.owner, on_wanted=self.obey)
+        self._wanted = DesiredState.RUN
         self._stop = asyncio.Event()
         self._unanswered = 0  # rows that the model was asked about in vain
         self.obey(job.wanted)
 
-    def obey(self, wanted: Wanted) -> None:
+    def obey(self, wanted: DesiredState) -> None:
         """Take note of what is wanted of the job."""
-        if wanted is not Wanted.RUN:
+        if wanted is not DesiredState.RUN:
             self._wanted = wanted
             self._stop.set()
 
@@ -91,7 +91,7 @@ class JobRun:
         except NoLongerOurs:
             _log.warning("job %s is no longer this host's", self._job.id)
         except asyncio.CancelledError:
-            await self._ledger.flush()
+            await self._writer.flush()
             await self._leave(JobStatus.QUEUED, None)
             raise
         except Exception as fault:  # noqa: BLE001 - a job that is left as it is would be taken up for ever
@@ -102,7 +102,7 @@ class JobRun:
     async def _work(self) -> tuple[JobStatus, str | None]:
         """Score until that is done, or until something stops it; then keep what was scored."""
         scoring = asyncio.create_task(self._score())
-        keeping = asyncio.create_task(self._ledger.run())
+        keeping = asyncio.create_task(self._writer.run())
         stopping = asyncio.create_task(self._stop.wait())
         tasks = (scoring, keeping, stopping)
         try:
@@ -113,9 +113,9 @@ class JobRun:
             await asyncio.wait(tasks)
         if not keeping.cancelled():
             keeping.result()  # raises what ended it
-        await self._ledger.flush()
+        await self._writer.flush()
         if scoring.cancelled():
-            return (JobStatus.CANCELLED if self._wanted is Wanted.CANCEL else JobStatus.PAUSED), None
+            return (JobStatus.CANCELLED if self._wanted is DesiredState.CANCEL else JobStatus.PAUSED), None
         return self._ending(scoring.exception())
 
     def _ending(self, fault: BaseException | None) -> tuple[JobStatus, str | None]:
@@ -137,7 +137,7 @@ class JobRun:
         pause_s = _PAUSE_S
         while True:
             try:
-                await self._means.work.leave(self._job.id, self._means.owner, status, error=error)
+                await self._context.queue.release_job(self._job.id, self._context.owner, status, error=error)
             except StoreUnavailable:
                 await asyncio.sleep(pause_s)
                 pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
@@ -150,7 +150,7 @@ class JobRun:
         if self._request.target is not None:
             await self._patiently(self._generate)
         config = self._request.config
-        ceiling = self._means.service.settings.max_sandboxes_per_evaluator
+        ceiling = self._context.service.settings.max_sandboxes_per_evaluator
         parallelism = config.parallelism or ceiling
         at_once = min(len(self._evaluators), parallelism)
         places = asyncio.Semaphore(at_once)
@@ -163,13 +163,13 @@ class JobRun:
         evaluator = evaluator_of(kept)
 
         async def score() -> AsyncGenerator[int, None]:
-            await self._ledger.flush()
-            done = await self._means.work.done_rows(self._job.id, kept.position)
-            async for portion in self._portions(kept, done):
-                yield await self._run(kept, evaluator, portion, parallelism=parallelism)
+            await self._writer.flush()
+            done = await self._context.queue.done_rows(self._job.id, kept.position)
+            async for chunk in self._chunks(kept, done):
+                yield await self._run(kept, evaluator, chunk, parallelism=parallelism)
 
         async def score_together() -> AsyncGenerator[int, None]:
-            await self._ledger.flush()
+            await self._writer.flush()
             await self._score_together(kept, evaluator)
             yield 0
 
@@ -180,20 +180,20 @@ class JobRun:
 
     async def _score_together(self, kept: JobEvaluator, evaluator: Evaluator) -> None:
         """Have an evaluator score the rows that scored, together, unless it has done so."""
-        if await self._means.work.has_together(self._job.id, kept.position):
+        if await self._context.queue.has_together(self._job.id, kept.position):
             return
-        async with self._means.together:  # its rows are in memory all at once
-            result = await self._means.service.score_together(
+        async with self._context.together:  # its rows are in memory all at once
+            result = await self._context.service.score_together(
                 evaluator, self._scored(kept), workspace=self._job.workspace_id, lock=kept.lock
             )
         if result is not None:
-            await self._ledger.keep_together(kept.position, result)
+            await self._writer.keep_together(kept.position, result)
 
     async def _scored(self, kept: JobEvaluator) -> AsyncGenerator[Row, None]:
         """Yield the rows that an evaluator has scored."""
-        unscored = await self._means.work.unscored_rows(self._job.id, kept.position, count=self._job.rows)
-        async for portion in self._portions(kept, unscored):
-            for row in portion.rows:
+        unscored = await self._context.queue.unscored_rows(self._job.id, kept.position, count=self._job.rows)
+        async for chunk in self._chunks(kept, unscored):
+            for row in chunk.rows:
                 if isinstance(row, Row):
                     yield row
 
@@ -216,54 +216,54 @@ class JobRun:
             else:
                 return
 
-    async def _portions(self, kept: JobEvaluator, done: bytearray) -> AsyncIterator[Portion]:
+    async def _chunks(self, kept: JobEvaluator, done: bytearray) -> AsyncIterator[Chunk]:
         """Yield what is not done, read and mapped outside the event loop."""
         job = self._job
-        rows = JobRows(
-            self._means.folder,
+        rows = RowSource(
+            self._context.folder,
             job.dataset_id,
             mapping=self._request.sources(),
             count=job.rows,
             names=names_of(kept),
             outputs_come=self._request.target is not None,
         )
-        portions = rows.portions(done)
-        while (portion := await asyncio.to_thread(next, portions, None)) is not None:
+        chunks = rows.chunks(done)
+        while (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
             if self._request.target is None:
-                yield portion
+                yield chunk
             else:
-                async for with_outputs in answered(portion, self._models.outputs, job.id):
+                async for with_outputs in answered(chunk, self._models.outputs, job.id):
                     yield with_outputs
 
     async def _generate(self) -> AsyncGenerator[int, None]:
         """Ask the model about every row that it was not asked about."""
         target, job = self._request.target, self._job
         assert target is not None  # noqa: S101 - only called for jobs with one
-        await self._ledger.flush()
+        await self._writer.flush()
         asked, self._unanswered = await self._models.outputs.count(job.id)
         if asked >= job.rows:
             return
-        prompts = Prompts(self._means.folder, job, target).portions(await self._means.work.answered_rows(job.id))
+        prompts = Prompts(self._context.folder, job, target).chunks(await self._context.queue.answered_rows(job.id))
         async with self._models.open(target, job.workspace_id) as endpoint:
-            generation = Generation(endpoint, self._ledger, on_failed=self._note_unanswered)
+            generation = Generation(endpoint, self._writer, on_failed=self._note_unanswered)
             await generation.run(prompts, concurrency=target.concurrency)
-        await self._ledger.flush()
+        await self._writer.flush()
         yield job.rows - asked
 
     @property
-    def _models(self) -> Models:
-        if self._means.models is None:
+    def _models(self) -> ModelAccess:
+        if self._context.models is None:
             raise Misconfigured("this host asks no models")
-        return self._means.models
+        return self._context.models
 
     def _note_unanswered(self) -> None:
         self._unanswered += 1
         self._require_few_failures()
 
-    async def _run(self, kept: JobEvaluator, evaluator: Evaluator, portion: Portion, *, parallelism: int) -> int:
-        stream = self._means.service.evaluate_rows(
+    async def _run(self, kept: JobEvaluator, evaluator: Evaluator, chunk: Chunk, *, parallelism: int) -> int:
+        stream = self._context.service.evaluate_rows(
             evaluator,
-            portion.rows,
+            chunk.rows,
             isolation=self._request.config.isolation,
             parallelism=parallelism,
             workspace=self._job.workspace_id,
@@ -272,14 +272,14 @@ class JobRun:
         scored = 0
         async with aclosing(stream) as answers:
             async for index, result in answers:
-                await self._ledger.add(kept.position, portion.numbers[index], result)
+                await self._writer.add_result(kept.position, chunk.numbers[index], result)
                 scored += 1
                 self._require_few_failures()
         return scored
 
     def _require_few_failures(self) -> None:
         most = self._request.config.max_failures
-        failed = max(self._unanswered, self._job.failed + self._ledger.failed)
+        failed = max(self._unanswered, self._job.failed + self._writer.failed)
         if most is not None and failed > most:
             raise TooManyFailures(f"{failed} rows have failed, and the job allows {most}")
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from evaluator_host.errors import StoreUnavailable
-from evaluator_host.jobs.run import JobRun, Means
-from evaluator_host.sandbox.instance import is_dead, this_instance
-from evaluator_host.store.job import Job, Wanted
+from evaluator_host.jobs.run import JobContext, JobRun
+from evaluator_host.model.errors import StoreUnavailable
+from evaluator_host.sandbox.linux.instance import is_dead, this_instance
+from evaluator_host.store.job import DesiredState, Job
 from evaluator_host.store.jobs import Jobs
 
 LOOK_EVERY_S: Final = 2.0  # another host may have queued one; this one says so
@@ -42,13 +42,13 @@ class Scheduler:
     """The jobs that this host works on. Bound to one event loop.
 
     Args:
-      means: What every job needs.
+      context: What every job needs.
       jobs: Of the store.
       at_once: Jobs worked on at a time.
     """
 
-    def __init__(self, means: Means, jobs: Jobs, *, at_once: int) -> None:
-        self._means = means
+    def __init__(self, context: JobContext, jobs: Jobs, *, at_once: int) -> None:
+        self._context = context
         self._jobs = jobs
         self._at_once = at_once
         self._running: dict[str, tuple[Job, JobRun, asyncio.Task[None]]] = {}
@@ -77,23 +77,23 @@ class Scheduler:
         """Look for jobs now."""
         self._wake.set()
 
-    def obey(self, job_id: str, wanted: Wanted) -> None:
+    def obey(self, job_id: str, wanted: DesiredState) -> None:
         """Tell a job of this host at once what the store will tell it soon."""
         if job_id in self._running:
             self._running[job_id][1].obey(wanted)
 
     async def _take_up(self) -> None:
         while len(self._running) < self._at_once and (job := await self._next()) is not None:
-            if await self._means.work.take(job, self._means.owner):
-                run = JobRun(self._means, job, await self._jobs.evaluators(job.id))
+            if await self._context.queue.claim_job(job, self._context.owner):
+                run = JobRun(self._context, job, await self._jobs.evaluators(job.id))
                 task = asyncio.create_task(run.run())
                 self._running[job.id] = (job, run, task)
                 task.add_done_callback(functools.partial(self._ended, job.id))
 
     async def _next(self) -> Job | None:
         """Return the oldest waiting job of the workspace that has the fewest at work."""
-        waiting = await self._means.work.waiting()
-        running = await self._means.work.running()
+        waiting = await self._context.queue.waiting()
+        running = await self._context.queue.running()
         silent = self._silent(running)
         orphans = [job for job in running if job.id in silent or (job.owner and is_dead(job.owner))]
         found = {job.id: job for job in (*orphans, *waiting) if job.id not in self._running}

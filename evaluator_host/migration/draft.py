@@ -8,7 +8,7 @@ from tree_sitter import Node
 from evaluator_host.migration.edits import Edits
 from evaluator_host.migration.scopes import Names
 from evaluator_host.migration.syntax import Unreadable
-from evaluator_host.reports.migration import Remark
+from evaluator_host.schemas.migration import Remark
 
 WIDTH: Final = 88  # of a line, as black has it: what would make one longer is written otherwise
 

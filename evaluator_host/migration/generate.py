@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from evaluator_host.model import Json, Row
+from evaluator_host.model.evaluator import Json, Row
 
 COUNT: Final = 48
 _SEED: Final = 20_240_601

@@ -1,26 +1,119 @@
 """The verb: a legacy evaluator in, its code in the new signature out, with a proof."""
 
 import asyncio
+import difflib
+import json
+import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Final
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
 
 from evaluator_host.migration.draft import Rewritten, Wish
 from evaluator_host.migration.generate import generated_rows
-from evaluator_host.migration.process import rewrite
 from evaluator_host.migration.proof import Pair, Proving, Run, contract_after
 from evaluator_host.migration.syntax import SOURCE_BYTES, Unreadable
-from evaluator_host.migration.text import SourceText, read_text, unified_diff
-from evaluator_host.model import Contract, Evaluator, Language, Row
-from evaluator_host.outcome import EvaluationResult
-from evaluator_host.reports.migration import Migration, MigrationStatus, Remark
+from evaluator_host.model.errors import MachineExhausted
+from evaluator_host.model.evaluator import Contract, Evaluator, Language, Row
+from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.schemas.migration import Migration, MigrationStatus, Remark
 from evaluator_host.service import Service
+from evaluator_host.service.source import clean
+from evaluator_host.system.processes import Command, run
 
 _NAMES: Final = {
     Language.PYTHON: "evaluator.py",
     Language.JAVASCRIPT: "evaluator.js",
     Language.TYPESCRIPT: "evaluator.ts",
 }
+_BOM = "\ufeff"
+_TIMEOUT_S: Final = 60.0  # wall clock; the process itself may use 20 s of a processor
+_AT_ONCE: Final = 2
+_read_answer: Final = TypeAdapter(Rewritten).validate_python
+_turns = asyncio.Semaphore(_AT_ONCE)
+
+
+async def rewrite(code: str, language: Language, wish: Wish) -> Rewritten:
+    """Rewrite a program, in a process of its own.
+
+    Raises:
+      Unreadable: it cannot be rewritten; the text says why.
+      MachineExhausted: no process can be started.
+    """
+    asked = json.dumps({"code": code, "language": language, "wish": asdict(wish)})
+    async with _turns:
+        answer = await _ask(asked.encode())
+    if "refused" in answer:
+        refused = answer["refused"]
+        raise Unreadable(refused["message"], refused["line"], missing=refused.get("missing", False))
+    try:
+        return _read_answer(answer)
+    except ValidationError as error:
+        raise Unreadable("the process that parses it broke down") from error
+
+
+async def _ask(asked: bytes) -> dict[str, Any]:
+    argv = (sys.executable, "-I", "-m", "evaluator_host.migration.worker")
+    try:
+        finished = await run(Command(argv, Path.cwd(), {}, stdin=asked), _TIMEOUT_S)
+    except TimeoutError as error:
+        raise Unreadable("parsing it takes too long") from error
+    except OSError as error:
+        raise MachineExhausted(f"no process to parse in can be started: {error.strerror}") from error
+    try:
+        answer = json.loads(finished.stdout)
+    except ValueError as error:
+        raise Unreadable("it needs more memory or time to be parsed than it may have") from error
+    return answer if isinstance(answer, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """A program, and how it is written to a file.
+
+    Attributes:
+      program: With plain line feeds, without what a web page put around it; as many lines as the file.
+      notes: What was taken off for good.
+    """
+
+    program: str
+    notes: tuple[str, ...] = ()
+    bom: bool = False
+    crlf: bool = False
+
+    def restored(self, program: str) -> str:
+        """Return a program as the file has it."""
+        if self.crlf:
+            program = program.replace("\n", "\r\n")
+        return _BOM + program if self.bom else program
+
+
+def read_text(code: str, language: Language) -> SourceText:
+    """Return what is in a file or was pasted."""
+    bom = code.startswith(_BOM)
+    body = code.removeprefix(_BOM)
+    crlf = "\r\n" in body
+    plain = body.replace("\r\n", "\n").replace("\r", "\n")
+    cleaned = clean(plain, language)
+    program = plain
+    notes = tuple(note.message for note in cleaned.notes)
+    if notes or _differs(plain, cleaned.code):
+        program = cleaned.code
+    return SourceText(program, notes, bom, crlf)
+
+
+def _differs(plain: str, cleaned: str) -> bool:
+    """Whether cleaning did more than to blank a shebang, which is a comment to every parser here."""
+    first, _, rest = plain.partition("\n")
+    return cleaned not in (plain, "\n" + rest if first.startswith("#!") else plain)
+
+
+def unified_diff(old: str, new: str, name: str) -> str:
+    """Return what changed, as `diff -u` would."""
+    lines = difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{name}", f"b/{name}")
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 async def migrate(

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from evaluator_host.model import Contract, Evaluator, Json, Row
-from evaluator_host.outcome import ErrorCode, EvaluationResult, Status
-from evaluator_host.reports.migration import Difference, Proof, Verdict
+from evaluator_host.model.evaluator import Contract, Evaluator, Json, Row
+from evaluator_host.model.outcome import ErrorCode, EvaluationResult, Status
+from evaluator_host.schemas.migration import Proof, RowDifference, Verdict
 
 _SHOWN: Final = 5
 _WHOLE_ROW: Final = "__row__"  # a column of its own for what early hosts passed as the fourth argument
@@ -65,7 +65,7 @@ class Proving:
         if not found:
             return proof
         shown = tuple(
-            Difference(index, rows[index], differs(old, new) or "", old, new) for index, old, new in found[:_SHOWN]
+            RowDifference(index, rows[index], differs(old, new) or "", old, new) for index, old, new in found[:_SHOWN]
         )
         return replace(proof, verdict=Verdict.DIFFERS, differing=len(found), differences=shown)
 

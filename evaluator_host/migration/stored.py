@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from evaluator_host.evaluators.library import Library
+from evaluator_host.evaluators.registry import EvaluatorRegistry
 from evaluator_host.migration.migrate import migrate, runs_in
 from evaluator_host.migration.proof import contract_after
-from evaluator_host.model import Contract, Row
-from evaluator_host.reports.evaluators import EvaluatorReport, Origin
-from evaluator_host.reports.migration import MigrationStatus, StoredMigration
+from evaluator_host.model.evaluator import Contract, Row
+from evaluator_host.schemas.evaluators import EvaluatorReport, Origin
+from evaluator_host.schemas.migration import MigrationStatus, StoredMigration
 from evaluator_host.service import Service
 
 
@@ -32,7 +32,7 @@ class StoredWish:
 
 
 async def migrate_stored(
-    service: Service, library: Library, workspace: str, *, wish: StoredWish
+    service: Service, registry: EvaluatorRegistry, workspace: str, *, wish: StoredWish
 ) -> list[StoredMigration]:
     """Migrate named evaluators of a workspace, in the order of their names.
 
@@ -41,16 +41,16 @@ async def migrate_stored(
       HostError: as `Service.evaluate_batch`.
     """
     if wish.names:
-        found = [await library.get(workspace, name) for name in dict.fromkeys(wish.names)]
+        found = [await registry.get_evaluator(workspace, name) for name in dict.fromkeys(wish.names)]
     else:
-        found = [one for one in await library.all(workspace) if one.contract is Contract.EVALUATE_V1]
-    return [await _migrate(service, library, workspace, report=report, wish=wish) for report in found]
+        found = [one for one in await registry.list_evaluators(workspace) if one.contract is Contract.EVALUATE_V1]
+    return [await _migrate(service, registry, workspace, report=report, wish=wish) for report in found]
 
 
 async def _migrate(
-    service: Service, library: Library, workspace: str, *, report: EvaluatorReport, wish: StoredWish
+    service: Service, registry: EvaluatorRegistry, workspace: str, *, report: EvaluatorReport, wish: StoredWish
 ) -> StoredMigration:
-    stored = await library.find(workspace, f"{report.name}@{report.version}")
+    stored = await registry.resolve(workspace, f"{report.name}@{report.version}")
     run = runs_in(service, workspace, stored.lock)
     migration = await migrate(stored.evaluator, wish.rows, run=run, name=report.name)
     made = None
@@ -58,7 +58,7 @@ async def _migrate(
     if wanted and not wish.dry_run and migration.proof is not None:
         evaluator = replace(stored.evaluator, code=migration.code, contract=contract_after(stored.evaluator))
         origin = Origin(report.version, replace(migration.proof, differences=()))
-        made = await library.update(
+        made = await registry.update_evaluator(
             workspace, report.name, evaluator, force=wish.force, key_id=wish.key_id, origin=origin
         )
     return StoredMigration(report.name, report.version, made.version if made is not None else None, migration)

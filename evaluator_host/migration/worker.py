@@ -10,10 +10,10 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from evaluator_host.migration.draft import Wish
-from evaluator_host.migration.javascript_rewrite import rewrite_javascript, rewrite_typescript
-from evaluator_host.migration.python_rewrite import rewrite
+from evaluator_host.migration.javascript.rewrite import rewrite_javascript, rewrite_typescript
+from evaluator_host.migration.python.rewrite import rewrite
 from evaluator_host.migration.syntax import Unreadable
-from evaluator_host.model import Language
+from evaluator_host.model.evaluator import Language
 
 _LIMITS: Final = (
     (resource.RLIMIT_AS, 2 << 30),

@@ -1,8 +1,8 @@
-"""Which package an import probably needs, for an import that no pin provides: `cv2` is in opencv-python.
+"""Finds the package that a missing import probably needs: `cv2` is in opencv-python.
 
-Import names and package names are two different things, and the indexes keep no register from one to the other. The
-table is that of the `autopep723` package, read as data, and what evaluators import besides; a module in neither is
-taken for a package of its own name.
+The name of a module is not the name of its package, and no index maps one to the other. The table of the `autopep723`
+package does for many, a second table adds what evaluators import besides; any other module is taken for a package of
+its own name.
 """
 
 import re
@@ -14,9 +14,9 @@ from typing import Final, cast
 
 from packaging.utils import canonicalize_name
 
-from evaluator_host.model import Language
+from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.locked import Target
+from evaluator_host.packages.lock import Target
 from evaluator_host.packages.suggest import newest_pins
 from evaluator_host.packages.tools import installed_tools
 
@@ -35,7 +35,7 @@ _MORE: Final = {
     "telegram": "python-telegram-bot", "umap": "umap-learn", "websocket": "websocket-client", "wx": "wxpython",
     "z3": "z3-solver", "zmq": "pyzmq",
 }  # fmt: skip
-# A file of the author's far more often than the package that happens to bear the name.
+# Names that authors give to their own files far more often than they import the package of that name.
 _OWN: Final = frozenset({
     "app", "common", "config", "conftest", "constants", "core", "evaluator", "evaluators", "helper", "helpers",
     "lib", "main", "model", "models", "module", "project", "schemas", "scripts", "settings", "shared", "src",
@@ -52,8 +52,8 @@ def pin_for(module: str, language: Language) -> str | None:
       language: Of the evaluator.
 
     Returns:
-      The package's name; None for what the runtime itself provides, for relative imports, and for names that are a
-      file of the author's far more often than a package.
+      The package's name; None for modules of the runtime itself, for relative imports, and for names that authors
+      give to their own files far more often than packages have them.
     """
     return _distribution(module) if language is Language.PYTHON else _npm_package(module)
 
@@ -61,7 +61,7 @@ def pin_for(module: str, language: Language) -> str | None:
 async def exact_pins_for(
     modules: Sequence[str], language: Language, *, target: Target, index: IndexSettings
 ) -> list[str | None]:
-    """Return the same for each module, pinned to its newest version when the index answers, else the bare name."""
+    """Return the package of each module, pinned to its newest version if the index answers, else its bare name."""
     names = [pin_for(module, language) for module in modules]
     wanted = list(dict.fromkeys(filter(None, names)))
     found = await newest_pins(wanted, language, target=target, index=index)

@@ -1,7 +1,7 @@
-"""Where packages come from: index addresses, proxy, extra CA and credentials, for the resolvers and for nobody else.
+"""Where packages come from: index addresses, proxy, extra CA and credentials, for uv and npm alone.
 
-Credentials reach a resolver by its environment or by a file that only this user can read, and are taken out of whatever
-it says before anybody sees it.
+Credentials reach uv and npm by environment variables or by a file that only this user can read. They are removed from
+all messages before anybody sees those.
 """
 
 import base64
@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 
 import certifi
 
-from evaluator_host.errors import Misconfigured
+from evaluator_host.model.errors import Misconfigured
 
 _INDEX_NAME: Final = "operator"
 _RETRIES: Final = "2"
@@ -28,10 +28,10 @@ _SHORTEST_SECRET: Final = 4  # a shorter one would blank out letters of ordinary
 
 @dataclass(frozen=True)
 class IndexSettings:
-    """What the operator says about the package indexes; nothing else of theirs is read (no pip.conf, uv.toml, .npmrc).
+    """The operator's settings of package indexes; no pip.conf, uv.toml or .npmrc is read beside them.
 
     Attributes:
-      cache_dir: Downloads are kept under it, `uv/` and `npm/`.
+      cache_dir: The folder of downloads, in `uv/` and `npm/`.
       pip_index_url: PEP 503 index, user and password allowed in it; None is uv's default.
       npm_registry: npm registry, likewise; None is npm's default.
       npm_token: Bearer token of that registry.
@@ -54,7 +54,7 @@ class IndexSettings:
 
     @cached_property
     def secrets(self) -> tuple[str, ...]:
-        """Every text that must never be shown, longest first."""
+        """All texts that must never be shown, the longest first."""
         found = {self.npm_token or ""}
         for url in (self.pip_index_url, self.npm_registry, self.proxy):
             parts = urlsplit(url or "")
@@ -64,7 +64,7 @@ class IndexSettings:
         return tuple(sorted((secret for secret in found if len(secret) >= _SHORTEST_SECRET), key=len, reverse=True))
 
     def for_builder(self) -> "IndexSettings":
-        """Return the same without credentials and with a cache of its own: what it runs may write there at will."""
+        """Return the settings for code that is not trusted: no credentials, and a download cache of its own."""
         return replace(
             self,
             pip_index_url=_public(self.pip_index_url),
@@ -75,7 +75,7 @@ class IndexSettings:
         )
 
     def redact(self, text: str) -> str:
-        """Return a resolver's words without credentials."""
+        """Return a message of uv or npm without credentials."""
         for secret in self.secrets:
             text = text.replace(secret, _HIDDEN)
         return re.sub(r"(?<=://)[^/\s@]+@", "", text)
@@ -83,7 +83,7 @@ class IndexSettings:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """An empty directory in which one resolver runs, and what it may see of the environment."""
+    """An empty directory in which uv or npm runs, and its environment variables."""
 
     path: Path
     environment: Mapping[str, str] = field(repr=False)
@@ -91,7 +91,7 @@ class Workspace:
 
 @contextlib.contextmanager
 def uv_workspace(index: IndexSettings) -> Iterator[Workspace]:
-    """Make a directory for one uv process; it is gone afterwards, credentials with it.
+    """Yield a directory for one uv process; remove it afterwards, with the credentials in it.
 
     Raises:
       Misconfigured: the CA file cannot be read.
@@ -117,7 +117,7 @@ def uv_workspace(index: IndexSettings) -> Iterator[Workspace]:
 
 @contextlib.contextmanager
 def npm_workspace(index: IndexSettings) -> Iterator[Workspace]:
-    """Make a directory for one npm process, its `.npmrc` included; it is gone afterwards, credentials with it.
+    """Yield a directory with an `.npmrc` for one npm process; remove it afterwards, with the credentials in it.
 
     Raises:
       Misconfigured: the CA file cannot be read.
@@ -155,7 +155,7 @@ def _directory(parent: Path | None) -> Iterator[Path]:
 
 
 def _npmrc(index: IndexSettings) -> str:
-    """Registry and credentials as npm's configuration; values as JSON, so that none can begin another line."""
+    """Return registry and credentials as npm's configuration; values as JSON, so that none can begin another line."""
     lines = {
         "ignore-scripts": "true", "audit": "false", "fund": "false", "update-notifier": "false", "progress": "false",
         "omit-lockfile-registry-resolved": "true", "logs-max": "0", "loglevel": "silent", "color": "false",
@@ -197,14 +197,14 @@ def _proxy(index: IndexSettings) -> dict[str, str]:
 
 
 def _trusted(ca_file: Path, directory: Path) -> Path:
-    """Uv takes one bundle and no more: write the public authorities and the operator's into one."""
+    """Return a file with the public authorities and the operator's: uv takes one file only."""
     bundle = _copied(ca_file, directory)
     bundle.write_text(Path(certifi.where()).read_text("utf-8") + "\n" + bundle.read_text("utf-8"), "utf-8")
     return bundle
 
 
 def _copied(ca_file: Path, directory: Path) -> Path:
-    """Return a copy: a resolver may not be allowed to read the operator's, and Node ignores what it cannot read."""
+    """Return a copy of the CA file: uv and npm may run as another user, and Node ignores a file that it cannot read."""
     try:
         authorities = ca_file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -1,82 +1,113 @@
-"""Resolves a package set once, with hashes; every later build is from the lock, and the same tomorrow."""
+"""A resolved package set: every package with its hashes, for one runtime on one platform, and a digest over it."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Final, TypeAlias
 
-from evaluator_host.errors import InvalidRequest, Misconfigured
-from evaluator_host.model import Language
-from evaluator_host.packages import tools as processes
-from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.locked import Lock, LockedPackage, Progress, Target
-from evaluator_host.packages.npm_lock import resolve_npm
+from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.pins import Pin
-from evaluator_host.packages.pip_lock import NoWheel, resolve_pip
-from evaluator_host.packages.tools import Run, Tools, installed_tools
 
-__all__ = ["Lock", "LockedPackage", "Progress", "Target", "resolve"]
+_FORMAT: Final = 1
+
+Progress: TypeAlias = Callable[[str, int, int | None], None]
+"""Called with a phase (`resolving`, `resolved`), how many packages are done, and of how many if that is known."""
 
 
-async def resolve(
-    pins: Sequence[Pin],
-    language: Language,
-    *,
-    target: Target,
-    index: IndexSettings,
-    allow_source_builds: bool = False,
-    builder: Run | None = None,
-    run: Run = processes.run,
-    progress: Progress | None = None,
-    tools: Tools | None = None,
-) -> Lock:
-    """Resolve pins to a lock. Nothing of any package runs on this host, nor is any configuration of its user read.
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The runtime a set is resolved for, on Linux with glibc.
 
-    Args:
-      pins: From `pins.parse`.
-      language: Of the evaluator.
-      target: Runtime and platform it will be installed for.
-      index: Where packages come from.
-      allow_source_builds: Whether Python packages without a wheel may be taken; tried only when wheels do not suffice.
-      builder: Runs a command inside a sandbox with network; needed with `allow_source_builds`, because uv runs a
-        package's build script to learn what it needs. It is given no credentials.
-      run: Runs the resolvers where no code of packages is run: a sandbox too, since what an index sends is not trusted.
-      progress: Told of every phase.
-      tools: Where uv and npm lie; by default what is installed.
-
-    Raises:
-      PackagesFailed: no such package or version, no wheel for the target, or a conflict; says what to do.
-      IndexUnavailable: the index does not answer.
-      Misconfigured: a tool or the CA file is missing, or source builds are allowed without a builder.
+    Attributes:
+      runtime: Of Python `3.13` or `3.13.2`; of Node its major version, `24`.
+      machine: `x86_64` or `aarch64`.
+      glibc: Version of the C library of the runtime, which bounds the wheels that load.
     """
-    if allow_source_builds and builder is None:
-        raise Misconfigured("Source builds need a builder sandbox: resolving them runs code of packages.")
-    shared = Language.PYTHON if language is Language.PYTHON else Language.JAVASCRIPT
-    if any((pin.language is Language.PYTHON) is not (shared is Language.PYTHON) for pin in pins):
-        raise InvalidRequest("Pip and npm pins cannot be in one set.")
-    tell = progress or (lambda _phase, _done, _total: None)
-    tell("resolving", 0, None)
-    pins = tuple(sorted(replace(pin, language=shared) for pin in pins))
-    tools = tools or installed_tools()
-    if not pins:
-        lock = Lock(shared, target, (), (), "")
-    elif shared is Language.PYTHON:
-        lock = await _python(pins, target=target, index=index, builder=builder, run=run, tools=tools)
-    else:
-        packages, text, notes = await resolve_npm(pins, target=target, index=index, tools=tools, run=run)
-        lock = Lock(shared, target, pins, packages, text, notes=notes)
-    tell("resolved", len(lock.packages), len(lock.packages))
-    return lock
+
+    runtime: str
+    machine: str = "x86_64"
+    glibc: tuple[int, int] = (2, 28)
+
+    @property
+    def platform(self) -> str:
+        """`linux-x86_64-glibc2.28`."""
+        return f"linux-{self.machine}-glibc{self.glibc[0]}.{self.glibc[1]}"
 
 
-async def _python(
-    pins: tuple[Pin, ...], *, target: Target, index: IndexSettings, builder: Run | None, run: Run, tools: Tools
-) -> Lock:
-    try:
-        packages, text, notes = await resolve_pip(pins, target=target, index=index, tools=tools, run=run, sources=False)
-        return Lock(Language.PYTHON, target, pins, packages, text, notes=notes)
-    except NoWheel:
-        if builder is None:
-            raise
-    packages, text, notes = await resolve_pip(
-        pins, target=target, index=index.for_builder(), tools=tools, run=builder, sources=True
-    )
-    return Lock(Language.PYTHON, target, pins, packages, text, source_builds=True, notes=notes)
+@dataclass(frozen=True, slots=True)
+class LockedPackage:
+    """One package of a lock. `hashes` as `sha256:…` (pip) or `sha512-…` (npm); `dependencies` are names in the lock."""
+
+    name: str
+    version: str
+    requested: bool
+    hashes: tuple[str, ...] = ()
+    dependencies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """A resolved package set. It names no download address, so that any mirror serves it, and holds no credentials.
+
+    Attributes:
+      language: Python or JavaScript; TypeScript shares JavaScript's.
+      packages: All packages that are installed on the target, sorted by name.
+      text: The tool's own lock: requirements with hashes for pip, `package-lock.json` (version 3) for npm.
+      source_builds: True when a package of it has no wheel and must be built, in a sandbox, from its source.
+      notes: Facts for the user of a set that did resolve, such as an extra that does not exist.
+    """
+
+    language: Language
+    target: Target
+    pins: tuple[Pin, ...]
+    packages: tuple[LockedPackage, ...]
+    text: str
+    source_builds: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """`sha256:…` over language, runtime, platform, sorted pins and the lock text: the key of the environment."""
+        parts = [self.language.value, self.target.runtime, self.target.platform, self.text]
+        parts += [pin.text for pin in sorted(self.pins)]
+        return "sha256:" + hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def to_json(self) -> str:
+        """Return the lock as JSON, for storage."""
+        return json.dumps({"format": _FORMAT, "digest": self.digest, **asdict(self)}, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Lock":
+        """Read a stored lock.
+
+        Raises:
+          ValueError: the text is no lock, or its digest is that of another one.
+        """
+        try:
+            stored = json.loads(text)
+            lock = cls._read(stored)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"This is no stored lock ({type(error).__name__}).") from error
+        if stored.get("format") != _FORMAT or stored.get("digest") != lock.digest:
+            raise ValueError("The stored lock was changed, or written by another version.")
+        return lock
+
+    @classmethod
+    def _read(cls, stored: dict[str, Any]) -> "Lock":
+        language = Language(stored["language"])
+        target = stored["target"]
+        return cls(
+            language=language,
+            target=Target(target["runtime"], target["machine"], (target["glibc"][0], target["glibc"][1])),
+            pins=tuple(Pin(p["name"], p["version"], tuple(p["extras"]), language) for p in stored["pins"]),
+            packages=tuple(
+                LockedPackage(
+                    p["name"], p["version"], bool(p["requested"]), tuple(p["hashes"]), tuple(p["dependencies"])
+                )
+                for p in stored["packages"]
+            ),
+            text=stored["text"],
+            source_builds=bool(stored["source_builds"]),
+            notes=tuple(stored["notes"]),
+        )

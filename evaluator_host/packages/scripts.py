@@ -1,30 +1,38 @@
-"""Pins in an evaluator's own file: the PEP 723 block of Python, `npm:` specifiers of JavaScript and TypeScript."""
+"""Reads the pins in an evaluator's file: the PEP 723 block of Python, `npm:` specifiers of JavaScript and TypeScript.
+
+Only the command line uses it, on its user's machine: a host never parses an evaluator.
+"""
 
 import re
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from evaluator_host.errors import InvalidPin, InvalidRequest, Problem
-from evaluator_host.model import Language
-from evaluator_host.packages import pins
+from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
+from evaluator_host.model.evaluator import Language
+from evaluator_host.packages import pin_parser
 from evaluator_host.packages.pins import Pin
-from evaluator_host.packages.specifiers import module_specifiers
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Tree
 
 Parse: TypeAlias = Callable[[Sequence[str], Language], tuple[Pin, ...]]
 
 # The regular expression by which PEP 723 itself defines a block.
 _BLOCK: Final = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 _LATE: Final = 999  # a release that no Python 3.x reaches
+_DECLARATIONS: Final = frozenset({"import_statement", "export_statement", "import_require_clause"})
+_LOADER_BYTES: Final = 100  # blanks included; the text of a long chain of calls is not looked at
+_LOADERS: Final = frozenset({b"import", b"require", b"require.resolve"})
 _NPM: Final = re.compile(r"npm:/?(?P<pin>(?:@[^/@]+/)?[^/@]*(?:@[^/]*)?)(?P<path>/.*)?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A file's pins, and its source as the runner is to get it: as many lines, each token where it was.
+    """The pins of a file, and its source for the runner, with every token at its old line and column.
 
     Attributes:
       requires_python: The range of PEP 723, see `require_python`.
@@ -35,8 +43,8 @@ class Script:
     requires_python: str | None = None
 
 
-def read_script(source: str, language: Language, *, parse: Parse = pins.parse) -> Script:
-    """Find the pins that a file declares.
+def read_script(source: str, language: Language, *, parse: Parse = pin_parser.parse) -> Script:
+    """Return the pins that a file declares, and its source without them.
 
     Python: `dependencies` of the `script` block, which must be exact pins; the source stays as it is. JavaScript and
     TypeScript: `npm:name@1.2.3/sub` as a module specifier becomes `name/sub`, and as many blanks follow the closing
@@ -45,7 +53,7 @@ def read_script(source: str, language: Language, *, parse: Parse = pins.parse) -
     Args:
       source: The file's text.
       language: Of the evaluator.
-      parse: Reads pins; another one may know better what a bad pin should be.
+      parse: Reads pins; another function may give better hints for bad ones.
 
     Raises:
       InvalidPin: a dependency is not pinned exactly; `packages[i]` counts them in the order of the file.
@@ -66,14 +74,14 @@ def read_script(source: str, language: Language, *, parse: Parse = pins.parse) -
 
 
 def require_python(required: str, version: str) -> None:
-    """Check the Python that evaluators run on against what a file requires.
+    """Refuse a Python that does not satisfy the range that a file requires.
 
     Args:
       required: The range, as `Script.requires_python`.
-      version: `3.13` or `3.13.2`. Where the last part is not known, any that would do is taken to be there.
+      version: `3.13` or `3.13.2`. With two parts, any last part may satisfy the range.
 
     Raises:
-      InvalidRequest: it does not satisfy the range.
+      InvalidRequest: it does not.
     """
     allowed = _range(required)
     releases = [version] if version.count(".") > 1 else [f"{version}.0", f"{version}.{_LATE}"]
@@ -115,6 +123,8 @@ def _invalid(message: str) -> InvalidRequest:
 
 
 def _javascript(source: str, language: Language, parse: Parse) -> Script:
+    if "npm:" not in source:
+        return Script((), source)
     raw: list[str] = []
     lines: list[int] = []
     pieces: list[str] = []
@@ -136,8 +146,65 @@ def _javascript(source: str, language: Language, parse: Parse) -> Script:
     return Script(known, "".join([*pieces, source[done:]]))
 
 
+@dataclass(frozen=True, slots=True)
+class Specifier:
+    """One module specifier: `source[start:end] == text`, the quotes outside."""
+
+    start: int
+    end: int
+    text: str
+
+
+def module_specifiers(source: str) -> list[Specifier]:
+    """Return the specifiers of `import`, `export … from`, `import()`, `require()` and `require.resolve()`, in order.
+
+    JavaScript is read as TypeScript, which contains it. In a program with syntax errors some may be missing.
+    """
+    import tree_sitter  # noqa: PLC0415 - commands that read no JavaScript start without it
+    import tree_sitter_typescript  # noqa: PLC0415
+
+    encoded = source.encode("utf-8", "surrogatepass")
+    grammar = tree_sitter.Language(tree_sitter_typescript.language_typescript())
+    specifiers = []
+    for node in _nodes(tree_sitter.Parser(grammar).parse(encoded)):
+        string = _specifier_of(node)
+        quoted = b"" if string is None else string.text or b""
+        if string is not None and len(quoted) > 1 and quoted[:1] == quoted[-1:]:  # an unclosed one has one quote
+            start = len(encoded[: string.start_byte + 1].decode("utf-8", "surrogatepass"))
+            text = quoted[1:-1].decode("utf-8", "surrogatepass")
+            specifiers.append(Specifier(start, start + len(text), text))
+    return specifiers
+
+
+def _nodes(tree: "Tree") -> Iterator["Node"]:
+    """Yield every node in the order of the text, without recursion: a program may nest as deeply as it likes."""
+    cursor = tree.walk()
+    while True:
+        if cursor.node is not None:
+            yield cursor.node
+        if cursor.goto_first_child():
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return
+
+
+def _specifier_of(node: "Node") -> "Node | None":
+    """Return the string that names a module, when the node is an import, an export or a call that loads one."""
+    if node.type in _DECLARATIONS:
+        return node.child_by_field_name("source")
+    function = node.child_by_field_name("function") if node.type == "call_expression" else None
+    arguments = node.child_by_field_name("arguments")
+    if function is None or arguments is None or function.end_byte - function.start_byte > _LOADER_BYTES:
+        return None
+    if b"".join((function.text or b"").split()) not in _LOADERS:
+        return None
+    first = next((one for one in arguments.named_children if one.type != "comment"), None)
+    return first if first is not None and first.type == "string" else None
+
+
 def _name(pin: str) -> str:
-    """The name before the version: `@scope/name@1.2.3` is `@scope/name`."""
+    """Return the name of a pin: `@scope/name` of `@scope/name@1.2.3`."""
     at = pin.find("@", 1)
     return pin if at < 0 else pin[:at]
 

@@ -1,4 +1,4 @@
-"""The exact pin that a refused one probably meant: the newest version that matches, when the index answers in time."""
+"""Finds the exact pin that a refused one probably meant: the newest version that matches, if the index answers."""
 
 import asyncio
 import re
@@ -8,24 +8,24 @@ from typing import Final, TypeVar
 
 import anyio.to_thread
 
-from evaluator_host.errors import HostError, Problem
-from evaluator_host.model import Language
-from evaluator_host.packages import npm_syntax, pip_syntax
-from evaluator_host.packages import tools as processes
+from evaluator_host.model.errors import HostError, Problem
+from evaluator_host.model.evaluator import Language
+from evaluator_host.packages.common_names import close_name
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.known import close_name
-from evaluator_host.packages.locked import Target
-from evaluator_host.packages.npm_lock import matching
-from evaluator_host.packages.pins import Pin, RawPin, spelled
-from evaluator_host.packages.pip_lock import newest
-from evaluator_host.packages.tools import Tools, installed_tools
+from evaluator_host.packages.lock import Target
+from evaluator_host.packages.npm import syntax as npm_syntax
+from evaluator_host.packages.npm.resolve import matching_versions
+from evaluator_host.packages.pin_parser import spelled
+from evaluator_host.packages.pins import Pin, RawPin
+from evaluator_host.packages.pip import syntax as pip_syntax
+from evaluator_host.packages.pip.resolve import newest_version
+from evaluator_host.packages.resolver import Resolver
 
-TIMEOUT_S: Final = 10.0  # a refusal may be this much later for a better hint; on an idle machine it takes 1 s
+TIMEOUT_S: Final = 10.0  # how much later a refusal may be for a better hint; on an idle machine it takes 1 s
 _MAX_LOOKUPS: Final = 20
 _AT_ONCE: Final = 3
 _FIELD: Final = re.compile(r"packages\[(\d+)\]")
 _VERSION: Final = re.compile(r"(==)?\d[\w.!+-]*")
-
 
 K = TypeVar("K")
 
@@ -37,101 +37,95 @@ async def suggest(
     *,
     target: Target,
     index: IndexSettings,
-    tools: Tools | None = None,
     timeout_s: float = TIMEOUT_S,
 ) -> tuple[Problem, ...]:
-    """Return the problems of an `InvalidPin` with better hints; those that the index does not answer stay as they are.
+    """Return the problems of an `InvalidPin` with better hints; a hint stays as it is when the index does not answer.
 
     Args:
       problems: Of `InvalidPin`, `field` being `packages[i]`.
-      raw: What was given to `pins.parse`.
+      raw: The argument of `pin_parser.parse`.
       language: Of the evaluator.
       target: The runtime; a hint has a wheel for it.
       index: Where packages come from.
-      tools: Where uv and npm lie; by default what is installed.
-      timeout_s: For all of them together. Silence of the index is no error.
+      timeout_s: Wall-clock seconds for all of them together.
     """
     texts = {}
     for place, problem in enumerate(problems[:_MAX_LOOKUPS]):
         if (text := _refused(problem, raw, language)) is not None:
-            texts[place] = text
-    look = Look(language, target=target, index=replace(index, timeout_s=timeout_s), tools=tools or installed_tools())
+            texts[place] = text, problem.hint
+    search = _PinSearch(language, Resolver(replace(index, timeout_s=timeout_s), target))
     hints: dict[int, str] = {}
     try:
         async with asyncio.timeout(timeout_s):
-            await look.hints({place: (texts[place], problems[place].hint) for place in texts}, hints)
+            await search.add_hints(texts, hints)
     except (HostError, TimeoutError):
-        pass  # whoever answered in time has left a hint
+        pass  # the hints that arrived in time are used
     return tuple(replace(problem, hint=hints.get(place, problem.hint)) for place, problem in enumerate(problems))
 
 
 async def newest_pins(
-    names: Sequence[str], language: Language, *, target: Target, index: IndexSettings, tools: Tools | None = None
+    names: Sequence[str], language: Language, *, target: Target, index: IndexSettings
 ) -> dict[str, str]:
-    """Return each name pinned to its newest version for the target, those left out of which the index has none.
+    """Return each name pinned to its newest version for the target; names that the index does not know are left out.
 
-    Nothing is there when the index does not answer within `index.timeout_s`.
+    Nothing is returned when the index does not answer within `index.timeout_s`.
     """
-    look = Look(language, target=target, index=index, tools=tools or installed_tools())
+    search = _PinSearch(language, Resolver(index, target))
     found: dict[str, str] = {}
     try:
         async with asyncio.timeout(index.timeout_s):
-            await look.newest({name: (name, "") for name in names}, found)
+            await search.add_newest({name: (name, "") for name in names}, found)
     except (HostError, TimeoutError):
         pass
     return found
 
 
-class Look:
-    """Asks the index of one language: for Python a process each, few at once; for npm one process for all."""
+class _PinSearch:
+    """Asks the index of one language: for Python one process per package, few at once; for npm one for all."""
 
-    def __init__(self, language: Language, *, target: Target, index: IndexSettings, tools: Tools) -> None:
+    def __init__(self, language: Language, resolver: Resolver) -> None:
         self._language = language
-        self._target = target
-        self._index = index
-        self._tools = tools
+        self._resolver = resolver
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
-    async def hints(self, refused: Mapping[int, tuple[str, str | None]], into: dict[int, str]) -> None:
-        """Add the newest match of each refused text (with the hint at hand), else of the name it probably meant."""
+    async def add_hints(self, refused: Mapping[int, tuple[str, str | None]], into: dict[int, str]) -> None:
+        """Add the newest match of each refused text (with its present hint), else of the name it probably meant."""
         wanted = await self._ranges([text for text, _ in refused.values()])
         asked = {}
         for (place, (_, hint)), one in zip(refused.items(), wanted, strict=True):
             if one is not None and not (hint and _VERSION.fullmatch(one[1])):
-                asked[place] = one  # else it named a version, only spelled wrong: the hint at hand says how
-        await self.newest(asked, into)
+                asked[place] = one  # else the text names a version, only misspelt, and the hint spells it right
+        await self.add_newest(asked, into)
         meant = {place: close_name(name.partition("[")[0], self._language) for place, (name, _) in asked.items()}
-        await self.newest({place: (name, "") for place, name in meant.items() if name and place not in into}, into)
+        await self.add_newest({place: (name, "") for place, name in meant.items() if name and place not in into}, into)
 
-    async def newest(self, asked: Mapping[K, tuple[str, str]], into: dict[K, str]) -> None:
+    async def add_newest(self, asked: Mapping[K, tuple[str, str]], into: dict[K, str]) -> None:
         """Add the newest pin of each `(name, range)` that has one."""
         if self._language is Language.PYTHON:
             async with asyncio.TaskGroup() as group:
                 for key, (name, wanted) in asked.items():
-                    group.create_task(self._newest_wheel(key, name, wanted, into))
+                    group.create_task(self._add_newest_wheel(key, name + wanted, name, into))
             return
         specs = [(name, wanted or "latest") for name, wanted in asked.values()]
-        found = await matching(specs, index=self._index, tools=self._tools, run=processes.run)
+        found = await matching_versions(specs, self._resolver)
         for (key, (name, _)), versions in zip(asked.items(), found, strict=True):
             if versions:
                 into[key] = f"{name}@{versions[-1]}"
 
-    async def _newest_wheel(self, key: K, name: str, wanted: str, into: dict[K, str]) -> None:
+    async def _add_newest_wheel(self, key: K, requirement: str, name: str, into: dict[K, str]) -> None:
         try:
             async with self._turns:
-                version = await newest(
-                    name + wanted, target=self._target, index=self._index, tools=self._tools, run=processes.run
-                )
+                version = await newest_version(requirement, self._resolver)
         except HostError:
             return
         pinned = pip_syntax.read(f"{name}=={version}") if version else None
-        if isinstance(pinned, tuple):
-            into[key] = Pin(*pinned).text
+        if isinstance(pinned, Pin):
+            into[key] = pinned.text
 
     async def _ranges(self, texts: Sequence[str]) -> list[tuple[str, str] | None]:
         """Return name (with extras) and range of each refused text."""
         if self._language is not Language.PYTHON:
-            return await anyio.to_thread.run_sync(npm_syntax.wanted, texts, self._tools)
+            return await anyio.to_thread.run_sync(npm_syntax.wanted, texts)
         return [_range(text) for text in texts]
 
 

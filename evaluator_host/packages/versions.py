@@ -1,4 +1,4 @@
-"""Which versions of a package there are, for people who choose one: asked of the index, and remembered for a while."""
+"""Lists the versions of a package for people who choose one, and remembers each list for five minutes."""
 
 import asyncio
 import json
@@ -11,15 +11,13 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 import certifi
 
-from evaluator_host.errors import InvalidRequest, NotFound, PackagesFailed, Problem
-from evaluator_host.model import Language
-from evaluator_host.packages import tools as processes
-from evaluator_host.packages.explain import attempt, unreachable
+from evaluator_host.model.errors import InvalidRequest, NotFound, PackagesFailed, Problem
+from evaluator_host.model.evaluator import Language
+from evaluator_host.packages.common_names import close_name
 from evaluator_host.packages.index import IndexSettings, uv_workspace
-from evaluator_host.packages.known import close_name
-from evaluator_host.packages.locked import Target
-from evaluator_host.packages.npm_lock import matching
-from evaluator_host.packages.tools import Command, Tools, installed_tools
+from evaluator_host.packages.lock import Target
+from evaluator_host.packages.npm.resolve import matching_versions
+from evaluator_host.packages.resolver import Resolver, unreachable
 
 MOST: Final = 500  # of one package; nobody scrolls further
 
@@ -34,7 +32,7 @@ _NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class PackageVersions:
-    """The versions of a package that its runtime can load, the newest first, at most 500; drafts of one come last."""
+    """The versions of a package that its runtime can load, the newest first, at most 500; pre-releases come last."""
 
     name: str
     language: Language
@@ -42,7 +40,7 @@ class PackageVersions:
 
 
 class VersionList:
-    """Asks the index for versions, few at a time, and remembers what it said for five minutes.
+    """Asks the index for versions, three packages at a time, and remembers each answer for five minutes.
 
     Args:
       index: Where packages come from.
@@ -54,11 +52,11 @@ class VersionList:
         self._kept: dict[tuple[str, str], tuple[float, PackageVersions | None]] = {}
         self._default_index: str | None = None
 
-    async def of(self, name: str, language: Language, *, target: Target) -> PackageVersions:
+    async def list_versions(self, name: str, language: Language, *, target: Target) -> PackageVersions:
         """Return the versions of a package.
 
         Raises:
-          InvalidRequest: the name is none that a package can have.
+          InvalidRequest: no package can have that name.
           NotFound: the index has no such package, or none of its versions can be loaded here.
           IndexUnavailable: the index does not answer.
         """
@@ -68,7 +66,7 @@ class VersionList:
         kept = self._kept.get(key)
         if kept is None or kept[0] < time.monotonic():
             async with self._turns:
-                found = await self._asked(name, language, target)
+                found = await self._ask(name, language, Resolver(self._index, target))
             while len(self._kept) >= _MOST_REMEMBERED:
                 del self._kept[next(iter(self._kept))]
             kept = self._kept[key] = (time.monotonic() + _REMEMBERED_S, found)
@@ -79,17 +77,16 @@ class VersionList:
             )
         return kept[1]
 
-    async def _asked(self, name: str, language: Language, target: Target) -> PackageVersions | None:
-        tools = installed_tools()
+    async def _ask(self, name: str, language: Language, resolver: Resolver) -> PackageVersions | None:
         if language is Language.PYTHON:
-            found = await self._of_pip(name, target, tools)
+            found = await self._ask_pip(name, resolver)
             return PackageVersions(found[0], language, found[1][:MOST]) if found else None
-        (versions,) = await matching([(name, "*")], index=self._index, tools=tools, run=processes.run)
+        (versions,) = await matching_versions([(name, "*")], resolver)
         return PackageVersions(name, language, versions[::-1][:MOST]) if versions else None
 
-    async def _of_pip(self, name: str, target: Target, tools: Tools) -> tuple[str, tuple[str, ...]] | None:
-        address = self._index.pip_index_url or await self._default(tools)
-        parts = urlsplit(address)
+    async def _ask_pip(self, name: str, resolver: Resolver) -> tuple[str, tuple[str, ...]] | None:
+        target = resolver.target
+        parts = urlsplit(self._index.pip_index_url or await self._default(resolver))
         asked = {
             "name": name,
             "index": urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])),
@@ -104,16 +101,17 @@ class VersionList:
             question = workspace.path / "asked.json"
             question.write_text(json.dumps(asked), "utf-8")
             question.chmod(0o600)
-            argv = (sys.executable, "-I", "-m", "evaluator_host.packages.pip_versions", str(question))
-            finished = await attempt(Command(argv, workspace.path, workspace.environment), self._index, processes.run)
+            argv = (sys.executable, "-I", "-m", "evaluator_host.packages.pip.versions", str(question))
+            finished = await resolver.attempt(argv, workspace)
         if finished.code != 0:
             said = finished.stderr.strip().splitlines()
-            raise unreachable(said[-1] if said else "it gave no reason", self._index)
+            raise unreachable(said[-1] if said else "it gave no reason", resolver.index)
         answer = json.loads(finished.stdout)
         return (answer["name"], tuple(answer["versions"])) if answer["versions"] else None
 
-    async def _default(self, tools: Tools) -> str:
+    async def _default(self, resolver: Resolver) -> str:
         """Return the index that uv asks when the operator names none."""
+        tools = resolver.tools
         if self._default_index is None:
             with uv_workspace(self._index) as workspace:
                 (workspace.path / "none.in").touch()
@@ -121,8 +119,7 @@ class VersionList:
                     str(tools.uv), "pip", "compile", "none.in", "--emit-index-url", "--no-header", "--no-config",
                     "--offline", "--quiet", "--python", str(tools.python), "--no-python-downloads",
                 )  # fmt: skip
-                command = Command(argv, workspace.path, workspace.environment)
-                finished = await attempt(command, self._index, processes.run)
+                finished = await resolver.attempt(argv, workspace)
             found = re.search(r"^--(?:default-)?index-url (\S+)$", finished.stdout, re.MULTILINE)
             if found is None:
                 raise PackagesFailed("uv does not say where packages come from; set EVALUATOR_HOST_PIP_INDEX_URL")

@@ -1,7 +1,7 @@
-"""Warm sandboxes: who waits, who runs, what stays warm, what is thrown away."""
+"""Warm sandboxes: leases them, queues callers, starts and ends sandboxes."""
 
-from evaluator_host.pool.groups import Order
-from evaluator_host.pool.lease import Lease, PoolLimits
+from evaluator_host.pool.capacity import PoolLimits
+from evaluator_host.pool.evaluator_pools import Lease, LeaseRequest
 from evaluator_host.pool.pool import Pool
 
-__all__ = ["Lease", "Order", "Pool", "PoolLimits"]
+__all__ = ["Lease", "LeaseRequest", "Pool", "PoolLimits"]

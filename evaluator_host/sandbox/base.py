@@ -1,35 +1,15 @@
-"""The seam between the host and whatever isolates: a backend starts sandboxes, a link carries bytes to one.
+"""The interface between the host and a way to isolate: a backend starts sandboxes, a link carries bytes to one.
 
-Backends know nothing of evaluators; `sandbox.session` speaks the protocol over a link. That keeps a backend to one
-question, "start this spec and tell me how it died", and lets one conformance suite run over all of them.
+Backends know nothing of evaluators; `sandbox.session` speaks the protocol over a link. A backend only starts a spec and
+reports how it ended, so that one suite of tests (tests/contract/test_conformance.py) runs over all of them.
 """
 
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from evaluator_host.model import Environment, SandboxSpec
-
-
-@dataclass(frozen=True, slots=True)
-class Autopsy:
-    """How a sandbox ended, as far as its backend can tell.
-
-    Attributes:
-      exit_code: Of the runner; None when unknown.
-      signal: That killed the runner, or None.
-      oom_killed: The kernel (or engine) killed something in it at its memory limit.
-      pids_hit: A fork was refused at its process limit.
-      lost: The backend itself failed (engine gone, host out of memory): not the guest's doing.
-      stderr_tail: Last 8 KiB of the runner's own standard error.
-    """
-
-    exit_code: int | None = None
-    signal: int | None = None
-    oom_killed: bool = False
-    pids_hit: bool = False
-    lost: bool = False
-    stderr_tail: str = ""
+from evaluator_host.model.evaluator import Environment, SandboxSpec
+from evaluator_host.sandbox.exit_status import ExitStatus
 
 
 class Link(Protocol):
@@ -42,45 +22,74 @@ class Link(Protocol):
 
     @property
     def ended(self) -> bool:
-        """Whether the runner is known to have ended with nothing left to read; costs nothing to ask."""
+        """Whether the runner is known to have ended and all its output was read. Makes no request and no wait."""
         ...
 
     def write(self, data: bytes) -> None:
-        """Queue bytes for the runner; never blocks, and is silent when the sandbox is dead (`read` tells)."""
-        ...
+        """Queue bytes for the runner. Never blocks; does nothing when the sandbox is dead, which `read` reports.
 
-    async def drain(self) -> None:
-        """Wait until the queue is short again; returns at once when the sandbox is dead."""
-        ...
-
-    async def read(self) -> bytes:
-        """Return the next bytes from the runner, at most 64 KiB; `b""` when it has ended."""
-        ...
-
-    def memory_events(self) -> int:
-        """How often something in this sandbox was killed at the memory limit so far; 0 where nobody counts.
-
-        Cheap (no engine round trip): asked after a row whose process was killed, to tell `memory_limit` from `crashed`.
+        Args:
+          data: Of any length; call `drain` after more than 1 MiB.
         """
         ...
 
-    async def destroy(self) -> Autopsy:
-        """Kill every process of the sandbox, remove all it had on the host, and say how it ended.
+    async def drain(self) -> None:
+        """Wait until less than 1 MiB is queued; returns at once when the sandbox is dead."""
+        ...
 
-        Idempotent; a second call returns the same autopsy. When it returns, nothing is left: no process, mount,
-        cgroup, container, file or descriptor. Never raises: what could not be removed is logged and swept later.
+    async def read(self) -> bytes:
+        """Return the next bytes from the runner, at most 256 KiB; `b""` when it has ended."""
+        ...
+
+    def memory_events(self) -> int:
+        """Return how many processes of this sandbox were killed at its memory limit; 0 where nothing counts them.
+
+        Takes microseconds and no request to an engine: the session asks after every row whose process was killed, to
+        tell `memory_limit` from `crashed`.
+        """
+        ...
+
+    async def destroy(self) -> ExitStatus:
+        """Kill every process of the sandbox, remove all it had on the host, and return how it ended.
+
+        Never raises, and a second call returns the same exit status. Afterwards no process, mount, cgroup, container,
+        file or descriptor is left; a thing that could not be removed is logged, and a later `Backend.sweep` removes it.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing `doctor` has to say about a backend: `ok`, what was looked at, and how to mend it when not ok."""
+    """One line of `doctor`.
+
+    Attributes:
+      name: Of the thing that was checked.
+      ok: Whether it works.
+      detail: What was found.
+      fix: What to do about it; None when there is nothing to do.
+    """
 
     name: str
     ok: bool
     detail: str
     fix: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """What programs run on in the sandboxes of a backend: Linux with glibc.
+
+    Attributes:
+      python: Minor version of the backend's own interpreter: `3.13`.
+      machine: `x86_64` or `aarch64`.
+      glibc: Version of the C library: `(2, 41)`.
+      node: Major version of Node: `24`.
+    """
+
+    python: str
+    machine: str
+    glibc: tuple[int, int]
+    node: str = "24"
 
 
 class Backend(Protocol):
@@ -91,8 +100,20 @@ class Backend(Protocol):
 
     name: str
 
+    @property
+    def platform(self) -> Platform:
+        """What its sandboxes run on. Until the engine of another machine has answered, this machine's processor."""
+        ...
+
+    def python_versions(self) -> tuple[str, ...]:
+        """Return the minor versions that a spec may name, its own included; blocks for up to seconds the first time."""
+        ...
+
     async def start(self, spec: SandboxSpec) -> Link:
-        """Start an isolated runner for `spec` and return once the process exists; its `hello` comes over the link.
+        """Start an isolated runner and return its link once the process exists; its `hello` comes over the link.
+
+        Args:
+          spec: Language, environment, and the limits: memory and disk in MB, and the number of processes.
 
         Raises:
           SandboxUnavailable: this backend cannot start a sandbox on this machine now; the detail says what to do.
@@ -101,10 +122,13 @@ class Backend(Protocol):
         ...
 
     async def prepare(self, environment: Environment) -> None:
-        """Make whatever sandboxes on an installed environment are started from, so that no `start` has to.
+        """Make what sandboxes on an installed environment start from (an image), so that no `start` has to wait for it.
 
-        Made once however many ask, and found again by later processes; costs next to nothing when it is there. A
-        backend that shows a sandbox the folder itself makes nothing.
+        Concurrent calls make it once, later processes find it again. A backend that shows sandboxes the folder itself
+        does nothing.
+
+        Args:
+          environment: An installed one.
 
         Raises:
           SandboxUnavailable: it cannot be made: the engine does not answer, or the folder is gone.
@@ -112,9 +136,12 @@ class Backend(Protocol):
         ...
 
     async def compare(self, environment: Environment) -> list[str]:
-        """Return the paths at which what `prepare` made differs from the folder; none when it made nothing.
+        """Return the paths at which the result of `prepare` differs from the folder; empty when it made nothing.
 
-        Reads every file of both, so it is for `packages verify` alone.
+        Reads every file of both; only `packages verify` calls it.
+
+        Args:
+          environment: An installed one.
 
         Raises:
           SandboxUnavailable: the engine does not answer, or the folder is gone.
@@ -122,36 +149,57 @@ class Backend(Protocol):
         ...
 
     async def drop_environment(self, digest: str) -> None:
-        """Forget what was made of an environment, because its files were replaced; sandboxes that run keep theirs.
+        """Forget the result of `prepare`, because the environment's files were replaced; running sandboxes keep theirs.
 
         Idempotent. The next `prepare` or `start` makes it anew.
 
+        Args:
+          digest: `sha256:…` of the environment.
+
         Raises:
-          SandboxUnavailable: the engine does not answer: what it has may be out of date.
+          SandboxUnavailable: the engine does not answer, and may still have the old files.
         """
         ...
 
     async def prune_environments(self, live: Collection[str]) -> list[str]:
-        """Remove what this host had made of environments that it has no more, but for what a sandbox runs on.
+        """Remove the results of `prepare` for environments that this host no longer has, unless a sandbox runs on them.
 
-        Never raises: what cannot be removed now is removed the next time.
+        Never raises: the next call removes what this one could not.
 
         Args:
-          live: Digests of those it has.
+          live: Digests of the environments that the host has.
 
         Returns:
-          Names of what was removed.
+          Names of the removed images.
         """
         ...
 
     async def findings(self) -> list[Finding]:
-        """Say what works here and what does not: binary or engine, namespaces, limits, seccomp, runtimes."""
+        """Return what works here and what does not: binary or engine, namespaces, limits, seccomp, runtimes."""
         ...
 
     async def sweep(self) -> int:
-        """Remove what dead hosts left behind (cgroups, containers), never a live host's; returns how many."""
+        """Remove what dead hosts left behind (cgroups, containers), never a living host's; return how many."""
         ...
 
     async def close(self) -> None:
-        """Release the backend's own resources; sandboxes are destroyed by whoever started them."""
+        """Release the backend's own resources. It does not destroy sandboxes: their owners do that before."""
         ...
+
+
+class FolderBackend:
+    """The part of `Backend` about environments, for backends whose sandboxes see the installed folder itself."""
+
+    async def prepare(self, environment: Environment) -> None:
+        """As `Backend.prepare`: nothing to make."""
+
+    async def compare(self, environment: Environment) -> list[str]:  # noqa: ARG002 - part of the interface
+        """As `Backend.compare`: nothing was made."""
+        return []
+
+    async def drop_environment(self, digest: str) -> None:
+        """As `Backend.drop_environment`."""
+
+    async def prune_environments(self, live: Collection[str]) -> list[str]:  # noqa: ARG002 - part of the interface
+        """As `Backend.prune_environments`."""
+        return []

@@ -1,10 +1,11 @@
-"""Which Python interpreters this machine has, by minor version: the host's own, and others that evaluators may ask for.
+"""The Python interpreters of this machine by minor version: the host's own, and others that evaluators may ask for.
 
-Others are looked for when somebody first asks: at the places that the operator named, on the PATH, among uv's and
-pyenv's. One counts if it starts and says what it is.
+The search for another runs when an evaluator first asks for it: in places that the operator named, on the PATH, among
+uv's and pyenv's. A program counts as an interpreter when it starts and reports its version.
 """
 
 import json
+import platform
 import subprocess
 import sys
 import sysconfig
@@ -14,9 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from evaluator_host.errors import Misconfigured
+from evaluator_host.model.errors import Misconfigured
+from evaluator_host.sandbox.base import Platform
 
 MINORS: Final = ("3.11", "3.12", "3.13", "3.14")
+_OLDEST_GLIBC: Final = (2, 28)  # of the wheels to take where the C library does not say what it is
 _PROBE_S: Final = 20.0
 _PROBE: Final = """
 import json, sys, sysconfig
@@ -36,7 +39,7 @@ print(json.dumps({
 
 @dataclass(frozen=True, slots=True)
 class PythonFacts:
-    """An interpreter, as it says itself.
+    """An interpreter, as it reports itself.
 
     Attributes:
       version: `3.13.2`.
@@ -44,7 +47,7 @@ class PythonFacts:
       executable: Its program, inside that prefix.
       folders: Its standard library.
       library: Name of its shared library, if it has one.
-      shared: Whether it needs that.
+      shared: Whether it needs that library.
     """
 
     version: str
@@ -61,7 +64,7 @@ class PythonFacts:
 
 
 def own_python() -> PythonFacts:
-    """Return the base interpreter of the running one; a virtual environment stays outside.
+    """Return the base interpreter of the running one, without its virtual environment.
 
     Raises:
       Misconfigured: it does not lie in its own prefix.
@@ -77,6 +80,20 @@ def own_python() -> PythonFacts:
             "shared": bool(sysconfig.get_config_var("Py_ENABLE_SHARED")),
         }
     )
+
+
+def host_platform() -> Platform:
+    """Return what sandboxes run on that use this machine's own interpreter and C library."""
+    name, version = platform.libc_ver()
+    parts = version.split(".")
+    glibc = (int(parts[0]), int(parts[1])) if name == "glibc" and len(parts) > 1 else _OLDEST_GLIBC
+    return Platform(f"{sys.version_info.major}.{sys.version_info.minor}", machine_name(platform.machine()), glibc)
+
+
+def machine_name(reported: str) -> str:
+    """Return `x86_64` or `aarch64` for what a kernel or an engine calls its processor (`amd64`, `arm64`)."""
+    low = reported.lower()
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(low, low)
 
 
 class Pythons:
@@ -97,25 +114,25 @@ class Pythons:
         self._lock = threading.Lock()
         self._found: dict[str, PythonFacts | None] = {}
 
-    def find(self, minor: str) -> PythonFacts | None:
-        """Return the interpreter of a minor version; looks for it the first time, which takes up to a second."""
+    def find_version(self, minor: str) -> PythonFacts | None:
+        """Return the interpreter of a minor version (`3.13`), or None. Blocks for up to a second the first time."""
         with self._lock:
             if minor not in self._found:
-                self._found[minor] = self._look(minor)
+                self._found[minor] = self._search(minor)
             return self._found[minor]
 
     def minors(self) -> tuple[str, ...]:
-        """Return the minor versions there are, the host's own included."""
+        """Return the minor versions of this machine, the host's own included. Blocks for seconds the first time."""
         own = own_python().minor
-        return tuple(minor for minor in MINORS if minor == own or self.find(minor) is not None)
+        return tuple(minor for minor in MINORS if minor == own or self.find_version(minor) is not None)
 
-    def _look(self, minor: str) -> PythonFacts | None:
+    def _search(self, minor: str) -> PythonFacts | None:
         if minor not in MINORS:
             return None
         own = own_python()
         if minor == own.minor:
             return own
-        found = (_asked(path) for path in dict.fromkeys(self._candidates(minor)) if path.is_file())
+        found = (_probe(path) for path in dict.fromkeys(self._candidates(minor)) if path.is_file())
         return next((facts for facts in found if facts is not None and facts.minor == minor), None)
 
     def _candidates(self, minor: str) -> Iterator[Path]:
@@ -128,8 +145,8 @@ class Pythons:
                 yield inner / "bin" / f"python{minor}"
 
 
-def _asked(program: Path) -> PythonFacts | None:
-    """Return what an interpreter says it is; None if it does not start, or is none that sandboxes could have."""
+def _probe(program: Path) -> PythonFacts | None:
+    """Return what an interpreter reports; None if it does not start, or sandboxes could not use it."""
     try:
         ran = subprocess.run(  # noqa: S603 - a program that the operator named or has on the PATH
             [str(program), "-I", "-S", "-c", _PROBE], capture_output=True, timeout=_PROBE_S, check=True, env={}

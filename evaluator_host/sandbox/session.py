@@ -11,26 +11,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from evaluator_host.errors import SandboxLost, SandboxUnavailable
-from evaluator_host.model import Language, SandboxSpec
-from evaluator_host.outcome import ErrorCode, EvaluationError, Failed, Loaded, Outcome
-from evaluator_host.protocol import (
+from evaluator_host.model.errors import SandboxLost, SandboxUnavailable
+from evaluator_host.model.evaluator import Language, SandboxSpec
+from evaluator_host.model.json_values import encode_json
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, Failed, Loaded, Outcome
+from evaluator_host.sandbox import messages
+from evaluator_host.sandbox.base import Link
+from evaluator_host.sandbox.exit_status import ExitStatus, classify_exit
+from evaluator_host.sandbox.protocol import (
+    BYTES_AHEAD,
+    CALLS_AHEAD,
     PROTOCOL_VERSION,
     Frame,
     FrameDecoder,
     ProtocolError,
     encode,
-    encode_json,
 )
-from evaluator_host.sandbox import answers
-from evaluator_host.sandbox.base import Autopsy, Link
-from evaluator_host.sandbox.classify import classify
-from evaluator_host.sandbox.orders import LoadOrder, prepare_header
-from evaluator_host.sandbox.window import Window
-
-__all__ = ["HELLO_TIMEOUT_S", "RUNNER_GAVE_UP", "LoadOrder", "RunnerGaveUp", "Sandbox"]
 
 _LAST_LOOK_S: Final = 0.01  # at what came while the host itself slept (stopped, swapped out) past the limit
+_AHEAD_S: Final = 0.02  # enough to hide the host's own latency
 HELLO_TIMEOUT_S: Final = 20.0  # a bubblewrap runner takes 25 ms, a container under gVisor on a loaded machine seconds
 
 
@@ -61,6 +60,37 @@ class _Over(Exception):
         self.timed_out = timed_out
 
 
+class SendWindow:
+    """How far rows are sent ahead: as many rows as finish in `_AHEAD_S`, between 2 and `CALLS_AHEAD`."""
+
+    def __init__(self) -> None:
+        self._sizes: deque[int] = deque()
+        self._bytes = 0
+        self._calls = 2
+        self._answered = 0
+        self._since = time.monotonic()
+
+    @property
+    def open(self) -> bool:
+        """Whether one more may be sent."""
+        return not self._sizes or (len(self._sizes) < self._calls and self._bytes < BYTES_AHEAD)
+
+    def sent(self, size: int) -> None:
+        """Count a call of `size` bytes as under way."""
+        self._sizes.append(size)
+        self._bytes += size
+
+    def answered(self) -> None:
+        """Count the oldest call as answered, and look again at how fast the rows are."""
+        self._bytes -= self._sizes.popleft()
+        self._answered += 1
+        if self._answered % 8 == 0:
+            now = time.monotonic()
+            rate = 8 / max(now - self._since, 1e-6)
+            self._since = now
+            self._calls = max(2, min(CALLS_AHEAD, int(rate * _AHEAD_S)))
+
+
 class Sandbox:
     """One started sandbox.
 
@@ -82,7 +112,7 @@ class Sandbox:
         self._decoder = FrameDecoder()
         self._frames: deque[Frame] = deque()
         self._last_id = 0
-        self._window = Window()
+        self._window = SendWindow()
         self._outgoing: list[bytes] = []  # sent ahead; written together when nothing is left to read
         self._memory_events = 0
         self._unanswered: deque[str] = deque()
@@ -109,10 +139,10 @@ class Sandbox:
             if frame.type != "hello" or frame.header.get("protocol") != PROTOCOL_VERSION:
                 raise _Over(f"expected hello of protocol {PROTOCOL_VERSION}, got {frame.header}")
         except _Over as over:
-            autopsy = await self.destroy()
-            if autopsy.lost and autopsy.signal is not None:
+            exit_status = await self.destroy()
+            if exit_status.lost and exit_status.signal is not None:
                 raise SandboxLost(f"something killed a {self.backend} sandbox while it started") from over
-            words = autopsy.stderr_tail.strip() or over.reason
+            words = exit_status.stderr_tail.strip() or over.reason
             raise SandboxUnavailable(
                 f"a {self.backend} sandbox did not start: {words[-500:]}. Run `evaluator-host doctor` to see why"
             ) from over
@@ -123,26 +153,26 @@ class Sandbox:
 
         Returns why no load should go on from that, or None when all is well. Whatever a package did, it is a value.
         """
-        header = prepare_header(self._new_id(), modules, timeout_s=timeout_s, spec=self.spec)
+        header = messages.prepare_header(self._new_id(), modules, timeout_s=timeout_s, spec=self.spec)
         try:
             self.link.write(encode(header))
-            return answers.refused_to_prepare(await self._answer(timeout_s + self._grace_s))
+            return messages.refused_to_prepare(await self._answer(timeout_s + self._grace_s))
         except (_Over, ProtocolError) as over:
             await self.destroy()
             return str(over)
 
-    async def load(self, order: LoadOrder) -> Loaded | Failed:
+    async def load(self, request: messages.LoadRequest) -> Loaded | Failed:
         """Compile the code and run it once at module level.
 
         Raises:
           SandboxLost: the sandbox died for a reason that is not the guest's.
         """
         try:
-            self.link.write(encode(order.header(self._new_id()), encode_json(order.body())))
-            frame = await self._answer(order.timeout_s + self._grace_s)
-            answer = answers.loaded(frame)
+            self.link.write(encode(request.header(self._new_id()), encode_json(request.body())))
+            frame = await self._answer(request.timeout_s + self._grace_s)
+            answer = messages.loaded(frame)
         except (_Over, ProtocolError) as over:
-            return await self._over(over, order.timeout_s)
+            return await self._over(over, request.timeout_s)
         if isinstance(answer, Failed):
             self.broken = True
             return self._named(answer)
@@ -186,7 +216,7 @@ class Sandbox:
         try:
             frame = await self._answer(timeout_s + self._grace_s)
             self._window.answered()
-            outcome = self._named(answers.outcome(frame))
+            outcome = self._named(messages.outcome(frame))
         except (_Over, ProtocolError) as over:
             return await self._over(over, timeout_s)
         if self._took_too_much(outcome):
@@ -211,7 +241,7 @@ class Sandbox:
         except (_Over, ProtocolError):
             self.broken = True
 
-    async def destroy(self) -> Autopsy:
+    async def destroy(self) -> ExitStatus:
         """End it; see `Link.destroy`."""
         self.broken = True
         return await self.link.destroy()
@@ -264,16 +294,16 @@ class Sandbox:
         known, self._memory_events = self._memory_events, self.link.memory_events()
         if self._memory_events == known:
             return outcome
-        return replace(outcome, error=answers.memory_limit(self.spec.memory_mb))
+        return replace(outcome, error=messages.memory_limit(self.spec.memory_mb))
 
     async def _over(self, over: _Over | ProtocolError, timeout_s: float) -> Failed:
-        autopsy = await self.destroy()
+        exit_status = await self.destroy()
         if isinstance(over, _Over) and over.timed_out:
-            return Failed(answers.timeout(timeout_s))
-        if autopsy.lost:
-            raise SandboxLost(f"the {self.backend} backend lost a sandbox: {autopsy.stderr_tail[-300:]}")
-        code, message = classify(autopsy, memory_mb=self.spec.memory_mb)
+            return Failed(messages.timeout(timeout_s))
+        if exit_status.lost:
+            raise SandboxLost(f"the {self.backend} backend lost a sandbox: {exit_status.stderr_tail[-300:]}")
+        code, message = classify_exit(exit_status, memory_mb=self.spec.memory_mb)
         failed = Failed(EvaluationError(code, message))
-        if autopsy.exit_code == RUNNER_GAVE_UP and code is ErrorCode.CRASHED:
+        if exit_status.exit_code == RUNNER_GAVE_UP and code is ErrorCode.CRASHED:
             raise RunnerGaveUp(failed)
         return failed

@@ -1,4 +1,4 @@
-"""The `none` backend: a runner as a plain process of this user. No isolation at all, for one's own code only."""
+"""The `none` backend: the runner is a plain process of this user. Nothing isolates it; for one's own code only."""
 
 import asyncio
 import contextlib
@@ -8,25 +8,24 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-from evaluator_host import config
-from evaluator_host.errors import Misconfigured, SandboxUnavailable
-from evaluator_host.model import Environment, Language, SandboxSpec
-from evaluator_host.sandbox.base import Finding
-from evaluator_host.sandbox.bubblewrap_args import ENVIRONMENT
-from evaluator_host.sandbox.child import Child
-from evaluator_host.sandbox.instance import is_dead, this_instance
-from evaluator_host.sandbox.process import PipeLink
-from evaluator_host.sandbox.pythons import Pythons, own_python
+from evaluator_host.config import settings as config
+from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
+from evaluator_host.model.evaluator import Language, SandboxSpec
+from evaluator_host.sandbox.base import Finding, FolderBackend
+from evaluator_host.sandbox.bubblewrap.policy import ENVIRONMENT
+from evaluator_host.sandbox.linux.child import Child
+from evaluator_host.sandbox.linux.instance import is_dead, this_instance
+from evaluator_host.sandbox.linux.pipe_link import PipeLink
+from evaluator_host.sandbox.pythons import Pythons, host_platform, own_python
 
 _PREFIX: Final = "evaluator-host-"
 
 
-class UnsandboxedBackend:
-    """Starts runners without a sandbox; see `base.Backend`. Limits are what the runner itself keeps."""
+class UnsandboxedBackend(FolderBackend):
+    """Starts runners without a sandbox; see `base.Backend`. Only the limits that the runner itself keeps apply."""
 
     name = "none"
 
@@ -45,6 +44,7 @@ class UnsandboxedBackend:
         self._restricted = restricted
         self._runtimes = runtimes_dir
         self._numbers = itertools.count(1)
+        self.platform = host_platform()
 
     async def start(self, spec: SandboxSpec) -> PipeLink:
         """As `base.Backend.start`."""
@@ -56,21 +56,11 @@ class UnsandboxedBackend:
             shutil.rmtree(scratch, ignore_errors=True)
             raise SandboxUnavailable(f"the runner could not be started: {error}") from error
         name = f"{spec.language.runner}-{next(self._numbers)}"
-        return PipeLink(name, child, enclosure=_ProcessGroup(child, scratch), wrapped=False)
+        return PipeLink(name, child, scope=_ProcessGroup(child, scratch), wrapped=False)
 
-    async def prepare(self, environment: Environment) -> None:
-        """As `base.Backend.prepare`: nothing, since a sandbox has the folder itself."""
-
-    async def compare(self, environment: Environment) -> list[str]:  # noqa: ARG002 - part of the interface
-        """As `base.Backend.compare`."""
-        return []
-
-    async def drop_environment(self, digest: str) -> None:
-        """As `base.Backend.drop_environment`."""
-
-    async def prune_environments(self, live: Collection[str]) -> list[str]:  # noqa: ARG002 - part of the interface
-        """As `base.Backend.prune_environments`."""
-        return []
+    def python_versions(self) -> tuple[str, ...]:
+        """As `base.Backend.python_versions`: this machine's."""
+        return self._pythons.minors()
 
     async def findings(self) -> list[Finding]:
         """As `base.Backend.findings`."""
@@ -88,7 +78,7 @@ class UnsandboxedBackend:
         runner = self._runtimes / spec.language.runner
         if spec.language is Language.PYTHON:
             minor = spec.environment.python
-            facts = own_python() if minor is None else self._pythons.find(minor)
+            facts = own_python() if minor is None else self._pythons.find_version(minor)
             if facts is None:
                 raise Misconfigured(f"there is no Python {minor} on this machine any more")
             command = [str(facts.executable), "-I", "-S", "-B", "-X", "utf8", str(runner / "runner.py")]
@@ -114,7 +104,7 @@ def _sweep() -> int:
 
 
 class _ProcessGroup:
-    """A `process.Enclosure` that holds whatever did not leave the runner's process group."""
+    """A `pipe_link.ProcessScope`: the runner's process group. It misses a process that left the group."""
 
     def __init__(self, child: Child, scratch: Path) -> None:
         self._child = child

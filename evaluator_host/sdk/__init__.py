@@ -6,7 +6,7 @@ These are the very modules that sandboxes have (`runtimes/python/nemo`), submodu
 
 from typing import Any
 
-from evaluator_host.config import RUNTIMES_DIR
+from evaluator_host.config.settings import RUNTIMES_DIR
 
 __path__.append(str(RUNTIMES_DIR / "python" / "nemo" / "nemo_evaluator_sdk"))
 

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Final
 
-from evaluator_host.config import Settings
-from evaluator_host.contracts.asks import Ask
-from evaluator_host.errors import InvalidRequest
-from evaluator_host.model import Contract, EvaluatorSettings, Isolation, Json, Limits, Row
-from evaluator_host.model import Evaluator as HostEvaluator
-from evaluator_host.outcome import EvaluationResult as HostResult
-from evaluator_host.outcome import Status
+from evaluator_host.config.settings import Settings
+from evaluator_host.dialects.model_requests import Ask
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Isolation, Json, Limits, Row
+from evaluator_host.model.evaluator import Evaluator as HostEvaluator
+from evaluator_host.model.outcome import EvaluationResult as HostResult
+from evaluator_host.model.outcome import Status
 from evaluator_host.sdk.datasets.loader import prepare_rows
 from evaluator_host.sdk.execution.backend import LocalBackend, filtered, joined
 from evaluator_host.sdk.execution.online import Sample
@@ -23,8 +23,8 @@ from evaluator_host.sdk.values.common import SecretRef
 from evaluator_host.sdk.values.models import Model
 from evaluator_host.sdk.values.results import BenchmarkEvaluationResult, EvaluationResult
 from evaluator_host.service import Service
-from evaluator_host.service.together import each
-from evaluator_host.wiring import open_service
+from evaluator_host.service.corpus_scores import each
+from evaluator_host.wiring.service import open_service
 
 _UNNAMED: Final = Limits()
 
@@ -121,7 +121,6 @@ class Sandboxes:
             settings=EvaluatorSettings(entry=ENTRY),
             limits=Limits(timeout_s=row_timeout_s or self._timeout_s, memory_mb=self._memory_mb),
         )
-        service.models = _OwnModels(metric)
         sent = [
             Row(row, None if target is None else sample.given.get("output_text"), index=index)
             for index, (row, sample) in enumerate(zip(rows, samples, strict=True))
@@ -129,7 +128,11 @@ class Sandboxes:
         wanted = [row for row, sample in zip(sent, samples, strict=True) if sample.error is None]
         found: dict[int, HostResult] = {}
         stream = service.evaluate_rows(
-            evaluator, wanted, isolation=self._isolation, parallelism=min(params.parallelism, 64)
+            evaluator,
+            wanted,
+            isolation=self._isolation,
+            parallelism=min(params.parallelism, 64),
+            models=_OwnModels(metric),
         )
         async with aclosing(stream) as answers:
             async for at, result in answers:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from evaluator_host.calls import encode
 from evaluator_host.client import DEFAULT_URL, Client
-from evaluator_host.errors import NameTaken
-from evaluator_host.model import Contract, EvaluatorSettings, Limits
-from evaluator_host.model import Evaluator as HostEvaluator
-from evaluator_host.reports.jobs import JobReport, JobStatus, Target
+from evaluator_host.client.calls import encode
+from evaluator_host.model.errors import NameTaken
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Limits
+from evaluator_host.model.evaluator import Evaluator as HostEvaluator
+from evaluator_host.schemas.jobs import JobReport, JobStatus, Target
 from evaluator_host.sdk.datasets.loader import prepare_rows
 from evaluator_host.sdk.execution.backend import joined
 from evaluator_host.sdk.execution.samples import build_offline_sample

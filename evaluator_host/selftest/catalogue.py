@@ -1,66 +1,201 @@
-"""Every attack there is, group by group."""
+"""Loads the attacks: one TOML file for each language and group in `attacks/`, and the programs beside it.
 
-from typing import Final
+The programs are data. They are read as text, and nothing on the host imports or compiles them.
+"""
 
-from evaluator_host.selftest import (
-    javascript_channel,
-    javascript_cpu,
-    javascript_escape,
-    javascript_files,
-    javascript_kernel,
-    javascript_memory,
-    javascript_network,
-    javascript_output,
-    javascript_patches,
-    javascript_processes,
-    javascript_source,
-    javascript_values,
-    python_channel,
-    python_cpu,
-    python_disk,
-    python_exceptions,
-    python_files,
-    python_kernel,
-    python_memory,
-    python_neighbours,
-    python_network,
-    python_output,
-    python_patches,
-    python_processes,
-    python_rights,
-    python_signals,
-    python_source,
-    python_values,
-)
-from evaluator_host.selftest.attack import Attack
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Literal
 
-ATTACKS: Final[tuple[Attack, ...]] = (
-    *python_network.ATTACKS,
-    *python_files.ATTACKS,
-    *python_disk.ATTACKS,
-    *python_processes.ATTACKS,
-    *python_signals.ATTACKS,
-    *python_memory.ATTACKS,
-    *python_output.ATTACKS,
-    *python_channel.ATTACKS,
-    *python_patches.ATTACKS,
-    *python_values.ATTACKS,
-    *python_exceptions.ATTACKS,
-    *python_kernel.ATTACKS,
-    *python_rights.ATTACKS,
-    *python_cpu.ATTACKS,
-    *python_source.ATTACKS,
-    *python_neighbours.ATTACKS,
-    *javascript_network.ATTACKS,
-    *javascript_files.ATTACKS,
-    *javascript_processes.ATTACKS,
-    *javascript_memory.ATTACKS,
-    *javascript_output.ATTACKS,
-    *javascript_channel.ATTACKS,
-    *javascript_patches.ATTACKS,
-    *javascript_escape.ATTACKS,
-    *javascript_values.ATTACKS,
-    *javascript_kernel.ATTACKS,
-    *javascript_cpu.ATTACKS,
-    *javascript_source.ATTACKS,
-)
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from evaluator_host.model.evaluator import Isolation, Language
+from evaluator_host.model.outcome import ErrorCode, Status
+from evaluator_host.selftest.attack import SMALL, Attack, Expected, Group, Guard
+
+ATTACKS_DIR: Final = Path(__file__).with_name("attacks")
+
+_TABLES: Final = "attacks.toml"
+_INCLUDES: Final = "include"
+_SUFFIXES: Final = {
+    "python": {".py": Language.PYTHON},
+    "javascript": {".js": Language.JAVASCRIPT, ".ts": Language.TYPESCRIPT},
+}
+_INCLUDE: Final = re.compile(r"^(?:#|//) include: (\S+)$", re.MULTILINE)
+_REPEATED: Final = re.compile(r"\{\{('[^'\n]+')(?: \* ([\d_]+))?\}\}")  # {{'(' * 50_000}}
+_ATTACK: Final = re.compile(r"^(?:async )?(?:def|function|const) attack\b", re.MULTILINE)
+_EVALUATE: Final = re.compile(r"\bevaluate\b|\bmodule\.exports\b")
+
+_PYTHON_TAIL: Final = """
+
+def evaluate(inputs, outputs, trace):
+    if inputs["calm"]:
+        return 1.0 if globals().get("left", lambda inputs: None)(inputs) else 0.25
+    got = attack(inputs)
+    return {"score": 1.0 if got else 0.0, "reason": str(got)[:400]}
+"""
+_JAVASCRIPT_TAIL: Final = """
+
+async function evaluate(inputs, outputs, trace) {
+  if (inputs.calm) return typeof left === "function" && (await left(inputs)) ? 1 : 0.25;
+  const got = await attack(inputs);
+  return { score: got ? 1 : 0, reason: String(got).slice(0, 400) };
+}
+"""
+
+
+class _Outcome(BaseModel):
+    """One table of `expected`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    status: Status | Literal["refused"]
+    score: float | None = None
+    codes: tuple[ErrorCode, ...] = ()
+    mentions: str = ""
+    truncated: bool | None = None
+    log: str | None = None
+
+    def expected(self) -> Expected:
+        """Return it as an attack holds it: a refused evaluator has no result, so no status."""
+        status = None if self.status == "refused" else self.status
+        return Expected(**{**dict(self), "status": status})
+
+
+class _Table(BaseModel):
+    """The table of one attack, completed by the group's `[defaults]`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    why: str
+    expected: tuple[_Outcome, ...] = (_Outcome(status=Status.SCORED, score=0.0),)
+    limits: dict[str, int | float] = {}  # those that differ from `SMALL`
+    without: frozenset[Guard] = frozenset()
+    seen: str = ""
+    calm: bool
+    isolation: Isolation = Isolation.ROW
+    safe: bool = True
+
+
+@cache
+def load_attacks(folder: Path = ATTACKS_DIR) -> tuple[Attack, ...]:
+    """Return every attack: by language, by group, and in the order of the group's TOML file.
+
+    Raises:
+      ValueError: a file of the catalogue is wrong or missing; the message names it.
+    """
+    attacks: dict[str, Attack] = {}
+    for language in _SUFFIXES:
+        for group in _group_folders(folder / language):
+            for attack in _attacks(group):
+                if attack.name in attacks:
+                    raise ValueError(f"{group / _TABLES}: another group has an attack {attack.name!r} too")
+                attacks[attack.name] = attack
+    return tuple(attacks.values())
+
+
+def program_of(language: Language, body: str) -> str:
+    """Return a whole evaluator made from a program that defines `attack(inputs)`."""
+    tail = _PYTHON_TAIL if language is Language.PYTHON else _JAVASCRIPT_TAIL
+    return body.strip("\n") + "\n" + tail
+
+
+def _group_folders(folder: Path) -> list[Path]:
+    """Return the folders of a language's groups, in the order of `Group`."""
+    found = {path.name for path in folder.iterdir() if path.is_dir()}
+    for name in sorted(found - {*Group, _INCLUDES, "__pycache__"}):
+        raise ValueError(f"{folder / name}: there is no group of that name; Group in attack.py lists them")
+    return [folder / group for group in Group if group in found]
+
+
+def _attacks(folder: Path) -> Iterator[Attack]:
+    """Yield the attacks of one group's folder."""
+    file = folder / _TABLES
+    tables = _read_tables(file)
+    defaults = tables.pop("defaults", {})
+    unused = {path for path in folder.iterdir() if path.is_file()} - {file}
+    for name, table in tables.items():
+        program, language = _program_file(folder, name)
+        witness = folder / f"{name}.witness{program.suffixes[0]}"
+        unused -= {program, witness}
+        code = _text(program)
+        tailed = _ATTACK.search(code) is not None
+        if not tailed and not _EVALUATE.search(code):
+            raise ValueError(f"{program}: defines neither `attack(inputs)` nor `evaluate`")
+        try:
+            yield Attack(
+                name=name if language is Language.PYTHON else f"javascript-{name}",
+                group=Group(folder.name),
+                language=language,
+                code=program_of(language, code) if tailed else code,
+                witness=program_of(language, _text(witness)) if witness.exists() else None,
+                **_details({"calm": tailed, **defaults, **table}),
+            )
+        except (TypeError, ValidationError) as error:
+            raise ValueError(f"{file}: [{name}]: {_problems(error)}") from None
+    for path in sorted(unused):
+        raise ValueError(f"{path}: {_TABLES} has no attack of that name")
+
+
+def _details(table: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of an `Attack` that its table gives."""
+    details = dict(_Table.model_validate(table))
+    details["expected"] = tuple(one.expected() for one in details["expected"])
+    details["limits"] = replace(SMALL, **details["limits"])
+    return details
+
+
+def _read_tables(file: Path) -> dict[str, dict[str, Any]]:
+    try:
+        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise ValueError(f"{file}: {error}") from None
+    for name, table in tables.items():
+        if not isinstance(table, dict):
+            raise ValueError(f"{file}: {name!r} belongs to no attack; the file holds [defaults] and a table per attack")
+    return tables
+
+
+def _problems(error: TypeError | ValidationError) -> str:
+    if isinstance(error, TypeError):  # of `replace`, by a limit that there is not
+        return f"limits: {error}"
+    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+
+
+def _program_file(folder: Path, name: str) -> tuple[Path, Language]:
+    """Return the file of an attack's program, and the language that its name ends in."""
+    found = [
+        (path, language)
+        for suffix, language in _SUFFIXES[folder.parent.name].items()
+        for path in (folder / f"{name}{suffix}", folder / f"{name}{suffix}.txt")
+        if path.exists()
+    ]
+    if len(found) != 1:
+        wanted = " or ".join(f"{name}{suffix}" for suffix in _SUFFIXES[folder.parent.name])
+        told = ", ".join(path.name for path, _ in found) or "none"
+        raise ValueError(
+            f"{folder / _TABLES}: [{name}] needs one program, {wanted}, in the same folder; there is {told}"
+        )
+    return found[0]
+
+
+def _text(program: Path) -> str:
+    """Return a program with its includes, and in a .txt file with its repeated texts."""
+
+    def included(match: re.Match[str]) -> str:
+        file = program.parents[1] / _INCLUDES / match[1]
+        if not file.exists():
+            raise ValueError(f"{program}: there is no {file} to include")
+        return file.read_text(encoding="utf-8").strip("\n")
+
+    text = _INCLUDE.sub(included, program.read_text(encoding="utf-8"))
+    return _REPEATED.sub(_repeated, text) if program.suffix == ".txt" else text
+
+
+def _repeated(match: re.Match[str]) -> str:
+    return str(ast.literal_eval(match[1])) * int(match[2] or 1)

@@ -1,4 +1,8 @@
-"""One attack against one deployment: run it, compare, then ask itself and its neighbour, and look for what it left."""
+"""Runs one attack against one deployment and checks everything that must hold after it.
+
+The outcome must be an expected one, the same evaluator and one of another workspace must still answer rightly, and no
+process or file may be left.
+"""
 
 import asyncio
 import dataclasses
@@ -9,20 +13,20 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from evaluator_host.errors import HostError, InvalidRequest
-from evaluator_host.model import Evaluator, Isolation, Language, Limits, Row
-from evaluator_host.outcome import ErrorCode, EvaluationResult, Status
-from evaluator_host.selftest import remains
-from evaluator_host.selftest.attack import CALM_SCORE, NOTHING, REFUSED, Attack, Expected, scores
-from evaluator_host.selftest.bait import Bait, new_mark
+from evaluator_host.model.errors import HostError, InvalidRequest
+from evaluator_host.model.evaluator import Evaluator, Isolation, Language, Limits, Row
+from evaluator_host.model.outcome import ErrorCode, EvaluationResult, Status
+from evaluator_host.selftest.attack import CALM_SCORE, NOTHING, Attack, Expected
+from evaluator_host.selftest.canaries import Canaries, new_mark
+from evaluator_host.selftest.leak_check import marked_files, marked_processes
 from evaluator_host.service import Service
 
 NEIGHBOUR: Final = "selftest-neighbour"
 """The workspace of another tenant."""
 _ATTACKER: Final = "selftest"
-_GONE_S: Final = 5.0  # for what a row left to be gone: its sandbox ends it before the next row
+_GONE_S: Final = 5.0  # until a row's processes are gone: its sandbox ends them before the next row
 _POLL_S: Final = 0.05
-_CALM: Final = scores(CALM_SCORE, log="")
+_CALM: Final = Expected(Status.SCORED, CALM_SCORE, log="")
 _NEIGHBOURLY: Final = {
     Language.PYTHON: "def evaluate(inputs, outputs, trace):\n    return inputs['x'] / 1000\n",
     Language.JAVASCRIPT: "function evaluate(inputs, outputs, trace) { return inputs.x / 1000; }\n",
@@ -31,26 +35,26 @@ _NEIGHBOURLY: Final = {
 
 
 class Verdict(StrEnum):
-    """What became of an attack."""
+    """How an attack ended."""
 
     STOPPED = "stopped"
     GOT_THROUGH = "got through"
     NOT_RUN = "not run"
 
 
-class Late(str):
-    """A problem that is a time-out where none was due: a machine that is too busy looks the same."""
+class TimedOut(str):
+    """A problem that is only an unexpected time-out, which a busy machine causes too."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """One attack's verdict.
+class AttackResult:
+    """The verdict on one attack.
 
     Attributes:
-      problems: What differed from what it must be; empty when it was stopped.
-      outcome: What it came to, in short.
+      problems: Each difference from what must be; empty when the attack was stopped.
+      outcome: The result of the hostile row, in short.
     """
 
     attack: Attack
@@ -60,29 +64,29 @@ class Tried:
     seconds: float
 
     @property
-    def late(self) -> bool:
+    def only_timed_out(self) -> bool:
         """Whether time ran out and nothing else was wrong: worth another try, alone."""
-        return bool(self.problems) and all(isinstance(problem, Late) for problem in self.problems)
+        return bool(self.problems) and all(isinstance(problem, TimedOut) for problem in self.problems)
 
 
-async def try_attack(attack: Attack, service: Service, bait: Bait) -> Tried:
-    """Run an attack and everything that must hold after it. Never raises for what the attack did."""
+async def run_attack(attack: Attack, service: Service, canaries: Canaries) -> AttackResult:
+    """Run an attack and check everything that must hold after it. Never raises for what the attack did."""
     started = time.monotonic()
-    trial = _Trial(attack, service, bait)
+    trial = _Trial(attack, service, canaries)
     try:
         problems = [problem async for problem in trial.run()]
     except HostError as error:
-        return Tried(attack, Verdict.NOT_RUN, (error.detail,), trial.outcome, time.monotonic() - started)
+        return AttackResult(attack, Verdict.NOT_RUN, (error.detail,), trial.outcome, time.monotonic() - started)
     verdict = Verdict.GOT_THROUGH if problems else Verdict.STOPPED
-    return Tried(attack, verdict, tuple(problems), trial.outcome, time.monotonic() - started)
+    return AttackResult(attack, verdict, tuple(problems), trial.outcome, time.monotonic() - started)
 
 
 def differences(result: EvaluationResult, allowed: tuple[Expected, ...]) -> list[str]:
-    """Return how a result differs from every outcome that is allowed; empty when it is one of them."""
+    """Return how a result differs from every allowed outcome; empty when it is one of them."""
     if any(not list(_against(result, expected)) for expected in allowed):
         return []
     found = "; ".join(next(_against(result, expected)) for expected in allowed)
-    kind = Late if result.error is not None and result.error.code is ErrorCode.TIMEOUT else str
+    kind = TimedOut if result.error is not None and result.error.code is ErrorCode.TIMEOUT else str
     return [kind(f"{found} ({described(result)})")]
 
 
@@ -94,7 +98,7 @@ def described(result: EvaluationResult) -> str:
 
 
 def _against(result: EvaluationResult, expected: Expected) -> Iterator[str]:
-    """Yield each way in which a result is not the expected one."""
+    """Yield each difference between a result and an expected outcome."""
     if expected.status is None:
         yield "expected to be refused"
     elif result.status is not expected.status:
@@ -112,18 +116,18 @@ def _against(result: EvaluationResult, expected: Expected) -> Iterator[str]:
 
 
 class _Trial:
-    """An attack under way."""
+    """A running attack."""
 
-    def __init__(self, attack: Attack, service: Service, bait: Bait) -> None:
+    def __init__(self, attack: Attack, service: Service, canaries: Canaries) -> None:
         self.outcome = ""
         self._attack = attack
         self._service = service
-        self._bait = bait
+        self._canaries = canaries
         self._mark = new_mark()
         self._limits = _within(attack.limits, service)
 
     async def run(self) -> AsyncIterator[str]:
-        """Yield each thing that is not as it must be."""
+        """Yield each difference from what must be."""
         expected = tuple(self._filled_in(one) for one in self._attack.expected)
         calm = (_CALM,) if self._attack.calm else expected
         try:
@@ -131,7 +135,7 @@ class _Trial:
         except InvalidRequest as error:
             results = []
             self.outcome = f"refused: {error}"
-            if REFUSED not in expected:
+            if all(one.status is not None for one in expected):
                 yield f"the host refused it: {error}"
         for number, result in enumerate(results):
             self.outcome = self.outcome or described(result)
@@ -160,36 +164,35 @@ class _Trial:
         return [await self._service.evaluate(evaluator, row, workspace=_ATTACKER) for row in rows]
 
     def _excesses(self, results: list[EvaluationResult]) -> Iterator[str]:
-        """Yield what no result may hold, whatever its outcome."""
+        """Yield each thing in the results that no result may hold, whatever its outcome."""
         for result in results:
             text = f"{result.reason} {result.logs} {result.error} {result.value}"
-            if self._bait.secret in text:
+            if self._canaries.secret in text:
                 yield "the secret of the host's file is in the result"
             for name in ("stdout", "stderr"):
                 if len(getattr(result.logs, name)) > self._limits.log_kb * 1024:
                     yield f"more of {name} was kept than limits.log_kb"
 
     async def _afterwards(self) -> AsyncIterator[str]:
-        """Look for what it left on the host, and ask the other tenant."""
+        """Yield what the attack left on the host, and how the other workspace's evaluator is wrong."""
         deadline = time.monotonic() + _GONE_S
-        while found := remains.marked_processes([self._mark]):
+        while found := marked_processes([self._mark]):
             if time.monotonic() > deadline:
                 yield f"processes outlive the row: {found[self._mark][:5]}"
                 break
             await asyncio.sleep(_POLL_S)
-        if files := remains.marked_files(self._mark, self._service.settings.data_dir):
+        if files := marked_files(self._mark, self._service.settings.data_dir):
             yield f"files were left on the host: {', '.join(files[:5])}"
         for problem in await neighbour_problems(self._service, self._attack.language):
             yield problem
 
     def _evaluator(self, code: str) -> Evaluator:
-        return Evaluator(code, language=self._attack.language, contract=self._attack.contract, limits=self._limits)
+        return Evaluator(code, language=self._attack.language, limits=self._limits)
 
     def _row(self, *, calm: bool) -> Row:
         return Row(
             inputs={
-                **self._bait.inputs,
-                **self._attack.inputs,
+                **self._canaries.inputs,
                 "mark": self._mark,
                 "row": f"row-{secrets.token_hex(12)}",
                 "calm": calm,
@@ -198,11 +201,14 @@ class _Trial:
 
 
 async def neighbour_problems(service: Service, language: Language) -> list[str]:
-    """Ask another tenant's evaluator something, and say when it is wrong."""
+    """Return how the answer of another workspace's evaluator is wrong; empty when it is right."""
     x = time.monotonic_ns() % 1000
     evaluator = Evaluator(_NEIGHBOURLY[language], language=language)
     result = await service.evaluate(evaluator, Row(inputs={"x": x}), workspace=NEIGHBOUR)
-    return [_of("another workspace afterwards", problem) for problem in differences(result, (scores(x / 1000),))]
+    return [
+        _of("another workspace afterwards", problem)
+        for problem in differences(result, (Expected(Status.SCORED, x / 1000),))
+    ]
 
 
 def _of(where: str, problem: str) -> str:
@@ -210,7 +216,7 @@ def _of(where: str, problem: str) -> str:
 
 
 def _within(limits: Limits, service: Service) -> Limits:
-    """Return limits that this deployment allows."""
+    """Return the limits, lowered to those that this deployment allows."""
     ceilings = service.settings.limit_ceilings
     lower = {
         field.name: min(getattr(limits, field.name), getattr(ceilings, field.name))

@@ -1,4 +1,4 @@
-"""What is worked out once per evaluator before a sandbox is asked for: cleaned source, limits, digest, order."""
+"""Checks an evaluator and makes its prepared form: cleaned source, digest, and the request for a sandbox."""
 
 import dataclasses
 import hashlib
@@ -8,46 +8,46 @@ from functools import lru_cache
 
 import orjson
 
-from evaluator_host.config import Settings
-from evaluator_host.environments.empty import empty_environment
-from evaluator_host.environments.store import Known
-from evaluator_host.errors import InvalidRequest, Problem
-from evaluator_host.model import Contract, Environment, Evaluator, Language, Policy, SandboxSpec, Sdk
-from evaluator_host.pool import Order
-from evaluator_host.sandbox.session import LoadOrder
-from evaluator_host.source import CleanSource, clean
+from evaluator_host.config.settings import Settings
+from evaluator_host.environments.store import InstalledSet
+from evaluator_host.environments.targets import empty_environment
+from evaluator_host.model.errors import InvalidRequest, Problem
+from evaluator_host.model.evaluator import Contract, Environment, Evaluator, Language, Policy, SandboxSpec, Sdk
+from evaluator_host.pool import LeaseRequest
+from evaluator_host.sandbox.messages import LoadRequest
+from evaluator_host.service.source import CleanSource, clean
 
-cleaned = lru_cache(maxsize=256)(clean)
+cleaned = lru_cache(maxsize=32)(clean)  # an evaluator that is new is cleaned in two places
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """An evaluator that may be leased a sandbox."""
+    """An evaluator ready to be leased a sandbox; `environment_ms` is how long its package set took to install."""
 
     evaluator: Evaluator
     digest: str
     source: CleanSource
     environment: Environment
-    environment_ms: float
-    order: Order
+    request: LeaseRequest
+    environment_ms: float = 0.0
 
     def for_rows_together(self) -> "Prepared":
-        """Return the same without the output that is the score of a row: rows together have outputs of their own."""
+        """Return the same without `score_output`, which names an output of single rows."""
         settings = dataclasses.replace(self.evaluator.settings, score_output=None)
         return dataclasses.replace(self, evaluator=dataclasses.replace(self.evaluator, settings=settings))
 
     def with_network(self) -> "Prepared":
-        """Return the same for sandboxes that have network, which no other call is given."""
-        spec = dataclasses.replace(self.order.spec, network=True)
-        order = dataclasses.replace(self.order, digest=f"network {self.order.digest}", spec=spec)
-        return dataclasses.replace(self, order=order)
+        """Return the same for sandboxes with network, which other calls never get."""
+        spec = dataclasses.replace(self.request.spec, network=True)
+        request = dataclasses.replace(self.request, digest=f"network {self.request.digest}", spec=spec)
+        return dataclasses.replace(self, request=request)
 
 
 def require_fit(evaluator: Evaluator, settings: Settings) -> None:
     """Check an evaluator against the operator's ceilings.
 
     Raises:
-      InvalidRequest: a limit over its ceiling, code over its size, or a policy that the language has not.
+      InvalidRequest: a limit or the code is over its ceiling, or the language does not have the policy or contract.
     """
     problems = [*_limit_problems(evaluator, settings), *_other_problems(evaluator, settings)]
     if problems:
@@ -60,22 +60,20 @@ def prepare(
     settings: Settings,
     workspace: str,
     check: bool = False,
-    known: Known | None = None,
-    environment_ms: float = 0.0,
+    known: InstalledSet | None = None,
     sdk: Sdk | None = None,
     python: str | None = None,
 ) -> Prepared:
-    """Check an evaluator and work out what to ask the pool for.
+    """Return an evaluator ready to be leased a sandbox.
 
     Args:
       evaluator: As pasted.
       settings: With the operator's ceilings.
       workspace: Whose it is.
-      check: It is to be loaded only, and its imports looked at.
-      known: The installed set it pins; None when it pins nothing.
-      environment_ms: How long installing that took.
+      check: It is loaded only, and its imports are looked at.
+      known: The installed set that it pins; None when it pins nothing.
       sdk: Light modules that it imports.
-      python: Minor version of Python that it asks for, where that is not the host's own.
+      python: Minor version of Python that it asks for, if that is not the host's own.
 
     Raises:
       InvalidRequest: see `require_fit`.
@@ -87,17 +85,16 @@ def prepare(
         environment = known.environment
         evaluator = dataclasses.replace(evaluator, packages=known.packages)
     digest = evaluator_digest(evaluator)
-    key = f"{digest} {environment.digest}" if known is not None else digest  # a set may be resolved anew
+    key = f"{digest} {environment.digest}" if known is not None else digest  # the same pins may be resolved anew
     limits = evaluator.limits
     return Prepared(
         evaluator=evaluator,
         digest=digest,
         source=source,
         environment=environment,
-        environment_ms=environment_ms,
-        order=Order(
+        request=LeaseRequest(
             workspace=workspace,
-            digest=f"check {key}" if check else key,  # a check wants a load of its own
+            digest=f"check {key}" if check else key,  # the runner looks at imports when it loads
             spec=SandboxSpec(
                 language=environment.language,
                 environment=environment,
@@ -106,7 +103,7 @@ def prepare(
                 disk_mb=limits.disk_mb,
                 sdk=sdk,
             ),
-            load=LoadOrder(
+            load=LoadRequest(
                 code=source.code,
                 language=evaluator.language,
                 contract=evaluator.contract,
@@ -122,12 +119,12 @@ def prepare(
 
 
 def evaluator_digest(evaluator: Evaluator) -> str:
-    """Return `sha256:…` over everything that can change what an evaluator returns, its threshold included."""
+    """Return `sha256:…` of everything that can change an evaluator's results, its threshold included."""
     content = dataclasses.asdict(evaluator)
     del content["name"], content["version"]
-    if content["python"] is None:  # as below
+    if content["python"] is None:  # digests made before this field existed stay the same
         del content["python"]
-    if content["settings"]["score_output"] is None:  # a setting that digests of before did not know
+    if content["settings"]["score_output"] is None:  # as above
         del content["settings"]["score_output"]
     try:
         encoded = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)

@@ -1,4 +1,4 @@
-"""Many rows of one evaluator over as many sandboxes as it may have; memory stays flat whatever their number.
+"""Scores many rows of one evaluator on several sandboxes, in memory that does not grow with the number of rows.
 
 Each sandbox draws rows from one shared source, a few ahead of what it has answered. When a sandbox breaks, its row has
 an outcome and the rows that were sent after it go to the next sandbox: none is lost, none is scored twice.
@@ -8,29 +8,28 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final
 
-from evaluator_host.contracts.asks import Ask
-from evaluator_host.errors import Busy, SandboxLost
-from evaluator_host.model import Contract, Isolation, Row
-from evaluator_host.outcome import ErrorCode, EvaluationError, EvaluationResult, Failed, Given, Outcome, Skipped
+from evaluator_host.dialects.model_requests import Ask
+from evaluator_host.model.errors import Busy, SandboxLost
+from evaluator_host.model.evaluator import Contract, Isolation, Row
+from evaluator_host.model.outcome import EvaluationError, EvaluationResult, Failed, Given, Outcome, Skipped, Timing
 from evaluator_host.pool import Lease, Pool
-from evaluator_host.sandbox.session import RunnerGaveUp
-from evaluator_host.service.asking import Models, answered, asked_for
+from evaluator_host.service.attempts import LostRows, lease_sandbox
+from evaluator_host.service.model_calls import Models, answered, asked_for
 from evaluator_host.service.prepared import Prepared
-from evaluator_host.service.scoring import Bound, bind, result
+from evaluator_host.service.row_io import Bound, ResultContext, bind, leased_context, result, unloaded_context
 
-_ASKED: Final = 64  # rows at models at once; others wait where they come from
+_ASKED: Final = 64  # rows that wait for models at once; no more are drawn meanwhile
 BUFFERED: Final = 256  # results that may wait for a slow consumer
-_PAUSES_S: Final = (0.0, 0.2, 1.0)  # before a sandbox is asked for that was lost while it loaded
 _SHARES: Final = count(1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A row that a sandbox has been given."""
+    """A row that was sent to a sandbox."""
 
     index: int
     row: Given
@@ -38,20 +37,25 @@ class _Sent:
     at: float
 
 
-def lost(error: SandboxLost) -> Failed:
-    """Return the outcome of a row whose sandbox was lost more than once."""
-    if isinstance(error, RunnerGaveUp):
-        return error.failed
-    return Failed(EvaluationError(ErrorCode.SANDBOX_LOST, error.detail, hint="retry the call"))
+@dataclass(slots=True)
+class _Leased:
+    """A lease, the context of its results, and the rows sent to its sandbox that are not answered yet."""
+
+    lease: Lease
+    context: ResultContext
+    sent: deque[_Sent] = field(default_factory=deque)
 
 
 class RowStream:
     """One pass over rows. Iterate it once; it yields `(index, result)` as rows finish.
 
     Args:
-      rows: Rows; what stands in the place of one is its outcome.
+      pool: Leases the sandboxes.
+      prepared: The evaluator.
+      rows: An error or a `Skipped` in the place of a row is that row's outcome.
       isolation: `batch` lets the rows that one sandbox gets share a process or context.
       parallelism: Sandboxes to use at once, at most.
+      models: Answers the model requests of rows; without it such rows fail.
     """
 
     def __init__(
@@ -71,14 +75,14 @@ class RowStream:
         self._isolation = isolation
         self._parallelism = parallelism
         self._models = models
-        self._asked: set[asyncio.Task[None]] = set()  # models, about rows that will return
+        self._asked: set[asyncio.Task[None]] = set()  # model requests of rows that will return
         self._results: asyncio.Queue[tuple[int, EvaluationResult] | None] = asyncio.Queue(BUFFERED)
-        self._lost: dict[int, int] = {}  # rows whose sandbox was lost, and how often
+        self._lost = LostRows()
         self._asking = 0  # workers that have a place in the queue
         self._admitted = False  # one of them has had a sandbox
         self._open = 0  # rows drawn and not yet answered
         self._exhausted = False
-        self._abandoned = False  # nobody takes results any more
+        self._abandoned = False  # the consumer has stopped
 
     async def __aiter__(self) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
         """Yield results until every row has one.
@@ -124,12 +128,12 @@ class RowStream:
                 await self._fail_all(lease)
                 return
             try:
-                await self._run(lease)
+                await self._run(_Leased(lease, leased_context(self._prepared, lease)))
             finally:
                 self._pool.release(lease)
 
     async def _has_more(self) -> bool:
-        """Whether there is a row to be had; waits while all that are left are at models."""
+        """Return whether a row is left; waits while the only rows left wait for models."""
         while not self._returned and (self._exhausted or len(self._asked) >= _ASKED):
             if not self._asked:
                 return False
@@ -137,11 +141,11 @@ class RowStream:
         return True
 
     async def _lease(self) -> Lease | Failed:
-        """Lease a sandbox. Rows that have a place, or had one, are not turned away half-way: they come back later."""
+        """Lease a sandbox. A full queue refuses a stream that has not begun; one under way waits and asks again."""
         while True:
             self._asking += 1
             try:
-                lease = await self._lease_one()
+                lease = await lease_sandbox(self._pool, self._prepared.request)
             except Busy as error:
                 if self._asking == 1 and not self._admitted:
                     raise
@@ -153,52 +157,42 @@ class RowStream:
                 self._asking -= 1
             await asyncio.sleep(pause_s)
 
-    async def _lease_one(self) -> Lease | Failed:
-        """Lease a sandbox. One that is lost while it loads is tried again: every row that is left depends on it."""
-        for pause_s in _PAUSES_S:
-            try:
-                return await self._pool.lease(self._prepared.order)
-            except RunnerGaveUp:
-                break  # once more, and it is the evaluator's own doing
-            except SandboxLost:
-                await asyncio.sleep(pause_s)
-        try:
-            return await self._pool.lease(self._prepared.order)
-        except SandboxLost as error:
-            return lost(error)
-
-    async def _run(self, lease: Lease) -> None:
+    async def _run(self, leased: _Leased) -> None:
         """Give rows to one sandbox until none is left or it breaks."""
-        sandbox, timeout_s = lease.sandbox, self._prepared.evaluator.limits.timeout_s
         share = f"batch-{next(_SHARES)}" if self._isolation is Isolation.BATCH else None
-        sent: deque[_Sent] = deque()
+        sent = leased.sent
         try:
-            while not sandbox.broken:
-                while sandbox.room and (item := self._draw()) is not None:
-                    index, row = item
-                    if isinstance(row, Skipped):
-                        await self._answer(index, lease, row)
-                        continue
-                    bound = self._bound(lease, index, row)
-                    if isinstance(bound.body, EvaluationError):
-                        await self._answer(index, lease, Failed(bound.body), bound)
-                    else:
-                        sent.append(_Sent(index, row, bound, time.perf_counter()))
-                        sandbox.send(bound.body, timeout_s=timeout_s, share=share)
+            while not leased.lease.sandbox.broken:
+                await self._send_ahead(leased, share)
                 if not sent:
                     return
-                outcome = await self._receive(lease, sent[0].index)
+                outcome = await self._receive(leased.lease, sent[0].index)
                 if outcome is None:
                     return
                 first = sent.popleft()
-                if asks := asked_for(outcome, lease.loaded):
-                    lease.answered += 1
+                if asks := asked_for(outcome, leased.lease.loaded):
+                    leased.lease.answered += 1
                     self._ask(first, asks)
                 else:
-                    await self._answer(first.index, lease, outcome, first.bound, started=first.at)
+                    await self._answer(first.index, leased, outcome, first.bound, started=first.at)
         finally:
             self._returned.extendleft((item.index, item.row) for item in reversed(sent))
             self._open -= len(sent)
+
+    async def _send_ahead(self, leased: _Leased, share: str | None) -> None:
+        """Send rows as far as the sandbox has room; rows that need no sandbox are answered."""
+        sandbox, timeout_s = leased.lease.sandbox, self._prepared.evaluator.limits.timeout_s
+        while sandbox.room and (item := self._draw()) is not None:
+            index, row = item
+            if isinstance(row, Skipped):
+                await self._answer(index, leased, row)
+                continue
+            bound = self._bound(leased.lease, index, row)
+            if isinstance(bound.body, EvaluationError):
+                await self._answer(index, leased, Failed(bound.body), bound)
+            else:
+                leased.sent.append(_Sent(index, row, bound, time.perf_counter()))
+                sandbox.send(bound.body, timeout_s=timeout_s, share=share)
 
     def _bound(self, lease: Lease, index: int, row: Row | EvaluationError) -> Bound:
         is_nemo = lease.loaded.contract is Contract.NEMO  # the only one that tells rows their position
@@ -207,12 +201,12 @@ class RowStream:
         return bind(self._prepared, lease.loaded, row)
 
     def _ask(self, sent: _Sent, asks: tuple[Ask, ...]) -> None:
-        """Have models asked about a row, which then is drawn anew."""
+        """Send a row's requests to models; with the answers it is drawn anew."""
 
         async def ask() -> None:
             given: Given = sent.row
             if isinstance(given, Row):
-                given = await answered(self._models, given, asks, workspace=self._prepared.order.workspace)
+                given = await answered(self._models, given, asks, workspace=self._prepared.request.workspace)
             self._returned.append((sent.index, given))
 
         task = asyncio.create_task(ask())
@@ -221,19 +215,19 @@ class RowStream:
         self._open -= 1
 
     async def _receive(self, lease: Lease, index: int) -> Outcome | None:
-        """Return the outcome of a row, or None when its sandbox was lost and it should be tried once more."""
+        """Return the outcome of a row, or None when its sandbox was lost and the row is to be tried once more."""
         try:
             return await lease.sandbox.receive(timeout_s=self._prepared.evaluator.limits.timeout_s)
         except SandboxLost as error:
-            self._lost[index] = self._lost.get(index, 0) + 1
-            if self._lost[index] == 1:
-                return None
-            return lost(error)
+            return self._lost.outcome(index, error)
 
     async def _fail_all(self, failed: Failed) -> None:
-        """The evaluator does not load: so fails every row."""
+        """Give every row that is left the failure of the load."""
+        context = replace(unloaded_context(self._prepared, self._pool.backend.name), timing_ms=Timing())
         while (item := self._draw()) is not None:
-            await self._answer(item[0], None, item[1] if isinstance(item[1], Skipped) else failed)
+            index, row = item
+            outcome = row if isinstance(row, Skipped) else failed
+            await self._put(index, result(context, outcome, started=time.perf_counter()))
 
     def _draw(self) -> tuple[int, Given] | None:
         if not self._returned and len(self._asked) >= _ASKED:
@@ -248,23 +242,18 @@ class RowStream:
     async def _answer(
         self,
         index: int,
-        lease: Lease | None,
+        leased: _Leased,
         outcome: Outcome | Skipped,
         bound: Bound | None = None,
         *,
         started: float | None = None,
     ) -> None:
-        first = lease is not None and lease.answered == 0
-        if lease is not None:
-            lease.answered += 1
-        scored = result(
-            self._prepared,
-            lease,
-            outcome,
-            notes=bound.notes if bound else (),
-            started=started or time.perf_counter(),
-            first=first,
-            backend=self._pool.backend.name,
-        )
+        first = leased.lease.answered == 0
+        leased.lease.answered += 1
+        notes = bound.notes if bound else ()
+        started = started or time.perf_counter()
+        await self._put(index, result(leased.context, outcome, notes=notes, started=started, first=first))
+
+    async def _put(self, index: int, scored: EvaluationResult) -> None:
         await self._results.put((index, scored))
         self._open -= 1

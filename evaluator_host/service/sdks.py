@@ -13,10 +13,10 @@ from typing import Final
 
 from packaging.utils import canonicalize_name
 
-from evaluator_host.config import RUNTIMES_DIR
-from evaluator_host.model import Contract, Evaluator, Language, Sdk
-from evaluator_host.packages.locked import Lock, Target
-from evaluator_host.packages.shipped import shipped_lock, shipped_pins
+from evaluator_host.config.settings import RUNTIMES_DIR
+from evaluator_host.model.evaluator import Contract, Evaluator, Language, Sdk
+from evaluator_host.packages.lock import Lock, Target
+from evaluator_host.packages.shipped_locks import shipped_lock, shipped_pins
 from evaluator_host.service.prepared import cleaned
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -1,4 +1,4 @@
-"""The verbs, for whoever asks: the web, the command line, a job. The only caller of the pool."""
+"""The verbs of a host, for its web server, its commands and its jobs."""
 
 import asyncio
 import time
@@ -7,38 +7,58 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Final
 
-from evaluator_host.config import Settings
-from evaluator_host.environments.empty import empty_environment
+from evaluator_host.config.settings import Settings
 from evaluator_host.environments.record import EnvironmentReport
 from evaluator_host.environments.store import Environments
-from evaluator_host.environments.turns import asked_by
-from evaluator_host.errors import HostError, SandboxLost
-from evaluator_host.metrics import Metrics
-from evaluator_host.model import Contract, Environment, Evaluator, Isolation, Language, Limits, Row, SandboxSpec
-from evaluator_host.outcome import EvaluationError, EvaluationResult, Failed, Given, MissingImport, Outcome, Status
+from evaluator_host.environments.targets import empty_environment
+from evaluator_host.model.errors import HostError
+from evaluator_host.model.evaluator import (
+    Contract,
+    Environment,
+    Evaluator,
+    Isolation,
+    Language,
+    Limits,
+    Row,
+    SandboxSpec,
+)
+from evaluator_host.model.outcome import (
+    EvaluationError,
+    EvaluationResult,
+    Failed,
+    Given,
+    Loaded,
+    MissingImport,
+    Status,
+)
 from evaluator_host.pool import Lease, Pool
-from evaluator_host.reports.evaluation import CheckReport, HostInfo
 from evaluator_host.sandbox.session import RunnerGaveUp
-from evaluator_host.service.asking import Models, answered, asked_for
-from evaluator_host.service.prepared import Prepared, prepare, require_fit
-from evaluator_host.service.reports import check_report, host_info
-from evaluator_host.service.rows import RowStream, lost
-from evaluator_host.service.scoring import Bound, bind, result
-from evaluator_host.service.sdks import sdk_needs
-from evaluator_host.service.sets import require_set
-from evaluator_host.service.together import each, score_together
+from evaluator_host.schemas.evaluation import CheckReport, HostInfo
+from evaluator_host.service.attempts import attempt
+from evaluator_host.service.corpus_scores import each, score_together
+from evaluator_host.service.metrics import Metrics
+from evaluator_host.service.model_calls import Models, answered, asked_for
+from evaluator_host.service.preparer import Preparer
+from evaluator_host.service.row_io import Bound, bind
+from evaluator_host.service.rows import RowStream
+from evaluator_host.service.summaries import check_report, host_info
 
 DEFAULT_WORKSPACE: Final = "default"
 _PINS_ASKED: Final = 20
-_ROWS_WORTH_A_SANDBOX: Final = 16  # fewer rows than this finish before another sandbox has started
+_ROWS_WORTH_A_SANDBOX: Final = 16  # fewer rows finish before another sandbox has started
 
 
 class Service:
-    """The host's verbs over one pool.
+    """The verbs of one host.
 
-    `models` answers evaluators that ask models; without it they fail.
+    A failure of the user's code is a result, never an exception. Every verb that runs code may raise the errors below.
 
-    What a guest does is in the result, never an exception. Every verb that runs code may raise:
+    Args:
+      settings: Of the operator.
+      pool: Leases sandboxes.
+      metrics: Counts results.
+      environments: Package sets of the host.
+      models: Answers the model requests of evaluators; without it they fail.
 
     Raises:
       InvalidRequest: the evaluator cannot be taken as it is.
@@ -49,18 +69,27 @@ class Service:
       SandboxUnavailable: no sandbox can be started.
     """
 
-    def __init__(self, settings: Settings, pool: Pool, metrics: Metrics, environments: Environments) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        pool: Pool,
+        metrics: Metrics,
+        environments: Environments,
+        *,
+        models: Models | None = None,
+    ) -> None:
         self.settings = settings
         self.pool = pool
         self.metrics = metrics
         self.environments = environments
-        self.models: Models | None = None
+        self._models = models
+        self._preparer = Preparer(settings, environments)
         self._expecting: set[asyncio.Task[None]] = set()
 
     async def evaluate(
         self, evaluator: Evaluator, row: Row, *, workspace: str = DEFAULT_WORKSPACE, lock: str | None = None
     ) -> EvaluationResult:
-        """Evaluate one row. A sandbox that is lost for our own reasons is retried once.
+        """Evaluate one row.
 
         Args:
           evaluator: What scores.
@@ -69,14 +98,19 @@ class Service:
           lock: Of the evaluator's packages, as JSON; None for what this host resolves its pins to.
         """
         started = time.perf_counter()
-        prepared = await self._prepare(evaluator, workspace, lock=lock)
-        try:
-            scored = await self._evaluate(prepared, row, started)
-        except SandboxLost:
-            try:
-                scored = await self._evaluate(prepared, row, started)
-            except SandboxLost as error:
-                scored = self._unloaded(prepared, lost(error), started)
+        prepared = await self._preparer.prepare(evaluator, workspace, lock=lock)
+        given: Row | EvaluationError = row
+
+        async def bind_given(loaded: Loaded) -> Bound:
+            return bind(prepared, loaded, given)
+
+        while True:
+            made = await attempt(self.pool, prepared, bind_given)
+            asks = asked_for(made.outcome, made.loaded) if made.loaded is not None else ()
+            if not asks or isinstance(given, EvaluationError):
+                break
+            given = await answered(self._models, given, asks, workspace=workspace)
+        scored = made.result(started=started)
         self.metrics.count(scored)
         return scored
 
@@ -90,13 +124,21 @@ class Service:
         workspace: str = DEFAULT_WORKSPACE,
         lock: str | None = None,
         network: bool = False,
+        models: Models | None = None,
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
         """Evaluate rows on several sandboxes; yields `(index, result)` as they finish, in no fixed order.
 
-        What stands in the place of a row (an error, or why it is skipped) is that row's outcome. With `network` the
-        code has this machine's network: for one's own agent only, never for what came by a request.
+        Args:
+          evaluator: What scores.
+          rows: An error or a `Skipped` in the place of a row is that row's outcome.
+          isolation: `batch` lets the rows that one sandbox gets share a process or context.
+          parallelism: Sandboxes to use at once, at most; None for as many as an evaluator may have.
+          workspace: Whose call it is.
+          lock: As in `evaluate`.
+          network: The code has this machine's network. Only for the user's own agent, never for a request.
+          models: Answers this evaluator's model requests; None for the host's.
         """
-        prepared = await self._prepare(evaluator, workspace, lock=lock)
+        prepared = await self._preparer.prepare(evaluator, workspace, lock=lock)
         prepared = prepared.with_network() if network else prepared
         ceiling = self.settings.max_sandboxes_per_evaluator
         stream = RowStream(
@@ -105,7 +147,7 @@ class Service:
             rows,
             isolation=isolation,
             parallelism=max(1, min(parallelism or ceiling, ceiling)),
-            models=self.models,
+            models=models or self._models,
         )
         async with aclosing(aiter(stream)) as answers:
             async for index, scored in answers:
@@ -164,15 +206,15 @@ class Service:
           lock: As in `evaluate`.
         """
         started = time.perf_counter()
-        prepared = (await self._prepare(evaluator, workspace, lock=lock)).for_rows_together()
+        prepared = (await self._preparer.prepare(evaluator, workspace, lock=lock)).for_rows_together()
         return await score_together(self.pool, prepared, rows, started=started)
 
     async def check(self, evaluator: Evaluator, *, workspace: str = DEFAULT_WORKSPACE) -> CheckReport:
         """Load an evaluator in a sandbox without running a row, and say what was found."""
-        prepared = await self._prepare(evaluator, workspace, check=True)
+        prepared = await self._preparer.prepare(evaluator, workspace, check=True)
         answer: Lease | Failed
         try:
-            answer = await self.pool.lease(prepared.order)
+            answer = await self.pool.lease_sandbox(prepared.request)
         except RunnerGaveUp as gave_up:
             answer = gave_up.failed
         if isinstance(answer, Lease):
@@ -183,16 +225,16 @@ class Service:
         return replace(report, missing_imports=await self._with_pins(report.missing_imports, evaluator.language))
 
     async def install(
-        self, packages: Sequence[str], language: Language, python: str | None = None
+        self, packages: Sequence[str], language: Language, python: str | None = None, *, workspace: str = ""
     ) -> EnvironmentReport:
-        """Have a package set installed and, once it is, a sandbox waiting on it; returns the set as it is now.
+        """Return a package set as it is now. It is installed if it is new, and then a sandbox for it is started.
 
         Raises:
           InvalidPin: a package is not pinned exactly.
           InvalidRequest: there is no such Python here.
         """
-        report = await self.environments.request(packages, language, python)
-        expected = self._expect(report.key, tuple(packages), language, python)
+        report = await self.environments.request(packages, language, python, workspace=workspace)
+        expected = self._expect(report.key, tuple(packages), language, python, workspace)
         task = asyncio.get_running_loop().create_task(expected)
         self._expecting.add(task)
         task.add_done_callback(self._expecting.discard)
@@ -204,7 +246,7 @@ class Service:
         Raises:
           SandboxUnavailable: none can.
         """
-        await self.pool.prove(default_spec(Language.PYTHON))
+        await self.pool.probe(default_spec(Language.PYTHON))
 
     def info(self) -> HostInfo:
         """Say what this host is and has."""
@@ -212,68 +254,22 @@ class Service:
 
     async def full_info(self) -> HostInfo:
         """Say that, and which versions of Python evaluators may ask for, which takes a second the first time."""
-        return replace(self.info(), pythons=await self.environments.asking.pythons())
+        return replace(self.info(), pythons=await self.environments.queries.pythons())
 
-    async def _prepare(
-        self, evaluator: Evaluator, workspace: str, *, check: bool = False, lock: str | None = None
-    ) -> Prepared:
-        """Work out what to ask the pool for; a set that is new is installed first."""
-        needs = sdk_needs(evaluator)
-        if not evaluator.packages and needs is None and evaluator.python is None:
-            return prepare(evaluator, settings=self.settings, workspace=workspace, check=check)
-        require_fit(evaluator, self.settings)  # before minutes are spent on its packages
-        python = await self.environments.asking.python(evaluator.python)
-        if not evaluator.packages and needs is None:
-            return prepare(evaluator, settings=self.settings, workspace=workspace, check=check, python=python)
-        started = time.perf_counter()
-        with asked_by(workspace):
-            known = await require_set(self.environments, evaluator, needs, python=python, lock=lock)
-        return prepare(
-            evaluator,
-            settings=self.settings,
-            workspace=workspace,
-            check=check,
-            known=known,
-            environment_ms=(time.perf_counter() - started) * 1000,
-            sdk=None if needs is None else needs.sdk,
-        )
-
-    async def _expect(self, key: str, packages: tuple[str, ...], language: Language, python: str | None) -> None:
+    async def _expect(
+        self, key: str, packages: tuple[str, ...], language: Language, python: str | None, workspace: str
+    ) -> None:
         with suppress(HostError):  # whoever asked sees in the report why there is no such set
             await self.environments.built(key)
-            python = await self.environments.asking.python_of_set(python, language)
-            known = await self.environments.require(packages, language, python)
+            python = await self.environments.queries.python_of_set(python, language)
+            known = await self.environments.require(packages, language, python, workspace=workspace)
             await self.pool.prewarm(default_spec(language, known.environment))
 
     async def _with_pins(self, missing: Sequence[MissingImport], language: Language) -> tuple[MissingImport, ...]:
         """Say which pin each missing import probably needs; the index is asked for a few of them only."""
         asked, others = missing[:_PINS_ASKED], missing[_PINS_ASKED:]
-        pins = await self.environments.asking.pins_for([one.module for one in asked], language)
+        pins = await self.environments.queries.pins_for([one.module for one in asked], language)
         return (*(replace(one, pin=pin) for one, pin in zip(asked, pins, strict=True)), *others)
-
-    async def _evaluate(self, prepared: Prepared, row: Row, started: float) -> EvaluationResult:
-        given: Row | EvaluationError = row
-        while True:
-            lease = await self.pool.lease(prepared.order)
-            if isinstance(lease, Failed):
-                return self._unloaded(prepared, lease, started)
-            bound = bind(prepared, lease.loaded, given)
-            outcome = await self._call(prepared, lease, bound)
-            asks = asked_for(outcome, lease.loaded)
-            if not asks or not isinstance(given, Row):
-                return result(prepared, lease, outcome, notes=bound.notes, started=started)
-            given = await answered(self.models, given, asks, workspace=prepared.order.workspace)
-
-    async def _call(self, prepared: Prepared, lease: Lease, bound: Bound) -> Outcome:
-        try:
-            if isinstance(bound.body, EvaluationError):
-                return Failed(bound.body)
-            return await lease.sandbox.call(bound.body, timeout_s=prepared.evaluator.limits.timeout_s)
-        finally:
-            self.pool.release(lease)
-
-    def _unloaded(self, prepared: Prepared, failed: Failed, started: float) -> EvaluationResult:
-        return result(prepared, None, failed, started=started, backend=self.pool.backend.name)
 
 
 def default_spec(language: Language, environment: Environment | None = None) -> SandboxSpec:

@@ -1,14 +1,21 @@
 """Who ran what: key, workspace, verb, digest of the evaluator, rows, outcome, duration. Never the data."""
 
+import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from sqlalchemy import delete, insert, select
 
+from evaluator_host.model.errors import StoreUnavailable
 from evaluator_host.store.database import Database
 from evaluator_host.store.tables import ApiKeyTable, AuditTable, WorkspaceTable
+
+KEPT: Final = 20_000  # entries that wait for a database; some megabytes
+_BATCH: Final = 1_000
+_FORGET_EVERY_S: Final = 3600.0
 
 _PRUNED_AT_ONCE: Final = 10_000  # so that a writer never waits long
 
@@ -53,7 +60,7 @@ class Audit:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, entries: Sequence[AuditEntry]) -> None:
+    async def append_entries(self, entries: Sequence[AuditEntry]) -> None:
         """Append entries, all or none."""
         if entries:
             async with self._database.transaction() as connection:
@@ -61,7 +68,7 @@ class Audit:
                     insert(AuditTable), [{name: getattr(entry, name) for name in _COLUMNS} for entry in entries]
                 )
 
-    async def newest(
+    async def list_entries(
         self, *, limit: int, workspace: str | None = None, key: str | None = None, since: datetime | None = None
     ) -> list[AuditLine]:
         """Return the newest entries, the newest first.
@@ -99,7 +106,7 @@ class Audit:
         async with self._database.reading() as connection:
             return [AuditLine(**row._asdict()) for row in await connection.execute(query)]
 
-    async def forget(self, before: datetime) -> int:
+    async def delete_before(self, before: datetime) -> int:
         """Remove entries from before a moment; returns how many."""
         old = select(AuditTable.id).where(AuditTable.at < before).limit(_PRUNED_AT_ONCE)
         removed = 0
@@ -109,3 +116,46 @@ class Audit:
             removed += count
             if count < _PRUNED_AT_ONCE:
                 return removed
+
+
+class AuditLog:
+    """Entries on their way to the store. Bound to one event loop.
+
+    Attributes:
+      dropped: Entries that were lost because the database did not answer for too long.
+
+    Args:
+      audit: Where they go.
+      days: How long they stay there; 0 for ever.
+    """
+
+    def __init__(self, audit: Audit, *, days: int) -> None:
+        self.dropped = 0
+        self._audit = audit
+        self._days = days
+        self._waiting: deque[AuditEntry] = deque()
+        self._forget_at = time.monotonic()
+
+    def note(self, entry: AuditEntry) -> None:
+        """Take an entry; never waits."""
+        if len(self._waiting) >= KEPT:
+            self._waiting.popleft()
+            self.dropped += 1
+        self._waiting.append(entry)
+
+    async def write(self) -> None:
+        """Write what waits; once an hour, forget what is too old.
+
+        Raises:
+          StoreUnavailable: the database does not answer; the entries wait for the next try.
+        """
+        while self._waiting:
+            batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
+            try:
+                await self._audit.append_entries(batch)
+            except StoreUnavailable:
+                self._waiting.extendleft(reversed(batch))
+                raise
+        if self._days and time.monotonic() >= self._forget_at:
+            self._forget_at = time.monotonic() + _FORGET_EVERY_S
+            await self._audit.delete_before(datetime.now(UTC) - timedelta(days=self._days))

@@ -17,7 +17,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.orm import DeclarativeBase
 
-from evaluator_host.errors import InvalidRequest, StoreUnavailable
+from evaluator_host.model.errors import InvalidRequest, StoreUnavailable
 from evaluator_host.store.address import Address, Engine
 
 _WAIT_S: Final = 15.0  # for another process's write, or for a free connection

@@ -9,10 +9,10 @@ import orjson
 from sqlalchemy import Select, delete, exists, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from evaluator_host.errors import NameTaken, NotFound
-from evaluator_host.reports.datasets import BadLine
+from evaluator_host.model.errors import NameTaken, NotFound
+from evaluator_host.schemas.datasets import BadLine
 from evaluator_host.store.database import Database
-from evaluator_host.store.job_tables import DatasetTable, JobTable
+from evaluator_host.store.tables import DatasetTable, JobTable
 from evaluator_host.store.workspaces import require_name
 
 
@@ -61,7 +61,7 @@ class Datasets:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(
+    async def add_dataset(
         self, dataset_id: str, workspace_id: str, name: str | None, facts: DatasetFacts, *, replace: bool = False
     ) -> Dataset:
         """Note a data set whose rows are in place.
@@ -92,7 +92,7 @@ class Datasets:
             ) from error
         return made
 
-    async def get(self, workspace_id: str, name: str) -> Dataset:
+    async def get_dataset(self, workspace_id: str, name: str) -> Dataset:
         """Return a data set by its name or id.
 
         Raises:
@@ -106,7 +106,7 @@ class Datasets:
             raise NotFound(f"there is no data set {name[:80]}; `evaluator-host datasets list` shows those there are")
         return _dataset(row)
 
-    async def all(self, workspace_id: str) -> list[Dataset]:
+    async def list_datasets(self, workspace_id: str) -> list[Dataset]:
         """Return the named data sets of a workspace, the newest first."""
         query = (
             _datasets()
@@ -122,7 +122,7 @@ class Datasets:
         Raises:
           NotFound: the workspace has none.
         """
-        dataset = await self.get(workspace_id, name)
+        dataset = await self.get_dataset(workspace_id, name)
         async with self._database.transaction() as connection:
             await connection.execute(update(DatasetTable).where(DatasetTable.id == dataset.id).values(name=None))
 

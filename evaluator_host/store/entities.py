@@ -1,5 +1,6 @@
 """Things that NeMo's client keeps, each a JSON object under a name of its kind, in a namespace of a workspace."""
 
+import re
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,10 +10,12 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Select, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from evaluator_host.errors import NameTaken, NotFound
-from evaluator_host.protocol import decode_json, encode_json
+from evaluator_host.model.errors import InvalidRequest, NameTaken, NotFound
+from evaluator_host.model.json_values import decode_json, encode_json
 from evaluator_host.store.database import Database
-from evaluator_host.store.entity_tables import EntityTable
+from evaluator_host.store.tables import EntityTable
+
+NAME: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_.\-]{1,255}")
 
 _SHOWN: Final = 120
 
@@ -67,7 +70,7 @@ class Entities:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, place: Place, name: str, content: dict[str, Any]) -> Entity:
+    async def add_entity(self, place: Place, name: str, content: dict[str, Any]) -> Entity:
         """Keep a new one.
 
         Raises:
@@ -103,21 +106,21 @@ class Entities:
             done = await connection.execute(update(EntityTable).where(_named(place, name)).values(**values))
             if not done.rowcount:
                 raise _missing(place, name)
-        return await self.get(place, name)
+        return await self.get_entity(place, name)
 
-    async def find(self, place: Place, name: str) -> Entity | None:
+    async def find_entity(self, place: Place, name: str) -> Entity | None:
         """Return one, if there is one of that name."""
         async with self._database.reading() as connection:
             row = (await connection.execute(_entities().where(_named(place, name)))).first()
         return None if row is None else _entity(row)
 
-    async def get(self, place: Place, name: str) -> Entity:
+    async def get_entity(self, place: Place, name: str) -> Entity:
         """Return one.
 
         Raises:
           NotFound: there is none of that name.
         """
-        found = await self.find(place, name)
+        found = await self.find_entity(place, name)
         if found is None:
             raise _missing(place, name)
         return found
@@ -147,13 +150,13 @@ class Entities:
         async with self._database.reading() as connection:
             return sorted(await connection.scalars(query))
 
-    async def delete(self, place: Place, name: str) -> Entity:
+    async def delete_entity(self, place: Place, name: str) -> Entity:
         """Remove one, and return what it was.
 
         Raises:
           NotFound: there is none of that name.
         """
-        found = await self.get(place, name)
+        found = await self.get_entity(place, name)
         async with self._database.transaction() as connection:
             await connection.execute(delete(EntityTable).where(EntityTable.id == found.id))
         return found
@@ -189,3 +192,17 @@ def _entity(row: Any) -> Entity:
 def _missing(place: Place, name: str) -> NotFound:
     where = f" in {place.namespace}" if place.namespace else ""
     return NotFound(f"there is no {place.kind} {name[:_SHOWN]}{where}")
+
+
+def split_ref(reference: str, *, namespace: str, what: str) -> tuple[str, str]:
+    """Return the namespace and the name of `workspace/name`, or of `name` alone.
+
+    Raises:
+      InvalidRequest: it is no such reference.
+    """
+    before, slash, after = reference.rpartition("/")
+    if not slash:
+        before = namespace
+    if NAME.fullmatch(before) is None or NAME.fullmatch(after) is None:
+        raise InvalidRequest(f"{reference[:120]!r} refers to no {what}: write workspace/name")
+    return before, after

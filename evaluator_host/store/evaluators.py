@@ -9,9 +9,9 @@ from sqlalchemy import Select, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from evaluator_host.errors import NameTaken, NotFound
+from evaluator_host.model.errors import NameTaken, NotFound
 from evaluator_host.store.database import Database
-from evaluator_host.store.evaluator_tables import EvaluatorTable, EvaluatorVersionTable
+from evaluator_host.store.tables import EvaluatorTable, EvaluatorVersionTable
 from evaluator_host.store.workspaces import require_name
 
 
@@ -64,7 +64,7 @@ class Evaluators:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def create(
+    async def create_evaluator(
         self, workspace_id: str, name: str, content: VersionContent, *, description: str = "", sampling: float = 1.0
     ) -> StoredVersion:
         """Keep an evaluator under a name, as its version 1. `sampling` is the share of live traces to score.
@@ -125,7 +125,7 @@ class Evaluators:
         number = newest.version + 1
         return replace(newest, version=number, newest=number, created_at=now, content=content)
 
-    async def get(self, workspace_id: str, name: str, version: int | None = None) -> StoredVersion:
+    async def get_version(self, workspace_id: str, name: str, version: int | None = None) -> StoredVersion:
         """Return a version, by default the newest.
 
         Raises:
@@ -149,7 +149,7 @@ class Evaluators:
             raise _not_found(name)
         return found
 
-    async def all(self, workspace_id: str) -> list[StoredVersion]:
+    async def list_evaluators(self, workspace_id: str) -> list[StoredVersion]:
         """Return the newest version of each evaluator, by name."""
         query = _selected().where(
             EvaluatorTable.workspace_id == workspace_id, EvaluatorVersionTable.version == EvaluatorTable.newest
@@ -157,7 +157,7 @@ class Evaluators:
         async with self._database.reading() as connection:
             return [_version(row) for row in await connection.execute(query.order_by(EvaluatorTable.name))]
 
-    async def delete(self, workspace_id: str, name: str) -> None:
+    async def delete_evaluator(self, workspace_id: str, name: str) -> None:
         """Remove an evaluator and all its versions; jobs keep what they ran.
 
         Raises:

@@ -13,11 +13,11 @@ from typing import Any
 
 from sqlalchemy import Select, select
 
-from evaluator_host.reports.jobs import JobStatus
-from evaluator_host.store.job_tables import JobTable
+from evaluator_host.schemas.jobs import JobStatus
+from evaluator_host.store.tables import JobTable
 
 
-class Wanted(StrEnum):
+class DesiredState(StrEnum):
     """What somebody asked a job to do; the host that works on it obeys."""
 
     RUN = "run"
@@ -46,7 +46,7 @@ class Job:
     workspace_id: str
     dataset_id: str
     status: JobStatus
-    wanted: Wanted
+    wanted: DesiredState
     request: str
     idempotency_key: str | None
     owner: str | None
@@ -69,4 +69,4 @@ def select_jobs() -> Select[Any]:
 def as_job(row: Any) -> Job:
     """Return a selected row as a job."""
     fields = dict(row._mapping)  # noqa: SLF001 - its public name for columns by name
-    return Job(**{**fields, "status": JobStatus(fields["status"]), "wanted": Wanted(fields["wanted"])})
+    return Job(**{**fields, "status": JobStatus(fields["status"]), "wanted": DesiredState(fields["wanted"])})

@@ -8,11 +8,11 @@ from typing import Any
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from evaluator_host.errors import InUse, NotFound
-from evaluator_host.reports.jobs import JobStatus
+from evaluator_host.model.errors import InUse, NotFound
+from evaluator_host.schemas.jobs import JobStatus
 from evaluator_host.store.database import Database
-from evaluator_host.store.job import Job, JobEvaluator, Wanted, as_job, select_jobs
-from evaluator_host.store.job_tables import JobEvaluatorTable, JobTable, OutputTable, ResultTable
+from evaluator_host.store.job import DesiredState, Job, JobEvaluator, as_job, select_jobs
+from evaluator_host.store.tables import JobEvaluatorTable, JobTable, OutputTable, ResultTable
 
 
 def new_job_id() -> str:
@@ -26,7 +26,7 @@ class Jobs:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(
+    async def add_job(
         self,
         workspace_id: str,
         *,
@@ -55,7 +55,7 @@ class Jobs:
                         workspace_id=workspace_id,
                         dataset_id=dataset_id,
                         status=JobStatus.QUEUED,
-                        wanted=Wanted.RUN,
+                        wanted=DesiredState.RUN,
                         request=request,
                         idempotency_key=idempotency_key,
                         rows=rows,
@@ -68,19 +68,19 @@ class Jobs:
                 values = [{"job_id": job_id, **_evaluator_values(one)} for one in evaluators]
                 await connection.execute(insert(JobEvaluatorTable), values)
         except IntegrityError:
-            made = await self.find(workspace_id, idempotency_key) if idempotency_key else None
+            made = await self.find_by_idempotency_key(workspace_id, idempotency_key) if idempotency_key else None
             if made is None:
                 raise
             return made
-        return await self.get(workspace_id, job_id)
+        return await self.get_job(workspace_id, job_id)
 
-    async def find(self, workspace_id: str, idempotency_key: str) -> Job | None:
+    async def find_by_idempotency_key(self, workspace_id: str, idempotency_key: str) -> Job | None:
         """Return the job that was made with an idempotency key."""
         query = select_jobs().where(JobTable.workspace_id == workspace_id, JobTable.idempotency_key == idempotency_key)
         async with self._database.reading() as connection:
             return next((as_job(row) for row in await connection.execute(query)), None)
 
-    async def get(self, workspace_id: str, job_id: str) -> Job:
+    async def get_job(self, workspace_id: str, job_id: str) -> Job:
         """Return a job.
 
         Raises:
@@ -93,7 +93,7 @@ class Jobs:
             raise NotFound(f"there is no job {job_id[:80]}; `evaluator-host jobs list` shows those there are")
         return found
 
-    async def newest(
+    async def list_jobs(
         self, workspace_id: str, *, limit: int, before: datetime | None = None, status: JobStatus | None = None
     ) -> list[Job]:
         """Return jobs of a workspace, the newest first; `before` is when the last one of the page before was made."""
@@ -116,7 +116,7 @@ class Jobs:
             rows = await connection.execute(query.where(table.job_id == job_id).order_by(table.position))
             return [JobEvaluator(*row) for row in rows]
 
-    async def want(self, workspace_id: str, job_id: str, wanted: Wanted) -> Job:
+    async def set_desired_state(self, workspace_id: str, job_id: str, wanted: DesiredState) -> Job:
         """Ask a job to pause, go on or stop. One that no host works on changes at once.
 
         Raises:
@@ -124,29 +124,29 @@ class Jobs:
           InUse: it has ended.
         """
         now = datetime.now(UTC)
-        job = await self.get(workspace_id, job_id)
+        job = await self.get_job(workspace_id, job_id)
         if job.status.final:
             raise InUse(f"the job has ended ({job.status}); make a new one")
-        idle: dict[Wanted, dict[str, Any]] = {
-            Wanted.RUN: {"status": JobStatus.QUEUED},
-            Wanted.PAUSE: {"status": JobStatus.PAUSED},
-            Wanted.CANCEL: {"status": JobStatus.CANCELLED, "finished_at": now},
+        idle: dict[DesiredState, dict[str, Any]] = {
+            DesiredState.RUN: {"status": JobStatus.QUEUED},
+            DesiredState.PAUSE: {"status": JobStatus.PAUSED},
+            DesiredState.CANCEL: {"status": JobStatus.CANCELLED, "finished_at": now},
         }
         this = (JobTable.id == job_id) & JobTable.status.in_(_UNENDED)
         async with self._database.transaction() as connection:
             await connection.execute(update(JobTable).where(this).values(wanted=wanted))
             unowned = this & (JobTable.status != JobStatus.RUNNING)
             await connection.execute(update(JobTable).where(unowned).values(**idle[wanted]))
-        return await self.get(workspace_id, job_id)
+        return await self.get_job(workspace_id, job_id)
 
-    async def delete(self, workspace_id: str, job_id: str) -> None:
+    async def delete_job(self, workspace_id: str, job_id: str) -> None:
         """Remove a job that has ended, with its results.
 
         Raises:
           NotFound: the workspace has none of that id.
           InUse: it has not ended.
         """
-        job = await self.get(workspace_id, job_id)
+        job = await self.get_job(workspace_id, job_id)
         if not job.status.final:
             raise InUse(f"the job is {job.status}; cancel it first")
         async with self._database.transaction() as connection:

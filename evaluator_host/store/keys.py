@@ -8,10 +8,10 @@ from typing import Final
 from sqlalchemy import Select, exists, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from evaluator_host.errors import InvalidRequest, NameTaken, NotFound
+from evaluator_host.model.errors import InvalidRequest, NameTaken, NotFound
 from evaluator_host.store.database import Database
+from evaluator_host.store.key_format import generate_key
 from evaluator_host.store.tables import ApiKeyTable, WorkspaceTable
-from evaluator_host.store.tokens import new_token
 from evaluator_host.store.workspaces import ensure_workspace, require_name
 
 _AT_ONCE: Final = 500  # ids in one query
@@ -50,7 +50,7 @@ class Keys:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def create(self, name: str, workspace: str, *, expires_at: datetime | None = None) -> tuple[ApiKey, str]:
+    async def create_key(self, name: str, workspace: str, *, expires_at: datetime | None = None) -> tuple[ApiKey, str]:
         """Make a key and return it with its token, which nothing can show again. A new workspace is made too.
 
         Raises:
@@ -58,7 +58,7 @@ class Keys:
           NameTaken: the workspace has a key of that name.
         """
         require_name(name, "key")
-        token = new_token()
+        token = generate_key()
         now = datetime.now(UTC)
         try:
             async with self._database.transaction() as connection:
@@ -79,7 +79,7 @@ class Keys:
             ) from error
         return ApiKey(token.id, name, owner.name, now, expires_at, None, None), token.text
 
-    async def all(self, *, workspace: str | None = None) -> list[ApiKey]:
+    async def list_keys(self, *, workspace: str | None = None) -> list[ApiKey]:
         """Return every key, of one workspace by name when there is one, the newest first."""
         query = _keys().order_by(ApiKeyTable.created_at.desc(), ApiKeyTable.id)
         if workspace is not None:

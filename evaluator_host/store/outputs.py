@@ -6,8 +6,8 @@ from typing import Any, Final
 from sqlalchemy import Select, func, select
 
 from evaluator_host.store.database import Database
-from evaluator_host.store.job_tables import OutputTable
-from evaluator_host.store.job_work import StoredOutput
+from evaluator_host.store.job_queue import StoredOutput
+from evaluator_host.store.tables import OutputTable
 
 _STRETCH_BYTES: Final = 8 << 20
 

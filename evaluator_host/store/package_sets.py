@@ -35,7 +35,7 @@ class PackageSetUses:
         async with self._database.reading() as connection:
             return bool(await connection.scalar(select(exists(others))))
 
-    async def forget(self, workspace_id: str, names: Collection[str]) -> None:
+    async def forget_set(self, workspace_id: str, names: Collection[str]) -> None:
         """Note that a workspace wants a set no longer."""
         mine = PackageSetUseTable.workspace_id == workspace_id
         async with self._database.transaction() as connection:

@@ -8,10 +8,10 @@ from typing import Any, Final
 import orjson
 from sqlalchemy import and_, false, func, null, or_, select
 
-from evaluator_host.errors import InvalidRequest
+from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.store.database import Database
-from evaluator_host.store.job_tables import ResultTable, TogetherTable
-from evaluator_host.store.job_work import StoredResult
+from evaluator_host.store.job_queue import StoredResult
+from evaluator_host.store.tables import ResultTable, TogetherTable
 
 _AT_ONCE: Final = 2000
 

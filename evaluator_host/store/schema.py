@@ -6,7 +6,6 @@
 Blocking: a host calls it in a thread, before anything else uses the database.
 """
 
-import fcntl
 import logging
 import os
 import sqlite3
@@ -22,10 +21,11 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, event, inspect
 from sqlalchemy.exc import ProgrammingError
 
-from evaluator_host.errors import Misconfigured
+from evaluator_host.model.errors import Misconfigured
 from evaluator_host.store.address import Address, Engine
 from evaluator_host.store.database import translated
 from evaluator_host.store.tables import Table
+from evaluator_host.system.file_lock import FileLock
 
 VERSION_TABLE: Final = "evaluator_host_revision"
 MIGRATIONS_DIR: Final = Path(__file__).parent / "migrations"
@@ -140,16 +140,15 @@ def _alone(address: Address) -> Iterator[None]:
     if address.file is None:
         yield
         return
-    address.file.parent.mkdir(parents=True, exist_ok=True)
-    lock = os.open(address.file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = FileLock(address.file.with_suffix(".lock"))
+    lock.acquire(wait=True)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
         os.close(os.open(address.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # hashes of keys: nobody else's
         with closing(sqlite3.connect(address.file, timeout=_WAIT_S)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
         yield
     finally:
-        os.close(lock)
+        lock.release()
 
 
 def _backups_dir(file: Path) -> Path:

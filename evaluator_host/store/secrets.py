@@ -6,11 +6,11 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, delete, select, update
 
-from evaluator_host.errors import InvalidRequest, NotFound
-from evaluator_host.reports.secrets import SecretReport
+from evaluator_host.model.errors import InvalidRequest, NotFound
+from evaluator_host.schemas.secrets import SecretReport
 from evaluator_host.store.database import Database, insert_unless_there
-from evaluator_host.store.evaluator_tables import SecretTable
-from evaluator_host.store.sealing import Seal
+from evaluator_host.store.secret_box import SecretBox
+from evaluator_host.store.tables import SecretTable
 from evaluator_host.store.workspaces import NAME, require_name
 
 SHORTEST: Final = 8  # shorter ones would be masked in ordinary words
@@ -20,11 +20,11 @@ LONGEST: Final = 8192
 class Secrets:
     """The secrets of one host's workspaces."""
 
-    def __init__(self, database: Database, seal: Seal) -> None:
+    def __init__(self, database: Database, seal: SecretBox) -> None:
         self._database = database
         self._seal = seal
 
-    async def set(self, workspace_id: str, name: str, value: str) -> SecretReport:
+    async def set_secret(self, workspace_id: str, name: str, value: str) -> SecretReport:
         """Keep a secret under a name, in the place of the one that may be there.
 
         Raises:
@@ -45,20 +45,20 @@ class Secrets:
             created_at = (await connection.execute(query)).scalar_one()
         return SecretReport(name, created_at, now)
 
-    async def all(self, workspace_id: str) -> list[SecretReport]:
+    async def list_secrets(self, workspace_id: str) -> list[SecretReport]:
         """Return the secrets by name; never what they are."""
         table = SecretTable
         query = select(table.name, table.created_at, table.updated_at).where(table.workspace_id == workspace_id)
         async with self._database.reading() as connection:
             return [SecretReport(*row) for row in await connection.execute(query.order_by(table.name))]
 
-    async def get(self, workspace_id: str, name: str) -> SecretReport:
+    async def get_secret(self, workspace_id: str, name: str) -> SecretReport:
         """Return what is known of a secret; never what it is.
 
         Raises:
           NotFound: there is none of that name.
         """
-        found = next((one for one in await self.all(workspace_id) if one.name == name), None)
+        found = next((one for one in await self.list_secrets(workspace_id) if one.name == name), None)
         if found is None:
             raise _not_found(name)
         return found
@@ -78,7 +78,7 @@ class Secrets:
             raise _not_found(name)
         return await asyncio.to_thread(self._seal.open, sealed, workspace_id=workspace_id, name=name)
 
-    async def delete(self, workspace_id: str, name: str) -> None:
+    async def delete_secret(self, workspace_id: str, name: str) -> None:
         """Remove a secret.
 
         Raises:

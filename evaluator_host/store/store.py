@@ -13,14 +13,14 @@ from evaluator_host.store.database import Database
 from evaluator_host.store.datasets import Datasets
 from evaluator_host.store.entities import Entities
 from evaluator_host.store.evaluators import Evaluators
-from evaluator_host.store.job_work import JobWork
+from evaluator_host.store.job_queue import JobQueue
 from evaluator_host.store.jobs import Jobs
 from evaluator_host.store.keys import Keys
 from evaluator_host.store.outputs import Outputs
 from evaluator_host.store.package_sets import PackageSetUses
 from evaluator_host.store.results import Results
 from evaluator_host.store.schema import migrate
-from evaluator_host.store.sealing import Seal
+from evaluator_host.store.secret_box import SecretBox
 from evaluator_host.store.secrets import Secrets
 from evaluator_host.store.tables import IdentityTable
 from evaluator_host.store.traces import Traces
@@ -36,7 +36,7 @@ class Store:
       StoreUnavailable: the database does not answer, or cannot write.
     """
 
-    def __init__(self, database: Database, seal: Seal) -> None:
+    def __init__(self, database: Database, seal: SecretBox) -> None:
         self.database = database
         self.workspaces = Workspaces(database)
         self.keys = Keys(database)
@@ -46,7 +46,7 @@ class Store:
         self.traces = Traces(database)
         self.datasets = Datasets(database)
         self.jobs = Jobs(database)
-        self.job_work = JobWork(database)
+        self.job_queue = JobQueue(database)
         self.results = Results(database)
         self.outputs = Outputs(database)
         self.secrets = Secrets(database, seal)
@@ -67,7 +67,7 @@ async def open_store(
     Args:
       database_url: See `address`; None for SQLite in the data directory.
       data_dir: Of the host.
-      secrets_key: See `Seal`.
+      secrets_key: See `SecretBox`.
 
     Raises:
       Misconfigured: the URL cannot be taken, or a newer version has used the database.
@@ -77,13 +77,13 @@ async def open_store(
     await asyncio.to_thread(migrate, address)
     database = Database(address)
     try:
-        yield Store(database, Seal(secrets_key, data_dir))
+        yield Store(database, SecretBox(secrets_key, data_dir))
     finally:
         await database.close()
 
 
 @asynccontextmanager
-async def look_into(database_url: str | None, data_dir: Path) -> AsyncIterator[Store | None]:
+async def open_read_only(database_url: str | None, data_dir: Path) -> AsyncIterator[Store | None]:
     """Open the store of a host and change nothing; None when no host of this version has used its database yet.
 
     Raises:
@@ -98,6 +98,6 @@ async def look_into(database_url: str | None, data_dir: Path) -> AsyncIterator[S
     try:
         async with database.reading() as connection:
             used = await connection.run_sync(lambda plain: inspect(plain).has_table(IdentityTable.__tablename__))
-        yield Store(database, Seal(None, data_dir)) if used else None
+        yield Store(database, SecretBox(None, data_dir)) if used else None
     finally:
         await database.close()

@@ -3,7 +3,20 @@
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
-from sqlalchemy import BigInteger, DateTime, Dialect, ForeignKey, Index, Integer, MetaData, Text, TypeDecorator, text
+from sqlalchemy import (
+    BigInteger,
+    DateTime,
+    Dialect,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
@@ -115,3 +128,200 @@ class PackageSetUseTable(Table):
     workspace_id: Mapped[str] = mapped_column(ForeignKey(WorkspaceTable.id), primary_key=True)
     name: Mapped[str] = mapped_column(primary_key=True)
     asked_at: Mapped[datetime]
+
+
+class EvaluatorTable(Table):
+    """Named evaluators; `sampling` is the share of live traces to score. Removing one removes its versions."""
+
+    __tablename__ = "evaluators"
+    __table_args__ = (UniqueConstraint("workspace_id", "name"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    workspace_id: Mapped[str] = mapped_column(ForeignKey(WorkspaceTable.id))
+    name: Mapped[str]
+    description: Mapped[str]
+    sampling: Mapped[float]
+    newest: Mapped[int]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+
+class EvaluatorVersionTable(Table):
+    """Versions, never changed. JSON: `content` (as the API takes it), `problem`, `lock`, `packages`, `origin`."""
+
+    __tablename__ = "evaluator_versions"
+
+    evaluator_id: Mapped[str] = mapped_column(ForeignKey(EvaluatorTable.id, ondelete="CASCADE"), primary_key=True)
+    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    digest: Mapped[str]
+    content: Mapped[str]
+    contract: Mapped[str | None]
+    contract_source: Mapped[str | None]
+    problem: Mapped[str | None]
+    environment: Mapped[str | None]
+    lock: Mapped[str | None]
+    packages: Mapped[str]
+    created_at: Mapped[datetime]
+    created_by: Mapped[str | None]
+    origin: Mapped[str | None]
+
+
+class SecretTable(Table):
+    """Secrets by name, sealed with the host's key."""
+
+    __tablename__ = "secrets"
+
+    workspace_id: Mapped[str] = mapped_column(ForeignKey(WorkspaceTable.id), primary_key=True)
+    name: Mapped[str] = mapped_column(primary_key=True)
+    sealed: Mapped[bytes] = mapped_column(LargeBinary)
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+
+class TraceTable(Table):
+    """Traces of live traffic and what an evaluator made of them. JSON: `result`, `trace`."""
+
+    __tablename__ = "traces"
+    __table_args__ = (Index("ix_traces_evaluator_id_received_at", "evaluator_id", "received_at"),)
+
+    id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
+    evaluator_id: Mapped[str] = mapped_column(ForeignKey(EvaluatorTable.id, ondelete="CASCADE"))
+    version: Mapped[int]
+    trace_id: Mapped[str]
+    received_at: Mapped[datetime]
+    status: Mapped[str]
+    score: Mapped[float | None]
+    passed: Mapped[bool | None]
+    error_code: Mapped[str | None]
+    result: Mapped[str]
+    trace: Mapped[str]
+
+
+class DatasetTable(Table):
+    """Data sets; the rows themselves are a file. Without a name: given inline, or only jobs need it any more.
+
+    JSON: `columns`, `bad_lines` (the first ones).
+    """
+
+    __tablename__ = "datasets"
+    __table_args__ = (UniqueConstraint("workspace_id", "name"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    workspace_id: Mapped[str] = mapped_column(ForeignKey(WorkspaceTable.id))
+    name: Mapped[str | None]
+    format: Mapped[str]
+    rows: Mapped[int]
+    bad_rows: Mapped[int]
+    bad_lines: Mapped[str]
+    columns: Mapped[str]
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+    digest: Mapped[str]
+    created_at: Mapped[datetime]
+
+
+class JobTable(Table):
+    """Jobs. `request` is JSON, as the API took it; `wanted` is what somebody asked for: run, pause or cancel.
+
+    A host that works on a job is its `owner` and says so again and again (`heartbeat_at`); a job whose owner is silent
+    is anybody's.
+    """
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "idempotency_key"),
+        Index("ix_jobs_workspace_id_created_at", "workspace_id", "created_at"),
+        Index("ix_jobs_status", "status"),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    workspace_id: Mapped[str] = mapped_column(ForeignKey(WorkspaceTable.id))
+    dataset_id: Mapped[str] = mapped_column(ForeignKey(DatasetTable.id))
+    status: Mapped[str]
+    wanted: Mapped[str]
+    request: Mapped[str]
+    idempotency_key: Mapped[str | None]
+    owner: Mapped[str | None]
+    heartbeat_at: Mapped[datetime | None]
+    rows: Mapped[int]
+    done: Mapped[int]
+    failed: Mapped[int]
+    running_s: Mapped[float]
+    error: Mapped[str | None]
+    created_at: Mapped[datetime]
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+
+
+class JobEvaluatorTable(Table):
+    """The evaluators of a job, as they were when it was made. JSON: `content`, `lock`."""
+
+    __tablename__ = "job_evaluators"
+
+    job_id: Mapped[str] = mapped_column(ForeignKey(JobTable.id, ondelete="CASCADE"), primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    label: Mapped[str]
+    name: Mapped[str | None]
+    version: Mapped[int | None]
+    digest: Mapped[str]
+    content: Mapped[str]
+    lock: Mapped[str | None]
+
+
+class ResultTable(Table):
+    """What each evaluator of a job made of each row: one, ever. JSON: `metrics`, `result`."""
+
+    __tablename__ = "results"
+    __table_args__ = (
+        Index("ix_results_status", "job_id", "position", "status", "row"),
+        Index("ix_results_score", "job_id", "position", "score", "row"),
+    )
+
+    job_id: Mapped[str] = mapped_column(ForeignKey(JobTable.id, ondelete="CASCADE"), primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    row: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    status: Mapped[str]
+    score: Mapped[float | None]
+    passed: Mapped[bool | None]
+    error_code: Mapped[str | None]
+    run_ms: Mapped[float]
+    metrics: Mapped[str]
+    result: Mapped[str]
+
+
+class TogetherTable(Table):
+    """What each evaluator of a job that scores rows together made of them: one, ever. JSON: `result`."""
+
+    __tablename__ = "together"
+
+    job_id: Mapped[str] = mapped_column(ForeignKey(JobTable.id, ondelete="CASCADE"), primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    result: Mapped[str]
+
+
+class OutputTable(Table):
+    """What a job's model answered to each row: one, ever. JSON: `output`, `log` (requests, retries, tokens, times)."""
+
+    __tablename__ = "outputs"
+
+    job_id: Mapped[str] = mapped_column(ForeignKey(JobTable.id, ondelete="CASCADE"), primary_key=True)
+    row: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    output: Mapped[str | None]
+    error: Mapped[str | None]
+    latency_ms: Mapped[float]
+    log: Mapped[str]
+
+
+class EntityTable(Table):
+    """Things by kind and name, in namespaces within a workspace. JSON: `content`."""
+
+    __tablename__ = "entities"
+    __table_args__ = (UniqueConstraint("workspace_id", "kind", "namespace", "name"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    workspace_id: Mapped[str] = mapped_column(ForeignKey(WorkspaceTable.id))
+    kind: Mapped[str]
+    namespace: Mapped[str]
+    name: Mapped[str]
+    content: Mapped[str]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]

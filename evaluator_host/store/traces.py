@@ -8,7 +8,7 @@ from typing import Any, Final
 from sqlalchemy import delete, insert, select
 
 from evaluator_host.store.database import Database
-from evaluator_host.store.evaluator_tables import EvaluatorTable, TraceTable
+from evaluator_host.store.tables import EvaluatorTable, TraceTable
 
 _PRUNED_AT_ONCE: Final = 1000
 
@@ -41,7 +41,7 @@ class Traces:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, traces: Sequence[ScoredTrace]) -> None:
+    async def add_traces(self, traces: Sequence[ScoredTrace]) -> None:
         """Keep traces; those of an evaluator that was removed meanwhile are dropped."""
         async with self._database.transaction() as connection:
             wanted = {trace.evaluator_id for trace in traces}
@@ -50,7 +50,7 @@ class Traces:
             if values:
                 await connection.execute(insert(TraceTable), values)
 
-    async def newest(
+    async def list_traces(
         self, workspace_id: str, name: str, *, limit: int, before: int | None = None, status: str | None = None
     ) -> list[tuple[int, ScoredTrace]]:
         """Return traces of an evaluator, the newest first, each with its number; `before` is that of a page's last."""
@@ -68,7 +68,7 @@ class Traces:
             rows = await connection.execute(query.order_by(table.id.desc()).limit(limit))
             return [(row[0], ScoredTrace(*row[1:])) for row in rows]
 
-    async def forget(self, before: datetime) -> int:
+    async def delete_before(self, before: datetime) -> int:
         """Remove traces from before a moment; returns how many."""
         old = select(TraceTable.id).where(TraceTable.received_at < before).limit(_PRUNED_AT_ONCE)
         removed = 0

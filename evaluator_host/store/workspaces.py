@@ -9,7 +9,7 @@ from typing import Final
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from evaluator_host.errors import InvalidRequest
+from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.store.database import Database, insert_unless_there
 from evaluator_host.store.tables import WorkspaceTable
 
@@ -31,13 +31,13 @@ class Workspaces:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def all(self) -> list[Workspace]:
+    async def list_workspaces(self) -> list[Workspace]:
         """Return every workspace by name."""
         query = select(WorkspaceTable.id, WorkspaceTable.name, WorkspaceTable.created_at).order_by(WorkspaceTable.name)
         async with self._database.reading() as connection:
             return [Workspace(*row) for row in await connection.execute(query)]
 
-    async def ensure(self, name: str) -> Workspace:
+    async def ensure_workspace(self, name: str) -> Workspace:
         """Return the workspace of a name, making it when there is none.
 
         Raises:

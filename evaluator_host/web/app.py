@@ -5,14 +5,15 @@ from typing import cast
 from fastapi import FastAPI
 
 from evaluator_host import __version__
-from evaluator_host.config import Settings
-from evaluator_host.jobs.records import Records
-from evaluator_host.nemo.verbs import nemo_verbs
+from evaluator_host.config.settings import Settings
+from evaluator_host.dialects.nemo.host.routes.routes import nemo_api
+from evaluator_host.dialects.nemo.host.verbs import nemo_verbs
+from evaluator_host.jobs.stored_resources import StoredResources
 from evaluator_host.service import Service
-from evaluator_host.web import problems, routes
-from evaluator_host.web.access import Access
-from evaluator_host.web.guard import Guard
-from evaluator_host.web.nemo.routes import nemo_api
+from evaluator_host.web.api import routes
+from evaluator_host.web.auth.access import Access
+from evaluator_host.web.http.error_responses import install_error_handlers
+from evaluator_host.web.http.middleware import AccessMiddleware
 from evaluator_host.web.workbench import Workbench, is_page
 
 _DESCRIPTION = "Runs pasted Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score."
@@ -26,7 +27,7 @@ class _Described:
 
 
 def create_app(
-    service: Service, settings: Settings, access: Access | None = None, records: Records | None = None
+    service: Service, settings: Settings, access: Access | None = None, records: StoredResources | None = None
 ) -> FastAPI:
     """Return the application.
 
@@ -45,15 +46,15 @@ def create_app(
         redoc_url=None,
     )
     app.state.max_rows = settings.max_rows_per_batch
-    problems.install(app)
-    kept = records or cast("Records", _Described())
+    install_error_handlers(app)
+    kept = records or cast("StoredResources", _Described())
     given = cast("Access", access)
     # Routers are taken apart, not included: including one makes every route in it, and its models' schemas, once more.
     app.router.routes += routes.api(service, given, kept, body_bytes=settings.body_mb << 20).routes
     app.router.routes += nemo_api(nemo_verbs(service, kept, settings), given, route_class=routes.JsonRoute)
     app.router.routes += Workbench().routes()
     app.add_middleware(
-        Guard,
+        AccessMiddleware,
         access=access,
         hosts=(*settings.allowed_hosts, settings.host),
         body_bytes=settings.body_mb << 20,

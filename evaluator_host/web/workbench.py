@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from evaluator_host.errors import NotFound
+from evaluator_host.model.errors import NotFound
 
 DIST: Final = Path(__file__).parent / "ui" / "dist"
 PAGES: Final = frozenset({"", "migrate", "evaluators", "datasets", "jobs", "compare", "environments"})

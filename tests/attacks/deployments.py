@@ -8,7 +8,7 @@ import sys
 from typing import Any, Final
 
 from evaluator_host.environments import toolchain
-from evaluator_host.model import Language
+from evaluator_host.model.evaluator import Language
 from evaluator_host.selftest.attack import Group
 from tests.conftest import DATA_DIR
 from tests.engines import engine_address

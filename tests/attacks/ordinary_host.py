@@ -14,10 +14,10 @@ SCRIPT = """
 import asyncio, json, shutil, sys
 from dataclasses import asdict
 from pathlib import Path
-from evaluator_host.config import Settings
-from evaluator_host.model import Evaluator, Language, Limits, Row
-from evaluator_host.protocol import encode_json
-from evaluator_host.wiring import open_service
+from evaluator_host.config.settings import Settings
+from evaluator_host.model.evaluator import Evaluator, Language, Limits, Row
+from evaluator_host.model.json_values import encode_json
+from evaluator_host.wiring.service import open_service
 
 async def answers(asked, data):
     async with open_service(Settings(sandbox="bubblewrap", data_dir=data)) as service:

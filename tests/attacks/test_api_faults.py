@@ -16,7 +16,7 @@ SECRET = "the-secret-of-a-row"
 FAULTS = """
 import asyncio
 from evaluator_host.service.service import Service
-from evaluator_host.web import routes
+from evaluator_host.web.api import routes
 
 def quoting(row):
     try:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.errors import HostError, PackagesFailed
+from evaluator_host.model.errors import HostError, PackagesFailed
 from evaluator_host.service import Service
 from tests.builds import JAVASCRIPT, building, evaluated, nothing_left, refusal
 from tests.indexes import Index
@@ -142,7 +142,7 @@ async def test_what_changes_on_the_index_after_the_lock_is_refused_for_ever(tmp_
             assert (await evaluated(service, PYTHON_CODE, "later==1.0.0")).score == 1
         async with building(tmp_path, index) as service:
             await service.environments.prune(ceiling_mb=0)
-            service.environments._shelf.drop_downloads()
+            service.environments._folder.drop_downloads()
             index.files.clear()
             index.add_python(wheel("later", {"later.py": "said = 2"}))
             error = await refusal(service, "later==1.0.0")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.errors import PackagesFailed
+from evaluator_host.model.errors import PackagesFailed
 from evaluator_host.service import Service
 from tests.builds import JAVASCRIPT, building, evaluated, installed, nothing_left, refusal, value_of
 from tests.indexes import Index

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.errors import HostError, IndexUnavailable
+from evaluator_host.model.errors import HostError, IndexUnavailable
 from evaluator_host.service import Service
 from tests.builds import JAVASCRIPT, PYTHON, building, nothing_left, value_of
 from tests.indexes import Index
@@ -165,7 +165,7 @@ async def test_what_the_tools_say_of_wrong_credentials_holds_none(
 
 
 async def failure(service: Service, pin: str, *, language: Any) -> HostError:
-    pins = await service.environments.asking.parse([pin], language)
+    pins = await service.environments.queries.parse([pin], language)
     with pytest.raises(HostError) as caught:
         await service.environments.ensure(pins, language)
     return caught.value

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.environments import health
-from evaluator_host.errors import PackagesFailed
+from evaluator_host.environments.build import import_check as health
+from evaluator_host.model.errors import PackagesFailed
 from evaluator_host.service import Service
 from tests.builds import JAVASCRIPT, building, evaluated, installed, nothing_left, refusal, value_of
 from tests.indexes import Index
@@ -99,7 +99,7 @@ async def test_a_package_that_raises_is_noted_and_the_rest_of_its_set_works(serv
     code = "import fine\ndef evaluate(i, o, t): return fine.said"
     result = await evaluated(service, code, "raises==1.0.0", "fine==1.0.0")
     assert result.score == 3
-    report = await service.environments.get(result.environment.digest)
+    report = await service.environments.find_report(result.environment.digest)
     assert any("raises cannot be imported: ModuleNotFoundError" in note for note in report.notes)
 
 

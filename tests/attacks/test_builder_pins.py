@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.errors import InvalidPin
-from evaluator_host.model import Language
+from evaluator_host.model.errors import InvalidPin
+from evaluator_host.model.evaluator import Language
 from evaluator_host.service import Service
 from tests.builds import JAVASCRIPT, PYTHON, building, installed, nothing_left, refusal
 from tests.indexes import Index

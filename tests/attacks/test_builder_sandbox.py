@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.environments.builder import Builder
-from evaluator_host.errors import Misconfigured
-from evaluator_host.packages.tools import Command, LimitReached, OutputFlood
+from evaluator_host.environments.build.builder import Builder
+from evaluator_host.model.errors import Misconfigured
+from evaluator_host.system.processes import Command, LimitReached, OutputFlood
 from tests.ordinary_user import pass_as_ordinary_user
 
 SECRET = "0perator-s3cret"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from evaluator_host.web.door import HEAD_BYTES, HEAD_TIMEOUT_S
+from evaluator_host.web.http.connection_limits import HEAD_BYTES, HEAD_TIMEOUT_S
 from tests.server import Server
 
 HEAD = b"POST /v1/evaluate HTTP/1.1\r\nHost: localhost\r\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator_host.model import Evaluator, Row
+from evaluator_host.model.evaluator import Evaluator, Row
 from evaluator_host.service import Service
 
 FORKS_IN_A_ROW = """

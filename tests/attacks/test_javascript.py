@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.model import Language
+from evaluator_host.model.evaluator import Language
 from evaluator_host.selftest.attack import Attack, Group
-from evaluator_host.selftest.campaign import attack_deployment
-from evaluator_host.selftest.catalogue import ATTACKS
+from evaluator_host.selftest.catalogue import load_attacks
+from evaluator_host.selftest.runner import attack_deployment
 from tests.attacks.deployments import DEPLOYMENTS, ORDINARY_USER, report_of
 from tests.conftest import settings
 
@@ -21,7 +21,7 @@ WHERE_IT_DIFFERS = [group for group in Group if group not in (Group.CPU, Group.O
 
 def chosen(deployment: str) -> list[Attack]:
     """Return the attacks that are tried over a deployment."""
-    attacks = [attack for attack in ATTACKS if attack.language is not Language.PYTHON]
+    attacks = [attack for attack in load_attacks() if attack.language is not Language.PYTHON]
     if deployment == "bubblewrap":
         return attacks
     if deployment == "docker":
@@ -40,7 +40,7 @@ async def told(request: pytest.FixtureRequest) -> Any:
         report = await report_of(request.param, Language.JAVASCRIPT, *WHERE_IT_DIFFERS)
         return {"": report["host"], **{one["name"]: (one["verdict"], one["problems"]) for one in report["attacks"]}}
     made = await attack_deployment(settings(request.param), chosen(request.param), at_once=4)
-    return {"": list(made.host), **{one.attack.name: (one.verdict, list(one.problems)) for one in made.tried}}
+    return {"": list(made.host), **{one.attack.name: (one.verdict, list(one.problems)) for one in made.results}}
 
 
 @pytest.mark.parametrize("told", DEPLOYMENTS, indirect=True)

@@ -4,17 +4,19 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from evaluator_host.__main__ import main
-from evaluator_host.sandbox.instance import this_instance
-from evaluator_host.selftest.attack import BRIEF, Group, Guard, python
-from evaluator_host.selftest.bait import laid_out
-from evaluator_host.selftest.campaign import attack_deployment
-from evaluator_host.selftest.catalogue import ATTACKS
-from evaluator_host.selftest.trial import Tried, Verdict
+from evaluator_host.model.evaluator import Language
+from evaluator_host.sandbox.linux.instance import this_instance
+from evaluator_host.selftest.attack import SMALL, Attack, Group, Guard
+from evaluator_host.selftest.canaries import placed_canaries
+from evaluator_host.selftest.catalogue import load_attacks, program_of
+from evaluator_host.selftest.runner import attack_deployment
+from evaluator_host.selftest.trial import AttackResult, Verdict
 from tests.attacks.deployments import COMMAND, environment
 from tests.attacks.weakened import weakened
 from tests.conftest import settings
@@ -32,7 +34,7 @@ def test_json_has_every_attack_with_its_verdict() -> None:
     ran = selftest("bubblewrap", "--json", "--group", "neighbours", "--group", "source")
     told = json.loads(ran.stdout)
     assert (ran.returncode, told["passed"], told["host"], told["backend"]) == (0, True, [], "bubblewrap")
-    chosen = [attack for attack in ATTACKS if attack.group in ("neighbours", "source") and attack.safe]
+    chosen = [attack for attack in load_attacks() if attack.group in ("neighbours", "source") and attack.safe]
     assert [(one["name"], one["language"]) for one in told["attacks"]] == [(a.name, a.language) for a in chosen]
     assert {one["verdict"] for one in told["attacks"]} == {"stopped"}
     assert {one["advice"] for one in told["attacks"]} == {None}
@@ -44,7 +46,7 @@ def test_the_table_says_why_each_was_stopped(backend: str) -> None:
     assert ran.returncode == 0, ran.stdout
     lines = ran.stdout.splitlines()
     assert lines[0] == "python network"
-    attacks = [attack for attack in ATTACKS if attack.group == "network" and attack.language == "python"]
+    attacks = [attack for attack in load_attacks() if attack.group == "network" and attack.language == "python"]
     for attack in attacks:
         assert any(line.split(maxsplit=2) == ["ok", attack.name, attack.why] for line in lines), attack.name
     assert lines[-1].startswith(f"{backend}: {len(attacks)} stopped, and the host is unharmed, in ")
@@ -107,27 +109,31 @@ def test_attacks_that_do_not_exist_are_the_callers_mistake() -> None:
 
 
 async def test_an_attack_after_which_time_runs_out_is_tried_again_alone_before_it_counts() -> None:
-    told: list[Tried] = []
-    sleeps = "import time\ndef attack(inputs):\n    time.sleep(60)\n"
-    hangs = python("hangs", Group.CPU, sleeps, why="", limits=BRIEF)
-    reads = python("reads", Group.FILES, "def attack(inputs):\n    return 'it'\n", why="", limits=BRIEF)
+    told: list[AttackResult] = []
+    hangs = brief("hangs", "import time\ndef attack(inputs):\n    time.sleep(60)\n")
+    reads = brief("reads", "def attack(inputs):\n    return 'it'\n")
     report = await attack_deployment(settings("bubblewrap"), [hangs, reads], at_once=2, progress=told.append)
-    assert [(one.attack.name, one.late, one.verdict) for one in report.tried] == [
+    assert [(one.attack.name, one.only_timed_out, one.verdict) for one in report.results] == [
         ("hangs", True, Verdict.GOT_THROUGH),
         ("reads", False, Verdict.GOT_THROUGH),
     ]
     assert [one.attack.name for one in told] == ["reads", "hangs"], "each once, what had to wait last"
 
 
-async def test_bait_of_a_killed_selftest_is_taken_away_by_the_next(tmp_path: Path) -> None:
+async def test_canaries_of_a_killed_selftest_are_removed_by_the_next(tmp_path: Path) -> None:
     namespace = this_instance().split("-")[1]
     dead, alive = f"selftest-host-{namespace}-1-1_a1b2", f"selftest-{this_instance()}_c3d4"
     for name in (dead, alive):
         (tmp_path / name).mkdir()
-    async with laid_out(tmp_path, engine=None) as bait:
+    async with placed_canaries(tmp_path, engine=None) as canaries:
         assert dead not in names(tmp_path)
-        assert read(bait.inputs["file"]) == bait.secret
+        assert read(canaries.inputs["file"]) == canaries.secret
     assert names(tmp_path) == [alive]
+
+
+def brief(name: str, program: str) -> Attack:
+    code = program_of(Language.PYTHON, program)
+    return Attack(name=name, group=Group.CPU, code=code, why="", limits=replace(SMALL, timeout_s=0.5))
 
 
 def names(folder: Path) -> list[str]:

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.config import SANDBOX_IMAGES_DIR
-from evaluator_host.model import Evaluator, Limits, Row
-from evaluator_host.sandbox.syscalls import NUMBERS
+from evaluator_host.config.settings import SANDBOX_IMAGES_DIR
+from evaluator_host.model.evaluator import Evaluator, Limits, Row
+from evaluator_host.sandbox.bubblewrap.seccomp import SYSCALL_NUMBERS
 from evaluator_host.service import Service
 from tests.attacks.ordinary_host import evaluate_as_ordinary_user
 
@@ -173,7 +173,7 @@ async def test_a_call_that_an_engine_cannot_name_gets_a_guest_no_mount(service: 
 
 @pytest.mark.parametrize(("column", "machine"), [(0, "x86_64"), (1, "aarch64")])
 def test_the_numbers_are_the_kernels(column: int, machine: str) -> None:
-    ours = {name: pair[column] for name, pair in NUMBERS.items()}
+    ours = {name: pair[column] for name, pair in SYSCALL_NUMBERS.items()}
     assert ours == {name: TABLES[machine].get(name) for name in ours}
     named = {name for rule in POLICY["syscalls"] for name in rule["names"]}
     assert named == set(ours)

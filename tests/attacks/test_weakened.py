@@ -10,9 +10,9 @@ from typing import Final
 
 import pytest
 
-from evaluator_host.model import Language
+from evaluator_host.model.evaluator import Language
 from evaluator_host.selftest.attack import Attack, Guard
-from evaluator_host.selftest.catalogue import ATTACKS
+from evaluator_host.selftest.catalogue import load_attacks
 from tests.attacks.weakened import AttackedHost, attacked_host, weakened
 
 AT_ONCE: Final = 6
@@ -34,7 +34,7 @@ def cases() -> Iterator[object]:
     """Each backend, guards to take away, and the attacks that they stop."""
     for backend in ("bubblewrap", "docker"):
         by_guards: dict[frozenset[Guard], list[Attack]] = {}
-        for attack in ATTACKS:
+        for attack in load_attacks():
             everywhere = backend == "bubblewrap" or attack.without <= OF_A_BACKEND
             seen = everywhere and (backend, attack.name) not in NEVER_SEEN
             if attack.without and seen and attack.language is Language.PYTHON:
@@ -59,4 +59,4 @@ async def test_gets_through_without_its_guards(
 
 
 def test_every_attack_has_a_guard_or_says_how_it_was_seen() -> None:
-    assert [attack.name for attack in ATTACKS if not (attack.without or attack.seen)] == []
+    assert [attack.name for attack in load_attacks() if not (attack.without or attack.seen)] == []

@@ -6,9 +6,9 @@ from typing import Final
 
 import pytest
 
-from evaluator_host.model import Language
+from evaluator_host.model.evaluator import Language
 from evaluator_host.selftest.attack import Attack, Guard
-from evaluator_host.selftest.catalogue import ATTACKS
+from evaluator_host.selftest.catalogue import load_attacks
 from tests.attacks.weakened import AttackedHost, attacked_host
 from tests.attacks.weakened_javascript import weakened_javascript
 
@@ -18,7 +18,7 @@ AT_ONCE: Final = 4
 def cases() -> Iterator[object]:
     """Guards to take away, and the attacks that they stop."""
     by_guards: dict[frozenset[Guard], list[Attack]] = {}
-    for attack in ATTACKS:
+    for attack in load_attacks():
         if attack.without and attack.language is not Language.PYTHON:
             by_guards.setdefault(attack.without, []).append(attack)
     for guards, attacks in sorted(by_guards.items(), key=lambda case: sorted(case[0])):

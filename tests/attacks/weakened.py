@@ -17,18 +17,20 @@ from typing import Any, Final
 
 import pytest
 
-from evaluator_host.model import SandboxSpec
-from evaluator_host.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
-from evaluator_host.sandbox import answers, bubblewrap, docker
-from evaluator_host.sandbox.bubblewrap_args import Identity
+from evaluator_host.model.evaluator import SandboxSpec
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
+from evaluator_host.sandbox import messages as answers
+from evaluator_host.sandbox.bubblewrap import backend as bubblewrap
+from evaluator_host.sandbox.bubblewrap.policy import Identity
+from evaluator_host.sandbox.docker import backend as docker
 from evaluator_host.sandbox.session import Sandbox
 from evaluator_host.selftest.attack import Attack, Guard
-from evaluator_host.selftest.bait import Bait, laid_out
-from evaluator_host.selftest.campaign import _LOAD_TIMEOUT_S as LOAD_TIMEOUT_S
-from evaluator_host.selftest.trial import Tried, Verdict, neighbour_problems, try_attack
-from evaluator_host.service import Service, prepared, rows, service
-from evaluator_host.source import CleanSource
-from evaluator_host.wiring import open_service
+from evaluator_host.selftest.canaries import Canaries, placed_canaries
+from evaluator_host.selftest.runner import _LOAD_TIMEOUT_S as LOAD_TIMEOUT_S
+from evaluator_host.selftest.trial import AttackResult, Verdict, neighbour_problems, run_attack
+from evaluator_host.service import Service, attempts, prepared, rows
+from evaluator_host.service.source import CleanSource
+from evaluator_host.wiring.service import open_service
 from tests.attacks.weakened_runner import EDITS, edit_runner
 from tests.conftest import settings
 
@@ -52,7 +54,7 @@ class AttackedHost:
     """A running host, and what it lays out for attacks to reach. Its sandboxes start with the guards of that moment."""
 
     service: Service
-    bait: Bait
+    canaries: Canaries
 
     async def never_through(self, attacks: Sequence[Attack], *, at_once: int) -> list[str]:
         """Return the names of attacks that do not get through; one that has to win a race is tried a few times, alone."""
@@ -63,15 +65,15 @@ class AttackedHost:
         left = list(attacks)
         for together in (at_once, 1, 1, 1):
             turn = asyncio.Semaphore(together)
-            tried = await asyncio.gather(*(self._try(attack, turn) for attack in left))
-            left = [one.attack for one in tried if one.verdict is not Verdict.GOT_THROUGH]
+            results = await asyncio.gather(*(self._try(attack, turn) for attack in left))
+            left = [one.attack for one in results if one.verdict is not Verdict.GOT_THROUGH]
             if not left:
                 break
         return [attack.name for attack in left]
 
-    async def _try(self, attack: Attack, turn: asyncio.Semaphore) -> Tried:
+    async def _try(self, attack: Attack, turn: asyncio.Semaphore) -> AttackResult:
         async with turn:
-            return await try_attack(attack, self.service, self.bait)
+            return await run_attack(attack, self.service, self.canaries)
 
 
 @asynccontextmanager
@@ -79,8 +81,11 @@ async def attacked_host(backend: str) -> AsyncIterator[AttackedHost]:
     """Run a host for attacks; the few sandboxes that it needs are started when they are needed."""
     chosen = settings(backend, idle_sandboxes=0, load_timeout_s=LOAD_TIMEOUT_S)
     engine = chosen.engine_address if backend == "docker" else None
-    async with open_service(chosen, prewarm=False) as service, laid_out(chosen.data_dir, engine=engine) as bait:
-        yield AttackedHost(service, bait)
+    async with (
+        open_service(chosen, prewarm=False) as service,
+        placed_canaries(chosen.data_dir, engine=engine) as canaries,
+    ):
+        yield AttackedHost(service, canaries)
 
 
 @contextmanager
@@ -297,7 +302,7 @@ def _start_larger(patch: pytest.MonkeyPatch, backend: Any, more: dict[str, Any])
 
 def _weaken_host(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard]) -> None:
     if Guard.VERDICT in guards:
-        for module in (service, rows):
+        for module in (attempts, rows):
             patch.setattr(module, "result", _scored_whatever(module.result))
     if Guard.SOURCE in guards:
         patch.setattr(prepared, "cleaned", lambda code, _language: CleanSource(code))

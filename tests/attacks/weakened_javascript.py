@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import pytest
 
-from evaluator_host import config
-from evaluator_host.sandbox import bubblewrap
+from evaluator_host.config import settings as config
+from evaluator_host.sandbox.bubblewrap import backend as bubblewrap
 from evaluator_host.selftest.attack import Guard
 from tests.attacks.weakened import weakened
 

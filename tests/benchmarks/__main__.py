@@ -19,9 +19,10 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from evaluator_host.config import SandboxChoice, Settings
-from evaluator_host.model import Isolation, Language
-from evaluator_host.wiring import build_images, open_service
+from evaluator_host.config.settings import SandboxChoice, Settings
+from evaluator_host.model.evaluator import Isolation, Language
+from evaluator_host.wiring.backends import build_images
+from evaluator_host.wiring.service import open_service
 from tests.benchmarks import figures, floors, jobs, nemo, packages
 from tests.benchmarks.figures import p50
 from tests.engines import docker_command, engine_address

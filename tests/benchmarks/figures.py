@@ -10,12 +10,12 @@ from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
 
-from evaluator_host.config import Settings
-from evaluator_host.model import Evaluator, Isolation, Language, Limits, Row
-from evaluator_host.outcome import Status
+from evaluator_host.config.settings import Settings
+from evaluator_host.model.evaluator import Evaluator, Isolation, Language, Limits, Row
+from evaluator_host.model.outcome import Status
 from evaluator_host.service import Service
 from evaluator_host.service.service import default_spec
-from evaluator_host.wiring import open_service
+from evaluator_host.wiring.service import open_service
 from tests.benchmarks.floors import EXACT_MATCH, ROW
 
 _JS = "function evaluate(inputs, outputs, trace) { return outputs === inputs.correct_answer ? 1.0 : 0.0 }\n"
@@ -57,7 +57,7 @@ async def first_call_ms(service: Service, language: Language, *, idle: bool, tim
     taken = []
     for number in range(times):
         if idle:
-            await asyncio.sleep(0.3)  # the blank is replaced meanwhile
+            await asyncio.sleep(0.3)  # the prewarmed sandbox is replaced meanwhile
         comment = "#" if language is Language.PYTHON else "//"
         code = CODE[language] + f"{comment} {time.time_ns()} {number}\n"
         started = time.perf_counter()

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluator_host.client import Client
-from evaluator_host.model import Evaluator, Isolation, Json
-from evaluator_host.reports.jobs import JobStatus
+from evaluator_host.model.evaluator import Evaluator, Isolation, Json
+from evaluator_host.schemas.jobs import JobStatus
 from tests.benchmarks.floors import EXACT_MATCH, ROW
 from tests.server import Server, new_home
 

@@ -9,11 +9,11 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Final
 
-from evaluator_host.config import RUNTIMES_DIR
-from evaluator_host.model import Evaluator, Isolation, Language, Row
+from evaluator_host.config.settings import RUNTIMES_DIR
+from evaluator_host.model.evaluator import Evaluator, Isolation, Language, Row
 from evaluator_host.service import Service
 from evaluator_host.service.sdks import sdk_needs
-from tests.nemo_metrics import IMPORTS, REAL
+from tests.dialects.nemo.metrics import IMPORTS, REAL
 
 ROWS: Final = 10_000
 LIGHT: Final = RUNTIMES_DIR / "python" / "nemo"
@@ -59,7 +59,7 @@ async def light_packages(service: Service) -> Path:
     """Where what the light modules need is installed."""
     needs = sdk_needs(Evaluator(METRIC))
     assert needs is not None
-    known = await service.environments.require_locked(needs.lock(service.environments.asking.target(Language.PYTHON)))
+    known = await service.environments.require_locked(needs.lock(service.environments.queries.target(Language.PYTHON)))
     assert known.environment.path is not None
     return known.environment.path
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 
 from pydantic import SecretStr
 
-from evaluator_host.config import Settings
+from evaluator_host.config.settings import Settings
+from evaluator_host.environments.folder import EnvironmentFolder
 from evaluator_host.environments.record import Step
-from evaluator_host.environments.shelf import Shelf
-from evaluator_host.model import Evaluator, Language, SandboxSpec
+from evaluator_host.model.evaluator import Evaluator, Language, SandboxSpec
 from evaluator_host.packages.tools import installed_tools
 from evaluator_host.service import Service
 from evaluator_host.service.service import default_spec
-from evaluator_host.wiring import open_service
+from evaluator_host.wiring.service import open_service
 from tests.benchmarks.figures import CODE, THE_ROW
 
 PYTHON, JAVASCRIPT = Language.PYTHON, Language.JAVASCRIPT
@@ -64,7 +64,7 @@ async def first_calls_ms(service: Service, times: int = 9) -> dict[tuple[str, ..
 async def _one_waits(service: Service, spec: SandboxSpec) -> None:
     await service.pool.prewarm(spec)
     async with asyncio.timeout(_WAITING_S):
-        while not service.pool._blanks.waits(spec):
+        while not service.pool._prewarmed.waits(spec):
             await asyncio.sleep(0.05)
     await asyncio.sleep(_SETTLED_S)
 
@@ -86,7 +86,7 @@ async def installs(settings: Settings, language: Language, times: int = 5) -> li
                 Install(
                     whole_ms=(at[Step.READY] - at[Step.DOWNLOADING]) * 1000,
                     files_ms=(at[Step.CHECKING] - at[Step.DOWNLOADING]) * 1000,
-                    lock=(await service.environments.get(report.key)).lock or "",
+                    lock=(await service.environments.find_report(report.key)).lock or "",
                 )
             )
             await service.environments.delete(report.key)
@@ -95,7 +95,7 @@ async def installs(settings: Settings, language: Language, times: int = 5) -> li
 
 def bare_install_ms(settings: Settings, language: Language, *, lock: str, times: int = 5) -> list[float]:
     """The same by `uv pip install` or `npm ci` alone: no network, its downloads in the cache that the host filled."""
-    downloads = Shelf(settings.data_dir.resolve() / "environments").downloads
+    downloads = EnvironmentFolder(settings.data_dir.resolve() / "environments").downloads
     folder = settings.data_dir.resolve() / "bare"
     tools = installed_tools()
     environment = {**os.environ, "UV_CACHE_DIR": str(downloads / "uv"), "npm_config_cache": str(downloads / "npm")}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evaluator_host.client import Client
-from evaluator_host.model import Evaluator, Isolation, Language
+from evaluator_host.model.evaluator import Evaluator, Isolation, Language
 
 MARKUP: Final = "<img src=x onerror=\"document.title='owned'\"><b>bold</b>"
 """Must be read as these letters wherever it comes up."""
@@ -83,7 +83,7 @@ def sow(client: Client) -> Seeds:
     rows = [{"inputs": {"n": n, "mark": MARKUP}, "outputs": f"{MARKUP} {n}", "trace": trace_of(n)} for n in range(12)]
     small = client.jobs.create(["length", "latency", "full"], rows)
     for n in range(3):
-        client._http.post("/v1/evaluators/latency/traces", json=otlp(n)).raise_for_status()
+        client._transport.http.post("/v1/evaluators/latency/traces", json=otlp(n)).raise_for_status()
     ended = [client.jobs.wait(job.id).id for job in (*jobs, small)]
     until = time.monotonic() + 60
     while len(client.evaluators.traces("latency")) < 3 and time.monotonic() < until:

@@ -40,7 +40,7 @@ async def test_a_file_that_is_dropped_becomes_a_data_set(page: Page, seeds: Seed
     await expect(dialog.get_by_text("2 rows with 2 columns")).to_be_visible()
     await expect(dialog.get_by_text("1 line was left out")).to_be_visible()
     await picture(page, "dataset-uploaded")
-    await dialog.get_by_role("link", name="Look at its rows").click()
+    await dialog.get_by_role("link", name="View its rows").click()
     await expect(page.get_by_role("columnheader", name=MARKUP[:39])).to_be_visible()
     await expect(page.get_by_text("line 3")).to_be_visible()
     assert await page.title() == "Data set · Evaluator Host"
@@ -60,18 +60,18 @@ async def test_a_taken_name_is_replaced_knowingly_and_a_bad_file_is_refused(page
     await choose(page, "again.parquet", b"not parquet at all")
     await dialog.get_by_label("Name").fill("no name")
     await dialog.get_by_role("button", name="Upload").click()
-    await expect(dialog.get_by_role("alert")).to_contain_text("The file was not taken")
+    await expect(dialog.get_by_role("alert")).to_contain_text("The file was rejected")
     await picture(page, "dataset-refused")
 
 
 async def test_rows_are_read_a_page_at_a_time(page: Page, seeds: Seeds) -> None:
     await page.goto("/datasets/many")
     await expect(page.get_by_text("rows 0 to 49 of 10,000")).to_be_visible()
-    await page.get_by_role("button", name="After").click()
+    await page.get_by_role("button", name="Next").click()
     await expect(page.get_by_text("rows 50 to 99 of 10,000")).to_be_visible()
     await page.goto("/datasets/many?first=9990")
     await expect(page.get_by_text("rows 9,990 to 9,999 of 10,000")).to_be_visible()
-    await expect(page.get_by_role("button", name="After")).to_be_disabled()
+    await expect(page.get_by_role("button", name="Next")).to_be_disabled()
     await page.get_by_role("button", name="Row 9995", exact=True).click()
     dialog = page.get_by_role("dialog")
     await expect(dialog.get_by_role("region", name="question")).to_have_text("question 9995")
@@ -87,7 +87,7 @@ async def test_a_data_set_is_taken_home_and_deleted(page: Page, seeds: Seeds) ->
     await page.goto("/datasets")
     await choose(page, "gone.json", b'[{"n": 1, "text": "caf\xc3\xa9"}]')
     await page.get_by_role("dialog").get_by_role("button", name="Upload").click()
-    await page.get_by_role("link", name="Look at its rows").click()
+    await page.get_by_role("link", name="View its rows").click()
     async with page.expect_download() as download:
         await page.get_by_role("button", name="Download").click()
     assert (await (await download.value).path()).read_text().strip() == '{"n":1,"text":"café"}'

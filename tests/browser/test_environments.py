@@ -27,19 +27,19 @@ async def install(page: Page, packages: str, language: str = "python") -> None:
 async def test_empty_lists_say_what_would_be_there(bare_look: Look) -> None:
     page = await bare_look.page()
     for path, text in (
-        ("/evaluators", "No evaluator has a name yet"),
+        ("/evaluators", "No stored evaluators yet"),
         ("/datasets", "Drop a file here"),
-        ("/jobs", "No job has been started yet"),
-        ("/jobs/new", "There is none yet"),
+        ("/jobs", "No jobs yet"),
+        ("/jobs/new", "There is no data set yet"),
     ):
         await page.goto(path)
         await expect(page.get_by_text(text).first).to_be_visible()
         assert await grave_findings(page) == []
         await picture(page, f"empty-{path.strip('/').replace('/', '-')}")
     await page.goto("/jobs?status=paused")
-    await expect(page.get_by_text("No job is like that")).to_be_visible()
+    await expect(page.get_by_text("No matching jobs")).to_be_visible()
     await page.get_by_role("button", name="Show all jobs").click()
-    await expect(page.get_by_text("No job has been started yet")).to_be_visible()
+    await expect(page.get_by_text("No jobs yet")).to_be_visible()
 
 
 async def test_packages_are_installed_as_one_looks_on_and_deleted(bare_look: Look) -> None:

@@ -5,7 +5,7 @@ import asyncio
 from playwright.async_api import Page, expect
 
 from evaluator_host.client import Client
-from evaluator_host.model import Evaluator
+from evaluator_host.model.evaluator import Evaluator
 from tests.browser.looking import picture
 from tests.browser.seeds import MARKUP, Seeds
 from tests.server import Server
@@ -50,7 +50,7 @@ async def test_an_evaluator_that_does_not_load_says_why(page: Page, seeds: Seeds
     await page.goto("/evaluators/broken")
     await expect(page.get_by_text("It does not load, line 1")).to_be_visible()
     await page.get_by_role("button", name="Differences").click()
-    await expect(page.get_by_text("There is one version")).to_be_visible()
+    await expect(page.get_by_text("There is only one version")).to_be_visible()
 
 
 async def test_live_traces_are_opened_and_have_an_address(page: Page, seeds: Seeds) -> None:

@@ -89,14 +89,14 @@ async def test_the_keyboard_skips_the_navigation(page: Page) -> None:
     await page.goto("/jobs")
     await expect(page.get_by_role("heading", level=1)).to_be_visible()
     await page.keyboard.press("Tab")
-    await expect(page.get_by_role("link", name="Skip to the page")).to_be_focused()
+    await expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     await page.keyboard.press("Enter")
     await expect(page.locator("main")).to_be_focused()
 
 
 async def test_a_path_that_is_no_page_says_so(page: Page) -> None:
     await page.goto("/jobs/a/b/c/d")
-    await expect(page.get_by_role("heading", name="There is no such page")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Page not found")).to_be_visible()
 
 
 async def test_the_licences_of_what_is_in_the_pages_come_with_them(page: Page) -> None:
@@ -143,7 +143,7 @@ async def test_a_host_with_keys_shows_its_pages_and_asks_for_one(browser: Browse
         assert await grave_findings(page) == []
         await asked.get_by_label("API key").fill("eh_" + "x" * 40)
         await asked.get_by_role("button", name="Use this key").click()
-        await expect(asked.get_by_text("does not know this key")).to_be_visible()
+        await expect(asked.get_by_text("This key is not valid")).to_be_visible()
         await asked.get_by_label("API key").fill(key)
         await page.keyboard.press("Enter")
         await expect(asked).to_be_hidden()

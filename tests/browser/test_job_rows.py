@@ -6,7 +6,7 @@ import json
 from playwright.async_api import Locator, Page, expect
 
 from evaluator_host.client import Client
-from evaluator_host.model import Evaluator
+from evaluator_host.model.evaluator import Evaluator
 from tests.browser.looking import Look, picture
 from tests.browser.seeds import MARKUP, Seeds
 from tests.server import Server
@@ -58,17 +58,17 @@ async def test_pages_of_rows_go_forth_and_back_and_have_addresses(page: Page, se
     await page.goto(f"/jobs/{seeds.before}?outcome=failed")
     pager = page.get_by_role("navigation", name="Pages of rows")
     await expect(pager).to_contain_text("1 to 50")
-    await pager.get_by_role("button", name="After").click()
+    await pager.get_by_role("button", name="Next").click()
     await expect(pager).to_contain_text("51 to 100")
-    await pager.get_by_role("button", name="After").click()
+    await pager.get_by_role("button", name="Next").click()
     await expect(pager).to_contain_text("101 to 150")
     third = await rows(page).first.get_by_role("link").inner_text()
     await page.reload()
     await expect(rows(page).first.get_by_role("link")).to_have_text(third)
-    await pager.get_by_role("button", name="Before").click()
+    await pager.get_by_role("button", name="Previous").click()
     await expect(pager).to_contain_text("51 to 100")
     await page.reload()
-    await pager.get_by_role("button", name="Before").click()
+    await pager.get_by_role("button", name="Previous").click()
     await expect(pager).to_contain_text("1 to 50")
 
 
@@ -77,7 +77,7 @@ async def test_who_comes_to_rows_in_the_middle_goes_back_to_the_first(look: Look
     await page.goto(f"/jobs/{seeds.before}")
     pager = page.get_by_role("navigation", name="Pages of rows")
     for reached in ("51 to 100", "101 to 150"):
-        await pager.get_by_role("button", name="After").click()
+        await pager.get_by_role("button", name="Next").click()
         await expect(pager).to_contain_text(reached)
     other = await look.page()
     await other.goto(page.url)
@@ -89,19 +89,19 @@ async def test_who_comes_to_rows_in_the_middle_goes_back_to_the_first(look: Look
 
 async def test_a_text_is_searched_as_far_as_one_likes(page: Page, seeds: Seeds) -> None:
     await page.goto(f"/jobs/{seeds.before}")
-    await page.get_by_label("Find a text in rows").fill("QUESTION 7777")
+    await page.get_by_label("Find text in rows").fill("QUESTION 7777")
     await page.keyboard.press("Enter")
-    await expect(page.get_by_text("Not among these; search on.")).to_be_visible()
-    await page.get_by_role("button", name="Search on").click()
+    await expect(page.get_by_text("No match on this page. Continue the search.")).to_be_visible()
+    await page.get_by_role("button", name="Continue search").click()
     await expect(rows(page)).to_have_count(1)
     await expect(rows(page).first).to_contain_text("7,777")
-    await page.get_by_label("Find a text in rows").fill("nowhere at all")
+    await page.get_by_label("Find text in rows").fill("nowhere at all")
     await page.get_by_role("button", name="Find", exact=True).click()
-    await page.get_by_role("button", name="Search on").click()
-    await expect(page.get_by_text("No row is like that")).to_be_visible()
+    await page.get_by_role("button", name="Continue search").click()
+    await expect(page.get_by_text("No matching rows")).to_be_visible()
     await page.get_by_role("button", name="Show all rows").click()
     await expect(count(page)).to_contain_text("10,000 rows")
-    await expect(page.get_by_label("Find a text in rows")).to_have_value("")
+    await expect(page.get_by_label("Find text in rows")).to_have_value("")
 
 
 async def test_one_row_has_inputs_outputs_results_and_its_trace_as_a_tree(page: Page, seeds: Seeds) -> None:
@@ -121,7 +121,7 @@ async def test_one_row_has_inputs_outputs_results_and_its_trace_as_a_tree(page: 
     await picture(page, "job-row")
     use = page.get_by_role("link", name="Use in the workbench")
     assert await use.get_attribute("href") == f"/?job={seeds.small}&row=3"
-    await page.get_by_role("link", name="After").click()
+    await page.get_by_role("link", name="Next").click()
     await expect(page.get_by_role("heading", name="Row 4")).to_be_visible()
     await page.goto(f"/jobs/{seeds.small}/rows/99")
     await expect(page.get_by_role("alert")).to_contain_text("its rows are 0 to 11")
@@ -133,7 +133,7 @@ async def test_a_result_of_a_megabyte_is_shown_in_part_and_in_whole_when_asked(p
     with Client(host.url) as client:
         job = await asyncio.to_thread(client.jobs.create, [Evaluator(code)], rows)
         await asyncio.to_thread(client.jobs.wait, job.id)
-        short = await asyncio.to_thread(client._http.get, f"/v1/jobs/{job.id}/rows?brief=true")
+        short = await asyncio.to_thread(client._transport.http.get, f"/v1/jobs/{job.id}/rows?brief=true")
     assert len(short.content) < 12_000
     await page.goto(f"/jobs/{job.id}")
     await expect(count(page)).to_contain_text("3 rows")

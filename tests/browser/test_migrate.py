@@ -57,10 +57,10 @@ async def test_rows_of_ones_own_prove_it_and_what_is_left_is_listed(page: Page) 
     await page.goto("/migrate")
     await expect(page.locator(".code-editor[data-ready=true]")).to_have_count(1)
     await write(page, LEGACY, SETTINGS)
-    await page.get_by_label("Prove it on").select_option("rows of mine")
+    await page.get_by_label("Rows for the proof").select_option("my own rows")
     await expect(page.locator(".code-editor[data-ready=true]")).to_have_count(2)
     await write(page, "Rows", '{"inputs": {}}')
-    await expect(page.get_by_text("Rows are a list")).to_be_visible()
+    await expect(page.get_by_text("Rows must be a list")).to_be_visible()
     await expect(page.get_by_role("button", name="Migrate", exact=True)).to_be_disabled()
     rows = [{"inputs": {"correct_answer": n}, "outputs": n} for n in range(5)]
     await write(page, "Rows", json.dumps(rows))
@@ -100,11 +100,11 @@ async def test_a_stored_one_gets_its_next_version_with_the_proof(page: Page, hos
     body = {"name": "browser-legacy", "code": EXACT}
     assert (await asyncio.to_thread(host.client.post, "/v1/evaluators", json=body)).status_code == 201
     await page.goto("/migrate")
-    await page.get_by_label("Take a stored evaluator").select_option("browser-legacy")
+    await page.get_by_label("Use a stored evaluator").select_option("browser-legacy")
     await expect(page.get_by_role("textbox", name=LEGACY)).to_contain_text("app_params")
     await page.get_by_role("button", name="Migrate", exact=True).click()
-    await page.get_by_role("button", name="Make it version 2 of browser-legacy").click(timeout=60_000)
-    await expect(page.get_by_text("browser-legacy is at version 2")).to_be_visible(timeout=60_000)
+    await page.get_by_role("button", name="Save as version 2 of browser-legacy").click(timeout=60_000)
+    await expect(page.get_by_text("browser-legacy is now at version 2")).to_be_visible(timeout=60_000)
     made = (await asyncio.to_thread(host.client.get, "/v1/evaluators/browser-legacy")).json()
     assert made["version"] == 2
     assert made["origin"]["proof"]["verdict"] == "proven"

@@ -20,10 +20,10 @@ def places(seeds: Seeds) -> dict[str, str]:
         "/environments": "lodash 4.17.21",
         "/environments?new=1": "Packages, one on a line",
         "/jobs": seeds.before[4:12],
-        "/jobs/new?evaluator=length&dataset=many": "Its first row",
+        "/jobs/new?evaluator=length&dataset=many": "Preview of the first row",
         f"/jobs/{seeds.before}": "10,000 rows",
         f"/jobs/{seeds.small}/rows/3": "4 spans",
-        f"/compare/{seeds.before}/{seeds.after}": "Above the line is better",
+        f"/compare/{seeds.before}/{seeds.after}": "Points above the line improved",
     }
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.environments.empty import empty_environment
-from evaluator_host.model import Contract, Language, Limits, Policy, SandboxSpec
-from evaluator_host.outcome import Loaded, Returned
-from evaluator_host.pool import Lease, Order
-from evaluator_host.sandbox.session import LoadOrder
+from evaluator_host.environments.targets import empty_environment
+from evaluator_host.model.evaluator import Contract, Language, Limits, Policy, SandboxSpec
+from evaluator_host.model.outcome import Loaded, Returned
+from evaluator_host.pool import Lease, LeaseRequest
+from evaluator_host.sandbox.messages import LoadRequest
 from evaluator_host.service import Service
 
 IMPORTED = (
@@ -45,8 +45,8 @@ def spec(packages: Path, *modules: str, processes: int = 32) -> SandboxSpec:
 
 async def first_call(service: Service, on: SandboxSpec, code: str) -> object:
     limits = Limits(processes=on.processes)
-    load = LoadOrder(code, Language.PYTHON, Contract.AUTO, None, Policy.NONE, limits, 20.0)
-    lease = await service.pool.lease(Order("ahead", f"{code} {on}", on, load))
+    load = LoadRequest(code, Language.PYTHON, Contract.AUTO, None, Policy.NONE, limits, 20.0)
+    lease = await service.pool.lease_sandbox(LeaseRequest("ahead", f"{code} {on}", on, load))
     assert isinstance(lease, Lease), lease
     assert isinstance(lease.loaded, Loaded)
     try:

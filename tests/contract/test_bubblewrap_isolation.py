@@ -11,9 +11,9 @@ from pathlib import Path
 import pydantic
 import pytest
 
-from evaluator_host import config
-from evaluator_host.model import Language
-from evaluator_host.sandbox.syscalls import NUMBERS
+from evaluator_host.config import settings as config
+from evaluator_host.model.evaluator import Language
+from evaluator_host.sandbox.bubblewrap.seccomp import SYSCALL_NUMBERS
 from tests.ordinary_user import pass_as_ordinary_user
 from tests.probe import Probe, new_backend, spec
 
@@ -176,15 +176,15 @@ async def test_every_forbidden_system_call_fails_as_declared(probe):
         for rule in policy["syscalls"]
         if "args" not in rule
         for name in rule["names"]
-        if NUMBERS[name][column] is not None
+        if SYSCALL_NUMBERS[name][column] is not None
     }
-    answers = await errors_of(probe, [(NUMBERS[name][column],) for name in declared])
+    answers = await errors_of(probe, [(SYSCALL_NUMBERS[name][column],) for name in declared])
     assert dict(zip(declared, answers, strict=True)) == declared
 
 
 async def test_conditional_system_calls(probe):
     column = ("x86_64", "aarch64").index(platform.machine())
-    number = {name: pair[column] for name, pair in NUMBERS.items()}
+    number = {name: pair[column] for name, pair in SYSCALL_NUMBERS.items()}
     cases = {
         (number["clone"], 0x10000000 | 17): errno.EPERM,  # a user namespace
         (number["clone"], 0x40000000 | 17): errno.EPERM,  # a network namespace

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from evaluator_host.errors import SandboxUnavailable
-from evaluator_host.outcome import ErrorCode
-from evaluator_host.sandbox.classify import classify
-from evaluator_host.sandbox.inherited import MEMORY_FILE
+from evaluator_host.model.errors import SandboxUnavailable
+from evaluator_host.model.outcome import ErrorCode
+from evaluator_host.sandbox.bubblewrap.descriptors import MEMORY_FILE
+from evaluator_host.sandbox.exit_status import classify_exit
 from tests.left_behind import cgroup_folders, sandbox_cgroups
 from tests.ordinary_user import pass_as_ordinary_user
 from tests.probe import Probe, new_backend, spec
@@ -79,12 +79,12 @@ async def test_says_how_the_runner_ended(backend, code, expected):
     async with await Probe.start(backend) as probe:
         probe.send(f"import os; os.write(2, b'last words'); {code}" if code != expected else code)
         await probe.link.read()
-        autopsy = await probe.link.destroy()
+        exit_status = await probe.link.destroy()
         if "kill(-1" not in code:  # which spares the caller
-            assert (autopsy.exit_code, autopsy.signal) == expected
-        assert autopsy.stderr_tail.endswith("last words")
-        assert not autopsy.lost
-        assert await probe.link.destroy() == autopsy
+            assert (exit_status.exit_code, exit_status.signal) == expected
+        assert exit_status.stderr_tail.endswith("last words")
+        assert not exit_status.lost
+        assert await probe.link.destroy() == exit_status
         assert probe.link.ended
         assert await probe.link.read() == b""
         probe.link.write(b"nobody reads this")
@@ -122,9 +122,9 @@ async def test_a_sandbox_that_something_else_killed_is_lost(backend):
     probe = await Probe.start(backend)
     os.kill(probe.link._child.pid, signal.SIGKILL)
     assert await probe.link.read() == b""
-    autopsy = await probe.link.destroy()
-    assert autopsy.lost
-    assert classify(autopsy, memory_mb=256)[0] is ErrorCode.SANDBOX_LOST
+    exit_status = await probe.link.destroy()
+    assert exit_status.lost
+    assert classify_exit(exit_status, memory_mb=256)[0] is ErrorCode.SANDBOX_LOST
     assert sandbox_cgroups(backend.instance) == set()
 
 
@@ -137,9 +137,9 @@ async def test_a_start_that_fails_says_why_and_leaves_nothing(backend, tmp_path)
         words = error.detail
     else:  # bubblewrap failed after we had let it go on
         assert await link.read() == b""
-        autopsy = await link.destroy()
-        assert autopsy.lost
-        words = autopsy.stderr_tail
+        exit_status = await link.destroy()
+        assert exit_status.lost
+        words = exit_status.stderr_tail
     assert "evicted" in words
     assert sandbox_cgroups(backend.instance) == set()
     assert open_descriptors() == before

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.model import Language
-from evaluator_host.outcome import ErrorCode
-from evaluator_host.sandbox.classify import classify
-from evaluator_host.sandbox.overhead import process_limit
+from evaluator_host.model.evaluator import Language
+from evaluator_host.model.outcome import ErrorCode
+from evaluator_host.sandbox.exit_status import classify_exit
+from evaluator_host.sandbox.linux.overhead import process_limit
 from tests.left_behind import sandbox_cgroups
 from tests.ordinary_user import pass_as_ordinary_user
 from tests.probe import Probe, new_backend, spec
@@ -59,10 +59,10 @@ async def test_memory_limit(backend):
         assert probe.link.memory_events() == 0
         probe.send("hoard = []\nwhile True: hoard.append(bytearray(1 << 20))")
         assert await probe.link.read() == b""
-        autopsy = await probe.link.destroy()
-    assert autopsy.oom_killed
-    assert not autopsy.lost
-    assert classify(autopsy, memory_mb=64)[0] is ErrorCode.MEMORY_LIMIT
+        exit_status = await probe.link.destroy()
+    assert exit_status.oom_killed
+    assert not exit_status.lost
+    assert classify_exit(exit_status, memory_mb=64)[0] is ErrorCode.MEMORY_LIMIT
 
 
 async def test_memory_limit_of_shared_memory_in_a_child(backend):
@@ -75,16 +75,16 @@ async def test_memory_limit_of_shared_memory_in_a_child(backend):
         data = await probe.link.read()
         # With a cgroup the kernel kills the child; without one the watchdog ends the sandbox.
         assert (b"outlived" in data) == (probe.link.memory_events() == 1 and data != b"")
-        autopsy = await probe.link.destroy()
-    assert data != b"" or autopsy.oom_killed
+        exit_status = await probe.link.destroy()
+    assert data != b"" or exit_status.oom_killed
 
 
 async def test_a_full_v8_heap_is_the_memory_limit(backend):
     async with await Probe.start(backend, spec(Language.JAVASCRIPT, memory_mb=128)) as probe:
         probe.send("const hoard = []; for (;;) hoard.push(new Array(1e5).fill(1.5))")
         assert await probe.link.read() == b""
-        autopsy = await probe.link.destroy()
-    assert classify(autopsy, memory_mb=128)[0] is ErrorCode.MEMORY_LIMIT, autopsy
+        exit_status = await probe.link.destroy()
+    assert classify_exit(exit_status, memory_mb=128)[0] is ErrorCode.MEMORY_LIMIT, exit_status
 
 
 async def test_a_flood_waits_in_the_pipe_until_it_is_read(backend):

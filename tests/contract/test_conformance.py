@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from evaluator_host.model import Evaluator, Isolation, Language, Limits, Row
-from evaluator_host.outcome import EvaluationResult, Status
+from evaluator_host.model.evaluator import Evaluator, Isolation, Language, Limits, Row
+from evaluator_host.model.outcome import EvaluationResult, Status
 from evaluator_host.service import Service
 
 PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.TYPESCRIPT

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.model import Language
-from evaluator_host.sandbox.instance import this_instance
+from evaluator_host.model.evaluator import Language
+from evaluator_host.sandbox.linux.instance import this_instance
 from evaluator_host.sandbox.unsandboxed import UnsandboxedBackend
 from tests.left_behind import command_of
 from tests.probe import NODE, RUNTIMES, Probe, spec
@@ -48,8 +48,8 @@ async def test_a_crash_is_the_guests(backend):
     async with await Probe.start(backend) as probe:
         probe.send("import os; os.kill(os.getpid(), 11)")
         assert await probe.link.read() == b""
-        autopsy = await probe.link.destroy()
-    assert (autopsy.signal, autopsy.exit_code, autopsy.lost) == (signal.SIGSEGV, None, False)
+        exit_status = await probe.link.destroy()
+    assert (exit_status.signal, exit_status.exit_code, exit_status.lost) == (signal.SIGSEGV, None, False)
 
 
 async def test_the_end_of_the_runner_is_seen_though_a_child_holds_its_pipes(backend):

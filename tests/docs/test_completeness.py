@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -10,17 +11,21 @@ import typer.main
 
 from evaluator_host.cli.main import command_line
 from evaluator_host.client import HostUnreachable
-from evaluator_host.config import Settings
-from evaluator_host.errors import HostError
-from evaluator_host.model import Contract
-from evaluator_host.outcome import ErrorCode
+from evaluator_host.config.settings import Settings
+from evaluator_host.model.errors import HostError
+from evaluator_host.model.evaluator import Contract
+from evaluator_host.model.outcome import ErrorCode
 from evaluator_host.service import Service
+from evaluator_host.web.api.bodies import EvaluatorIn, LimitsIn, RowIn, SettingsIn
 from evaluator_host.web.app import create_app
-from evaluator_host.web.wire import EvaluatorIn, LimitsIn, RowIn, SettingsIn
 from tests.docs.blocks import DOCUMENTS, ROOT, name, read
 
 CLI = read("docs/cli.md")
 API = read("docs/api.md")
+MODULE_DOCUMENTS = sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md"), ROOT / "runtimes" / "PROTOCOL.md"])
+MODULE_ROOTS = (ROOT, ROOT / "evaluator_host", ROOT / "runtimes")
+MODULE_PATH = r"^[\w.-]+(?:/[\w.-]+)*/[\w.-]+\.(?:py|mjs|cjs|json)$"
+NOT_OURS = ("custom/",)  # of a project of UiPath's layout
 COMMANDS = typer.main.get_command(command_line()).commands  # type: ignore[attr-defined]
 
 
@@ -28,6 +33,12 @@ COMMANDS = typer.main.get_command(command_line()).commands  # type: ignore[attr-
 def openapi() -> dict[str, Any]:
     """The description of the API; no route is called, so that no service is needed."""
     return create_app(cast("Service", SimpleNamespace()), Settings()).openapi()
+
+
+def code_spans(document: Path) -> list[str]:
+    """What stands between single backticks outside fenced blocks."""
+    text = re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
+    return [span for span in re.findall(r"`([^`\n]+)`", text) if not span.startswith(NOT_OURS)]
 
 
 def error_classes() -> list[type[HostError]]:
@@ -142,3 +153,9 @@ def test_the_readme_leads_to_every_document() -> None:
     text = read("README.md")
     for document in (ROOT / "docs").glob("*.md"):
         assert f"(docs/{document.name})" in text
+
+
+@pytest.mark.parametrize("document", MODULE_DOCUMENTS, ids=name)
+def test_every_module_that_a_document_names_exists(document: Path) -> None:
+    named = {path for span in code_spans(document) for path in re.findall(MODULE_PATH, span)}
+    assert [path for path in sorted(named) if not any((root / path).exists() for root in MODULE_ROOTS)] == []

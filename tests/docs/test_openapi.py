@@ -14,7 +14,7 @@ pytestmark = pytest.mark.engine
 JSON = "application/json"
 POSTS = ("/v1/evaluate", "/v1/evaluate/batch", "/v1/check", "/v1/migrate", "/v1/evaluators/migrate", "/v1/environments")
 MAKES = ("/v1/evaluators", "/v1/jobs")  # what they make is told by 201 or 202
-NEMO = "/apis/"  # NVIDIA's routes; its client and tests/integration/test_nemo_*.py ask them
+NEMO = "/apis/"  # NVIDIA's routes; its client and tests/dialects/nemo ask them
 BODILESS = (
     "/v1/datasets",
     "/v1/evaluators/{name}/traces",

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from evaluator_host.sandbox.watchdog import tree
+from evaluator_host.sandbox.linux.watchdog import tree
 from tests.left_behind import until_nothing_is_left
 from tests.server import Server
 

@@ -6,17 +6,26 @@ from pathlib import Path
 import pytest
 
 import evaluator_host
-from evaluator_host.config import RUNTIMES_DIR
+from evaluator_host.config.settings import RUNTIMES_DIR
 from tests.faults.scene import Scene, scene
 from tests.server import new_home
 
 # Whatever limits, orders, ages or ends anything; elsewhere the wall clock is shown to people or kept in records.
-STEADY = ("pool", "sandbox", "service", "environments", "contracts", "web/door.py", "web/drain.py", "web/guard.py",
-          "web/rates.py", "cli/http_host.py", "cli/edge.py", "protocol.py", "normalise.py")  # fmt: skip
+STEADY = (
+    "pool",
+    "sandbox",
+    "service",
+    "environments",
+    "dialects",
+    "web/http",
+    "web/auth/rates.py",
+    "wiring",
+    "cli/edge.py",
+)
 MEANT = {
     "environments/record.py": "shown: when a set was built",
-    "environments/shelf.py": "compared with the time of a file",
-    "sandbox/docker_remains.py": "compared with the engine's own times",
+    "environments/folder.py": "compared with the time of a file",
+    "sandbox/docker/cleanup.py": "compared with the engine's own times",
 }
 WALL = {("time", "time"), ("time", "time_ns"), ("datetime", "now"), ("datetime", "utcnow"), ("date", "today")}
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.client import Client
-from evaluator_host.model import Evaluator
-from evaluator_host.reports.jobs import JobReport, JobStatus
+from evaluator_host.model.evaluator import Evaluator
+from evaluator_host.schemas.jobs import JobReport, JobStatus
 from tests.databases import PostgreSQL
 from tests.faults.scene import HONEST, Scene, scene
 

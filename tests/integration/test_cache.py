@@ -11,11 +11,11 @@ from pathlib import Path
 import docker
 import pytest
 
-from evaluator_host.environments.shelf import shelf_name
-from evaluator_host.errors import PackagesFailed
-from evaluator_host.model import Language
-from evaluator_host.sandbox.docker_layers import layer_tag
-from evaluator_host.wiring import open_service
+from evaluator_host.environments.folder import engine_owner
+from evaluator_host.model.errors import PackagesFailed
+from evaluator_host.model.evaluator import Language
+from evaluator_host.sandbox.docker.environment_images import layer_tag
+from evaluator_host.wiring.service import open_service
 from tests import package_index
 from tests.engines import engine_address
 from tests.package_hosts import LABEL, Host, label
@@ -44,7 +44,7 @@ def host(request: pytest.FixtureRequest, tmp_path: Path, index: Index, client: d
     """A host without any set; what it leaves on the engine is removed."""
     made = Host(tmp_path / "host", request.param, index=index)
     yield made
-    for image in layers_of(client, shelf_name(made.home)):
+    for image in layers_of(client, engine_owner(made.home)):
         client.remove_image(image, force=True)
 
 
@@ -159,7 +159,7 @@ async def test_what_was_tried_and_does_not_work_leaves_no_image(
     pin = index.add("hopeless", "raise OSError('no such device')\n")
     with pytest.raises(PackagesFailed, match="no such device"):
         await build(host, pin)
-    assert not layers_of(client, shelf_name(host.home))
+    assert not layers_of(client, engine_owner(host.home))
 
 
 @pytest.mark.parametrize("host", ["docker"], indirect=True)
@@ -171,6 +171,6 @@ async def test_a_set_that_is_removed_takes_its_image_along_and_comes_back_as_ins
     assert images(client, digest) == [True]
     async with open_service(host.settings(), prewarm=False) as service:
         await service.environments.delete(digest)
-        assert not layers_of(client, shelf_name(host.home))
+        assert not layers_of(client, engine_owner(host.home))
     assert await build(host, pin) == [digest]
     assert images(client, digest) == [True]

@@ -7,13 +7,13 @@ from io import BytesIO
 import docker
 import pytest
 
-from evaluator_host.environments.shelf import shelf_name
-from evaluator_host.errors import NotFound
-from evaluator_host.model import Evaluator, Language, Row
-from evaluator_host.sandbox.docker_layers import layer_tag
-from evaluator_host.sandbox.package_tree import tar_stream
+from evaluator_host.environments.folder import engine_owner
+from evaluator_host.model.errors import NotFound
+from evaluator_host.model.evaluator import Evaluator, Language, Row
+from evaluator_host.sandbox.docker.environment_images import layer_tag
+from evaluator_host.sandbox.docker.image.package_tree import tar_stream
 from evaluator_host.service import Service
-from evaluator_host.wiring import open_service
+from evaluator_host.wiring.service import open_service
 from tests import package_index
 from tests.engines import engine_address
 from tests.package_hosts import LABEL, Host, label
@@ -36,7 +36,7 @@ def host(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         index.add("mended", "said = 'well'\n")
         made = Host(tmp_path_factory.mktemp("host") / "data", request.param, index=index)
         yield made
-        for image in layers_of(client, shelf_name(made.home)):
+        for image in layers_of(client, engine_owner(made.home)):
             client.remove_image(image, force=True)
 
 

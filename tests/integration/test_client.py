@@ -1,11 +1,13 @@
-"""The client against a real host: results as the model's own types, the host's errors as its own exceptions."""
+"""Both clients against a real host: results as the model's own types, the host's errors as its own exceptions."""
 
+import asyncio
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Self
 
 import pytest
@@ -13,9 +15,10 @@ import pytest
 import evaluator_host
 from evaluator_host import AsyncClient, Client, Evaluator, Language, Limits, Row
 from evaluator_host.client import HostUnreachable
-from evaluator_host.errors import Busy, HostError, InvalidRequest, Refused
-from evaluator_host.model import Contract, Isolation
-from evaluator_host.outcome import ErrorCode, EvaluationResult, Status
+from evaluator_host.model.errors import Busy, HostError, InUse, InvalidRequest, NotFound, Refused
+from evaluator_host.model.evaluator import Contract, Isolation
+from evaluator_host.model.outcome import ErrorCode, EvaluationResult, Status
+from tests.both_clients import FLAVOURS, open_client
 from tests.server import Server, free_port
 
 EXACT = Evaluator("def evaluate(inputs, outputs, trace):\n    return outputs == inputs['correct_answer']\n")
@@ -27,9 +30,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
+@pytest.fixture(params=FLAVOURS)
+def flavour(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture
-def client(server: Server) -> Iterator[Client]:
-    with Client(server.url) as opened:
+def client(server: Server, flavour: str) -> Iterator[Client]:
+    with open_client(flavour, server.url) as opened:
         yield opened
 
 
@@ -76,7 +84,7 @@ def test_check_info_and_ready(client: Client) -> None:
     client.ready()
 
 
-def test_a_refused_request_raises_what_the_host_raised(client: Client, server: Server) -> None:
+def test_a_refused_request_raises_what_the_host_raised(client: Client) -> None:
     with pytest.raises(InvalidRequest) as refused:
         client.evaluate(replace(EXACT, limits=Limits(memory_mb=10**6)))
     assert refused.value.status == 422
@@ -84,46 +92,91 @@ def test_a_refused_request_raises_what_the_host_raised(client: Client, server: S
     assert refused.value.problems[0].hint
     with pytest.raises(InvalidRequest, match="JSON"):
         client.evaluate(EXACT, inputs={"a": {1, 2}})
-    with Client(server.url) as foreign:
-        foreign._http.headers["Host"] = "evil.example"
-        with pytest.raises(Refused):
-            foreign.info()
+    client._transport.http.headers["Host"] = "evil.example"
+    with pytest.raises(Refused):
+        client.info()
 
 
-def test_nothing_there_is_said_clearly() -> None:
+def test_nothing_there_is_said_clearly(flavour: str) -> None:
     with (
         pytest.raises(HostUnreachable, match="evaluator-host serve"),
-        Client(f"http://127.0.0.1:{free_port()}") as client,
+        open_client(flavour, f"http://127.0.0.1:{free_port()}") as client,
     ):
         client.info()
 
 
-async def test_the_async_client_answers_the_same(server: Server) -> None:
+async def test_the_async_client_leaves_the_loop_free(server: Server) -> None:
     async with AsyncClient(server.url) as client:
         await client.ready()
         assert (await client.info()).version == evaluator_host.__version__
-        assert (await client.check(EXACT)).ok
-        assert (await client.evaluate(EXACT, inputs={"correct_answer": 1}, outputs=1)).score == 1.0
-        batch = await client.evaluate_batch(EXACT, [Row({"correct_answer": 1}, n) for n in range(3)])
-        assert [result.score for result in batch.results] == [0.0, 1.0, 0.0]
-        with pytest.raises(InvalidRequest):
-            await client.evaluate(Evaluator(" "))
+        jobs = [await client.jobs.create([EXACT], [{"correct_answer": n, "outputs": 1}]) for n in range(2)]
+        watched = [job async for job in client.jobs.watch(jobs[0].id) if job.status.final]
+        *ended, result = await asyncio.gather(
+            *(client.jobs.wait(job.id) for job in jobs), client.evaluate(EXACT, inputs={"correct_answer": 1}, outputs=1)
+        )
+        assert ([job.id for job in (*watched, *ended)], result.score) == ([jobs[0].id, *(job.id for job in jobs)], 1.0)
+        assert [row.result["score"] async for row in client.jobs.rows(jobs[1].id)] == [1.0]
 
 
-def test_a_host_that_is_busy_is_tried_again_and_then_given_up() -> None:
+def test_a_job_is_held_and_ended(client: Client, tmp_path: Path) -> None:
+    (tmp_path / "slow.csv").write_text("correct_answer,outputs\n" + "1,1\n" * 300)
+    uploaded = client.datasets.upload("slow", tmp_path / "slow.csv", replace=True)
+    assert (uploaded.rows, client.datasets.all()[0].name) == (300, "slow")
+    code = "import time\ndef evaluate(i, o, t):\n    time.sleep(0.2)\n    return 1\n"
+    job = client.jobs.create([Evaluator(code)], "slow", parallelism=1, idempotency_key=f"held-{tmp_path}")
+    again = client.jobs.create([Evaluator(code)], "slow", parallelism=1, idempotency_key=f"held-{tmp_path}")
+    assert (again.id, client.jobs.all(limit=1)[0].id) == (job.id, job.id)
+    with pytest.raises(InUse, match="cancel it first"):
+        client.jobs.delete(job.id)
+    client.jobs.pause(job.id)
+    assert not client.jobs.resume(job.id).status.final
+    client.jobs.cancel(job.id)
+    seen: list[str] = []
+    assert client.jobs.wait(job.id, on_progress=lambda one: seen.append(one.status)).status == seen[-1] == "cancelled"
+    with pytest.raises(InUse, match="has ended"):
+        client.jobs.pause(job.id)
+    client.jobs.delete(job.id)
+    client.datasets.delete("slow")
+
+
+def test_a_secret_is_listed_without_its_value(client: Client) -> None:
+    made = client.secrets.set("model-key", "a secret of a model")
+    assert [one.name for one in client.secrets.all()] == ["model-key"]
+    assert client.secrets.get("model-key") == made
+    client.secrets.delete("model-key")
+    with pytest.raises(NotFound):
+        client.secrets.get("model-key")
+
+
+def test_a_stored_evaluator_is_migrated_and_has_traces(client: Client) -> None:
+    legacy = Evaluator(
+        "def evaluate(app_params, inputs, output, correct_answer):\n    return output == correct_answer\n"
+    )
+    client.evaluators.create("legacy-client", legacy)
+    assert client.migrate(legacy, [Row({"correct_answer": 1}, 1)]).is_proven
+    (dry,) = client.evaluators.migrate("legacy-client")
+    assert (dry.version, dry.made) == (1, None)
+    (done,) = client.evaluators.migrate("legacy-client", dry_run=False)
+    assert (done.made, client.evaluators.get("legacy-client").version) == (2, 2)
+    assert client.evaluators.traces("legacy-client") == []
+    assert "legacy-client" in [one.name for one in client.evaluators.all()]
+    client.evaluators.delete("legacy-client")
+
+
+def test_a_host_that_is_busy_is_tried_again_and_then_given_up(flavour: str) -> None:
     """Against a server of our own: a real queue that is full at the right moment twice cannot be arranged."""
-    with _BusyHost(busy=2) as host, Client(host.url, retries=2) as client:
+    with _BusyHost(busy=2) as host, open_client(flavour, host.url, retries=2) as client:
         client.ready()
     assert host.asked == 3
-    with _BusyHost(busy=5) as host, Client(host.url, retries=1) as client:
+    with _BusyHost(busy=5) as host, open_client(flavour, host.url, retries=1) as client:
         with pytest.raises(Busy) as given_up:
             client.ready()
         assert given_up.value.retry_after_s == 0
     assert host.asked == 2
 
 
-def test_a_server_that_is_no_host_is_told_apart() -> None:
-    with _BusyHost(busy=0) as host, Client(host.url) as client, pytest.raises(HostError) as error:
+def test_a_server_that_is_no_host_is_told_apart(flavour: str) -> None:
+    with _BusyHost(busy=0) as host, open_client(flavour, host.url) as client, pytest.raises(HostError) as error:
         client.info()
     assert error.value.code == "host_unreachable"
 

@@ -15,12 +15,17 @@ import docker
 import docker.errors
 import pytest
 
-from evaluator_host.errors import SandboxUnavailable
-from evaluator_host.model import Environment, Language, SandboxSpec
-from evaluator_host.sandbox.docker import DockerBackend
-from evaluator_host.sandbox.docker_engine import Engine
-from evaluator_host.sandbox.docker_layers import LABEL_ENVIRONMENT, LABEL_RUNTIME_IMAGE, Layers, layer_tag
-from evaluator_host.sandbox.package_tree import tar_stream
+from evaluator_host.model.errors import SandboxUnavailable
+from evaluator_host.model.evaluator import Environment, Language, SandboxSpec
+from evaluator_host.sandbox.docker.backend import DockerBackend
+from evaluator_host.sandbox.docker.engine import Engine
+from evaluator_host.sandbox.docker.environment_images import (
+    LABEL_ENVIRONMENT,
+    LABEL_RUNTIME_IMAGE,
+    EnvironmentImages,
+    layer_tag,
+)
+from evaluator_host.sandbox.docker.image.package_tree import tar_stream
 from tests import engines, package_sets
 from tests.package_sets import NATIVE, RUNTIME_IMAGE, Set, answer, backend_at, client_at, labels_of, layers_of
 
@@ -172,9 +177,9 @@ async def test_another_hosts_images_stay(
 async def test_an_image_that_goes_between_look_up_and_start_is_made_again(
     backend: DockerBackend, client: docker.APIClient, tiny_set: Set, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look_up, looked_up = Layers.image_for, 0
+    look_up, looked_up = EnvironmentImages.image_for, 0
 
-    async def look_up_and_lose(layers: Layers, environment: Environment) -> str:
+    async def look_up_and_lose(layers: EnvironmentImages, environment: Environment) -> str:
         nonlocal looked_up
         tag = await look_up(layers, environment)
         looked_up += 1
@@ -182,7 +187,7 @@ async def test_an_image_that_goes_between_look_up_and_start_is_made_again(
             await backend.prune_environments([])
         return tag
 
-    monkeypatch.setattr(Layers, "image_for", look_up_and_lose)
+    monkeypatch.setattr(EnvironmentImages, "image_for", look_up_and_lose)
     assert await answer(backend, tiny_set[0], "import tiny\ndef main():\n    return tiny.answer\n") == 7
     assert looked_up == 2
 
@@ -215,7 +220,7 @@ async def test_a_host_that_shuts_down_does_not_wait_for_a_build(
     address: str, client: docker.APIClient, tiny_set: Set
 ) -> None:
     engine = Engine(address)
-    layers = Layers(engine, image=RUNTIME_IMAGE)
+    layers = EnvironmentImages(engine, image=RUNTIME_IMAGE)
     layers.stop()
     with pytest.raises(SandboxUnavailable, match="shutting down"):
         await layers.image_for(tiny_set[0])
@@ -266,8 +271,8 @@ async def test_a_large_set_does_not_pass_through_memory(client: docker.APIClient
     program = (
         "import asyncio\n"
         "from pathlib import Path\n"
-        "from evaluator_host.model import Environment, Language\n"
-        "from evaluator_host.sandbox.docker import DockerBackend\n"
+        "from evaluator_host.model.evaluator import Environment, Language\n"
+        "from evaluator_host.sandbox.docker.backend import DockerBackend\n"
         "async def main():\n"
         f"    backend = DockerBackend(docker_host={address!r}, runtime=None, image={RUNTIME_IMAGE!r}, instance='', "
         f"owner={package_sets.OWNER!r})\n"

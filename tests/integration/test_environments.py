@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.config import SandboxChoice, Settings
+from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.environments.record import Step
-from evaluator_host.errors import InvalidPin, NotFound, PackagesFailed
-from evaluator_host.model import Evaluator, Language, Package, Row
-from evaluator_host.outcome import EvaluationResult
+from evaluator_host.model.errors import InvalidPin, NotFound, PackagesFailed
+from evaluator_host.model.evaluator import Evaluator, Language, Package, Row
+from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.service import Service
-from evaluator_host.wiring import open_service
+from evaluator_host.wiring.service import open_service
 from tests.server import index_environment
 
 PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.TYPESCRIPT
@@ -63,7 +63,7 @@ async def test_a_python_set_is_installed_and_every_package_is_listed(service: Se
     assert result.timing_ms.environment > 0
     names = {(package.name, package.requested) for package in result.environment.packages}
     assert names == {("python-dateutil", True), ("six", False)}
-    report = await service.environments.get(result.environment.digest)
+    report = await service.environments.find_report(result.environment.digest)
     assert set(report.import_ms) == {"dateutil"}
     assert "--hash=sha256:" in (report.lock or "")
     again = await score(service, code, "Python_DateUtil==2.9.0.post0")
@@ -115,7 +115,7 @@ async def test_a_half_written_set_is_mended(service: Service, home: Path) -> Non
     (folder / "env.json").write_text("{")
     found = {one.digest: one for one in await service.environments.verify()}
     assert found[report.digest].mended
-    assert (await service.environments.get(report.key)).status == "ready"
+    assert (await service.environments.find_report(report.key)).status == "ready"
 
 
 async def test_prune_takes_what_nobody_uses_and_a_rebuild_is_the_same(home: Path) -> None:
@@ -133,7 +133,7 @@ async def test_prune_takes_what_nobody_uses_and_a_rebuild_is_the_same(home: Path
         assert (await service.environments.built(rebuilt.key)).digest == digest
         await service.environments.delete(str(digest))
         with pytest.raises(NotFound):
-            await service.environments.get(str(digest))
+            await service.environments.find_report(str(digest))
 
 
 async def test_bad_pins_are_named_with_what_was_meant(service: Service) -> None:

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from pydantic import TypeAdapter
 
-from evaluator_host.outcome import EvaluationResult
+from evaluator_host.model.outcome import EvaluationResult
 from tests.server import Server
 
 EXACT = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['correct_answer']\n"

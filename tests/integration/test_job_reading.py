@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from evaluator_host.client import Client
-from evaluator_host.errors import NotFound
-from evaluator_host.model import Evaluator, Isolation
+from evaluator_host.model.errors import NotFound
+from evaluator_host.model.evaluator import Evaluator, Isolation
+from tests.both_clients import FLAVOURS, open_client
 from tests.server import COMMAND, Server
 
 STRICT = """
@@ -30,20 +31,21 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield server.url
 
 
-@pytest.fixture(scope="module")
-def client(url: str) -> Iterator[Client]:
-    with Client(url) as opened:
+@pytest.fixture(scope="module", params=FLAVOURS)
+def client(url: str, request: pytest.FixtureRequest) -> Iterator[Client]:
+    with open_client(request.param, url) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def jobs(client: Client) -> list[str]:
-    client.datasets.upload("lengths", ROWS)
-    made = [
-        client.jobs.create([Evaluator(code)], "lengths", mapping={"outputs": "answer"}, isolation=Isolation.BATCH)
-        for code in (STRICT, KIND)
-    ]
-    return [client.jobs.wait(job.id).id for job in made]
+def jobs(url: str) -> list[str]:
+    with Client(url) as client:
+        client.datasets.upload("lengths", ROWS)
+        made = [
+            client.jobs.create([Evaluator(code)], "lengths", mapping={"outputs": "answer"}, isolation=Isolation.BATCH)
+            for code in (STRICT, KIND)
+        ]
+        return [client.jobs.wait(job.id).id for job in made]
 
 
 def test_one_row_says_what_evaluators_got_and_made_of_it(client: Client, jobs: list[str]) -> None:
@@ -81,7 +83,7 @@ def test_rows_are_found_by_a_text_on_every_page(client: Client, jobs: list[str])
 
 def test_rows_are_counted_when_asked(url: str, jobs: list[str]) -> None:
     with Client(url) as client:
-        send = client._http.get
+        send = client._transport.http.get
         assert send(f"/v1/jobs/{jobs[0]}/rows?limit=1&total=true&status=failed").json()["total"] == 1001
         assert send(f"/v1/jobs/{jobs[0]}/rows?limit=1&total=true&min_score=0.85").json()["total"] == 200
         assert send(f"/v1/jobs/{jobs[0]}/rows?limit=1").json()["total"] is None
@@ -99,6 +101,9 @@ def test_two_jobs_are_paired_row_by_row(client: Client, jobs: list[str]) -> None
     assert pairs.points[0].row == 10  # an output of no letters: 0 before, 0.3 for none after
     assert (pairs.points[0].before, pairs.points[0].after) == (0.0, 0.3)
     assert client.jobs.pairs(*jobs, metric="unknown").points == ()
+    (compared,) = client.jobs.compare(*jobs)
+    assert (compared.before, compared.after, compared.improved) == ("evaluator 1", "evaluator 1", 1201)
+    assert [row.index for row in client.jobs.first_rows(jobs[0], 2, sort="row")] == [0, 1]
 
 
 def test_commands_read_the_same(url: str, jobs: list[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.config import SandboxChoice, Settings
+from evaluator_host.config.settings import SandboxChoice, Settings
 from tests.conftest import BACKENDS, DATA_DIR
 from tests.engines import engine_address
 from tests.left_behind import left_behind, until_nothing_is_left

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.errors import IndexUnavailable, Misconfigured, PackagesFailed
-from evaluator_host.model import Language
-from evaluator_host.packages import tools as processes
+from evaluator_host.model.errors import IndexUnavailable, Misconfigured, PackagesFailed
+from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.tools import Command, OutputFlood, run
+from evaluator_host.system import processes
+from evaluator_host.system.processes import Command, Finished, OutputFlood, run
 from tests.lock_sites import (
     JAVASCRIPT,
     PYTHON,
@@ -98,7 +98,7 @@ async def test_a_source_build_is_resolved_by_the_builder_alone_and_without_crede
     marker = tmp_path / "ran"
     commands: list[Command] = []
 
-    async def builder(command: Command, timeout_s: float) -> processes.Finished:
+    async def builder(command: Command, timeout_s: float) -> Finished:
         commands.append(command)
         return await run(command, timeout_s)
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.client import Client
-from evaluator_host.errors import InvalidRequest, NotFound
-from evaluator_host.model import Contract, Evaluator, EvaluatorSettings, Row
-from evaluator_host.reports.migration import MigrationStatus, Verdict
+from evaluator_host.model.errors import InvalidRequest, NotFound
+from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSettings, Row
+from evaluator_host.schemas.migration import MigrationStatus, Verdict
 from tests.conftest import DATA_DIR
 from tests.server import Server
 

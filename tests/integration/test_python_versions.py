@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.errors import InvalidRequest
-from evaluator_host.model import Evaluator, Language, Row
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Evaluator, Language, Row
 from evaluator_host.service import Service
-from evaluator_host.wiring import open_service
+from evaluator_host.wiring.service import open_service
 from tests import package_index
 from tests.conftest import settings
-from tests.nemo_metrics import returning
+from tests.dialects.nemo.metrics import returning
 from tests.package_hosts import LABEL, Host
 from tests.package_index import Index
 from tests.python_versions import OTHER, OWN

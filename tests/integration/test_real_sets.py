@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.model import Evaluator, Language, Row
+from evaluator_host.model.evaluator import Evaluator, Language, Row
 from evaluator_host.service import Service
 from tests.real_sets import BINARY, NUMBERS, PLAIN, TEXTS
 

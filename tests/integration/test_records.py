@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 
 from evaluator_host.client import Client
-from evaluator_host.errors import InvalidRequest, NameTaken, NotFound
-from evaluator_host.model import Evaluator, Language
-from evaluator_host.reports.jobs import JobStatus
+from evaluator_host.model.errors import InvalidRequest, NameTaken, NotFound
+from evaluator_host.model.evaluator import Evaluator, Language
+from evaluator_host.schemas.jobs import JobStatus
+from tests.both_clients import FLAVOURS, open_client
 from tests.server import COMMAND, Server
 
 EXACT = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['correct_answer']\n"
@@ -30,6 +31,12 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture
 def client(url: str) -> Iterator[Client]:
     with Client(url) as opened:
+        yield opened
+
+
+@pytest.fixture(params=FLAVOURS)
+def either(url: str, request: pytest.FixtureRequest) -> Iterator[Client]:
+    with open_client(request.param, url) as opened:
         yield opened
 
 
@@ -81,36 +88,37 @@ def test_a_job_before_the_first_is_refused(url: str) -> None:
     assert "there is no last-999" in refused.stderr
 
 
-def test_versions_stay_as_they_were(client: Client) -> None:
-    first = client.evaluators.create("versioned", Evaluator(EXACT, threshold=0.5), description="capitals")
-    again = client.evaluators.update("versioned", Evaluator(EXACT, threshold=0.5))
+def test_versions_stay_as_they_were(either: Client) -> None:
+    first = either.evaluators.create("versioned", Evaluator(EXACT, threshold=0.5), description="capitals")
+    again = either.evaluators.update("versioned", Evaluator(EXACT, threshold=0.5))
     assert (first.version, again.version, again.digest) == (1, 1, first.digest)
-    second = client.evaluators.update("versioned", Evaluator(KIND))
+    second = either.evaluators.update("versioned", Evaluator(KIND))
     assert (second.version, second.description) == (2, "capitals")
-    assert [one.version for one in client.evaluators.versions("versioned")] == [2, 1]
-    assert client.evaluators.get("versioned", 1).evaluator == Evaluator(EXACT, threshold=0.5, name=None)
+    assert [one.version for one in either.evaluators.versions("versioned")] == [2, 1]
+    assert either.evaluators.get("versioned", 1).evaluator == Evaluator(EXACT, threshold=0.5, name=None)
     answers = {
-        reference: client.evaluate(reference, inputs={"correct_answer": "a"}, outputs="a ").score
+        reference: either.evaluate(reference, inputs={"correct_answer": "a"}, outputs="a ").score
         for reference in ("versioned", "versioned@latest", "versioned@2", "versioned@1")
     }
     assert answers == {"versioned": 1.0, "versioned@latest": 1.0, "versioned@2": 1.0, "versioned@1": 0.0}
-    client.evaluators.delete("versioned")
+    either.evaluators.delete("versioned")
     with pytest.raises(NotFound):
-        client.evaluate("versioned", inputs={}, outputs="a")
+        either.evaluate("versioned", inputs={}, outputs="a")
 
 
-def test_what_does_not_load_is_refused_with_its_reason_unless_forced(client: Client) -> None:
+def test_what_does_not_load_is_refused_with_its_reason_unless_forced(either: Client) -> None:
     broken = Evaluator("def evaluate(inputs, outputs, trace:\n    return 1\n")
     with pytest.raises(InvalidRequest, match="does not load") as refused:
-        client.evaluators.create("broken", broken)
+        either.evaluators.create("broken", broken)
     assert refused.value.problems[0].field == "evaluator.code"
-    made = client.evaluators.create("broken", broken, force=True)
+    made = either.evaluators.create("broken", broken, force=True)
     assert made.problem is not None
     assert made.problem.code == "syntax_error"
     with pytest.raises(NameTaken):
-        client.evaluators.create("broken", Evaluator(EXACT))
+        either.evaluators.create("broken", Evaluator(EXACT))
     with pytest.raises(InvalidRequest, match="is no name"):
-        client.evaluators.create("../broken", Evaluator(EXACT))
+        either.evaluators.create("../broken", Evaluator(EXACT))
+    either.evaluators.delete("broken")
 
 
 def test_a_version_remembers_its_lock(client: Client) -> None:
@@ -137,26 +145,27 @@ def test_one_job_runs_two_versions_of_a_package(client: Client) -> None:
     assert scores == {(n, f"sixes@{at + 1}"): float(n % 2 == at) for n in range(40) for at in (0, 1)}
 
 
-def test_results_are_friendly_to_pandas(client: Client, tmp_path: Path) -> None:
-    client.datasets.upload("numbers", ({"n": n, "outputs": n % 3} for n in range(250)))
+def test_results_are_friendly_to_pandas(either: Client, tmp_path: Path) -> None:
+    either.datasets.upload("numbers", ({"n": n, "outputs": n % 3} for n in range(250)))
     code = "def evaluate(i, o, t):\n    return {'score': o / 2, 'big': i['n'] > 200}\n"
-    job = client.jobs.wait(client.jobs.create([Evaluator(code)], "numbers").id)
+    job = either.jobs.wait(either.jobs.create([Evaluator(code)], "numbers").id)
     assert (job.status, job.progress.done) == (JobStatus.COMPLETED, 250)
-    frame = pd.DataFrame(client.jobs.records(job.id))
+    frame = pd.DataFrame(either.jobs.records(job.id))
     assert len(frame) == 250
     assert frame["metrics.big"].sum() == 49
-    figures = client.jobs.results(job.id).evaluators[0]
+    figures = either.jobs.results(job.id).evaluators[0]
     assert {metric.name: metric.count for metric in figures.metrics} == {"score": 250, "big": 250}
     assert figures.metrics[0].mean == pytest.approx(frame["score"].mean())
-    size = client.jobs.download(job.id, tmp_path / "rows.parquet")
+    size = either.jobs.download(job.id, tmp_path / "rows.parquet")
     assert size == (tmp_path / "rows.parquet").stat().st_size
     table = pd.read_parquet(tmp_path / "rows.parquet")
     assert table["score"].tolist() == frame["score"].tolist()
     assert "output" not in [*table.columns, *frame.columns]  # no model was asked
-    client.jobs.download(job.id, tmp_path / "rows.jsonl")
+    either.jobs.download(job.id, tmp_path / "rows.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     assert [line["index"] for line in lines] == list(range(250))
-    assert list(client.datasets.rows("numbers"))[:2] == [{"n": 0, "outputs": 0}, {"n": 1, "outputs": 1}]
+    assert list(either.datasets.rows("numbers"))[:2] == [{"n": 0, "outputs": 0}, {"n": 1, "outputs": 1}]
+    either.datasets.delete("numbers")
 
 
 def test_more_rows_than_an_order_may_bring_are_to_be_uploaded(client: Client) -> None:
@@ -168,17 +177,17 @@ def test_more_rows_than_an_order_may_bring_are_to_be_uploaded(client: Client) ->
     assert client.datasets.upload("many", rows).rows == 10_001
 
 
-def test_a_data_set_is_replaced_only_when_asked_and_jobs_keep_their_rows(client: Client) -> None:
-    client.datasets.upload("twice", [{"n": 1, "outputs": 1}])
-    job = client.jobs.wait(client.jobs.create([Evaluator("def evaluate(i, o, t): return o")], "twice").id)
+def test_a_data_set_is_replaced_only_when_asked_and_jobs_keep_their_rows(either: Client) -> None:
+    either.datasets.upload("twice", [{"n": 1, "outputs": 1}])
+    job = either.jobs.wait(either.jobs.create([Evaluator("def evaluate(i, o, t): return o")], "twice").id)
     with pytest.raises(NameTaken):
-        client.datasets.upload("twice", [{"n": 2}])
-    client.datasets.upload("twice", [{"n": 2}], replace=True)
-    assert list(client.datasets.rows("twice")) == [{"n": 2}]
-    assert next(client.jobs.rows(job.id)).row == {"n": 1, "outputs": 1}
-    client.datasets.delete("twice")
+        either.datasets.upload("twice", [{"n": 2}])
+    either.datasets.upload("twice", [{"n": 2}], replace=True)
+    assert list(either.datasets.rows("twice")) == [{"n": 2}]
+    assert next(either.jobs.rows(job.id)).row == {"n": 1, "outputs": 1}
+    either.datasets.delete("twice")
     with pytest.raises(NotFound):
-        client.datasets.get("twice")
-    client.jobs.delete(job.id)
+        either.datasets.get("twice")
+    either.jobs.delete(job.id)
     with pytest.raises(NotFound):
-        client.jobs.get(job.id)
+        either.jobs.get(job.id)

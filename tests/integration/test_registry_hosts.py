@@ -11,16 +11,17 @@ import docker
 import pytest
 import requests
 
-from evaluator_host.environments.exchange import Carrier
-from evaluator_host.environments.registry import push
-from evaluator_host.environments.shelf import shelf_name
+from evaluator_host.environments.folder import engine_owner
+from evaluator_host.environments.registry.engine import RECORD_PATH
+from evaluator_host.environments.registry.push_pull import push
+from evaluator_host.environments.registry.transfer import Carrier
 from evaluator_host.environments.targets import target_for
-from evaluator_host.environments.transfer import RECORD_PATH
-from evaluator_host.errors import NotFound, PackagesFailed
-from evaluator_host.model import Language
-from evaluator_host.packages.locked import Lock
+from evaluator_host.model.errors import NotFound, PackagesFailed
+from evaluator_host.model.evaluator import Language
+from evaluator_host.packages.lock import Lock
+from evaluator_host.sandbox.pythons import host_platform
 from evaluator_host.service import Service
-from evaluator_host.wiring import open_service
+from evaluator_host.wiring.service import open_service
 from tests import package_index
 from tests.engines import engine_address
 from tests.package_hosts import LABEL, Host, label
@@ -28,7 +29,7 @@ from tests.package_sets import RUNTIME_IMAGE, Set, client_at, described, layers_
 from tests.python_versions import OTHER
 from tests.registry_server import Registry
 
-OWN = target_for("bubblewrap", Language.PYTHON)
+OWN = target_for(host_platform(), Language.PYTHON)
 MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 
 
@@ -79,7 +80,7 @@ async def test_a_set_built_on_one_host_runs_on_another_without_an_index(
     again = await asyncio.to_thread(second.run, "packages", "pull", name)
     assert again["built_at"] == pulled["built_at"], "what is installed stays as it is"
     for made in (first, second):
-        for image in layers_of(client, shelf_name(made.home)):
+        for image in layers_of(client, engine_owner(made.home)):
             client.remove_image(image, force=True)
 
 
@@ -137,7 +138,7 @@ async def test_a_set_for_another_machine_is_refused(
     name = f"{registry_server.name}/strange:1"
     await pushed(module_set(tmp_path / "set", "said = 1\n", target), name, carrier=carrier)
     with pytest.raises(PackagesFailed, match=f"is for Python .*this host has Python {OWN.runtime} .*built here"):
-        await service.environments.exchange.pull(name, carrier=carrier)
+        await service.environments.transfer.pull(name, carrier=carrier)
     assert nothing_of(host)
 
 
@@ -146,10 +147,10 @@ async def test_a_set_for_an_older_c_library_is_taken_and_passed_on(
 ) -> None:
     older = module_set(tmp_path / "set", "said = 'old'\n", replace(OWN, glibc=(2, 17)))
     name = f"{registry_server.name}/older:1"
-    report = await service.environments.exchange.pull(await pushed(older, name, carrier=carrier), carrier=carrier)
+    report = await service.environments.transfer.pull(await pushed(older, name, carrier=carrier), carrier=carrier)
     assert await label(service, LABEL.format("one"), "one==1.0.0") == "old"
-    await service.environments.exchange.push(report.key, name, carrier=carrier)
-    assert (await service.environments.exchange.pull(name, carrier=carrier)).digest == older[0].digest
+    await service.environments.transfer.push(report.key, name, carrier=carrier)
+    assert (await service.environments.transfer.pull(name, carrier=carrier)).digest == older[0].digest
 
 
 async def test_a_set_that_does_not_work_here_is_refused(
@@ -158,7 +159,7 @@ async def test_a_set_that_does_not_work_here_is_refused(
     name = f"{registry_server.name}/broken:1"
     await pushed(module_set(tmp_path / "set", "raise OSError('no such device')\n"), name, carrier=carrier)
     with pytest.raises(PackagesFailed, match="no such device"):
-        await service.environments.exchange.pull(name, carrier=carrier)
+        await service.environments.transfer.pull(name, carrier=carrier)
     assert nothing_of(host)
 
 
@@ -169,12 +170,12 @@ async def test_pins_that_a_host_has_with_another_lock_stay_as_they_are(
     names = [
         await pushed(made, f"{registry_server.name}/{made[0].path.name}:1", carrier=carrier) for made in (mine, theirs)
     ]  # type: ignore[union-attr]
-    await service.environments.exchange.pull(names[0], carrier=carrier)
+    await service.environments.transfer.pull(names[0], carrier=carrier)
     with pytest.raises(PackagesFailed, match=f"packages remove {mine[1].key}"):
-        await service.environments.exchange.pull(names[1], carrier=carrier)
+        await service.environments.transfer.pull(names[1], carrier=carrier)
     assert await label(service, LABEL.format("one"), "one==1.0.0") == "mine"
     await service.environments.delete(mine[1].key)
-    await service.environments.exchange.pull(names[1], carrier=carrier)
+    await service.environments.transfer.pull(names[1], carrier=carrier)
     assert await label(service, LABEL.format("one"), "one==1.0.0") == "theirs"
 
 
@@ -191,7 +192,7 @@ async def test_a_layer_that_the_registry_corrupted_is_refused(
     content[len(content) // 2] ^= 0xFF
     blob.write_bytes(content)
     with pytest.raises(PackagesFailed, match=r"verification failed .*copy is damaged: push the set again"):
-        await service.environments.exchange.pull(f"{registry_server.name}/{name}:1", carrier=carrier)
+        await service.environments.transfer.pull(f"{registry_server.name}/{name}:1", carrier=carrier)
     assert nothing_of(host)
 
 
@@ -205,7 +206,7 @@ async def test_a_record_that_was_changed_is_refused(
     text = json.dumps({"format": 1, "tree": "sha256:0", "record": forged.to_json()}).encode()
     push_over(client, name, record=(RECORD_PATH, text))
     with pytest.raises(PackagesFailed, match="no valid lock"):
-        await service.environments.exchange.pull(name, carrier=carrier)
+        await service.environments.transfer.pull(name, carrier=carrier)
     assert nothing_of(host)
 
 
@@ -214,9 +215,9 @@ async def test_what_is_not_whole_is_not_pushed(
 ) -> None:
     made = module_set(tmp_path / "set", "said = 1\n")
     name = f"{registry_server.name}/whole:1"
-    await service.environments.exchange.pull(await pushed(made, name, carrier=carrier), carrier=carrier)
+    await service.environments.transfer.pull(await pushed(made, name, carrier=carrier), carrier=carrier)
     (host.folder(made[0].digest) / "files" / "one.py").write_text("said = 2\n")
     with pytest.raises(PackagesFailed, match=r"one\.py of the set is not as it was installed.*packages verify"):
-        await service.environments.exchange.push(made[0].digest, name, carrier=carrier)
+        await service.environments.transfer.push(made[0].digest, name, carrier=carrier)
     with pytest.raises(NotFound, match="packages list"):
-        await service.environments.exchange.push("sha256:" + "0" * 64, name, carrier=carrier)
+        await service.environments.transfer.push("sha256:" + "0" * 64, name, carrier=carrier)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.errors import IndexUnavailable, NotFound
-from evaluator_host.model import Language
+from evaluator_host.model.errors import IndexUnavailable, NotFound
+from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.locked import Target
+from evaluator_host.packages.lock import Target
 from evaluator_host.packages.versions import VersionList
 from tests.package_index import serving
 from tests.server import free_port
@@ -22,12 +22,12 @@ async def test_the_real_indexes_say_what_there_is(tmp_path: Path) -> None:
         tmp_path, ca_file=Path(authorities) if authorities else None, proxy=os.environ.get("HTTPS_PROXY")
     )
     known = VersionList(index)
-    numpy = await known.of("numpy", Language.PYTHON, target=PYTHON)
+    numpy = await known.list_versions("numpy", Language.PYTHON, target=PYTHON)
     assert "2.1.0" in numpy.versions
     assert "1.0.4" not in numpy.versions  # there is no wheel of it
-    lodash = await known.of("lodash", Language.JAVASCRIPT, target=Target("24"))
+    lodash = await known.list_versions("lodash", Language.JAVASCRIPT, target=Target("24"))
     assert lodash.versions.index("4.17.21") < lodash.versions.index("4.17.20")
-    scoped = await known.of("@types/node", Language.TYPESCRIPT, target=Target("24"))
+    scoped = await known.list_versions("@types/node", Language.TYPESCRIPT, target=Target("24"))
     assert scoped.versions
 
 
@@ -36,16 +36,16 @@ async def test_what_an_index_said_is_remembered(tmp_path: Path) -> None:
         index.add("counted", "")
         known = VersionList(IndexSettings(tmp_path, pip_index_url=index.simple))
         for _ in range(2):
-            found = await known.of("Counted", Language.PYTHON, target=PYTHON)
+            found = await known.list_versions("Counted", Language.PYTHON, target=PYTHON)
             assert (found.name, found.versions) == ("counted", ("1.0.0",))
         for _ in range(2):
             with pytest.raises(NotFound):
-                await known.of("nobody", Language.PYTHON, target=PYTHON)
+                await known.list_versions("nobody", Language.PYTHON, target=PYTHON)
         assert index.asked == ["/simple/counted/", "/simple/nobody/"]
 
 
 async def test_an_index_that_is_silent_is_said_to_be(tmp_path: Path) -> None:
     silent = IndexSettings(tmp_path, pip_index_url=f"http://reader:secretword@127.0.0.1:{free_port()}/simple")
     with pytest.raises(IndexUnavailable) as caught:
-        await VersionList(silent).of("numpy", Language.PYTHON, target=PYTHON)
+        await VersionList(silent).list_versions("numpy", Language.PYTHON, target=PYTHON)
     assert "secretword" not in str(caught.value)

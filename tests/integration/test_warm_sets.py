@@ -3,9 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from evaluator_host.model import Evaluator, Language, Row
+from evaluator_host.model.evaluator import Evaluator, Language, Row
 from evaluator_host.service.service import default_spec
-from evaluator_host.wiring import open_service
+from evaluator_host.wiring.service import open_service
 from tests.integration.test_environments import settings
 
 PINS = ("rapidfuzz==3.13.0",)
@@ -24,7 +24,7 @@ async def test_a_sandbox_waits_on_a_set_that_was_asked_for(tmp_path: Path) -> No
         await service.environments.built(report.key)
         spec = default_spec(Language.PYTHON, (await service.environments.require(PINS, Language.PYTHON)).environment)
         async with asyncio.timeout(60):
-            while not service.pool._blanks.waits(spec):
+            while not service.pool._prewarmed.waits(spec):
                 await asyncio.sleep(0.02)
         first = await service.evaluate(Evaluator(CODE, packages=PINS), Row())
         assert (first.score, first.metrics["ahead"], first.sandbox.warm) == (1, 1, False)
@@ -37,4 +37,4 @@ async def test_a_set_that_cannot_be_installed_leaves_none_waiting(tmp_path: Path
             pass
         await asyncio.sleep(0.1)
         assert service.pool.capacity.sandboxes == 0
-        assert (await service.environments.get(report.key)).error is not None
+        assert (await service.environments.find_report(report.key)).error is not None

@@ -7,20 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evaluator_host.config import Settings
+from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.files import RowsFolder
-from evaluator_host.errors import NotFound
-from evaluator_host.evaluators.library import Found
-from evaluator_host.jobs.board import JobBoard, JobOrder
-from evaluator_host.jobs.models import Models
-from evaluator_host.jobs.results import JobResults
-from evaluator_host.jobs.run import Means
+from evaluator_host.evaluators.registry import ResolvedEvaluator
+from evaluator_host.jobs.results.results import JobResults
+from evaluator_host.jobs.run import JobContext
 from evaluator_host.jobs.scheduler import Scheduler, owner_name
-from evaluator_host.metrics import Metrics
-from evaluator_host.model import Evaluator
+from evaluator_host.jobs.service import JobService
+from evaluator_host.jobs.spec import JobSpec
+from evaluator_host.model.errors import NotFound
+from evaluator_host.model.evaluator import Evaluator
+from evaluator_host.models.access import ModelAccess
 from evaluator_host.pool import Pool, PoolLimits
-from evaluator_host.reports.jobs import JobConfig, JobReport, JobStatus
+from evaluator_host.schemas.jobs import JobConfig, JobReport, JobStatus
 from evaluator_host.service import Service
+from evaluator_host.service.metrics import Metrics
 from evaluator_host.store.store import Store, open_store
 from tests.fake_runner import FakeBackend
 
@@ -34,7 +35,7 @@ class Desk:
 
     store: Store
     backend: FakeBackend
-    board: JobBoard
+    board: JobService
     results: JobResults
     folder: RowsFolder
 
@@ -42,16 +43,16 @@ class Desk:
         self, words: Sequence[str], *, evaluators: Sequence[Evaluator | str] = (OK,), **config: Any
     ) -> JobReport:
         rows = [{"inputs": {"n": n}, "outputs": word} for n, word in enumerate(words)]
-        return await self.board.create(JobOrder(evaluators, rows, config=JobConfig(**config)), WORKSPACE)
+        return await self.board.create_job(JobSpec(evaluators, rows, config=JobConfig(**config)), WORKSPACE)
 
     async def ended(self, job: JobReport) -> JobReport:
         async with asyncio.timeout(20):
-            return [report async for report in self.board.watch(WORKSPACE, job.id)][-1]
+            return [report async for report in self.board.watch_job(WORKSPACE, job.id)][-1]
 
     async def reached(self, job: JobReport, *, done: int = 0, status: JobStatus | None = None) -> JobReport:
         async with asyncio.timeout(20):
             while True:
-                report = await self.board.get(WORKSPACE, job.id)
+                report = await self.board.get_job(WORKSPACE, job.id)
                 if report.progress.done >= done and status in (None, report.status):
                     return report
                 await asyncio.sleep(0.02)
@@ -69,11 +70,11 @@ async def opened(database_url: str, folder: Path, *, jobs_at_once: int = 2) -> A
     async with open_store(database_url, folder) as store:
         service = Service(settings, pool, Metrics(), None)  # type: ignore[arg-type] - no evaluator here pins packages
         rows = RowsFolder(folder / "datasets")
-        models = Models(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
-        means = Means(service, store.job_work, rows, owner_name(), models)
-        scheduler = Scheduler(means, store.jobs, at_once=jobs_at_once)
+        models = ModelAccess(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
+        context = JobContext(service, store.job_queue, rows, owner_name(), models)
+        scheduler = Scheduler(context, store.jobs, at_once=jobs_at_once)
         task = asyncio.create_task(scheduler.run())
-        board = JobBoard(
+        board = JobService(
             service, store.jobs, store.datasets, folder=rows, scheduler=scheduler, find=_find, models=models
         )
         try:
@@ -85,7 +86,7 @@ async def opened(database_url: str, folder: Path, *, jobs_at_once: int = 2) -> A
             await pool.close()
 
 
-async def _find(workspace_id: str, reference: str) -> Found:
+async def _find(workspace_id: str, reference: str) -> ResolvedEvaluator:
     if reference != "exact@1":
         raise NotFound(f"there is no evaluator {reference}")
-    return Found(Evaluator("ok", name="exact", version=1), None)
+    return ResolvedEvaluator(Evaluator("ok", name="exact", version=1), None)

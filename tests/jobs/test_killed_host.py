@@ -10,8 +10,8 @@ import psycopg
 import pytest
 
 from evaluator_host.client import Client
-from evaluator_host.model import Evaluator, Isolation
-from evaluator_host.reports.jobs import JobStatus
+from evaluator_host.model.evaluator import Evaluator, Isolation
+from evaluator_host.schemas.jobs import JobStatus
 from tests.server import Server, new_home
 
 ROWS = 20_000

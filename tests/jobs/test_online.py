@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.errors import InvalidRequest, NotFound
-from evaluator_host.jobs.board import JobOrder
-from evaluator_host.jobs.rows_read import JobRowsRead
-from evaluator_host.reports.jobs import JobConfig, JobReport, JobStatus, Target
-from evaluator_host.reports.results import JobRow
-from evaluator_host.store.job import Wanted
+from evaluator_host.jobs.results.row_reader import RowReader
+from evaluator_host.jobs.spec import JobSpec
+from evaluator_host.model.errors import InvalidRequest, NotFound
+from evaluator_host.schemas.jobs import JobConfig, JobReport, JobStatus, Target
+from evaluator_host.schemas.results import JobRow
+from evaluator_host.store.job import DesiredState
 from evaluator_host.store.results import Filter
 from tests.jobs.desk import OK, WORKSPACE, Desk, opened
 from tests.model_server import DROP, Fault, ModelServer, Reply, error_body
@@ -35,14 +35,12 @@ def target(server: ModelServer, **changes: Any) -> Target:
 
 
 async def start(desk: Desk, asked: Target, rows: Any = ROWS, **config: Any) -> JobReport:
-    order = JobOrder([OK], rows, target=asked, config=JobConfig(**config))
-    return await desk.board.create(order, WORKSPACE)
+    order = JobSpec([OK], rows, target=asked, config=JobConfig(**config))
+    return await desk.board.create_job(order, WORKSPACE)
 
 
 async def rows_of(desk: Desk, job: JobReport) -> list[JobRow]:
-    read = JobRowsRead(
-        desk.store.jobs, desk.store.results, desk.store.datasets, desk.folder, outputs=desk.store.outputs
-    )
+    read = RowReader(desk.store.jobs, desk.store.results, desk.store.datasets, desk.folder, outputs=desk.store.outputs)
     return list((await read.page(WORKSPACE, job.id, Filter(), limit=1000)).rows)
 
 
@@ -54,7 +52,7 @@ def bodies(desk: Desk) -> dict[int, dict[str, Any]]:
 
 
 async def test_each_row_is_asked_once_and_its_answer_is_scored(desk: Desk) -> None:
-    await desk.store.secrets.set(WORKSPACE, "openai", KEY)
+    await desk.store.secrets.set_secret(WORKSPACE, "openai", KEY)
     with ModelServer(key=KEY) as server:
         asked = target(server, api_key="openai", system="Be brief.", inference={"temperature": 0}, concurrency=4)
         job = await desk.ended(await start(desk, asked))
@@ -130,7 +128,7 @@ async def test_retry_after_is_waited_for_and_tries_come_to_an_end(desk: Desk) ->
 
 
 async def test_a_key_that_the_model_repeats_is_masked_everywhere(desk: Desk) -> None:
-    await desk.store.secrets.set(WORKSPACE, "openai", KEY)
+    await desk.store.secrets.set_secret(WORKSPACE, "openai", KEY)
     said = {
         "q0": Reply(401, error_body(f"Incorrect API key provided: {KEY}")),
         "q1": Reply(403, f"you sent Bearer {KEY}".encode()),
@@ -174,14 +172,14 @@ async def test_pausing_stops_asking_and_going_on_asks_for_the_rest_only(desk: De
         job = await start(desk, target(server, concurrency=3))
         while len(server.asked) < 10:
             await desk.reached(job)
-        await desk.board.want(WORKSPACE, job.id, Wanted.PAUSE)
+        await desk.board.set_desired_state(WORKSPACE, job.id, DesiredState.PAUSE)
         paused = await desk.reached(job, status=JobStatus.PAUSED)
         assert paused.progress.generated is not None
         assert 0 < paused.progress.generated < 40
         assert paused.progress.done == 0
         before = len(server.asked)
         assert before - paused.progress.generated <= 3  # those that were under way
-        await desk.board.want(WORKSPACE, job.id, Wanted.RUN)
+        await desk.board.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)
         ended = await desk.ended(job)
         assert (ended.progress.done, len(server.asked) - before) == (40, 40 - paused.progress.generated)
 
@@ -219,7 +217,7 @@ async def test_a_target_that_cannot_be_asked_is_refused(
     with pytest.raises(error, match=match) as refused:
         await start(desk, asked)
     assert "secret-word" not in str(refused.value)
-    assert await desk.board.list(WORKSPACE) == []
+    assert await desk.board.list_jobs(WORKSPACE) == []
 
 
 async def test_once_there_are_keys_jobs_ask_the_hosts_that_the_operator_lists(
@@ -227,7 +225,7 @@ async def test_once_there_are_keys_jobs_ask_the_hosts_that_the_operator_lists(
 ) -> None:
     with ModelServer() as server:
         async with opened(database_url, tmp_path) as desk:
-            await desk.store.keys.create("alice", "default")
+            await desk.store.keys.create_key("alice", "default")
             with pytest.raises(InvalidRequest, match=r"may not ask 127\.0\.0\.1"):
                 await start(desk, target(server))
         for allowed in ("127.0.0.1", server.url.split("/")[2], "*"):

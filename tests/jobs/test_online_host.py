@@ -17,8 +17,8 @@ import pandas as pd
 import pytest
 
 from evaluator_host.client import Client
-from evaluator_host.model import Evaluator
-from evaluator_host.reports.jobs import JobReport, JobStatus, Target
+from evaluator_host.model.evaluator import Evaluator
+from evaluator_host.schemas.jobs import JobReport, JobStatus, Target
 from tests.model_server import DROP, Fault, ModelServer, Reply, error_body
 from tests.server import COMMAND, Server, new_home
 
@@ -73,7 +73,7 @@ def everything_said(client: Client, job: JobReport) -> Iterator[str]:
         f"/v1/jobs/{job.id}/rows?limit=1000",
         "/v1/secrets",
     ):
-        yield client._http.get(path).text
+        yield client._transport.http.get(path).text
 
 
 def test_500_rows_with_errors_and_none_is_lost(home: Path, server: Server) -> None:
@@ -100,7 +100,7 @@ def test_500_rows_with_errors_and_none_is_lost(home: Path, server: Server) -> No
         said = [printed, *everything_said(client, job)]
         assert "Incorrect API key provided: [masked]" in "".join(said)
         command(server, "secrets", "delete", "openai")
-        refused = client._http.put("/v1/secrets/openai", json={"value": 7, "other": KEY})
+        refused = client._transport.http.put("/v1/secrets/openai", json={"value": 7, "other": KEY})
         assert refused.status_code == 422
         said.append(refused.text)
         written = [path.read_bytes() for path in home.rglob("*") if path.is_file() and "toolchain" not in path.parts]

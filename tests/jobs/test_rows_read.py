@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from evaluator_host.datasets.files import RowsFolder
-from evaluator_host.jobs.rows_read import JobRowsRead
-from evaluator_host.store.job_work import StoredResult
+from evaluator_host.jobs.results.row_reader import RowReader
+from evaluator_host.store.job_queue import StoredResult
 from evaluator_host.store.results import Filter, Results
 from tests.jobs.desk import WORKSPACE, Desk, opened
 
@@ -93,10 +93,10 @@ async def test_another_request_is_answered_in_the_middle_of_a_search(where: str,
         results = _gated(GatedResults(results._database), gate)
     else:
         folder = _gated(GatedFolder(folder.path), gate)
-    read = JobRowsRead(desk.store.jobs, results, desk.store.datasets, folder)
+    read = RowReader(desk.store.jobs, results, desk.store.datasets, folder)
     search = asyncio.create_task(read.page(WORKSPACE, job.id, Filter(), text="OK", limit=4))
     assert await asyncio.to_thread(gate.reached.wait, 10)
-    assert (await desk.board.get(WORKSPACE, job.id)).progress.done == 6
+    assert (await desk.board.get_job(WORKSPACE, job.id)).progress.done == 6
     assert not search.done()
     gate.open()
     page = await search

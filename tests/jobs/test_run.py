@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.errors import InUse, InvalidRequest, NotFound, StoreUnavailable
-from evaluator_host.jobs.board import JobOrder
-from evaluator_host.model import Evaluator, EvaluatorSettings, Limits
-from evaluator_host.reports.jobs import JobConfig, JobStatus
-from evaluator_host.store.job import Wanted
-from evaluator_host.store.job_work import JobWork, StoredResult
+from evaluator_host.jobs.spec import JobSpec
+from evaluator_host.model.errors import InUse, InvalidRequest, NotFound, StoreUnavailable
+from evaluator_host.model.evaluator import Evaluator, EvaluatorSettings, Limits
+from evaluator_host.schemas.jobs import JobConfig, JobStatus
+from evaluator_host.store.job import DesiredState
+from evaluator_host.store.job_queue import JobQueue, StoredResult
 from tests.jobs.desk import OK, WORKSPACE, Desk, opened
 
 BAD = Evaluator("bad")
@@ -55,7 +55,7 @@ async def test_rows_with_criteria_by_evaluator_ask_only_those(desk: Desk) -> Non
     asked: list[dict[str, object]] = [{"First": {}, "exact": None}, {"exact": None}, {"First": None}]
     rows = [{"inputs": {}, "outputs": "ok", "criteria_by_evaluator": one} for one in asked]
     rows[2]["agent_error"] = "boom"
-    job = await desk.ended(await desk.board.create(JobOrder([first, "exact@1", BAD], rows), WORKSPACE))
+    job = await desk.ended(await desk.board.create_job(JobSpec([first, "exact@1", BAD], rows), WORKSPACE))
     assert (job.status, job.progress.done, job.progress.failed) == (JobStatus.COMPLETED, 9, 1)
     assert job.evaluators == ("First", "exact@1", "evaluator 3")
     figures = await desk.results.figures(WORKSPACE, job.id)
@@ -89,24 +89,24 @@ async def test_a_sample_is_the_first_rows(desk: Desk) -> None:
 async def test_a_cancelled_job_keeps_what_it_scored_and_stops_at_once(desk: Desk) -> None:
     job = await desk.start(["ok"] * 20 + ["hang"] * 20)
     await desk.reached(job, done=20)
-    await desk.board.want(WORKSPACE, job.id, Wanted.CANCEL)
+    await desk.board.set_desired_state(WORKSPACE, job.id, DesiredState.CANCEL)
     ended = await desk.ended(job)
     assert (ended.status, ended.progress.done) == (JobStatus.CANCELLED, 20)
     assert desk.backend.alive <= 2
     with pytest.raises(InUse):
-        await desk.board.want(WORKSPACE, job.id, Wanted.RUN)
+        await desk.board.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)
 
 
 async def test_a_paused_job_goes_on_where_it_was(desk: Desk) -> None:
     slow = Evaluator("ok", limits=Limits(timeout_s=0.2))
     job = await desk.start((["ok"] * 10 + ["hang"]) * 12, evaluators=[slow], parallelism=1)
     await desk.reached(job, done=1)
-    await desk.board.want(WORKSPACE, job.id, Wanted.PAUSE)
+    await desk.board.set_desired_state(WORKSPACE, job.id, DesiredState.PAUSE)
     paused = await desk.reached(job, status=JobStatus.PAUSED)
     assert 0 < paused.progress.done < 132
     await asyncio.sleep(0.3)
-    assert (await desk.board.get(WORKSPACE, job.id)).progress.done == paused.progress.done
-    await desk.board.want(WORKSPACE, job.id, Wanted.RUN)
+    assert (await desk.board.get_job(WORKSPACE, job.id)).progress.done == paused.progress.done
+    await desk.board.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)
     ended = await desk.ended(job)
     assert (ended.status, ended.progress.done, ended.progress.failed) == (JobStatus.COMPLETED, 132, 12)
     assert await desk.rows_of(job) == list(range(132))
@@ -119,7 +119,7 @@ async def test_a_host_that_shuts_down_leaves_its_jobs_to_the_next_one(database_u
     async with opened(database_url, tmp_path) as second:
         taken = await second.reached(job, status=JobStatus.RUNNING)
         assert taken.progress.done == 30
-        await second.board.want(WORKSPACE, job.id, Wanted.CANCEL)
+        await second.board.set_desired_state(WORKSPACE, job.id, DesiredState.CANCEL)
         assert (await second.ended(job)).progress.done == 30
 
 
@@ -130,7 +130,7 @@ async def test_a_host_that_died_is_succeeded_and_no_row_is_scored_twice(
         monkeypatch.setattr("evaluator_host.jobs.scheduler.this_instance", lambda: "host-0-0-0")
         job = await desk.start(["ok"] * 1000)
         await desk.reached(job, done=1)
-        kept = await desk.store.jobs.get(WORKSPACE, job.id)
+        kept = await desk.store.jobs.get_job(WORKSPACE, job.id)
         monkeypatch.setattr("evaluator_host.jobs.scheduler.is_dead", lambda owner: owner == kept.owner)
         async with opened(database_url, tmp_path) as successor:  # takes it although the first still works on it
             ended = await successor.ended(job)
@@ -139,15 +139,15 @@ async def test_a_host_that_died_is_succeeded_and_no_row_is_scored_twice(
 
 
 async def test_a_database_that_fails_for_a_while_loses_no_result(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    save, faults = JobWork.save, iter([True, True])
+    save, faults = JobQueue.save, iter([True, True])
 
-    async def failing(self: JobWork, job_id: str, owner: str, results: list[StoredResult], **more: float) -> object:
+    async def failing(self: JobQueue, job_id: str, owner: str, results: list[StoredResult], **more: float) -> object:
         if results and next(faults, False):
             await save(self, job_id, owner, results, **more)  # kept, but nobody hears of it
             raise StoreUnavailable("the connection broke")
         return await save(self, job_id, owner, results, **more)
 
-    monkeypatch.setattr(JobWork, "save", failing)
+    monkeypatch.setattr(JobQueue, "save", failing)
     job = await desk.ended(await desk.start(["ok"] * 4000))
     assert (job.status, job.progress.done) == (JobStatus.COMPLETED, 4000)
     assert await desk.rows_of(job) == list(range(4000))
@@ -155,14 +155,14 @@ async def test_a_database_that_fails_for_a_while_loses_no_result(desk: Desk, mon
 
 
 async def test_results_that_cannot_be_kept_end_the_job(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    save = JobWork.save
+    save = JobQueue.save
 
-    async def refusing(self: JobWork, job_id: str, owner: str, results: list[StoredResult], **more: float) -> object:
+    async def refusing(self: JobQueue, job_id: str, owner: str, results: list[StoredResult], **more: float) -> object:
         if results:
             raise InvalidRequest("a value cannot be kept")
         return await save(self, job_id, owner, results, **more)
 
-    monkeypatch.setattr(JobWork, "save", refusing)
+    monkeypatch.setattr(JobQueue, "save", refusing)
     job = await desk.ended(await desk.start(["ok"] * 10))
     assert (job.status, job.progress.done) == (JobStatus.FAILED, 0)
     assert job.error is not None
@@ -179,38 +179,38 @@ async def test_sandboxes_that_cannot_be_started_for_a_while_only_cost_time(desk:
 
 
 async def test_the_same_idempotency_key_is_the_same_job(desk: Desk) -> None:
-    order = JobOrder([OK], [{"inputs": {}, "outputs": "ok"}])
-    made = [await desk.board.create(order, WORKSPACE, idempotency_key="k") for _ in range(2)]
+    order = JobSpec([OK], [{"inputs": {}, "outputs": "ok"}])
+    made = [await desk.board.create_job(order, WORKSPACE, idempotency_key="k") for _ in range(2)]
     assert made[0].id == made[1].id
-    assert len(await desk.board.list(WORKSPACE)) == 1
+    assert len(await desk.board.list_jobs(WORKSPACE)) == 1
 
 
 @pytest.mark.parametrize(
     ("order", "error", "match"),
     [
-        (JobOrder([], [{"inputs": {}}]), InvalidRequest, "needs an evaluator"),
-        (JobOrder([OK], []), InvalidRequest, "no row"),
-        (JobOrder([OK], [7]), InvalidRequest, "an object, not int"),
-        (JobOrder([OK], "none"), NotFound, "no data set none"),
-        (JobOrder(["other"], [{"inputs": {}}]), NotFound, "no evaluator other"),
-        (JobOrder([OK], [{"inputs": {}}], mapping={"score": "a"}), InvalidRequest, "mapping"),
-        (JobOrder([OK], [{"inputs": {}}], mapping={"outputs": "{{ 9 ** 9 }}"}), InvalidRequest, "mapping"),
-        (JobOrder([Evaluator("ok", limits=Limits(timeout_s=1e6))], [{"inputs": {}}]), InvalidRequest, "evaluator"),
+        (JobSpec([], [{"inputs": {}}]), InvalidRequest, "needs an evaluator"),
+        (JobSpec([OK], []), InvalidRequest, "no row"),
+        (JobSpec([OK], [7]), InvalidRequest, "an object, not int"),
+        (JobSpec([OK], "none"), NotFound, "no data set none"),
+        (JobSpec(["other"], [{"inputs": {}}]), NotFound, "no evaluator other"),
+        (JobSpec([OK], [{"inputs": {}}], mapping={"score": "a"}), InvalidRequest, "mapping"),
+        (JobSpec([OK], [{"inputs": {}}], mapping={"outputs": "{{ 9 ** 9 }}"}), InvalidRequest, "mapping"),
+        (JobSpec([Evaluator("ok", limits=Limits(timeout_s=1e6))], [{"inputs": {}}]), InvalidRequest, "evaluator"),
     ],
 )
 async def test_what_cannot_be_run_is_refused_before_it_is_queued(
-    desk: Desk, order: JobOrder, error: type[Exception], match: str
+    desk: Desk, order: JobSpec, error: type[Exception], match: str
 ) -> None:
     with pytest.raises(error, match=match):
-        await desk.board.create(order, WORKSPACE)
-    assert await desk.board.list(WORKSPACE) == []
+        await desk.board.create_job(order, WORKSPACE)
+    assert await desk.board.list_jobs(WORKSPACE) == []
     assert folders(desk) == []
 
 
 async def test_rows_that_the_mapping_cannot_make_fail_by_themselves(desk: Desk) -> None:
     rows = [{"answer": "ok"}, {"other": 1}, {"answer": "ok"}]
-    order = JobOrder([OK], rows, mapping={"outputs": "answer"}, config=JobConfig())
-    job = await desk.ended(await desk.board.create(order, WORKSPACE))
+    order = JobSpec([OK], rows, mapping={"outputs": "answer"}, config=JobConfig())
+    job = await desk.ended(await desk.board.create_job(order, WORKSPACE))
     assert (job.progress.done, job.progress.failed) == (3, 1)
     found = await desk.store.results.one(job.id, 0, 1)
     assert found is not None
@@ -221,7 +221,7 @@ async def test_rows_that_the_mapping_cannot_make_fail_by_themselves(desk: Desk) 
 async def test_removing_a_job_removes_its_rows_and_results(desk: Desk) -> None:
     job = await desk.ended(await desk.start(["ok"]))
     assert len(folders(desk)) == 1
-    await desk.board.delete(WORKSPACE, job.id)
+    await desk.board.delete_job(WORKSPACE, job.id)
     assert folders(desk) == []
     with pytest.raises(NotFound):
-        await desk.board.get(WORKSPACE, job.id)
+        await desk.board.get_job(WORKSPACE, job.id)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from evaluator_host.client import Client
-from evaluator_host.model import Evaluator, Isolation, Language
+from evaluator_host.model.evaluator import Evaluator, Isolation, Language
 from tests.databases import ENGINES, Databases
 from tests.server import Server, new_home
 
@@ -63,7 +63,7 @@ def told(database_url: str, folder: Path) -> Iterator[tuple[str, Any]]:
         jobs.append(_ran(client, ["graded", "typed"]))
         yield "odd", client.datasets.get("odd").columns
         yield "rows of the data set", list(client.datasets.rows("odd"))
-        yield "compared", client._http.get(f"/v1/jobs/{jobs[0]}/compare/{jobs[1]}").json()
+        yield "compared", client._transport.http.get(f"/v1/jobs/{jobs[0]}/compare/{jobs[1]}").json()
         for number, job in enumerate(jobs):
             for name, said in _of(client, job, folder):
                 yield f"job {number}, {name}", said
@@ -77,8 +77,8 @@ def _ran(client: Client, evaluators: list[Evaluator | str]) -> str:
 
 
 def _of(client: Client, job: str, folder: Path) -> Iterator[tuple[str, Any]]:
-    yield "job", _steady(client._http.get(f"/v1/jobs/{job}").json())
-    yield "results", _steady(client._http.get(f"/v1/jobs/{job}/results").json())
+    yield "job", _steady(client._transport.http.get(f"/v1/jobs/{job}").json())
+    yield "results", _steady(client._transport.http.get(f"/v1/jobs/{job}/results").json())
     for order in ORDERS:
         yield order, [_steady(_decoded(row)) for row in client.jobs.rows(job, sort=order)]
     for chosen in FILTERS:

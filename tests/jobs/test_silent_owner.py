@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from evaluator_host.reports.jobs import JobReport, JobStatus
-from evaluator_host.store.job_tables import JobTable
+from evaluator_host.schemas.jobs import JobReport, JobStatus
+from evaluator_host.store.tables import JobTable
 from tests.jobs.desk import WORKSPACE, Desk, opened
 from tests.store.records import result
 
@@ -18,8 +18,8 @@ ELSEWHERE = "host-1-1-1.1"  # of another machine: nobody here can tell whether i
 
 async def owner_elsewhere(desk: Desk, job: JobReport, *, ahead: timedelta) -> asyncio.Task[None]:
     """A host on another machine, whose clock is ahead, that has scored some rows and says that it works on the rest."""
-    assert await desk.store.job_work.take(await desk.store.jobs.get(WORKSPACE, job.id), ELSEWHERE)
-    await desk.store.job_work.save(job.id, ELSEWHERE, [result(row) for row in range(0, 300, 3)])
+    assert await desk.store.job_queue.claim_job(await desk.store.jobs.get_job(WORKSPACE, job.id), ELSEWHERE)
+    await desk.store.job_queue.save(job.id, ELSEWHERE, [result(row) for row in range(0, 300, 3)])
 
     async def beat() -> None:
         while True:
@@ -42,10 +42,10 @@ async def test_an_owner_loses_its_job_once_it_is_silent_and_not_before(
         lives = await owner_elsewhere(idle, job, ahead=timedelta(hours=hours))
         async with opened(database_url, tmp_path) as successor:
             await asyncio.sleep(2.5 * SILENT_S)
-            kept = await successor.store.jobs.get(WORKSPACE, job.id)
+            kept = await successor.store.jobs.get_job(WORKSPACE, job.id)
             assert (kept.owner, kept.done) == (ELSEWHERE, 100)
             lives.cancel()
             ended = await successor.ended(job)
             assert (ended.status, ended.progress.done) == (JobStatus.COMPLETED, 300)
             assert await successor.rows_of(job) == list(range(300))
-            assert await idle.store.job_work.save(job.id, ELSEWHERE, [result(1)]) is None
+            assert await idle.store.job_queue.save(job.id, ELSEWHERE, [result(1)]) is None

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluator_host.config import Settings
-from evaluator_host.wiring import open_store
+from evaluator_host.config.settings import Settings
+from evaluator_host.wiring.store import open_store
 from tests.conftest import DATA_DIR
 from tests.left_behind import until_nothing_is_left
 from tests.load.callers import Group, Tally, call_for
@@ -80,7 +80,7 @@ async def _loaded(port: int, groups: list[Group], watch: Watch, *, seconds: floa
 
 async def _keys(data: Path, workspaces: Sequence[str]) -> dict[str, str]:
     async with open_store(Settings(data_dir=data)) as store:
-        return {name: (await store.keys.create("load", name))[1] for name in workspaces}
+        return {name: (await store.keys.create_key("load", name))[1] for name in workspaces}
 
 
 def _until_at_rest(server: Server) -> None:

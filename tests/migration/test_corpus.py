@@ -13,11 +13,11 @@ import pytest
 from evaluator_host.migration.draft import Wish
 from evaluator_host.migration.migrate import migrate, runs_in
 from evaluator_host.migration.worker import REWRITES
-from evaluator_host.model import Evaluator, Language, Row
-from evaluator_host.outcome import Status
-from evaluator_host.reports.migration import Migration, MigrationStatus, Verdict
+from evaluator_host.model.evaluator import Evaluator, Language, Row
+from evaluator_host.model.outcome import Status
+from evaluator_host.schemas.migration import Migration, MigrationStatus, Verdict
 from evaluator_host.service import Service
-from evaluator_host.wiring import open_service
+from evaluator_host.wiring.service import open_service
 from tests.conftest import settings
 from tests.migration.corpus import ALL, Case, cases
 

@@ -8,10 +8,10 @@ from evaluator_host.migration.draft import Wish
 from evaluator_host.migration.migrate import migrate, runs_in
 from evaluator_host.migration.syntax import Unreadable
 from evaluator_host.migration.worker import REWRITES
-from evaluator_host.model import Contract, Evaluator, Language, Row
-from evaluator_host.reports.migration import MigrationStatus, Verdict
+from evaluator_host.model.evaluator import Contract, Evaluator, Language, Row
+from evaluator_host.schemas.migration import MigrationStatus, Verdict
 from evaluator_host.service import Service
-from evaluator_host.wiring import open_service
+from evaluator_host.wiring.service import open_service
 from tests.conftest import settings
 
 PYTHON, JAVASCRIPT, TYPESCRIPT = Language

@@ -9,7 +9,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from evaluator_host.migration.draft import Wish
-from evaluator_host.migration.python_rewrite import rewrite
+from evaluator_host.migration.python.rewrite import rewrite
 from evaluator_host.migration.syntax import Unreadable
 from tests.fuzz.bounds import bounded
 from tests.migration.programs import KEY, programs

@@ -11,7 +11,7 @@ from evaluator_host.environments.toolchain import node_path
 from evaluator_host.migration.draft import Wish
 from evaluator_host.migration.syntax import Unreadable
 from evaluator_host.migration.worker import REWRITES
-from evaluator_host.model import Language
+from evaluator_host.model.evaluator import Language
 from tests.fuzz.bounds import bounded
 from tests.migration.javascript_programs import KEY, programs
 

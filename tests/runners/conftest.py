@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import pytest
 
-from evaluator_host import protocol
+from evaluator_host.sandbox import protocol
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RUNTIMES = REPOSITORY / "runtimes"

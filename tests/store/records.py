@@ -2,10 +2,10 @@
 
 import json
 
-from evaluator_host.reports.datasets import BadLine
+from evaluator_host.schemas.datasets import BadLine
 from evaluator_host.store.datasets import Dataset, DatasetFacts, new_dataset_id
 from evaluator_host.store.job import Job, JobEvaluator
-from evaluator_host.store.job_work import StoredResult
+from evaluator_host.store.job_queue import StoredResult
 from evaluator_host.store.store import Store
 
 FACTS = DatasetFacts("jsonl", 3, 1, (BadLine(2, "not JSON"),), ("a", "b"), 42, "sha256:00")
@@ -13,7 +13,7 @@ WORKSPACE = "default"
 
 
 async def dataset(store: Store, name: str | None = None) -> Dataset:
-    return await store.datasets.add(new_dataset_id(), WORKSPACE, name, FACTS)
+    return await store.datasets.add_dataset(new_dataset_id(), WORKSPACE, name, FACTS)
 
 
 def evaluators(count: int = 1) -> list[JobEvaluator]:
@@ -22,7 +22,7 @@ def evaluators(count: int = 1) -> list[JobEvaluator]:
 
 async def queued(store: Store, *, rows: int = 3, count: int = 1, key: str | None = None) -> Job:
     made = await dataset(store)
-    return await store.jobs.add(
+    return await store.jobs.add_job(
         WORKSPACE, dataset_id=made.id, request="{}", rows=rows, evaluators=evaluators(count), idempotency_key=key
     )
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.errors import StoreUnavailable
-from evaluator_host.store import audit_log, database
-from evaluator_host.store.audit import AuditEntry
-from evaluator_host.store.audit_log import AuditLog
+from evaluator_host.model.errors import StoreUnavailable
+from evaluator_host.store import audit, database
+from evaluator_host.store.audit import AuditEntry, AuditLog
 from evaluator_host.store.store import Store, open_store
 from tests.databases import Databases
 
@@ -28,21 +27,21 @@ async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
 
 
 async def test_entries_are_read_by_whose_they_are_and_when(store: Store) -> None:
-    key, _ = await store.keys.create("ci", "acme")
-    acme = (await store.workspaces.ensure("acme")).id
+    key, _ = await store.keys.create_key("ci", "acme")
+    acme = (await store.workspaces.ensure_workspace("acme")).id
     entries = [replace(ENTRY, at=NOW - timedelta(hours=n), workspace_id=acme, key_id=key.id, rows=n) for n in range(5)]
-    await store.audit.add([*entries, ENTRY])
-    await store.audit.add([])
-    assert len(await store.audit.newest(limit=100)) == 6
-    mine = await store.audit.newest(limit=2, workspace="acme")
+    await store.audit.append_entries([*entries, ENTRY])
+    await store.audit.append_entries([])
+    assert len(await store.audit.list_entries(limit=100)) == 6
+    mine = await store.audit.list_entries(limit=2, workspace="acme")
     assert [(line.rows, line.workspace, line.key, line.key_id) for line in mine] == [
         (0, "acme", "ci", key.id),
         (1, "acme", "ci", key.id),
     ]
     assert mine[0].at == NOW
     for name in ("ci", key.id):
-        assert len(await store.audit.newest(limit=100, key=name, since=NOW - timedelta(hours=2, minutes=1))) == 3
-    (line,) = await store.audit.newest(limit=9, workspace="default")
+        assert len(await store.audit.list_entries(limit=100, key=name, since=NOW - timedelta(hours=2, minutes=1))) == 3
+    (line,) = await store.audit.list_entries(limit=9, workspace="default")
     assert (line.key, line.key_id, line.evaluator, line.outcome, line.duration_ms) == (
         None,
         None,
@@ -54,9 +53,9 @@ async def test_entries_are_read_by_whose_they_are_and_when(store: Store) -> None
 
 async def test_what_is_too_old_is_forgotten_in_parts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evaluator_host.store.audit._PRUNED_AT_ONCE", 7)
-    await store.audit.add([replace(ENTRY, at=NOW - timedelta(days=n)) for n in range(40)])
-    assert await store.audit.forget(NOW - timedelta(days=9, hours=12)) == 30
-    assert len(await store.audit.newest(limit=100)) == 10
+    await store.audit.append_entries([replace(ENTRY, at=NOW - timedelta(days=n)) for n in range(40)])
+    assert await store.audit.delete_before(NOW - timedelta(days=9, hours=12)) == 30
+    assert len(await store.audit.list_entries(limit=100)) == 10
 
 
 async def test_the_log_writes_what_waits_and_forgets_by_its_days(store: Store) -> None:
@@ -64,7 +63,7 @@ async def test_the_log_writes_what_waits_and_forgets_by_its_days(store: Store) -
     for n in range(2500):
         log.note(replace(ENTRY, at=now - timedelta(minutes=n * 10)))
     await log.write()
-    kept = await store.audit.newest(limit=10_000)
+    kept = await store.audit.list_entries(limit=10_000)
     assert kept[-1].at >= now - timedelta(days=3)
     assert 431 <= len(kept) <= 433
 
@@ -72,7 +71,7 @@ async def test_the_log_writes_what_waits_and_forgets_by_its_days(store: Store) -
 async def test_a_database_that_fails_loses_no_entry_until_too_many_wait(
     databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(audit_log, "KEPT", 50)
+    monkeypatch.setattr(audit, "KEPT", 50)
     monkeypatch.setattr(database, "_WAIT_S", 0.2)
     async with open_store(None, tmp_path) as store, open_store(None, tmp_path) as other:
         log = AuditLog(store.audit, days=0)
@@ -83,12 +82,12 @@ async def test_a_database_that_fails_loses_no_entry_until_too_many_wait(
                 await log.write()
         assert log.dropped == 10
         await log.write()
-        rows = sorted(line.rows for line in await store.audit.newest(limit=100))
+        rows = sorted(line.rows for line in await store.audit.list_entries(limit=100))
         assert rows == list(range(10, 60)), "the newest, each once"
 
 
 async def test_who_asked_for_a_set_is_kept_apart(store: Store) -> None:
-    acme, globex = [(await store.workspaces.ensure(name)).id for name in ("acme", "globex")]
+    acme, globex = [(await store.workspaces.ensure_workspace(name)).id for name in ("acme", "globex")]
     sets = store.package_sets
     await sets.asked(acme, {"key", "digest"})
     await sets.asked(acme, {"key"})
@@ -96,6 +95,6 @@ async def test_who_asked_for_a_set_is_kept_apart(store: Store) -> None:
     assert await sets.names(acme) == {"key", "digest"}
     assert await sets.wanted_by_others(acme, {"key", "digest"})
     assert not await sets.wanted_by_others(globex, {"other"})
-    await sets.forget(globex, {"key", "digest"})
+    await sets.forget_set(globex, {"key", "digest"})
     assert not await sets.wanted_by_others(acme, {"key", "digest"})
     assert (await sets.names(acme), await sets.names(globex)) == ({"key", "digest"}, set())

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import insert, select, text
 from sqlalchemy.exc import StatementError
 
-from evaluator_host.errors import Misconfigured, StoreUnavailable
+from evaluator_host.model.errors import Misconfigured, StoreUnavailable
 from evaluator_host.store import database
 from evaluator_host.store.address import Engine, address
 from evaluator_host.store.database import Database
@@ -30,7 +30,7 @@ def row(name: str, created_at: datetime | None = None) -> dict[str, object]:
 
 
 async def names(store: Store) -> list[str]:
-    return [workspace.name for workspace in await store.workspaces.all()]
+    return [workspace.name for workspace in await store.workspaces.list_workspaces()]
 
 
 async def test_a_transaction_is_kept_as_a_whole_or_not_at_all(store: Store) -> None:
@@ -60,7 +60,7 @@ async def test_a_cancelled_transaction_leaves_nothing_and_no_lock(store: Store) 
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await store.workspaces.ensure("next")
+    await store.workspaces.ensure_workspace("next")
     assert await names(store) == ["default", "next"]
 
 
@@ -76,7 +76,7 @@ async def test_many_writers_of_several_hosts_all_get_their_turn(
     store: Store, database_url: str, tmp_path: Path
 ) -> None:
     async with open_store(database_url, tmp_path) as other:
-        await asyncio.gather(*((store, other)[n % 2].workspaces.ensure(f"w{n}") for n in range(60)))
+        await asyncio.gather(*((store, other)[n % 2].workspaces.ensure_workspace(f"w{n}") for n in range(60)))
     assert len(await names(store)) == 61
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.errors import StoreUnavailable
+from evaluator_host.model.errors import StoreUnavailable
 from evaluator_host.store import schema
 from evaluator_host.store.address import address
 from evaluator_host.store.schema import MIGRATIONS_DIR, migrate
-from evaluator_host.store.store import look_into, open_store
+from evaluator_host.store.store import open_read_only, open_store
 from tests.databases import EACH_ENGINE, Databases
 
 
@@ -48,7 +48,7 @@ async def test_looking_makes_no_database_and_no_tables(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     where = address(database_url, tmp_path)
-    async with look_into(database_url, tmp_path) as store:
+    async with open_read_only(database_url, tmp_path) as store:
         assert store is None
     assert where.file is None or not where.file.exists()
 
@@ -58,15 +58,15 @@ async def test_looking_makes_no_database_and_no_tables(
         patched.setattr(schema, "MIGRATIONS_DIR", older)
         migrate(where)
     for _ in range(2):
-        async with look_into(database_url, tmp_path) as store:
+        async with open_read_only(database_url, tmp_path) as store:
             assert store is None, "of an older version"
     named = await identity(database_url, tmp_path)
-    async with look_into(database_url, tmp_path) as store:
+    async with open_read_only(database_url, tmp_path) as store:
         assert store is not None
         assert await store.identity() == named
 
 
 async def test_a_database_that_does_not_answer_is_said(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable):
-        async with look_into(f"postgresql://nobody@/none?host={tmp_path}", tmp_path):
+        async with open_read_only(f"postgresql://nobody@/none?host={tmp_path}", tmp_path):
             pass

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from evaluator_host.errors import InUse, InvalidRequest, NameTaken, NotFound
-from evaluator_host.reports.jobs import JobStatus
-from evaluator_host.store.job import Wanted
-from evaluator_host.store.job_work import StoredOutput
+from evaluator_host.model.errors import InUse, InvalidRequest, NameTaken, NotFound
+from evaluator_host.schemas.jobs import JobStatus
+from evaluator_host.store.job import DesiredState
+from evaluator_host.store.job_queue import StoredOutput
 from evaluator_host.store.store import Store, open_store
 from tests.store.records import FACTS, WORKSPACE, dataset, evaluators, queued, result
 
@@ -23,12 +23,16 @@ async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
 
 async def test_a_data_set_is_found_by_its_name_and_its_id(store: Store) -> None:
     made = await dataset(store, "qa")
-    assert await store.datasets.get(WORKSPACE, "qa") == made == await store.datasets.get(WORKSPACE, made.id)
+    assert (
+        await store.datasets.get_dataset(WORKSPACE, "qa")
+        == made
+        == await store.datasets.get_dataset(WORKSPACE, made.id)
+    )
     assert made.facts == FACTS
-    assert await store.datasets.all(WORKSPACE) == [made]
+    assert await store.datasets.list_datasets(WORKSPACE) == [made]
     with pytest.raises(NotFound):
-        await store.datasets.get("other", made.id)
-    assert await store.datasets.all("other") == []
+        await store.datasets.get_dataset("other", made.id)
+    assert await store.datasets.list_datasets("other") == []
 
 
 async def test_a_name_is_taken_until_it_is_replaced_or_released(store: Store) -> None:
@@ -37,147 +41,151 @@ async def test_a_name_is_taken_until_it_is_replaced_or_released(store: Store) ->
         await dataset(store, "qa")
     with pytest.raises(InvalidRequest):
         await dataset(store, "../qa")
-    second = await store.datasets.add("ds_2", WORKSPACE, "qa", FACTS, replace=True)
-    assert (await store.datasets.get(WORKSPACE, "qa")).id == second.id
-    assert (await store.datasets.get(WORKSPACE, first.id)).name is None
+    second = await store.datasets.add_dataset("ds_2", WORKSPACE, "qa", FACTS, replace=True)
+    assert (await store.datasets.get_dataset(WORKSPACE, "qa")).id == second.id
+    assert (await store.datasets.get_dataset(WORKSPACE, first.id)).name is None
     await store.datasets.release(WORKSPACE, "qa")
-    assert await store.datasets.all(WORKSPACE) == []
+    assert await store.datasets.list_datasets(WORKSPACE) == []
     assert set(await store.datasets.forget_unused()) == {first.id, second.id}
     assert await store.datasets.ids() == frozenset()
 
 
 async def test_a_name_that_no_database_takes_is_the_callers_mistake(store: Store) -> None:
     with pytest.raises((NotFound, InvalidRequest)):
-        await store.datasets.get(WORKSPACE, "a\x00b")
+        await store.datasets.get_dataset(WORKSPACE, "a\x00b")
     with pytest.raises((NotFound, InvalidRequest)):
-        await store.evaluators.get(WORKSPACE, "a\x00b", 10**30)
+        await store.evaluators.get_version(WORKSPACE, "a\x00b", 10**30)
     with pytest.raises(InvalidRequest):
-        await store.jobs.newest(WORKSPACE, limit=10**30)
+        await store.jobs.list_jobs(WORKSPACE, limit=10**30)
 
 
 async def test_rows_that_a_job_needs_are_not_forgotten(store: Store) -> None:
     job = await queued(store)
     await dataset(store, "named")
     assert await store.datasets.forget_unused() == []
-    await store.jobs.want(WORKSPACE, job.id, Wanted.CANCEL)
-    await store.jobs.delete(WORKSPACE, job.id)
+    await store.jobs.set_desired_state(WORKSPACE, job.id, DesiredState.CANCEL)
+    await store.jobs.delete_job(WORKSPACE, job.id)
     assert await store.datasets.forget_unused() == [job.dataset_id]
 
 
 async def test_a_job_is_read_as_it_was_made(store: Store) -> None:
     job = await queued(store, count=2)
-    assert (job.status, job.wanted, job.rows, job.done, job.owner) == (JobStatus.QUEUED, Wanted.RUN, 3, 0, None)
+    assert (job.status, job.wanted, job.rows, job.done, job.owner) == (JobStatus.QUEUED, DesiredState.RUN, 3, 0, None)
     assert await store.jobs.evaluators(job.id) == evaluators(2)
     with pytest.raises(NotFound):
-        await store.jobs.get("other", job.id)
+        await store.jobs.get_job("other", job.id)
 
 
 async def test_an_idempotency_key_makes_one_job_however_many_ask_at_once(store: Store) -> None:
     made = await asyncio.gather(*(queued(store, key="k") for _ in range(5)))
     assert len({job.id for job in made}) == 1
     assert (await queued(store)).id != (await queued(store)).id
-    assert await store.jobs.find(WORKSPACE, "k") == await store.jobs.get(WORKSPACE, made[0].id)
-    assert await store.jobs.find("other", "k") is None
+    assert await store.jobs.find_by_idempotency_key(WORKSPACE, "k") == await store.jobs.get_job(WORKSPACE, made[0].id)
+    assert await store.jobs.find_by_idempotency_key("other", "k") is None
 
 
 async def test_jobs_are_listed_in_pages_the_newest_first(store: Store) -> None:
     made = [await queued(store) for _ in range(5)]
-    page = await store.jobs.newest(WORKSPACE, limit=2)
-    rest = await store.jobs.newest(WORKSPACE, limit=9, before=page[-1].created_at)
+    page = await store.jobs.list_jobs(WORKSPACE, limit=2)
+    rest = await store.jobs.list_jobs(WORKSPACE, limit=9, before=page[-1].created_at)
     assert [job.id for job in page + rest] == [job.id for job in reversed(made)]
-    await store.jobs.want(WORKSPACE, made[0].id, Wanted.PAUSE)
-    assert [job.id for job in await store.jobs.newest(WORKSPACE, limit=9, status=JobStatus.PAUSED)] == [made[0].id]
+    await store.jobs.set_desired_state(WORKSPACE, made[0].id, DesiredState.PAUSE)
+    assert [job.id for job in await store.jobs.list_jobs(WORKSPACE, limit=9, status=JobStatus.PAUSED)] == [made[0].id]
 
 
 async def test_one_host_takes_a_job(store: Store) -> None:
     await queued(store)
-    (job,) = await store.job_work.waiting()
-    taken = await asyncio.gather(*(store.job_work.take(job, f"host-{n}") for n in range(5)))
+    (job,) = await store.job_queue.waiting()
+    taken = await asyncio.gather(*(store.job_queue.claim_job(job, f"host-{n}") for n in range(5)))
     assert taken.count(True) == 1
-    assert await store.job_work.waiting() == []
-    (running,) = await store.job_work.running()
+    assert await store.job_queue.waiting() == []
+    (running,) = await store.job_queue.running()
     assert running.owner == f"host-{taken.index(True)}"
     assert running.started_at is not None
 
 
 async def test_a_silent_owner_loses_its_job_and_writes_no_more(store: Store) -> None:
     job = await queued(store)
-    assert await store.job_work.take(job, "slow")
-    assert await store.job_work.save(job.id, "slow", [result(0)]) is Wanted.RUN
-    (abandoned,) = await store.job_work.running()
-    assert await store.job_work.take(abandoned, "quick")
-    assert await store.job_work.save(job.id, "slow", [result(1)]) is None
-    assert await store.job_work.beat(job.id, "slow") is None
-    assert not await store.job_work.leave(job.id, "slow", JobStatus.COMPLETED)
-    assert await store.job_work.done_rows(job.id, 0) == bytearray([1])
-    assert (await store.jobs.get(WORKSPACE, job.id)).done == 1
+    assert await store.job_queue.claim_job(job, "slow")
+    assert await store.job_queue.save(job.id, "slow", [result(0)]) is DesiredState.RUN
+    (abandoned,) = await store.job_queue.running()
+    assert await store.job_queue.claim_job(abandoned, "quick")
+    assert await store.job_queue.save(job.id, "slow", [result(1)]) is None
+    assert await store.job_queue.heartbeat(job.id, "slow") is None
+    assert not await store.job_queue.release_job(job.id, "slow", JobStatus.COMPLETED)
+    assert await store.job_queue.done_rows(job.id, 0) == bytearray([1])
+    assert (await store.jobs.get_job(WORKSPACE, job.id)).done == 1
 
 
 async def test_results_and_their_count_are_kept_together(store: Store) -> None:
     job = await queued(store)
-    await store.job_work.take(job, "host")
-    await store.job_work.save(job.id, "host", [result(0), result(2, None, error="timeout")], running_s=0.5)
+    await store.job_queue.claim_job(job, "host")
+    await store.job_queue.save(job.id, "host", [result(0), result(2, None, error="timeout")], running_s=0.5)
     with pytest.raises(IntegrityError):
-        await store.job_work.save(job.id, "host", [result(1), result(2)])
-    kept = await store.jobs.get(WORKSPACE, job.id)
+        await store.job_queue.save(job.id, "host", [result(1), result(2)])
+    kept = await store.jobs.get_job(WORKSPACE, job.id)
     assert (kept.done, kept.failed, kept.running_s) == (2, 1, 0.5)
-    assert await store.job_work.done_rows(job.id, 0) == bytearray([1, 0, 1])
-    assert await store.job_work.done_rows(job.id, 1) == bytearray()
+    assert await store.job_queue.done_rows(job.id, 0) == bytearray([1, 0, 1])
+    assert await store.job_queue.done_rows(job.id, 1) == bytearray()
 
 
 async def test_outputs_are_kept_once(store: Store) -> None:
     job = await queued(store)
-    await store.job_work.take(job, "host")
+    await store.job_queue.claim_job(job, "host")
     outputs = [StoredOutput(1, '"Paris"', None, 3.5, "{}"), StoredOutput(2, None, "timeout", 9.0, "{}")]
-    assert await store.job_work.save_outputs(job.id, "host", outputs) is Wanted.RUN
-    assert await store.job_work.answered_rows(job.id) == bytearray([0, 1, 1])
-    assert await store.job_work.outputs(job.id, 2, limit=9) == {2: outputs[1]}
+    assert await store.job_queue.save_outputs(job.id, "host", outputs) is DesiredState.RUN
+    assert await store.job_queue.answered_rows(job.id) == bytearray([0, 1, 1])
+    assert await store.job_queue.outputs(job.id, 2, limit=9) == {2: outputs[1]}
     with pytest.raises(IntegrityError):
-        await store.job_work.save_outputs(job.id, "host", outputs)
+        await store.job_queue.save_outputs(job.id, "host", outputs)
 
 
 @pytest.mark.parametrize(
     ("wanted", "status"),
-    [(Wanted.PAUSE, JobStatus.PAUSED), (Wanted.CANCEL, JobStatus.CANCELLED), (Wanted.RUN, JobStatus.QUEUED)],
+    [
+        (DesiredState.PAUSE, JobStatus.PAUSED),
+        (DesiredState.CANCEL, JobStatus.CANCELLED),
+        (DesiredState.RUN, JobStatus.QUEUED),
+    ],
 )
-async def test_a_job_that_no_host_works_on_obeys_at_once(store: Store, wanted: Wanted, status: JobStatus) -> None:
-    job = await store.jobs.want(WORKSPACE, (await queued(store)).id, wanted)
+async def test_a_job_that_no_host_works_on_obeys_at_once(store: Store, wanted: DesiredState, status: JobStatus) -> None:
+    job = await store.jobs.set_desired_state(WORKSPACE, (await queued(store)).id, wanted)
     assert job.status is status
     assert (job.finished_at is not None) is status.final
 
 
 async def test_a_job_at_work_is_asked_and_its_host_hears_of_it_with_the_next_write(store: Store) -> None:
     job = await queued(store)
-    await store.job_work.take(job, "host")
-    assert (await store.jobs.want(WORKSPACE, job.id, Wanted.PAUSE)).status is JobStatus.RUNNING
-    assert await store.job_work.save(job.id, "host", [result(0)]) is Wanted.PAUSE
-    assert await store.job_work.leave(job.id, "host", JobStatus.PAUSED)
-    assert (await store.jobs.get(WORKSPACE, job.id)).status is JobStatus.PAUSED
-    assert (await store.jobs.want(WORKSPACE, job.id, Wanted.RUN)).status is JobStatus.QUEUED
+    await store.job_queue.claim_job(job, "host")
+    assert (await store.jobs.set_desired_state(WORKSPACE, job.id, DesiredState.PAUSE)).status is JobStatus.RUNNING
+    assert await store.job_queue.save(job.id, "host", [result(0)]) is DesiredState.PAUSE
+    assert await store.job_queue.release_job(job.id, "host", JobStatus.PAUSED)
+    assert (await store.jobs.get_job(WORKSPACE, job.id)).status is JobStatus.PAUSED
+    assert (await store.jobs.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)).status is JobStatus.QUEUED
 
 
 async def test_a_pause_that_was_taken_back_in_time_is_none(store: Store) -> None:
     job = await queued(store)
-    await store.job_work.take(job, "host")
-    await store.jobs.want(WORKSPACE, job.id, Wanted.PAUSE)
-    await store.jobs.want(WORKSPACE, job.id, Wanted.RUN)
-    assert await store.job_work.leave(job.id, "host", JobStatus.PAUSED)
-    assert (await store.jobs.get(WORKSPACE, job.id)).status is JobStatus.QUEUED
+    await store.job_queue.claim_job(job, "host")
+    await store.jobs.set_desired_state(WORKSPACE, job.id, DesiredState.PAUSE)
+    await store.jobs.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)
+    assert await store.job_queue.release_job(job.id, "host", JobStatus.PAUSED)
+    assert (await store.jobs.get_job(WORKSPACE, job.id)).status is JobStatus.QUEUED
 
 
 async def test_what_has_ended_stays_so_and_may_be_removed(store: Store) -> None:
     job = await queued(store)
     with pytest.raises(InUse):
-        await store.jobs.delete(WORKSPACE, job.id)
-    await store.job_work.take(job, "host")
-    await store.job_work.save(job.id, "host", [result(0)])
-    await store.job_work.leave(job.id, "host", JobStatus.FAILED, error='{"code": "x", "message": "y"}')
-    ended = await store.jobs.get(WORKSPACE, job.id)
+        await store.jobs.delete_job(WORKSPACE, job.id)
+    await store.job_queue.claim_job(job, "host")
+    await store.job_queue.save(job.id, "host", [result(0)])
+    await store.job_queue.release_job(job.id, "host", JobStatus.FAILED, error='{"code": "x", "message": "y"}')
+    ended = await store.jobs.get_job(WORKSPACE, job.id)
     assert (ended.status, ended.owner, ended.heartbeat_at) == (JobStatus.FAILED, None, None)
     assert ended.finished_at is not None
     with pytest.raises(InUse):
-        await store.jobs.want(WORKSPACE, job.id, Wanted.RUN)
-    await store.jobs.delete(WORKSPACE, job.id)
+        await store.jobs.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)
+    await store.jobs.delete_job(WORKSPACE, job.id)
     with pytest.raises(NotFound):
-        await store.jobs.get(WORKSPACE, job.id)
-    assert await store.job_work.done_rows(job.id, 0) == bytearray()
+        await store.jobs.get_job(WORKSPACE, job.id)
+    assert await store.job_queue.done_rows(job.id, 0) == bytearray()

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.errors import InvalidRequest, NameTaken, NotFound
+from evaluator_host.model.errors import InvalidRequest, NameTaken, NotFound
+from evaluator_host.store.key_format import key_id_of, token_hash
 from evaluator_host.store.store import Store, open_store
-from evaluator_host.store.tokens import token_hash, token_id
 
 NOW = datetime.now(UTC)
 
@@ -21,7 +21,7 @@ async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
 
 
 async def test_a_key_is_shown_once_and_kept_as_a_hash(store: Store) -> None:
-    key, token = await store.keys.create("ci", "acme")
+    key, token = await store.keys.create_key("ci", "acme")
     assert (key.name, key.workspace, key.expires_at, key.revoked_at, key.last_used_at) == (
         "ci",
         "acme",
@@ -30,10 +30,10 @@ async def test_a_key_is_shown_once_and_kept_as_a_hash(store: Store) -> None:
         None,
     )
     assert NOW <= key.created_at <= datetime.now(UTC)
-    assert await store.keys.all() == [key]
+    assert await store.keys.list_keys() == [key]
     found = (await store.keys.credentials([key.id]))[key.id]
     assert found.token_hash == token_hash(token)
-    assert token_id(token) == key.id
+    assert key_id_of(token) == key.id
     secret = token.partition(key.id)[2].removeprefix("_")
     async with store.database.reading() as connection:
         kept = str((await connection.exec_driver_sql("SELECT * FROM api_keys")).all())
@@ -42,7 +42,7 @@ async def test_a_key_is_shown_once_and_kept_as_a_hash(store: Store) -> None:
 
 
 async def test_tokens_are_long_random_and_told_from_garbage(store: Store) -> None:
-    tokens = {(await store.keys.create(f"key-{n}", "acme"))[1] for n in range(20)}
+    tokens = {(await store.keys.create_key(f"key-{n}", "acme"))[1] for n in range(20)}
     assert len(tokens) == 20
     assert all(len(token) >= 59 for token in tokens)
     token = tokens.pop()
@@ -56,26 +56,26 @@ async def test_tokens_are_long_random_and_told_from_garbage(store: Store) -> Non
         f" {token}",
         token + "\n",
     ):
-        assert token_id(garbage) is None, garbage
+        assert key_id_of(garbage) is None, garbage
 
 
 async def test_a_revoked_key_has_no_credential_and_frees_its_name(store: Store) -> None:
-    key, _ = await store.keys.create("ci", "acme")
+    key, _ = await store.keys.create_key("ci", "acme")
     with pytest.raises(NameTaken, match="ci"):
-        await store.keys.create("ci", "acme")
+        await store.keys.create_key("ci", "acme")
     revoked = await store.keys.revoke("ci")
     assert revoked.revoked_at is not None
     assert revoked.id == key.id
     assert await store.keys.credentials([key.id]) == {}
     with pytest.raises(NotFound, match="keys list"):
         await store.keys.revoke("ci")
-    again, _ = await store.keys.create("ci", "acme")
-    assert {key.id, again.id} == {known.id for known in await store.keys.all()}
+    again, _ = await store.keys.create_key("ci", "acme")
+    assert {key.id, again.id} == {known.id for known in await store.keys.list_keys()}
 
 
 async def test_a_name_that_several_workspaces_use_is_asked_about(store: Store) -> None:
-    first, _ = await store.keys.create("ci", "acme")
-    second, _ = await store.keys.create("ci", "globex")
+    first, _ = await store.keys.create_key("ci", "acme")
+    second, _ = await store.keys.create_key("ci", "globex")
     with pytest.raises(InvalidRequest, match=first.id):
         await store.keys.revoke("ci")
     assert (await store.keys.revoke("ci", workspace="acme")).id == first.id
@@ -84,12 +84,12 @@ async def test_a_name_that_several_workspaces_use_is_asked_about(store: Store) -
 
 async def test_an_expired_key_is_not_usable(store: Store) -> None:
     assert not await store.keys.any_made()
-    await store.keys.create("old", "acme", expires_at=NOW - timedelta(days=1))
+    await store.keys.create_key("old", "acme", expires_at=NOW - timedelta(days=1))
     assert await store.keys.any_made()
     assert not await store.keys.any_usable()
-    key, _ = await store.keys.create("new", "acme", expires_at=datetime.now(UTC) + timedelta(days=1))
+    key, _ = await store.keys.create_key("new", "acme", expires_at=datetime.now(UTC) + timedelta(days=1))
     assert await store.keys.any_usable()
-    assert [known.name for known in await store.keys.all() if known.usable(datetime.now(UTC))] == ["new"]
+    assert [known.name for known in await store.keys.list_keys() if known.usable(datetime.now(UTC))] == ["new"]
     await store.keys.revoke(key.id)
     assert not await store.keys.any_usable()
     assert await store.keys.any_made(), "a host that has had a key never opens again by itself"
@@ -98,24 +98,24 @@ async def test_an_expired_key_is_not_usable(store: Store) -> None:
 async def test_a_failed_creation_leaves_no_workspace(store: Store) -> None:
     for name, workspace in (("../etc", "acme"), ("ci", "a b"), ("", "acme"), ("ci", "x" * 64), ("-ci", "acme")):
         with pytest.raises(InvalidRequest, match="is no name"):
-            await store.keys.create(name, workspace)
-    assert [workspace.name for workspace in await store.workspaces.all()] == ["default"]
+            await store.keys.create_key(name, workspace)
+    assert [workspace.name for workspace in await store.workspaces.list_workspaces()] == ["default"]
 
 
 async def test_last_use_is_noted(store: Store) -> None:
-    key, _ = await store.keys.create("ci", "acme")
+    key, _ = await store.keys.create_key("ci", "acme")
     moment = datetime(2026, 1, 2, 3, 4, 5, 678900, tzinfo=UTC)
     await store.keys.used({key.id: moment, "unknown": moment})
-    (known,) = await store.keys.all()
+    (known,) = await store.keys.list_keys()
     assert known.last_used_at == moment
 
 
 async def test_many_keys_are_looked_up_at_once(store: Store) -> None:
-    keys = [(await store.keys.create(f"key-{n}", "acme"))[0] for n in range(3)]
+    keys = [(await store.keys.create_key(f"key-{n}", "acme"))[0] for n in range(3)]
     ids = [f"unknown{n}" for n in range(1200)] + [key.id for key in keys]
     assert set(await store.keys.credentials(ids)) == {key.id for key in keys}
 
 
 async def test_a_workspace_made_by_several_at_once_is_one(store: Store) -> None:
-    made = await asyncio.gather(*(store.workspaces.ensure("acme") for _ in range(8)))
+    made = await asyncio.gather(*(store.workspaces.ensure_workspace("acme") for _ in range(8)))
     assert len({workspace.id for workspace in made}) == 1

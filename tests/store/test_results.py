@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.errors import InvalidRequest
+from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.store.job import Job
 from evaluator_host.store.results import Filter, Sort
 from evaluator_host.store.store import Store, open_store
@@ -23,13 +23,13 @@ async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
 @pytest.fixture
 async def job(store: Store) -> Job:
     made = await queued(store, rows=8, count=2)
-    await store.job_work.take(made, "host")
+    await store.job_queue.claim_job(made, "host")
     results = [
         result(row, score, passed=None if score is None else score >= 0.5, error="timeout" if row == 5 else None)
         for row, score in enumerate(SCORES)
     ]
-    await store.job_work.save(made.id, "host", results)
-    await store.job_work.save(made.id, "host", [result(0, position=1)])
+    await store.job_queue.save(made.id, "host", results)
+    await store.job_queue.save(made.id, "host", [result(0, position=1)])
     return made
 
 

@@ -13,7 +13,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy.engine import Connection
 
-from evaluator_host.errors import Misconfigured
+from evaluator_host.model.errors import Misconfigured
 from evaluator_host.store import schema
 from evaluator_host.store.address import Address, Engine, address
 from evaluator_host.store.schema import MIGRATIONS_DIR, VERSION_TABLE, head, migrate
@@ -198,7 +198,7 @@ def test_a_database_of_another_program_is_left_alone(where: Address) -> None:
 
 async def test_a_sqlite_file_is_private_and_in_wal_mode(tmp_path: Path) -> None:
     async with open_store(None, tmp_path) as store:
-        await store.workspaces.ensure("acme")
+        await store.workspaces.ensure_workspace("acme")
         files = list(tmp_path.glob("evaluator-host.db*"))  # noqa: ASYNC240
         assert {file.name for file in files} == {"evaluator-host.db", "evaluator-host.db-wal", "evaluator-host.db-shm"}
         assert all(file.stat().st_mode & 0o077 == 0 for file in files), "it holds hashes of keys"

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
-from evaluator_host.errors import InvalidRequest, Misconfigured, NotFound
-from evaluator_host.store.evaluator_tables import SecretTable
-from evaluator_host.store.sealing import Seal
+from evaluator_host.model.errors import InvalidRequest, Misconfigured, NotFound
+from evaluator_host.store.secret_box import SecretBox
 from evaluator_host.store.store import Store, open_store
+from evaluator_host.store.tables import SecretTable
 
 VALUE = "sk-proj-0123456789abcdef"
 WORKSPACE = "default"
@@ -25,35 +25,35 @@ async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
 
 
 async def test_a_secret_is_set_listed_replaced_and_removed(store: Store) -> None:
-    made = await store.secrets.set(WORKSPACE, "openai", VALUE)
+    made = await store.secrets.set_secret(WORKSPACE, "openai", VALUE)
     assert await store.secrets.reveal(WORKSPACE, "openai") == VALUE
-    again = await store.secrets.set(WORKSPACE, "openai", "another value")
+    again = await store.secrets.set_secret(WORKSPACE, "openai", "another value")
     assert again.created_at == made.created_at
     assert again.updated_at > made.updated_at
-    await store.secrets.set(WORKSPACE, "anthropic", VALUE)
-    assert [one.name for one in await store.secrets.all(WORKSPACE)] == ["anthropic", "openai"]
-    assert await store.secrets.get(WORKSPACE, "openai") == again
+    await store.secrets.set_secret(WORKSPACE, "anthropic", VALUE)
+    assert [one.name for one in await store.secrets.list_secrets(WORKSPACE)] == ["anthropic", "openai"]
+    assert await store.secrets.get_secret(WORKSPACE, "openai") == again
     assert await store.secrets.reveal(WORKSPACE, "openai") == "another value"
-    await store.secrets.delete(WORKSPACE, "openai")
-    for gone in (store.secrets.reveal, store.secrets.get, store.secrets.delete):
+    await store.secrets.delete_secret(WORKSPACE, "openai")
+    for gone in (store.secrets.reveal, store.secrets.get_secret, store.secrets.delete_secret):
         with pytest.raises(NotFound, match="no secret 'openai'"):
             await gone(WORKSPACE, "openai")
 
 
 async def test_workspaces_do_not_see_each_others_secrets(store: Store) -> None:
-    other = (await store.workspaces.ensure("other")).id
-    await store.secrets.set(WORKSPACE, "openai", VALUE)
-    assert await store.secrets.all(other) == []
+    other = (await store.workspaces.ensure_workspace("other")).id
+    await store.secrets.set_secret(WORKSPACE, "openai", VALUE)
+    assert await store.secrets.list_secrets(other) == []
     with pytest.raises(NotFound):
         await store.secrets.reveal(other, "openai")
     with pytest.raises(NotFound):
-        await store.secrets.delete(other, "openai")
+        await store.secrets.delete_secret(other, "openai")
 
 
 async def test_what_is_kept_is_sealed_anew_each_time_and_does_not_show_the_value(store: Store) -> None:
     found = []
     for _ in range(2):
-        await store.secrets.set(WORKSPACE, "openai", VALUE)
+        await store.secrets.set_secret(WORKSPACE, "openai", VALUE)
         async with store.database.reading() as connection:
             found.append(await connection.scalar(select(SecretTable.sealed)))
     assert found[0] != found[1]
@@ -61,10 +61,10 @@ async def test_what_is_kept_is_sealed_anew_each_time_and_does_not_show_the_value
 
 
 async def test_a_sealed_value_moved_to_another_place_does_not_open(store: Store) -> None:
-    other = (await store.workspaces.ensure("other")).id
-    await store.secrets.set(WORKSPACE, "openai", VALUE)
+    other = (await store.workspaces.ensure_workspace("other")).id
+    await store.secrets.set_secret(WORKSPACE, "openai", VALUE)
     for workspace, name in ((WORKSPACE, "mine"), (other, "openai")):
-        await store.secrets.set(workspace, name, "something else")
+        await store.secrets.set_secret(workspace, name, "something else")
         moved = select(SecretTable.sealed).where(SecretTable.workspace_id == WORKSPACE, SecretTable.name == "openai")
         async with store.database.transaction() as connection:
             sealed = await connection.scalar(moved)
@@ -77,7 +77,7 @@ async def test_a_sealed_value_moved_to_another_place_does_not_open(store: Store)
 async def test_another_key_opens_nothing_and_the_error_says_what_to_do(database_url: str, tmp_path: Path) -> None:
     keys = [base64.b64encode(os.urandom(32)).decode() for _ in range(2)]
     async with open_store(database_url, tmp_path, secrets_key=keys[0]) as store:
-        await store.secrets.set(WORKSPACE, "openai", VALUE)
+        await store.secrets.set_secret(WORKSPACE, "openai", VALUE)
         assert not (tmp_path / "secrets.key").exists()
     async with open_store(database_url, tmp_path, secrets_key=keys[1]) as store:
         with pytest.raises(
@@ -89,25 +89,25 @@ async def test_another_key_opens_nothing_and_the_error_says_what_to_do(database_
         with pytest.raises(Misconfigured, match="no key to open secrets with"):
             await store.secrets.reveal(WORKSPACE, "openai")
         assert not (tmp_path / "secrets.key").exists()
-        await store.secrets.set(WORKSPACE, "openai", "a new value")
+        await store.secrets.set_secret(WORKSPACE, "openai", "a new value")
         assert await store.secrets.reveal(WORKSPACE, "openai") == "a new value"
 
 
 def test_the_key_file_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
     file = tmp_path / "data" / "secrets.key"
-    sealed = Seal(None, file.parent).seal(VALUE, workspace_id="w", name="n")
+    sealed = SecretBox(None, file.parent).seal(VALUE, workspace_id="w", name="n")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert Seal(None, file.parent).open(sealed, workspace_id="w", name="n") == VALUE
+    assert SecretBox(None, file.parent).open(sealed, workspace_id="w", name="n") == VALUE
     assert [path.name for path in file.parent.iterdir()] == ["secrets.key"]
     file.chmod(0o640)
     with pytest.raises(Misconfigured, match="chmod 600"):
-        Seal(None, file.parent).open(sealed, workspace_id="w", name="n")
+        SecretBox(None, file.parent).open(sealed, workspace_id="w", name="n")
 
 
 @pytest.mark.parametrize("given", ["", "short", base64.b64encode(b"x" * 31).decode(), "ü" * 44])
 def test_a_setting_that_is_no_key_is_refused(given: str, tmp_path: Path) -> None:
     with pytest.raises(Misconfigured, match="EVALUATOR_HOST_SECRETS_KEY is no key"):
-        Seal(given, tmp_path).seal(VALUE, workspace_id="w", name="n")
+        SecretBox(given, tmp_path).seal(VALUE, workspace_id="w", name="n")
 
 
 @pytest.mark.parametrize(
@@ -115,14 +115,14 @@ def test_a_setting_that_is_no_key_is_refused(given: str, tmp_path: Path) -> None
 )
 async def test_a_value_that_is_none_is_refused_without_repeating_it(store: Store, value: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        await store.secrets.set(WORKSPACE, "openai", value)
+        await store.secrets.set_secret(WORKSPACE, "openai", value)
     assert value not in str(refused.value)
-    assert await store.secrets.all(WORKSPACE) == []
+    assert await store.secrets.list_secrets(WORKSPACE) == []
 
 
 async def test_a_name_that_is_none_is_refused(store: Store) -> None:
-    for sought in (store.secrets.reveal, store.secrets.delete):
+    for sought in (store.secrets.reveal, store.secrets.delete_secret):
         with pytest.raises(NotFound):
             await sought(WORKSPACE, "a\0b")
     with pytest.raises(InvalidRequest, match="no name for a secret"):
-        await store.secrets.set(WORKSPACE, "a/b", VALUE)
+        await store.secrets.set_secret(WORKSPACE, "a/b", VALUE)

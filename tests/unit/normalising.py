@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from evaluator_host.model import Contract, Evaluator, Language
-from evaluator_host.normalise import RunInfo, normalise
-from evaluator_host.outcome import (
+from evaluator_host.model.evaluator import Contract, Evaluator, Language
+from evaluator_host.model.outcome import (
     EnvironmentInfo,
     EvaluationError,
     EvaluationResult,
@@ -17,6 +16,7 @@ from evaluator_host.outcome import (
     Status,
     Timing,
 )
+from evaluator_host.service.normalise import RunInfo, normalise
 
 PY, JS = Language.PYTHON, Language.JAVASCRIPT
 EVALUATE, V1, MAIN = Contract.EVALUATE, Contract.EVALUATE_V1, Contract.MAIN

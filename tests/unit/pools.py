@@ -6,18 +6,18 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from evaluator_host.environments.empty import empty_environment
-from evaluator_host.model import Contract, Language, Limits, Policy, SandboxSpec
-from evaluator_host.pool import Lease, Order, Pool, PoolLimits
-from evaluator_host.sandbox.session import LoadOrder
+from evaluator_host.environments.targets import empty_environment
+from evaluator_host.model.evaluator import Contract, Language, Limits, Policy, SandboxSpec
+from evaluator_host.pool import Lease, LeaseRequest, Pool, PoolLimits
+from evaluator_host.sandbox.messages import LoadRequest
 from tests.fake_runner import FakeBackend
 
 SPEC = SandboxSpec(Language.PYTHON, empty_environment(Language.PYTHON))
-LOAD = LoadOrder("ok", Language.PYTHON, Contract.AUTO, None, Policy.NONE, Limits(), 5.0)
+LOAD = LoadRequest("ok", Language.PYTHON, Contract.AUTO, None, Policy.NONE, Limits(), 5.0)
 
 
-def order(digest: str = "a", *, workspace: str = "w", code: str = "ok") -> Order:
-    return Order(workspace, digest, SPEC, replace(LOAD, code=code))
+def request(digest: str = "a", *, workspace: str = "w", code: str = "ok") -> LeaseRequest:
+    return LeaseRequest(workspace, digest, SPEC, replace(LOAD, code=code))
 
 
 def row(word: str) -> bytes:
@@ -39,8 +39,8 @@ async def opened(**limits: object) -> AsyncIterator[tuple[Pool, FakeBackend]]:
         assert (pool.capacity.sandboxes, pool.capacity.taken_mb) == (0, 0)
 
 
-async def leased(pool: Pool, which: Order) -> Lease:
-    answer = await pool.lease(which)
+async def leased(pool: Pool, which: LeaseRequest) -> Lease:
+    answer = await pool.lease_sandbox(which)
     assert isinstance(answer, Lease)
     return answer
 

@@ -3,9 +3,9 @@
 import dataclasses
 from typing import Any
 
-from evaluator_host.model import Evaluator
-from evaluator_host.normalise import normalise
-from evaluator_host.outcome import EvaluationResult
+from evaluator_host.model.evaluator import Evaluator
+from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.service.normalise import normalise
 from tests.unit.normalising import info, returned
 
 

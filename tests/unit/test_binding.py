@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.contracts import CONTRACTS, Binding, encode
-from evaluator_host.model import Contract, EvaluatorSettings, Row
-from evaluator_host.outcome import ErrorCode, EvaluationError
+from evaluator_host.dialects import CONTRACTS, Binding, encode
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Row
+from evaluator_host.model.outcome import ErrorCode, EvaluationError
 from tests.unit.normalising import EVALUATE, MAIN, V1
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.model import Environment, Language, SandboxSpec, Sdk
-from evaluator_host.sandbox.bubblewrap_args import (
+from evaluator_host.model.evaluator import Environment, Language, SandboxSpec, Sdk
+from evaluator_host.sandbox.bubblewrap.mounts import Bind, HostLibraries, HostPython, find_libraries, find_python
+from evaluator_host.sandbox.bubblewrap.policy import (
     Descriptors,
     Host,
     Identity,
@@ -14,8 +15,7 @@ from evaluator_host.sandbox.bubblewrap_args import (
     etc_files,
     runner_command,
 )
-from evaluator_host.sandbox.hidden import hidden_on
-from evaluator_host.sandbox.host_files import Bind, HostLibraries, HostPython, find_libraries, find_python
+from evaluator_host.sandbox.linux.masked_paths import masked_paths_on
 
 HOST = Host(
     python=HostPython(
@@ -157,7 +157,7 @@ def test_what_tells_of_the_machine_is_hidden_after_proc_is_mounted():
 def test_this_machines_own_are_found(tmp_path):
     (tmp_path / "proc" / "fs").mkdir(parents=True)
     (tmp_path / "proc" / "cmdline").touch()
-    assert hidden_on(tmp_path) == (Path("/proc/cmdline"), Path("/proc/fs"))
+    assert masked_paths_on(tmp_path) == (Path("/proc/cmdline"), Path("/proc/fs"))
 
 
 def test_folders_above_a_bind_are_open_to_the_guests_user():

@@ -2,21 +2,20 @@
 
 import asyncio
 
-from evaluator_host.environments.turns import Turns, asked_by
+from evaluator_host.environments.build.builds import BuildQueue
 
 
 class Log:
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: BuildQueue) -> None:
         self.turns = turns
         self.begun: list[str] = []
         self.gate = asyncio.Event()
 
     def build(self, workspace: str) -> "asyncio.Task[None]":
-        with asked_by(workspace):
-            return asyncio.create_task(self._build(workspace))
+        return asyncio.create_task(self._build(workspace))
 
     async def _build(self, workspace: str) -> None:
-        async with self.turns.turn():
+        async with self.turns.turn(workspace):
             self.begun.append(workspace)
             await self.gate.wait()
             await asyncio.sleep(0)
@@ -28,7 +27,7 @@ async def settle() -> None:
 
 
 async def test_one_workspace_never_has_every_turn_once_there_is_another() -> None:
-    log = Log(Turns(2))
+    log = Log(BuildQueue(2))
     loud = [log.build("loud") for _ in range(3)]
     await settle()
     assert log.begun == ["loud", "loud"], "alone, it has both"
@@ -47,7 +46,7 @@ async def test_one_workspace_never_has_every_turn_once_there_is_another() -> Non
 
 
 async def test_turns_go_round() -> None:
-    log = Log(Turns(1))
+    log = Log(BuildQueue(1))
     first = log.build("a")
     await settle()
     rest = [log.build(name) for name in "aaabbc"]
@@ -58,7 +57,7 @@ async def test_turns_go_round() -> None:
 
 
 async def test_who_gives_up_takes_no_turn_along() -> None:
-    log = Log(Turns(1))
+    log = Log(BuildQueue(1))
     first = log.build("a")
     await settle()
     second, third = log.build("a"), log.build("a")

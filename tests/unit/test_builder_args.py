@@ -5,20 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.environments.builder_args import Bounds, Room, builder_args, entered, etc_files
-from evaluator_host.environments.workbench import outlook
+from evaluator_host.environments.build.builder import build_view
+from evaluator_host.environments.build.policy import BuildView, ProcessLimits, builder_args, entry_command, etc_files
 from evaluator_host.packages.tools import installed_tools
-from evaluator_host.sandbox.bubblewrap_args import Descriptors, Identity
-from evaluator_host.sandbox.host_files import Bind, find_libraries, find_python
+from evaluator_host.sandbox.bubblewrap.mounts import Bind, find_libraries, find_python
+from evaluator_host.sandbox.bubblewrap.policy import Descriptors, Identity
+from evaluator_host.system.processes import Command
 
 HOME, CWD = Path("/srv/build"), Path("/srv/work/one")
+PROBE = Command(("/bin/true",), CWD, {})
 DESCRIPTORS = Descriptors(seccomp=3, info=4, block=5, files={"passwd": 6, "group": 7})
 USER, ROOT = Identity(), Identity(1_899_999_999, drop=True)
 
 
-def arguments(room: Room | None = None, *, identity: Identity = USER, disable_userns: bool = True) -> list[str]:
-    room = room or Room(seen=(Bind(Path("/opt/uv"), Path("/usr/bin/uv")),), writable=binds(HOME, CWD))
-    return builder_args(room, identity=identity, descriptors=DESCRIPTORS, disable_userns=disable_userns)
+def arguments(view: BuildView | None = None, *, identity: Identity = USER, disable_userns: bool = True) -> list[str]:
+    view = view or BuildView(seen=(Bind(Path("/opt/uv"), Path("/usr/bin/uv")),), writable=binds(HOME, CWD))
+    return builder_args(view, identity=identity, descriptors=DESCRIPTORS, disable_userns=disable_userns)
 
 
 def binds(*paths: Path) -> tuple[Bind, ...]:
@@ -66,7 +68,7 @@ def test_only_its_own_folders_are_writable_and_the_root_is_not() -> None:
 
 def test_what_lies_below_a_writable_folder_can_be_shown_empty() -> None:
     other = HOME / "staging" / "other"
-    found = arguments(Room(seen=(), writable=binds(CWD, HOME), empty=(other,)))
+    found = arguments(BuildView(seen=(), writable=binds(CWD, HOME), empty=(other,)))
     assert found.index(str(HOME)) < found.index(str(other))
     assert str(other) in values(found, "--remount-ro")
 
@@ -79,25 +81,25 @@ def test_folders_are_made_before_what_is_put_into_them() -> None:
 
 
 def test_its_variables_are_the_commands_and_in_no_command_line() -> None:
-    room = Room(seen=(), writable=binds(CWD), environment={"UV_INDEX_PASSWORD": "s3cret", "PATH": "/x"})
-    found = arguments(room)
+    view = BuildView(seen=(), writable=binds(CWD), environment={"UV_INDEX_PASSWORD": "s3cret", "PATH": "/x"})
+    found = arguments(view)
     assert dict(zip(values(found, "--setenv"), values(found, "--setenv", at=2), strict=True)) == {
         "PATH": "/x",
         "LANG": "C.UTF-8",
         "UV_INDEX_PASSWORD": "s3cret",
     }
-    assert "s3cret" not in repr(room)
-    assert "s3cret" not in " ".join(entered(("/bin/true",), CWD, python=Path(sys.executable)))
+    assert "s3cret" not in repr(view)
+    assert "s3cret" not in " ".join(entry_command(("/bin/true",), CWD, python=Path(sys.executable)))
 
 
 def test_only_tools_and_the_name_service_are_visible() -> None:
     tools = installed_tools()
-    seen = {str(bind.target) for bind in outlook(tools, compilers=False).seen}
+    seen = {str(bind.target) for bind in build_view(PROBE, tools, []).seen}
     expected = {str(bind.target) for bind in find_libraries().binds}
     expected |= {str(bind.source) for bind in find_python().binds}
     expected |= {str(tools.uv), str(tools.node), str(tools.npm)}
     assert {Path(path).name for path in seen - expected} <= {"resolv.conf", "hosts", "nsswitch.conf", "gai.conf"}
-    assert "/usr" in {str(bind.target) for bind in outlook(tools, compilers=True).seen}
+    assert "/usr" in {str(bind.target) for bind in build_view(PROBE, tools, [], compilers=True).seen}
 
 
 def test_its_users_are_one() -> None:
@@ -105,12 +107,12 @@ def test_its_users_are_one() -> None:
 
 
 def test_where_there_is_no_sandbox_limits_are_set_on_entering() -> None:
-    argv = entered(
-        ("/bin/true",), CWD, python=Path("/usr/bin/python3"), bounds=Bounds(file_mb=1, data_mb=64, processes=9)
+    argv = entry_command(
+        ("/bin/true",), CWD, python=Path("/usr/bin/python3"), bounds=ProcessLimits(file_mb=1, data_mb=64, processes=9)
     )
     limits = dict(limit.split("=") for limit in argv[5].split(","))
     assert limits == {
         "CORE": "1", "FSIZE": "1048576", "NOFILE": "8192", "MEMLOCK": "65536", "MSGQUEUE": "0", "DATA": "67108864", "NPROC": "9",
     }  # fmt: skip
     assert argv[6:] == ("", "bound", str(CWD), "/bin/true")
-    assert entered(("/bin/true",), CWD, python=Path("/usr/bin/python3"), user=7)[5:8] == ("", "7", "free")
+    assert entry_command(("/bin/true",), CWD, python=Path("/usr/bin/python3"), user=7)[5:8] == ("", "7", "free")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evaluator_host.datasets.files import RowsFolder
-from evaluator_host.jobs.cases import are_same_cases
+from evaluator_host.jobs.results.results import same_cases
 from evaluator_host.store.datasets import Dataset
 
 
@@ -34,4 +34,4 @@ def case(number: int, **fields: Any) -> dict[str, Any]:
 def test_same_cases(tmp_path: Path, other: list[dict[str, Any]], same: bool) -> None:
     folder = RowsFolder(tmp_path)
     one = kept(folder, "one", [case(1), case(2)])
-    assert are_same_cases(folder, one, kept(folder, "other", other)) is same
+    assert same_cases(folder, one, kept(folder, "other", other)) is same

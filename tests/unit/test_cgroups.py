@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.sandbox import cgroups
-from evaluator_host.sandbox.cgroup_homes import find_cgroups, hierarchies_of, mounts_of
-from evaluator_host.sandbox.cgroups import Cgroup
-from evaluator_host.sandbox.confinement import _covers, choose_identity
-from evaluator_host.sandbox.instance import is_dead, this_instance
+from evaluator_host.sandbox.bubblewrap.identity import _covers, choose_identity
+from evaluator_host.sandbox.linux import cgroups
+from evaluator_host.sandbox.linux.cgroup_discovery import find_cgroups, hierarchies_of, mounts_of
+from evaluator_host.sandbox.linux.cgroups import Cgroup
+from evaluator_host.sandbox.linux.instance import is_dead, this_instance
 
 MB = 1024 * 1024
 

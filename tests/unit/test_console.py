@@ -11,12 +11,12 @@ import pytest
 INTERRUPTED = """
 import signal, sys
 from evaluator_host.cli.console import out, print_json
-from evaluator_host.cli.edge import guarded
+from evaluator_host.cli.command import run_command
 
 signal.signal(signal.SIGALRM, lambda *_: None)
 signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
 text = "x" * 1_000_000
-guarded((lambda: print_json(text)) if sys.argv[1] == "json" else (lambda: out.print(text)))
+run_command((lambda: print_json(text)) if sys.argv[1] == "json" else (lambda: out.print(text)))
 """
 
 

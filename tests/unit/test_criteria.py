@@ -4,8 +4,8 @@ from typing import Any
 
 from evaluator_host.datasets.criteria import given_to, is_keyed
 from evaluator_host.datasets.mapping import Mapping, to_row
-from evaluator_host.model import Row
-from evaluator_host.outcome import ErrorCode, EvaluationError, Given, Skipped
+from evaluator_host.model.evaluator import Row
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, Given, Skipped
 
 ROW: dict[str, Any] = {
     "inputs": {"q": 1},

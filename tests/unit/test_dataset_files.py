@@ -7,8 +7,8 @@ import pytest
 
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.datasets.mapping import BadRow
-from evaluator_host.errors import InvalidRequest, TooLarge
-from evaluator_host.reports.datasets import BadLine
+from evaluator_host.model.errors import InvalidRequest, TooLarge
+from evaluator_host.schemas.datasets import BadLine
 
 ROWS = [{"n": n, "text": "x" * (n % 7)} for n in range(300)]
 
@@ -57,10 +57,10 @@ def test_what_dead_hosts_left_is_found_and_what_others_write_is_not(tmp_path: Pa
     folder = written(tmp_path, ROWS)
     (tmp_path / f"ds_2.{_dead()}").mkdir()
     (tmp_path / "ds_3.host-1-1-1").mkdir()  # of another pid namespace: perhaps alive
-    assert folder.leftovers({"ds_1"}) == [f"ds_2.{_dead()}"]
-    assert folder.leftovers(set()) == [f"ds_2.{_dead()}"], "the rows were written a moment ago"
+    assert folder.orphans({"ds_1"}) == [f"ds_2.{_dead()}"]
+    assert folder.orphans(set()) == [f"ds_2.{_dead()}"], "the rows were written a moment ago"
     os.utime(tmp_path / "ds_1", (0, 0))
-    assert sorted(folder.leftovers(set())) == ["ds_1", f"ds_2.{_dead()}"]
+    assert sorted(folder.orphans(set())) == ["ds_1", f"ds_2.{_dead()}"]
 
 
 def _dead() -> str:

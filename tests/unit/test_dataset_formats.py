@@ -15,10 +15,10 @@ from pyarrow import parquet
 
 from evaluator_host.datasets import json_array
 from evaluator_host.datasets.format import Format
-from evaluator_host.datasets.formats import read_records
 from evaluator_host.datasets.json_array import ItemTooLong, NotAnArray, array_items
 from evaluator_host.datasets.mapping import BadRow
-from evaluator_host.errors import InvalidRequest
+from evaluator_host.datasets.readers import read_records
+from evaluator_host.model.errors import InvalidRequest
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.sampled_from(['"', "\\", '\\"', "[", "},", "\\\\"]),

@@ -6,8 +6,8 @@ import pytest
 
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.rows import RowFile
-from evaluator_host.errors import InvalidRequest
-from evaluator_host.model import Row
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Row
 
 MB = 1 << 20
 

@@ -8,12 +8,13 @@ import docker.errors
 import pytest
 import requests
 
-from evaluator_host.sandbox.docker_args import EngineFacts
-from evaluator_host.sandbox.docker_attach import AttachFailed, Demultiplexer
-from evaluator_host.sandbox.docker_engine import engine_facts, unavailable
-from evaluator_host.sandbox.docker_findings import ignores_runtime
-from evaluator_host.sandbox.docker_remains import LABEL_BOOT, LABEL_INSTANCE, ended_long_ago, owner_is_dead
-from evaluator_host.sandbox.instance import this_instance
+from evaluator_host.model.errors import Misconfigured
+from evaluator_host.sandbox.docker.attach import AttachFailed, Demultiplexer
+from evaluator_host.sandbox.docker.cleanup import LABEL_BOOT, LABEL_INSTANCE, ended_long_ago, owner_is_dead
+from evaluator_host.sandbox.docker.doctor import ignores_runtime
+from evaluator_host.sandbox.docker.engine import Engine, engine_facts, unavailable
+from evaluator_host.sandbox.docker.policy import EngineFacts
+from evaluator_host.sandbox.linux.instance import this_instance
 
 SOCKET = "unix:///var/run/docker.sock"
 
@@ -54,6 +55,11 @@ def test_errors_say_what_to_do(error: BaseException, advice: str) -> None:
     assert advice in unavailable(error, address=SOCKET, image="x:1").detail
 
 
+def test_an_ssh_address_says_how_to_forward_the_socket() -> None:
+    with pytest.raises(Misconfigured, match=r"ssh://me@there: .*ssh -nNT -L .*EVALUATOR_HOST_DOCKER_HOST=unix://"):
+        Engine("ssh://me@there")
+
+
 def test_what_an_engine_does_not_mention_it_cannot_do() -> None:
     facts = engine_facts(SOCKET, info={}, version={})
     assert not any((facts.memory_limit, facts.pids_limit, facts.cpu_quota, facts.seccomp, facts.rootless, facts.podman))
@@ -66,7 +72,9 @@ def test_facts_of_docker_and_of_podman() -> None:
         "SecurityOptions": ["name=seccomp,profile=builtin", "name=rootless", "name=cgroupns"],
         "Runtimes": {"runsc": {}, "runc": {}}, "DefaultRuntime": "runc",
     }  # fmt: skip
-    facts = engine_facts("ssh://host", info=info, version={"Components": [{"Name": "Podman Engine"}], "Version": "5"})
+    facts = engine_facts(
+        "tcp://host:2375", info=info, version={"Components": [{"Name": "Podman Engine"}], "Version": "5"}
+    )
     assert (facts.cpus, facts.cgroup_version, facts.rootless, facts.seccomp) == (8, "2", True, True)
     assert facts.runtimes == ("runc", "runsc")
     assert facts.podman

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator_host.jobs.aggregate import aggregate
-from evaluator_host.jobs.comparison import paired_difference, student_t
-from evaluator_host.reports.results import Bin
+from evaluator_host.jobs.results.aggregate import aggregate
+from evaluator_host.jobs.results.comparison import paired_difference, student_t
+from evaluator_host.schemas.results import Bin
 
 
 def test_figures_are_those_of_the_population() -> None:

@@ -6,18 +6,17 @@ import math
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
-from evaluator_host.jobs.brief import brief
-from evaluator_host.jobs.failures import GROUPS, failure_groups
-from evaluator_host.jobs.pairs import POINTS, Pairing
-from evaluator_host.jobs.wording import Words
-from evaluator_host.reports.results import FailureGroup, JobRow, Point
-from evaluator_host.store.job_work import StoredResult
+from evaluator_host.jobs.results.results import GROUPS, failure_groups
+from evaluator_host.jobs.results.row_reader import RowSearch, row_preview
+from evaluator_host.jobs.results.scatter import POINTS, Scatter
+from evaluator_host.schemas.results import FailureGroup, JobRow, Point
+from evaluator_host.store.job_queue import StoredResult
 
 
-def paired(values: Iterable[tuple[float, float]]) -> Pairing:
-    made = Pairing()
+def paired(values: Iterable[tuple[float, float]]) -> Scatter:
+    made = Scatter()
     for row, (before, after) in enumerate(values):
-        made.add(row, before, after)
+        made.add_pair(row, before, after)
     return made
 
 
@@ -37,7 +36,7 @@ def test_rows_with_the_same_values_are_one_point() -> None:
 
 
 def test_no_rows_have_no_points() -> None:
-    assert Pairing().points() == ((), False)
+    assert Scatter().points() == ((), False)
 
 
 def test_many_different_values_are_put_together_and_none_is_lost() -> None:
@@ -74,9 +73,9 @@ def test_words_are_found_in_values_and_not_in_names() -> None:
     result = {"reason": 'it said "No"', "error": None, "value": {"deep": [{"n": 42}]}, "status": "scored"}
     row = JobRow(0, "exact@1", {"question": ["Straße\nzwei"]}, result, output="Grüße")
     for text in ("STRASSE\nzwei", 'said "no"', "42", "grü"):
-        assert Words(text).are_in(row), text
+        assert RowSearch(text).matches(row), text
     for text in ("question", "scored", "None", "deep"):
-        assert not Words(text).are_in(row), text
+        assert not RowSearch(text).matches(row), text
 
 
 def test_a_brief_row_is_small_whatever_is_in_it() -> None:
@@ -89,7 +88,7 @@ def test_a_brief_row_is_small_whatever_is_in_it() -> None:
     result = {"status": "failed", "label": None, "reason": long, "metrics": metrics, "value": long, "error": error}
     result |= {"logs": {"stdout": long, "stderr": "", "truncated": False}, "warnings": [long], "score": 0.5}
     data: dict[str, Any] = {"question": long, "deep": deep, "trace": deep, "wide": list(range(5000)), "n": 10**400}
-    made = brief(JobRow(7, "exact@1", data, result, output=long))
+    made = row_preview(JobRow(7, "exact@1", data, result, output=long))
     assert len(json.dumps([made.row, made.result, made.output])) < 20_000
     assert (made.row["question"], made.result["score"]) == ("x" * 300 + "…", 0.5)
     assert "trace" not in made.row
@@ -100,5 +99,5 @@ def test_a_brief_row_is_small_whatever_is_in_it() -> None:
 def test_a_brief_row_that_is_small_already_keeps_its_data() -> None:
     data = {"n": 1, "list": [1, {"a": None}], "text": "", "flag": True}
     result = {"label": "ok", "reason": None, "metrics": {}, "value": 1, "error": None, "logs": {}, "warnings": []}
-    made = brief(JobRow(0, "exact@1", data, result))
+    made = row_preview(JobRow(0, "exact@1", data, result))
     assert (made.row, made.output, made.result["label"]) == (data, None, "ok")

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 import pytest
 
 from evaluator_host.migration.draft import Wish
-from evaluator_host.migration.migrate import migrate
-from evaluator_host.migration.process import rewrite
+from evaluator_host.migration.migrate import migrate, rewrite
 from evaluator_host.migration.syntax import Unreadable
-from evaluator_host.model import Evaluator, Language, Row
-from evaluator_host.outcome import EvaluationResult
-from evaluator_host.reports.migration import MigrationStatus
+from evaluator_host.model.evaluator import Evaluator, Language, Row
+from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.schemas.migration import MigrationStatus
 
 EVALUATE = "def evaluate(app_params, inputs, output, correct_answer):\n    return {}\n"
 

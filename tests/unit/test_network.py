@@ -10,13 +10,13 @@ from typer.testing import CliRunner
 
 import evaluator_host
 from evaluator_host.cli.main import command_line
-from evaluator_host.config import Settings
-from evaluator_host.errors import InvalidRequest
-from evaluator_host.model import Evaluator
-from evaluator_host.sandbox.network_files import network_files
+from evaluator_host.config.settings import Settings
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Evaluator
+from evaluator_host.sandbox.bubblewrap.mounts import network_files
 from evaluator_host.service.prepared import prepare
-from evaluator_host.web.wire import EvaluatorIn, RowIn
-from tests.uipath_projects import make_project, write
+from evaluator_host.web.api.bodies import EvaluatorIn, RowIn
+from tests.dialects.uipath.projects import make_project, write
 
 PACKAGE = Path(evaluator_host.__file__).parent
 
@@ -24,11 +24,11 @@ PACKAGE = Path(evaluator_host.__file__).parent
 def test_its_sandboxes_are_given_to_no_other_call() -> None:
     ordinary = prepare(Evaluator("def evaluate(inputs, outputs, trace): return 1"), settings=Settings(), workspace="w")
     connected = ordinary.with_network()
-    assert (ordinary.order.spec.network, connected.order.spec.network) == (False, True)
-    assert connected.order.key != ordinary.order.key
-    assert connected.order.spec != ordinary.order.spec, "by which waiting sandboxes are found"
-    assert dataclasses.replace(connected.order.spec, network=False) == ordinary.order.spec
-    assert (connected.order.load, connected.evaluator) == (ordinary.order.load, ordinary.evaluator)
+    assert (ordinary.request.spec.network, connected.request.spec.network) == (False, True)
+    assert connected.request.key != ordinary.request.key
+    assert connected.request.spec != ordinary.request.spec, "by which waiting sandboxes are found"
+    assert dataclasses.replace(connected.request.spec, network=False) == ordinary.request.spec
+    assert (connected.request.load, connected.evaluator) == (ordinary.request.load, ordinary.evaluator)
 
 
 def test_it_has_the_machines_resolver_names_and_authorities(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,6 +56,9 @@ def test_neither_a_request_nor_a_setting_nor_an_evaluator_can_ask_for_it() -> No
     assert not [name for name in Settings.model_fields if "network" in name]
 
 
+COMMANDS = {f"dialects/uipath/host/cli/{name}.py" for name in ("eval", "run")}
+
+
 def test_only_the_command_asks_for_it() -> None:
     """By the source: who has such a field or parameter, who hands it on, who calls what acts on it."""
     having, asking, calling = set(), set(), set()
@@ -72,8 +75,8 @@ def test_only_the_command_asks_for_it() -> None:
                 having.add(name)
             if isinstance(node, ast.Attribute) and node.attr == "with_network":
                 calling.add(name)
-    assert having == {"cli/uipath_eval.py", "cli/uipath_run.py", "model.py", "service/service.py"}
-    assert asking == {"cli/uipath_eval.py", "cli/uipath_run.py", "service/prepared.py"}
+    assert having == COMMANDS | {"model/evaluator.py", "service/service.py"}
+    assert asking == COMMANDS | {"service/prepared.py"}
     assert calling == {"service/service.py"}
 
 

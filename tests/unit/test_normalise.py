@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator_host.model import Contract, Evaluator, Language
-from evaluator_host.normalise import normalise
-from evaluator_host.outcome import ErrorCode, EvaluationError, Failed, Kind, Logs, Note, Returned, Status
-from evaluator_host.source import clean
+from evaluator_host.model.evaluator import Contract, Evaluator, Language
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, Failed, Kind, Logs, Note, Returned, Status
+from evaluator_host.service.normalise import normalise
+from evaluator_host.service.source import clean
 from tests.unit.normalising import ALL, EVALUATE, MAIN, PY, V1, codes, info, refusal, result, returned
 
 

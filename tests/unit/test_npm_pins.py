@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluator_host.errors import InvalidPin
-from evaluator_host.model import Language
-from evaluator_host.packages.pins import parse
+from evaluator_host.model.errors import InvalidPin
+from evaluator_host.model.evaluator import Language
+from evaluator_host.packages.pin_parser import parse
 from evaluator_host.packages.scripts import read_script
 from tests.fuzz.bounds import scaled
 

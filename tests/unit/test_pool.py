@@ -4,18 +4,18 @@ import asyncio
 
 import pytest
 
-from evaluator_host.errors import Busy, SandboxLost, SandboxUnavailable
-from evaluator_host.outcome import Failed, Returned
-from evaluator_host.pool import Order
-from tests.unit.pools import SPEC, leased, opened, order, row, until
+from evaluator_host.model.errors import Busy, SandboxLost, SandboxUnavailable
+from evaluator_host.model.outcome import Failed, Returned
+from evaluator_host.pool import LeaseRequest
+from tests.unit.pools import SPEC, leased, opened, request, row, until
 
 
 async def test_the_second_call_of_an_evaluator_is_warm_and_on_the_same_sandbox() -> None:
     async with opened() as (pool, backend):
-        first = await leased(pool, order())
+        first = await leased(pool, request())
         assert not first.warm
         pool.release(first)
-        second = await leased(pool, order())
+        second = await leased(pool, request())
         assert second.warm
         assert second.sandbox is first.sandbox
         pool.release(second)
@@ -24,7 +24,7 @@ async def test_the_second_call_of_an_evaluator_is_warm_and_on_the_same_sandbox()
 
 async def test_a_sandbox_never_serves_two_evaluators_nor_two_workspaces() -> None:
     async with opened() as (pool, backend):
-        for which in (order("a"), order("b"), order("a", workspace="other")):
+        for which in (request("a"), request("b"), request("a", workspace="other")):
             pool.release(await leased(pool, which))
         assert len(backend.links) == 3
 
@@ -35,7 +35,7 @@ async def test_calls_that_arrive_while_the_sandbox_starts_share_it(monkeypatch: 
         backend.gate = asyncio.Event()
 
         async def call() -> None:
-            lease = await leased(pool, order())
+            lease = await leased(pool, request())
             outcome = await lease.sandbox.call(row("ok"), timeout_s=1)
             assert isinstance(outcome, Returned)
             pool.release(lease)
@@ -50,10 +50,10 @@ async def test_calls_that_arrive_while_the_sandbox_starts_share_it(monkeypatch: 
 
 async def test_a_caller_that_waits_longer_than_a_start_gets_a_second_sandbox() -> None:
     async with opened(max_per_evaluator=2) as (pool, _):
-        held = await leased(pool, order())
-        second = await leased(pool, order())
+        held = await leased(pool, request())
+        second = await leased(pool, request())
         assert second.sandbox is not held.sandbox
-        third = asyncio.create_task(leased(pool, order()))
+        third = asyncio.create_task(leased(pool, request()))
         await asyncio.sleep(0.1)
         assert not third.done(), "two are the ceiling of one evaluator"
         pool.release(held)
@@ -63,7 +63,7 @@ async def test_a_caller_that_waits_longer_than_a_start_gets_a_second_sandbox() -
 
 async def test_a_load_that_fails_answers_everybody_who_waits_and_leaves_no_sandbox() -> None:
     async with opened() as (pool, backend):
-        answers = await asyncio.gather(*(pool.lease(order(code="bad")) for _ in range(5)))
+        answers = await asyncio.gather(*(pool.lease_sandbox(request(code="bad")) for _ in range(5)))
         assert all(isinstance(answer, Failed) for answer in answers)
         await until(lambda: backend.alive == 0)
         assert len(backend.links) == 1
@@ -72,39 +72,39 @@ async def test_a_load_that_fails_answers_everybody_who_waits_and_leaves_no_sandb
 async def test_a_backend_that_cannot_start_is_everybodys_error_and_not_a_hang() -> None:
     async with opened() as (pool, backend):
         backend.broken = True
-        answers = await asyncio.gather(*(pool.lease(order()) for _ in range(3)), return_exceptions=True)
+        answers = await asyncio.gather(*(pool.lease_sandbox(request()) for _ in range(3)), return_exceptions=True)
         assert [type(answer) for answer in answers] == [SandboxUnavailable] * 3
         backend.broken = False
-        pool.release(await leased(pool, order()))
+        pool.release(await leased(pool, request()))
 
 
 async def test_a_full_queue_answers_busy_and_takes_calls_again_later() -> None:
     async with opened(max_per_evaluator=1, queue_limit=2) as (pool, _):
-        held = await leased(pool, order())
-        waiting = [asyncio.create_task(leased(pool, order())) for _ in range(2)]
+        held = await leased(pool, request())
+        waiting = [asyncio.create_task(leased(pool, request())) for _ in range(2)]
         await until(lambda: pool.waiting == 2)
         with pytest.raises(Busy) as raised:
-            await pool.lease(order())
+            await pool.lease_sandbox(request())
         assert raised.value.retry_after_s > 0
         pool.release(held)
         for task in waiting:
             pool.release(await task)
-        pool.release(await leased(pool, order()))
+        pool.release(await leased(pool, request()))
 
 
 async def test_one_workspaces_flood_does_not_fill_anothers_queue_nor_keep_its_sandbox() -> None:
     async with opened(max_sandboxes=1, queue_limit=50) as (pool, _):
         served: list[str] = []
 
-        async def call(which: Order) -> None:
+        async def call(which: LeaseRequest) -> None:
             lease = await leased(pool, which)
             await asyncio.sleep(0.02)
             served.append(which.workspace)
             pool.release(lease)
 
-        flood = [asyncio.create_task(call(order("a", workspace="loud"))) for _ in range(50)]
+        flood = [asyncio.create_task(call(request("a", workspace="loud"))) for _ in range(50)]
         await until(lambda: pool.waiting >= 49)
-        await call(order("b", workspace="quiet"))
+        await call(request("b", workspace="quiet"))
         assert served.index("quiet") < 30, "the quiet one did not wait for the whole flood"
         await asyncio.gather(*flood)
         assert served.count("loud") == 50
@@ -113,21 +113,21 @@ async def test_one_workspaces_flood_does_not_fill_anothers_queue_nor_keep_its_sa
 async def test_an_idle_sandbox_makes_room_for_an_evaluator_that_has_none() -> None:
     async with opened(max_sandboxes=2) as (pool, backend):
         for digest in ("a", "b", "c", "a"):
-            pool.release(await leased(pool, order(digest)))
+            pool.release(await leased(pool, request(digest)))
         await until(lambda: backend.alive == 2)
         assert len(backend.links) == 4, "the least recently used went first: b for c's sake no, a then b"
 
 
 async def test_a_caller_that_hangs_up_while_waiting_takes_no_sandbox_with_it() -> None:
     async with opened(max_per_evaluator=1) as (pool, backend):
-        held = await leased(pool, order())
-        waiting = asyncio.create_task(leased(pool, order()))
+        held = await leased(pool, request())
+        waiting = asyncio.create_task(leased(pool, request()))
         await until(lambda: pool.waiting == 1)
         waiting.cancel()
         await asyncio.wait([waiting])
         assert pool.waiting == 0
         pool.release(held)
-        again = await leased(pool, order())
+        again = await leased(pool, request())
         assert again.warm
         pool.release(again)
         assert len(backend.links) == 1
@@ -135,13 +135,13 @@ async def test_a_caller_that_hangs_up_while_waiting_takes_no_sandbox_with_it() -
 
 async def test_a_caller_that_hangs_up_in_the_middle_of_a_row_has_it_cancelled() -> None:
     async with opened() as (pool, backend):
-        lease = await leased(pool, order())
+        lease = await leased(pool, request())
         call = asyncio.create_task(lease.sandbox.call(row("hang"), timeout_s=60))
         await until(lambda: bool(backend.links[0].calls))
         call.cancel()
         await asyncio.wait([call])
         pool.release(lease)
-        again = await leased(pool, order())
+        again = await leased(pool, request())
         assert len(backend.links[0].cancelled) == 1
         assert again.warm, "the same sandbox goes on"
         pool.release(again)
@@ -152,12 +152,12 @@ async def test_a_caller_that_hangs_up_in_the_middle_of_a_row_has_it_cancelled() 
 )
 async def test_a_sandbox_that_breaks_fails_its_row_and_is_replaced(word: str, code: str) -> None:
     async with opened() as (pool, backend):
-        lease = await leased(pool, order())
+        lease = await leased(pool, request())
         outcome = await lease.sandbox.call(row(word), timeout_s=0.05)
         assert isinstance(outcome, Failed)
         assert outcome.error.code == code
         pool.release(lease)
-        again = await leased(pool, order())
+        again = await leased(pool, request())
         assert isinstance(await again.sandbox.call(row("ok"), timeout_s=1), Returned)
         pool.release(again)
         assert backend.alive == 1
@@ -165,7 +165,7 @@ async def test_a_sandbox_that_breaks_fails_its_row_and_is_replaced(word: str, co
 
 async def test_a_sandbox_lost_by_its_backend_is_an_exception_and_not_the_guests_crash() -> None:
     async with opened() as (pool, _):
-        lease = await leased(pool, order())
+        lease = await leased(pool, request())
         with pytest.raises(SandboxLost):
             await lease.sandbox.call(row("lost"), timeout_s=1)
         pool.release(lease)
@@ -173,9 +173,9 @@ async def test_a_sandbox_lost_by_its_backend_is_an_exception_and_not_the_guests_
 
 async def test_a_sandbox_that_died_while_idle_is_not_handed_out() -> None:
     async with opened() as (pool, backend):
-        pool.release(await leased(pool, order()))
+        pool.release(await leased(pool, request()))
         backend.links[0].die()
-        lease = await leased(pool, order())
+        lease = await leased(pool, request())
         assert not lease.warm
         assert isinstance(await lease.sandbox.call(row("ok"), timeout_s=1), Returned)
         pool.release(lease)
@@ -183,13 +183,13 @@ async def test_a_sandbox_that_died_while_idle_is_not_handed_out() -> None:
 
 async def test_idle_and_worn_sandboxes_are_reaped() -> None:
     async with opened(idle_ttl_s=0.01) as (pool, backend):
-        pool.release(await leased(pool, order()))
+        pool.release(await leased(pool, request()))
         await asyncio.sleep(0.02)
         pool.reap()
         await until(lambda: backend.alive == 0)
     async with opened(max_rows=2) as (pool, backend):
         for _ in range(4):
-            lease = await leased(pool, order())
+            lease = await leased(pool, request())
             await lease.sandbox.call(row("ok"), timeout_s=1)
             pool.release(lease)
         assert len(backend.links) == 2
@@ -199,7 +199,7 @@ async def test_a_blank_sandbox_waits_and_is_replaced_when_taken() -> None:
     async with opened(idle_sandboxes=1) as (pool, backend):
         await pool.prewarm(SPEC)
         assert backend.alive == 1
-        lease = await leased(pool, order())
+        lease = await leased(pool, request())
         assert lease.sandbox.link is backend.links[0]
         await until(lambda: len(backend.links) == 2)
         pool.release(lease)
@@ -209,17 +209,17 @@ async def test_at_the_ceiling_a_blank_takes_the_place_of_the_evaluator_that_idle
     async with opened(max_sandboxes=3, idle_sandboxes=1) as (pool, backend):
         await pool.prewarm(SPEC)
         for number in range(5):
-            pool.release(await leased(pool, order(str(number))))
-            await asyncio.sleep(0.01)  # the blank is replaced meanwhile
+            pool.release(await leased(pool, request(str(number))))
+            await asyncio.sleep(0.01)  # the prewarmed sandbox is replaced meanwhile
         assert backend.alive == 3
-        assert len(backend.links) == 6, "every evaluator found a blank"
+        assert len(backend.links) == 6, "every evaluator found a prewarmed sandbox"
 
 
 async def test_a_second_sandbox_of_a_busy_evaluator_is_worth_an_idle_one_of_another() -> None:
     async with opened(max_sandboxes=2, max_per_evaluator=2) as (pool, backend):
-        pool.release(await leased(pool, order("idle")))
-        first = await leased(pool, order("busy"))
-        second = await leased(pool, order("busy"))
+        pool.release(await leased(pool, request("idle")))
+        first = await leased(pool, request("busy"))
+        second = await leased(pool, request("busy"))
         assert second.sandbox is not first.sandbox
         assert backend.alive == 2
         pool.release(first)
@@ -228,8 +228,8 @@ async def test_a_second_sandbox_of_a_busy_evaluator_is_worth_an_idle_one_of_anot
 
 async def test_closing_fails_whoever_waits() -> None:
     async with opened(max_per_evaluator=1) as (pool, _):
-        held = await leased(pool, order())
-        waiting = asyncio.create_task(leased(pool, order()))
+        held = await leased(pool, request())
+        waiting = asyncio.create_task(leased(pool, request()))
         await until(lambda: pool.waiting == 1)
         closing = asyncio.create_task(pool.close())
         with pytest.raises(SandboxUnavailable):
@@ -240,7 +240,7 @@ async def test_closing_fails_whoever_waits() -> None:
 
 async def test_closing_while_a_blank_is_starting_ends_and_leaves_nothing() -> None:
     async with opened(idle_sandboxes=1) as (pool, backend):
-        pool.release(await leased(pool, order()))  # a blank is on its way now
+        pool.release(await leased(pool, request()))  # a prewarmed sandbox is on its way now
         backend.gate = asyncio.Event()
         await asyncio.sleep(0)
         closing = asyncio.create_task(pool.close())

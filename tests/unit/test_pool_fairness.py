@@ -5,17 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from evaluator_host.errors import Busy
-from evaluator_host.pool import Lease, Order, Pool
-from evaluator_host.pool import shares as shares_module
-from evaluator_host.pool.shares import Share
-from tests.unit.pools import SPEC, leased, opened, order, row, until
+from evaluator_host.model.errors import Busy
+from evaluator_host.pool import Lease, LeaseRequest, Pool
+from evaluator_host.pool import fair_share as shares_module
+from evaluator_host.pool.fair_share import Share
+from tests.unit.pools import SPEC, leased, opened, request, row, until
 
 
 async def called(pool: Pool, *workspaces: str) -> None:
     """Let the pool know these workspaces, by a call of each."""
     for workspace in workspaces:
-        pool.release(await leased(pool, order("known", workspace=workspace)))
+        pool.release(await leased(pool, request("known", workspace=workspace)))
 
 
 class Flood:
@@ -23,9 +23,11 @@ class Flood:
 
     def __init__(self, pool: Pool, workspace: str, count: int, *, memory_mb: int = SPEC.memory_mb) -> None:
         spec = replace(SPEC, memory_mb=memory_mb)
-        orders = [replace(order(f"{workspace}-{number}", workspace=workspace), spec=spec) for number in range(count)]
+        requests = [
+            replace(request(f"{workspace}-{number}", workspace=workspace), spec=spec) for number in range(count)
+        ]
         self._pool = pool
-        self._tasks = [asyncio.create_task(leased(pool, one)) for one in orders]
+        self._tasks = [asyncio.create_task(leased(pool, one)) for one in requests]
         self._given_back: set[Lease] = set()
 
     @property
@@ -57,7 +59,7 @@ async def test_a_flood_of_slow_evaluators_leaves_sandboxes_for_others() -> None:
         await called(pool, "quiet", "loud")
         loud = Flood(pool, "loud", 20)
         await until(lambda: len(loud.held) == 6)
-        pool.release(await leased(pool, order("new", workspace="quiet")))  # waits for nobody
+        pool.release(await leased(pool, request("new", workspace="quiet")))  # waits for nobody
         assert len(loud.held) == 6, "three for each one that is left"
         await finish(loud)
 
@@ -79,7 +81,7 @@ async def test_two_floods_leave_something_for_a_third_workspace() -> None:
         await called(pool, "a", "b", "c")
         a, b = Flood(pool, "a", 20), Flood(pool, "b", 20)
         await until(lambda: len(a.held) + len(b.held) == 7)
-        pool.release(await leased(pool, order("new", workspace="c")))
+        pool.release(await leased(pool, request("new", workspace="c")))
         await finish(a, b)
 
 
@@ -88,7 +90,7 @@ async def test_large_sandboxes_count_by_their_memory() -> None:
         await called(pool, "quiet", "loud")
         loud = Flood(pool, "loud", 5, memory_mb=1000)
         await until(lambda: len(loud.held) == 3)
-        pool.release(await leased(pool, order("new", workspace="quiet")))
+        pool.release(await leased(pool, request("new", workspace="quiet")))
         assert len(loud.held) == 3
         await finish(loud)
 
@@ -109,16 +111,16 @@ async def test_small_sandboxes_do_not_keep_a_large_one_of_another_workspace_wait
 
 async def test_turns_go_round_the_workspaces() -> None:
     async with opened(max_sandboxes=1) as (pool, _):
-        holder = await leased(pool, order("first", workspace="holder"))
+        holder = await leased(pool, request("first", workspace="holder"))
         served: list[str] = []
 
-        async def call(which: Order) -> None:
+        async def call(which: LeaseRequest) -> None:
             lease = await leased(pool, which)
             served.append(which.workspace)
             pool.release(lease)
 
         names = ["a"] * 6 + ["b"] * 2 + ["c"]
-        calls = [asyncio.create_task(call(order(str(at), workspace=name))) for at, name in enumerate(names)]
+        calls = [asyncio.create_task(call(request(str(at), workspace=name))) for at, name in enumerate(names)]
         await until(lambda: pool.waiting == len(calls))
         pool.release(holder)
         await asyncio.gather(*calls)
@@ -131,7 +133,7 @@ async def test_a_flood_leaves_places_in_the_queue_and_says_when_to_come_back() -
         held, loud = Flood(pool, "held", 1), Flood(pool, "loud", 90)
         await until(lambda: pool.waiting == 90)
         with pytest.raises(Busy) as raised:
-            await pool.lease(order("late", workspace="loud"))
+            await pool.lease_sandbox(request("late", workspace="loud"))
         assert raised.value.retry_after_s == 1.0
         others = Flood(pool, "quiet", 5), Flood(pool, "new", 1)
         await until(lambda: pool.waiting == 96)
@@ -147,17 +149,17 @@ async def test_a_workspace_with_nobody_waiting_may_wait_though_the_queue_is_full
         first = Flood(pool, "newcomer", 1)
         await until(lambda: pool.waiting == 11)
         with pytest.raises(Busy):
-            await pool.lease(order("second", workspace="newcomer"))
+            await pool.lease_sandbox(request("second", workspace="newcomer"))
         await finish(loud, more, first)
 
 
 async def test_a_flood_gives_up_its_own_idle_sandboxes_before_anothers() -> None:
     async with opened(max_sandboxes=4) as (pool, backend):
-        pool.release(await leased(pool, order("warm", workspace="quiet")))
+        pool.release(await leased(pool, request("warm", workspace="quiet")))
         for digest in "ab":
-            pool.release(await leased(pool, order(digest, workspace="loud")))
-        held = [await leased(pool, order(digest, workspace="loud")) for digest in "cd"]
-        again = await leased(pool, order("warm", workspace="quiet"))
+            pool.release(await leased(pool, request(digest, workspace="loud")))
+        held = [await leased(pool, request(digest, workspace="loud")) for digest in "cd"]
+        again = await leased(pool, request("warm", workspace="quiet"))
         assert again.warm, "it idled longest, and yet the loud one's went first"
         for lease in (*held, again):
             pool.release(lease)
@@ -170,7 +172,7 @@ async def test_a_warm_sandbox_is_kept_from_a_flood_that_has_its_share() -> None:
         loud = Flood(pool, "loud", 10)
         await until(lambda: len(loud.held) == 3)
         for _ in range(3):
-            lease = await leased(pool, order("known", workspace="quiet"))
+            lease = await leased(pool, request("known", workspace="quiet"))
             assert lease.warm
             await lease.sandbox.call(row("ok"), timeout_s=1)
             pool.release(lease)
@@ -195,11 +197,11 @@ async def test_a_sandbox_that_took_long_to_start_serves_before_it_is_given_up() 
         backend.start_s = 0.4  # longer than a turn lasts at least
         served = []
 
-        async def call(which: Order) -> None:
+        async def call(which: LeaseRequest) -> None:
             lease = await leased(pool, which)
             served.append(which.digest)
             pool.release(lease)
 
-        await asyncio.gather(*(call(order(digest)) for digest in "ababab"))
+        await asyncio.gather(*(call(request(digest)) for digest in "ababab"))
         assert sorted(served) == ["a"] * 3 + ["b"] * 3
         assert len(backend.links) == 2, "each was started once"

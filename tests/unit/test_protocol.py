@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator_host.protocol import BODY_BYTES, HEADER_BYTES, Frame, FrameDecoder, ProtocolError, decode_json, encode
+from evaluator_host.model.json_values import InvalidJson, decode_json
+from evaluator_host.sandbox.protocol import BODY_BYTES, HEADER_BYTES, Frame, FrameDecoder, ProtocolError, encode
 
 JSON = st.recursive(
     st.none()
@@ -136,8 +137,8 @@ def test_a_lone_surrogate_is_replaced() -> None:
     "data",
     [b"", b"{", b"NaN", b"[Infinity]", b"{'a': 1}", b"1 2", b"\xff\xfe1\x00", b'"\xff"', b"[1" + b"0" * 5000 + b"]"],
 )
-def test_what_is_no_json_is_a_protocol_error(data: bytes) -> None:
-    with pytest.raises(ProtocolError):
+def test_what_is_no_json_is_refused(data: bytes) -> None:
+    with pytest.raises(InvalidJson):
         decode_json(data)
 
 
@@ -148,5 +149,5 @@ def test_nesting_never_raises_anything_else(levels: int, opening: str, leaf: str
     data = opening * levels + leaf + ("]" if opening == "[" else "}") * levels
     try:
         decode_json(data.encode())
-    except ProtocolError:
+    except InvalidJson:
         return

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.config import python_homes, search_path
-from evaluator_host.sandbox.host_files import find_python
+from evaluator_host.config.settings import python_homes, search_path
+from evaluator_host.sandbox.bubblewrap.mounts import find_python
 from evaluator_host.sandbox.pythons import MINORS, PythonFacts, Pythons, own_python
 
 OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -17,14 +17,14 @@ def another() -> PythonFacts:
     """An interpreter of another minor version, which machines with uv or pyenv have."""
     pythons = Pythons(search_path=search_path(), homes=python_homes())
     minor = next(minor for minor in pythons.minors() if minor != OWN)
-    found = pythons.find(minor)
+    found = pythons.find_version(minor)
     assert found is not None
     return found
 
 
 def test_the_own_interpreter_is_always_there() -> None:
     assert Pythons().minors() == (OWN,)
-    assert Pythons().find(OWN) == own_python()
+    assert Pythons().find_version(OWN) == own_python()
     assert own_python().executable == (Path(sys.base_prefix).resolve() / "bin" / f"python{OWN}").resolve()
 
 
@@ -34,7 +34,7 @@ def test_another_is_found_where_it_is_named_and_on_the_path(another: PythonFacts
         Pythons([another.prefix]),
         Pythons(search_path=[another.executable.parent]),
     ):
-        assert pythons.find(another.minor) == another
+        assert pythons.find_version(another.minor) == another
         assert set(pythons.minors()) == {OWN, another.minor}
 
 
@@ -53,5 +53,5 @@ def test_what_is_no_such_interpreter_does_not_count(tmp_path: Path, another: Pyt
         program = folder / f"python{missing}"
         program.write_text(text)
         program.chmod(0o755)
-        assert Pythons(search_path=[folder]).find(missing) is None
-    assert Pythons().find("3.99") is None
+        assert Pythons(search_path=[folder]).find_version(missing) is None
+    assert Pythons().find_version("3.99") is None

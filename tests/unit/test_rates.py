@@ -2,8 +2,8 @@
 
 import pytest
 
-from evaluator_host.errors import RateLimited
-from evaluator_host.web.rates import Rates
+from evaluator_host.model.errors import RateLimited
+from evaluator_host.web.auth.access import RateLimiter
 
 
 class Clock:
@@ -13,12 +13,12 @@ class Clock:
         return self.now
 
 
-def taken(rates: Rates, key: str | None, times: int) -> int:
+def taken(rates: RateLimiter, key: str | None, times: int) -> int:
     """How many of so many requests were let in."""
     count = 0
     for _ in range(times):
         try:
-            rates.take(key)
+            rates.count_request(key)
         except RateLimited:
             continue
         count += 1
@@ -27,7 +27,7 @@ def taken(rates: Rates, key: str | None, times: int) -> int:
 
 def test_a_burst_is_let_in_and_then_a_steady_rate() -> None:
     clock = Clock()
-    rates = Rates(10.0, burst=5, clock=clock)
+    rates = RateLimiter(10.0, burst=5, clock=clock)
     assert taken(rates, "a", 20) == 5
     clock.now += 1
     assert taken(rates, "a", 20) == 5, "never more than a burst"
@@ -38,24 +38,24 @@ def test_a_burst_is_let_in_and_then_a_steady_rate() -> None:
 
 def test_the_wait_is_told_and_is_enough() -> None:
     clock = Clock()
-    rates = Rates(0.5, burst=1, clock=clock)
-    rates.take(None)
+    rates = RateLimiter(0.5, burst=1, clock=clock)
+    rates.count_request(None)
     with pytest.raises(RateLimited) as limited:
-        rates.take(None)
+        rates.count_request(None)
     assert limited.value.retry_after_s == 2
     clock.now += limited.value.retry_after_s
-    rates.take(None)
+    rates.count_request(None)
 
 
 def test_no_rate_is_no_limit() -> None:
-    assert taken(Rates(None, burst=1), "a", 1000) == 1000
+    assert taken(RateLimiter(None, burst=1), "a", 1000) == 1000
 
 
 def test_full_buckets_are_forgotten_and_a_limited_key_stays_limited() -> None:
     clock = Clock()
-    rates = Rates(1.0, burst=2, clock=clock)
+    rates = RateLimiter(1.0, burst=2, clock=clock)
     for number in range(12_000):
-        rates.take(f"key-{number}")
+        rates.count_request(f"key-{number}")
     clock.now += 3
     assert taken(rates, "greedy", 5) == 2
     assert len(rates._buckets) < 10

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.model import Language
-from evaluator_host.packages.explain import shorten
+from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings, npm_workspace, uv_workspace
-from evaluator_host.packages.locked import Lock, LockedPackage, Target
+from evaluator_host.packages.lock import Lock, LockedPackage, Target
 from evaluator_host.packages.pins import Pin
+from evaluator_host.packages.resolver import shorten
 
 
 def operator_index(directory: Path) -> IndexSettings:

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.config import Settings
-from evaluator_host.errors import Busy
-from evaluator_host.model import Evaluator, Isolation, Limits, Row
-from evaluator_host.pool import Pool, shares
+from evaluator_host.config.settings import Settings
+from evaluator_host.model.errors import Busy
+from evaluator_host.model.evaluator import Evaluator, Isolation, Limits, Row
+from evaluator_host.pool import Pool
+from evaluator_host.pool import fair_share as shares
 from evaluator_host.service.prepared import prepare
 from evaluator_host.service.rows import RowStream
-from tests.unit.pools import leased, opened, order, until
+from tests.unit.pools import leased, opened, request, until
 
 
 def stream(pool: Pool, *words: str, folder: Path, parallelism: int = 1) -> RowStream:
@@ -28,7 +29,7 @@ async def test_a_row_that_breaks_its_sandbox_does_not_cost_the_rows_after_it_the
     async with opened(max_sandboxes=1, queue_limit=1) as (pool, _):
         results = aiter(stream(pool, "ok", "hang", "ok", folder=tmp_path))
         first = await anext(results)
-        other = asyncio.create_task(leased(pool, order("another")))
+        other = asyncio.create_task(leased(pool, request("another")))
         await until(lambda: pool.waiting == 1)
         rest = asyncio.create_task(_all(results))
         pool.release(await other)
@@ -43,8 +44,8 @@ async def test_a_second_sandbox_that_is_not_to_be_had_does_not_fail_the_rows(tmp
 
 async def test_rows_for_which_there_is_no_place_are_refused(tmp_path: Path) -> None:
     async with opened(max_sandboxes=1, queue_limit=1) as (pool, _):
-        held = await leased(pool, order())
-        waiting = asyncio.create_task(leased(pool, order("another")))
+        held = await leased(pool, request())
+        waiting = asyncio.create_task(leased(pool, request("another")))
         await until(lambda: pool.waiting == 1)
         with pytest.raises(Busy):
             await _all(aiter(stream(pool, "ok", folder=tmp_path, parallelism=2)))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from evaluator_host.errors import InvalidPin, InvalidRequest
-from evaluator_host.model import Language
+from evaluator_host.model.errors import InvalidPin, InvalidRequest
+from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.scripts import read_script, require_python
 
 PYTHON = Language.PYTHON

@@ -5,9 +5,14 @@ import struct
 
 import pytest
 
-from evaluator_host.config import SANDBOX_IMAGES_DIR
-from evaluator_host.sandbox.seccomp import MAX_INSTRUCTIONS, UnknownPolicy, compile_policy, without_unix_sockets
-from evaluator_host.sandbox.syscalls import NUMBERS
+from evaluator_host.config.settings import SANDBOX_IMAGES_DIR
+from evaluator_host.sandbox.bubblewrap.seccomp import (
+    MAX_INSTRUCTIONS,
+    SYSCALL_NUMBERS,
+    UnknownPolicy,
+    compile_policy,
+    without_unix_sockets,
+)
 
 POLICY = json.loads((SANDBOX_IMAGES_DIR / "seccomp.json").read_text())
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
@@ -44,11 +49,11 @@ def ask_fixture(request):
     program = compile_policy(POLICY, request.param)
 
     def ask(name: str, *args: int) -> str | int:
-        return decide(program, NUMBERS[name][column], args, arch=arch)
+        return decide(program, SYSCALL_NUMBERS[name][column], args, arch=arch)
 
     ask.number = lambda number: decide(program, number, arch=arch)
     ask.foreign = lambda: decide(program, 1, arch=ARM if request.param == "x86_64" else I386)
-    ask.has = lambda name: NUMBERS[name][column] is not None
+    ask.has = lambda name: SYSCALL_NUMBERS[name][column] is not None
     return ask
 
 
@@ -63,7 +68,7 @@ def test_a_guest_with_network_gets_no_unix_socket_by_which_it_would_reach_the_ho
     ordinary, connected = compile_policy(POLICY, machine), compile_policy(without_unix_sockets(POLICY), machine)
 
     def both(name: str, *args: int) -> tuple[str | int, str | int]:
-        number = NUMBERS[name][column]
+        number = SYSCALL_NUMBERS[name][column]
         return decide(ordinary, number, args, arch=arch), decide(connected, number, args, arch=arch)
 
     assert both("socket", 1, 1) == (ALLOW, EAFNOSUPPORT)
@@ -183,5 +188,5 @@ def test_a_machine_without_a_table_is_an_error():
 
 def test_names_every_call_once_per_processor():
     for column in (0, 1):
-        numbers = [pair[column] for pair in NUMBERS.values() if pair[column] is not None]
+        numbers = [pair[column] for pair in SYSCALL_NUMBERS.values() if pair[column] is not None]
         assert len(numbers) == len(set(numbers))

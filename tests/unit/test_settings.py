@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator_host.config import Settings
+from evaluator_host.config.settings import Settings
 
 NAMES = ("CA_FILE", "PORT", "ALLOWED_HOSTS", "KEY", "SANDBOX", "DATA_DIR", "DATABASE_URL")
 

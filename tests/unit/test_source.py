@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator_host.model import Language
-from evaluator_host.outcome import ErrorCode, EvaluationError
-from evaluator_host.source import CleanSource, clean
+from evaluator_host.model.evaluator import Language
+from evaluator_host.model.outcome import ErrorCode, EvaluationError
+from evaluator_host.service.source import CleanSource, clean
 
 PY, JS = Language.PYTHON, Language.JAVASCRIPT
 PROGRAM = "def evaluate(inputs, outputs, trace):\n    if outputs:\n        return 1.0\n    return 0.0\n"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.environments.unpack import unpack
-from evaluator_host.errors import PackagesFailed
+from evaluator_host.environments.registry.unpack import unpack
+from evaluator_host.model.errors import PackagesFailed
 
 
 def member(name: str, kind: bytes = tarfile.REGTYPE, target: str = "") -> tarfile.TarInfo:

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from evaluator_host.web import problems
+from evaluator_host.web.http.error_responses import install_error_handlers
 from evaluator_host.web.workbench import DIST, PAGES, Workbench, is_page
 
 SOURCES = DIST.parent / "src"
@@ -19,7 +19,7 @@ FIRST_PAINT_BYTES = 100_000
 
 def browser(dist: Path) -> httpx.AsyncClient:
     app = FastAPI()
-    problems.install(app)
+    install_error_handlers(app)
     app.router.routes.extend(Workbench(dist).routes())
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
 

@@ -6,7 +6,7 @@ import { gzipSync } from "node:zlib";
 import { notices, packagesOf } from "./notices.mjs";
 
 const SMALLEST_GZIPPED = 1024;
-const TARGETS = ["chrome111", "firefox113", "safari16.4"];
+const TARGETS = ["chrome123", "firefox120", "safari17.5"]; // the first with light-dark()
 
 const stage = new URL("./.stage/", import.meta.url);
 const dist = new URL("./dist/", import.meta.url);

@@ -1,6 +1,6 @@
 """How an author may write the entry in JavaScript, and what an evaluator that cannot be called says."""
 
-from evaluator_host.model import Contract
+from evaluator_host.model.evaluator import Contract
 from tests.contract.cases.case import failed, javascript, scored
 
 HIT = {"inputs": {"correct_answer": "Paris"}, "outputs": "Paris"}

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from evaluator_host.sandbox.docker import DockerBackend
+from evaluator_host.sandbox.docker.backend import DockerBackend
 from tests.docker_guests import Guest, own_namespaces, spec, start
 
 
@@ -150,8 +150,8 @@ async def test_forks_end_at_the_limit_and_it_is_told(backend: DockerBackend) -> 
             pass
     """)
     assert 8 <= forked <= 16
-    autopsy = await guest.link.destroy()
-    assert autopsy.pids_hit
+    exit_status = await guest.link.destroy()
+    assert exit_status.pids_hit
 
 
 # Memory
@@ -178,8 +178,8 @@ async def test_a_child_killed_for_memory_is_counted_at_once_and_its_runner_lives
 async def test_a_runner_killed_for_memory_is_told_apart_from_a_crash(backend: DockerBackend) -> None:
     guest = await start(backend, spec(memory_mb=64))
     assert await guest.run(EAT) is None
-    autopsy = await guest.link.destroy()
-    assert (autopsy.oom_killed, autopsy.signal, autopsy.lost) == (True, 9, False)
+    exit_status = await guest.link.destroy()
+    assert (exit_status.oom_killed, exit_status.signal, exit_status.lost) == (True, 9, False)
 
 
 async def test_where_no_cgroup_can_be_read_the_engines_events_count(backend: DockerBackend) -> None:

@@ -11,9 +11,9 @@ import docker
 import docker.errors
 import pytest
 
-from evaluator_host.errors import SandboxUnavailable
-from evaluator_host.sandbox.base import Autopsy
-from evaluator_host.sandbox.docker import DockerBackend
+from evaluator_host.model.errors import SandboxUnavailable
+from evaluator_host.sandbox.docker.backend import DockerBackend
+from evaluator_host.sandbox.exit_status import ExitStatus
 from tests.docker_guests import OWN, Guest, MakeBackend, containers, open_descriptors, spec, start
 from tests.relay import Relay
 
@@ -25,7 +25,7 @@ async def test_destroying_removes_the_container_and_can_be_done_twice_at_once(
     await guest.run("import subprocess; subprocess.Popen(['/usr/bin/sleep', '600'], start_new_session=True)")
     assert containers(docker_host, OWN) == [guest.link.id]
     first, second = await asyncio.gather(guest.link.destroy(), guest.link.destroy())
-    assert first == second == Autopsy(signal=9)
+    assert first == second == ExitStatus(signal=9)
     assert containers(docker_host, OWN) == []
     assert await guest.link.destroy() is first
 
@@ -64,7 +64,7 @@ async def test_a_caller_who_hangs_up_while_it_is_destroyed_changes_nothing(
     destroying.cancel()
     with pytest.raises(asyncio.CancelledError):
         await destroying
-    assert await guest.link.destroy() == Autopsy(signal=9)
+    assert await guest.link.destroy() == ExitStatus(signal=9)
     assert containers(docker_host, OWN) == []
 
 
@@ -84,8 +84,8 @@ async def test_an_engine_that_goes_away_is_the_backends_fault_and_its_container_
         relay.cut()
         async with asyncio.timeout(10):
             assert await guest.link.read() == b""
-        autopsy = await guest.link.destroy()
-        assert autopsy.lost
+        exit_status = await guest.link.destroy()
+        assert exit_status.lost
         with pytest.raises(SandboxUnavailable, match="no Docker engine answers"):
             await backend.start(spec())
         relay.open()
@@ -109,9 +109,9 @@ async def test_a_container_that_somebody_else_removed_is_lost(guest: Guest, dock
 
 HOST = """
 import asyncio, sys
-from evaluator_host.model import Environment, Language, SandboxSpec
-from evaluator_host.sandbox.docker import DockerBackend
-from evaluator_host.sandbox.instance import this_instance
+from evaluator_host.model.evaluator import Environment, Language, SandboxSpec
+from evaluator_host.sandbox.docker.backend import DockerBackend
+from evaluator_host.sandbox.linux.instance import this_instance
 
 async def main():
     backend = DockerBackend(docker_host=sys.argv[1], runtime=None, image=sys.argv[2], instance=this_instance())

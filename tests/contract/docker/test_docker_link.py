@@ -3,16 +3,10 @@
 import asyncio
 import json
 import os
-from typing import Any
 
-import docker
-import docker.errors
-
-from evaluator_host.protocol import encode
-from evaluator_host.sandbox.docker import DockerBackend
-from evaluator_host.sandbox.docker_attach import PAUSE_BYTES
-from evaluator_host.sandbox.docker_ssh import SshChannel
-from tests.docker_guests import Guest, start
+from evaluator_host.sandbox.docker.attach import PAUSE_BYTES
+from evaluator_host.sandbox.protocol import encode
+from tests.docker_guests import Guest
 
 
 async def test_large_frames_pass_whole_in_both_directions(guest: Guest) -> None:
@@ -45,10 +39,10 @@ async def test_standard_error_is_kept_apart_and_only_its_tail(guest: Guest) -> N
         await guest.run("import sys; print('x' * 100_000 + 'last words', file=sys.stderr, flush=True); answer = 1") == 1
     )
     assert await guest.run("import os; os._exit(7)") is None
-    autopsy = await guest.link.destroy()
-    assert autopsy.stderr_tail.endswith("xxxlast words\n")
-    assert len(autopsy.stderr_tail) == 8192
-    assert (autopsy.exit_code, autopsy.signal, autopsy.lost) == (7, None, False)
+    exit_status = await guest.link.destroy()
+    assert exit_status.stderr_tail.endswith("xxxlast words\n")
+    assert len(exit_status.stderr_tail) == 8192
+    assert (exit_status.exit_code, exit_status.signal, exit_status.lost) == (7, None, False)
 
 
 async def test_after_the_end_reading_says_so_and_writing_is_silent(guest: Guest) -> None:
@@ -59,32 +53,3 @@ async def test_after_the_end_reading_says_so_and_writing_is_silent(guest: Guest)
     async with asyncio.timeout(5):
         await guest.link.drain()
     assert await guest.link.read() == b""
-
-
-async def test_the_thread_driven_channel_of_ssh_carries_the_same_bytes(
-    docker_host: str,
-    probe_image: str,
-    backend: DockerBackend,
-) -> None:
-    facts = await backend._engine.facts()
-    made: list[Any] = []
-
-    def attach_by_docker_py(client: docker.APIClient, container: str) -> Any:
-        stream = client.attach_socket(container, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
-        made.append(stream)
-        stream._sock.settimeout(None)
-        return stream._sock
-
-    async def attach(container: str) -> SshChannel:
-        return SshChannel(await backend._engine.run(attach_by_docker_py, container))
-
-    backend._attach = attach  # type: ignore[method-assign]
-    assert facts.local
-    guest = await start(backend)
-    text = os.urandom(1 << 20).hex()
-    assert await guest.run(f"answer = {text!r}[::-1]") == text[::-1]
-    guest.link.write(b"\0" * (4 << 20))
-    await guest.link.drain()
-    await guest.link.destroy()
-    for stream in made:
-        stream.close()

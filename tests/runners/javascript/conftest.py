@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.environments import toolchain
-from evaluator_host.protocol import Frame
+from evaluator_host.packages.tools import installed_tools
+from evaluator_host.sandbox.protocol import Frame
 from tests.runners.conftest import REPOSITORY, RUNTIMES, RunnerProcess
 
 JAVASCRIPT = RUNTIMES / "javascript"
@@ -67,8 +68,8 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("packages")
     (folder / "package.json").write_text("{}")
     pins = ["lodash@4.17.21", "nanoid@5.1.5", "left-pad@1.3.0"]
-    command = [*toolchain.npm_command(), "install", "--ignore-scripts", "--no-audit", "--no-fund", *pins]
-    code, output = asyncio.run(toolchain._run(command, cwd=folder))
+    command = (*installed_tools().npm_command, "install", "--ignore-scripts", "--no-audit", "--no-fund", *pins)
+    code, output = asyncio.run(toolchain._run(command, folder))
     assert code == 0, output
     return folder
 

@@ -7,7 +7,8 @@ import subprocess
 import pytest
 
 from evaluator_host.environments import toolchain
-from evaluator_host.errors import IndexUnavailable
+from evaluator_host.model.errors import IndexUnavailable
+from evaluator_host.packages.tools import installed_tools
 from tests.runners.javascript.conftest import DATA_DIR, JAVASCRIPT
 
 
@@ -55,5 +56,5 @@ def test_restricted_python_lies_alone(tmp_path):
 
 
 def test_npm_belongs_to_node():
-    ended = subprocess.run([*toolchain.npm_command(), "--version"], capture_output=True, text=True, check=True)
+    ended = subprocess.run([*installed_tools().npm_command, "--version"], capture_output=True, text=True, check=True)
     assert int(ended.stdout.split(".")[0]) >= 10

@@ -1,12 +1,13 @@
 /** The frame around every page: header, navigation, theme, key, and the page that belongs to the path. */
 import { Component, type ComponentChildren, type ComponentType } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { call } from "./api";
+import { call } from "./api/http";
+import type { HostInfo } from "./api/types";
 import { ErrorNote } from "./components/error-note";
 import { KeyDialog } from "./components/key-dialog";
 import { Spinner } from "./components/spinner";
 import { Toasts } from "./components/toasts";
-import { Host, type HostInfo } from "./host";
+import { Host } from "./host";
 import { Link, match, usePlace } from "./router";
 import { NAVIGATION, ROUTES, type PageProps, type Route } from "./routes";
 import { chooseTheme, useTheme } from "./theme";
@@ -18,7 +19,7 @@ export function App() {
   return (
     <Host.Provider value={host}>
       <a class="skip-link" href="#main">
-        Skip to the page
+        Skip to content
       </a>
       <Header section={found?.route.section ?? ""} />
       <main id="main" tabIndex={-1}>
@@ -34,7 +35,7 @@ export function App() {
   );
 }
 
-/** What the host is. A host with keys has one asked for here, whatever page comes first. */
+/** Loads the host's info. On a host with keys this first request asks for the key. */
 function useInfo(): HostInfo | null {
   const [info, setInfo] = useState<HostInfo | null>(null);
   useEffect(() => {
@@ -128,7 +129,7 @@ function Page({ route, params, query }: PageProps & { route: Route }) {
       () => setFailed(true),
     );
   }, [route]);
-  if (failed) return <ErrorNote title="The page could not be loaded" error="The host does not answer, or was updated. Load the page again." />;
+  if (failed) return <ErrorNote title="The page could not be loaded" error="The host is not responding, or it was updated. Reload the page." />;
   if (page === null) return <Spinner label={`Loading ${route.title.toLowerCase()}`} page />;
   const Shown = page;
   return (
@@ -142,7 +143,7 @@ function Page({ route, params, query }: PageProps & { route: Route }) {
 
 let visited = false;
 
-/** Tells a screen reader where it is once somebody went to another page. */
+/** Announces the new page to screen readers. */
 function Focused({ title, children }: { title: string; children: ComponentChildren }) {
   const place = useRef<HTMLParagraphElement>(null);
   useEffect(() => {
@@ -168,16 +169,16 @@ class Boundary extends Component<{ children: ComponentChildren }, { error: unkno
 
   override render() {
     if (this.state.error === null) return this.props.children;
-    return <ErrorNote title="This page has failed" error={this.state.error} />;
+    return <ErrorNote title="Something went wrong on this page" error={this.state.error} />;
   }
 }
 
 function NotFound({ path }: { path: string }) {
   return (
     <div class="page">
-      <h1>There is no such page</h1>
+      <h1>Page not found</h1>
       <p class="muted">
-        Nothing is at <code>{path}</code>. <Link to="/">To the workbench</Link>
+        There is no page at <code>{path}</code>. <Link to="/">Go to the workbench</Link>
       </p>
     </div>
   );

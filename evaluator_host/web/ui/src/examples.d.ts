@@ -1,5 +1,5 @@
 declare module "examples:all" {
-  import type { Language, Row } from "./types";
+  import type { Language, Row } from "./api/types";
 
   /** An evaluator to start from: src/examples/<id>/. */
   export interface Example {

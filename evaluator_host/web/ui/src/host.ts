@@ -1,19 +1,7 @@
-/** What the host is: asked once, when the page begins. */
+/** The host's info, loaded once at start. */
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
-import type { Limits } from "./types";
-
-export interface HostInfo {
-  version: string;
-  backend: string;
-  languages: string[];
-  contracts: string[];
-  default_limits: Limits;
-  limit_ceilings: Limits;
-  runtimes: Record<string, string>;
-  /** Minor versions of Python that evaluators may ask for. */
-  pythons: string[];
-}
+import type { HostInfo } from "./api/types";
 
 export const Host = createContext<HostInfo | null>(null);
 

@@ -1,4 +1,4 @@
-/** JSON that people type: read with a place for every fault, and written for people to read. */
+/** Reads JSON that users type, with the line and column of an error, and writes JSON for display. */
 
 export type Read = { ok: true; value: unknown; given: boolean } | { ok: false; message: string; line: number | null; column: number | null };
 
@@ -11,11 +11,11 @@ export function readJson(text: string): Read {
     const words = error instanceof Error ? error.message : String(error);
     const { line, column } = placeOf(words, text);
     const where = line === null ? "" : ` (line ${line}, column ${column})`;
-    return { ok: false, message: `This is no JSON${where}. Text needs double quotes.`, line, column };
+    return { ok: false, message: `This is not valid JSON${where}. Text needs double quotes.`, line, column };
   }
 }
 
-/** Engines word it differently: `at position 12`, `line 2 column 3`, or they say that the text ended. */
+/** Find the place in a JavaScript engine's message: `at position 12`, `line 2 column 3`, or the end of the text. */
 function placeOf(words: string, text: string): { line: number | null; column: number | null } {
   const named = /line (\d+) column (\d+)/.exec(words);
   if (named) return { line: Number(named[1]), column: Number(named[2]) };

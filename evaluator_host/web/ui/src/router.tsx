@@ -1,4 +1,4 @@
-/** Which page is shown: by the path, without loading the document anew. */
+/** The router: shows the page of a path without reloading the document. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 

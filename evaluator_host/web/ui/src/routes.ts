@@ -10,7 +10,7 @@ export interface PageProps {
 export interface Route {
   path: string;
   title: string;
-  /** Which entry of the navigation is lit. */
+  /** The navigation entry that is highlighted. */
   section: string;
   load: () => Promise<{ default: ComponentType<PageProps> }>;
 }

@@ -1,10 +1,10 @@
-/** Text of programs, fit to be shown: no terminal codes, nothing invisible. */
+/** Makes the output of programs safe to show: without terminal codes and invisible characters. */
 
 const ESCAPES = /\u001b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g;
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
 const DIRECTIONS = /[\u202a-\u202e\u2066-\u2069]/g;
 
-/** Colours and cursor moves go; any other control character is shown as its picture, and so is what turns text around. */
+/** Removes terminal codes and replaces other control characters and text direction marks by visible symbols. */
 export function plain(text: string): string {
   return text
     .replace(/\r\n/g, "\n")

@@ -1,4 +1,4 @@
-/** What the page keeps in the browser; a browser that refuses to keep anything is no fault. */
+/** Browser storage of the pages. A browser that refuses to store anything causes no error. */
 
 export function recall(key: string): string | null {
   try {

@@ -1,4 +1,4 @@
-/** Dark or light: the system's, unless somebody chose. */
+/** The colour theme: the system's, unless the user has chosen. */
 import { useEffect, useState } from "preact/hooks";
 import { keep } from "./storage";
 
@@ -39,7 +39,11 @@ export function useTheme(): Theme {
   return theme;
 }
 
-/** A colour of the style sheet, for what is drawn on a canvas: `colour("--pass")`. */
+/** A colour of the style sheet as it is in this theme, for what is drawn on a canvas: `colour("--pass")` is `rgb(…)`. */
 export function colour(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const probe = document.body.appendChild(document.createElement("i"));
+  probe.style.color = `var(${name})`; // a custom property by itself reads as written: light-dark(…)
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
 }

@@ -1,10 +1,10 @@
 import { Button } from "./button";
 import { toast } from "./toasts";
 
-/** Copies a text that is made when it is wanted. */
+/** Copies a text; `text` is called on click. */
 export function CopyButton({ label, text, said }: { label: string; text: () => string; said?: string }) {
   const copy = async () => {
-    toast((await copied(text())) ? (said ?? "Copied") : "The browser does not let this page copy.");
+    toast((await copied(text())) ? (said ?? "Copied") : "The browser does not allow this page to copy.");
   };
   return (
     <Button kind="quiet" small onClick={() => void copy()}>

@@ -6,7 +6,7 @@ interface DiffProps {
   before: string;
   after: string;
   syntax: Syntax;
-  /** What the two are, for screen readers and as headings. */
+  /** The titles of the two texts, shown as headings and read by screen readers. */
   labels: readonly [string, string];
 }
 

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 
-/** What stands where nothing is yet: what would be here, and how to get it. */
+/** The placeholder of an empty list: what belongs here, and how to add it. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">

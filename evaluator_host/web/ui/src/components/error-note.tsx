@@ -1,7 +1,7 @@
-import { ApiError } from "../api";
+import { ApiError } from "../api/http";
 import { Prose } from "./prose";
 
-/** What went wrong, in the host's words; of a refused request every field. */
+/** Shows an error message of the host, with every wrong field of a refused request. */
 export function ErrorNote({ title, error, onRetry }: { title?: string; error: unknown; onRetry?: (() => void) | undefined }) {
   const message = error instanceof Error ? error.message : String(error);
   const problems = error instanceof ApiError ? error.problems : [];

@@ -1,5 +1,5 @@
 import { useLayoutEffect, useState } from "preact/hooks";
-import { onKeyNeeded } from "../api";
+import { onKeyNeeded } from "../api/http";
 import { Button } from "./button";
 import { Dialog } from "./dialog";
 import { Field } from "./field";
@@ -9,11 +9,11 @@ interface Asked {
   answer: (key: string | null) => void;
 }
 
-/** Asks for an API key whenever the host wants one; however many requests wait for it, it asks once. */
+/** Asks the user for an API key when the host requires one; only once, even if several requests wait for it. */
 export function KeyDialog() {
   const [asked, setAsked] = useState<Asked | null>(null);
   const [key, setKey] = useState("");
-  // Before the frame's effects run: the first of them asks the host something.
+  // A layout effect, because the first effect of the frame already sends a request.
   useLayoutEffect(() => {
     let waiting: Promise<string | null> | null = null;
     onKeyNeeded((refused) => {
@@ -43,7 +43,7 @@ export function KeyDialog() {
       }
     >
       <p class="muted">
-        It stays in this tab until you close it. The operator makes one with <code>evaluator-host keys create</code>.
+        This tab keeps the key until you close it. The operator creates keys with <code>evaluator-host keys create</code>.
       </p>
       <Field
         label="API key"
@@ -52,7 +52,7 @@ export function KeyDialog() {
         spellcheck={false}
         value={key}
         onValue={setKey}
-        error={asked.refused ? "The host does not know this key, or no longer." : null}
+        error={asked.refused ? "This key is not valid, or it was revoked." : null}
       />
     </Dialog>
   );

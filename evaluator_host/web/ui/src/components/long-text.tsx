@@ -1,11 +1,11 @@
-import { saveAs } from "../api";
+import { saveAs } from "../api/http";
 import { plain } from "../shown-text";
 import { Button } from "./button";
 import { CopyButton } from "./copy-button";
 
 const SHOWN = 12_000;
 
-/** Text of any length: its beginning is shown, all of it can be taken home. `name` is the file's. */
+/** Shows the beginning of a text of any length; the whole text can be copied or saved under `name`. */
 export function LongText({ text, name, label }: { text: string; name: string; label: string }) {
   const cut = text.length > SHOWN;
   return (

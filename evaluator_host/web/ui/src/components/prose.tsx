@@ -1,6 +1,6 @@
 import { plain } from "../shown-text";
 
-/** A sentence of the host's; what it puts between backticks is code. Text of programs in it stays text. */
+/** Shows a message of the host; the parts between backticks are shown as code. */
 export function Prose({ text, most = 4000 }: { text: string; most?: number }) {
   const parts = plain(text.slice(0, most)).split(/`([^`\n]{1,200})`/);
   return (

@@ -1,4 +1,4 @@
-/** Something is on its way; shown a moment late, so that what is quick does not flicker. */
+/** A loading indicator; it appears after a short delay, so that quick loads do not flicker. */
 export function Spinner({ label, page = false }: { label: string; page?: boolean }) {
   return (
     <p class={page ? "spinner spinner-page" : "spinner"} role="status">

@@ -1,15 +1,15 @@
 import { useCallback, useEffect, useState } from "preact/hooks";
-import { isAbort } from "../api";
+import { isAbort } from "../api/http";
 
 export interface Loaded<T> {
   value: T | null;
   error: unknown;
   loading: boolean;
-  /** Ask again; what is there stays until the answer is. */
+  /** Load again; the old value stays until the new one has arrived. */
   reload: () => void;
 }
 
-/** What `load` answers, asked anew whenever `dependencies` change; an answer that comes too late is thrown away. */
+/** Returns the result of `load`, loaded again whenever `dependencies` change; outdated results are dropped. */
 export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, dependencies: readonly unknown[]): Loaded<T> {
   const [state, setState] = useState<{ value: T | null; error: unknown; loading: boolean }>({ value: null, error: null, loading: true });
   const [turn, setTurn] = useState(0);

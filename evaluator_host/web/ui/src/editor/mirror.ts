@@ -105,7 +105,7 @@ export function styleNonce(): string {
   return document.querySelector<HTMLMetaElement>('meta[name="style-nonce"]')?.nonce ?? "";
 }
 
-/** What every editor here has, the merge view's included. */
+/** The extensions that all editors share, including the merge view. */
 export function everyEditor(syntax: Syntax): Extension {
   return [EditorView.cspNonce.of(styleNonce()), looks, syntaxHighlighting(colours), grammar(syntax)];
 }

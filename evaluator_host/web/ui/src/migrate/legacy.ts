@@ -1,7 +1,7 @@
-/** The legacy evaluator to migrate, as typed, and what is asked about it. */
-import { call } from "../api";
+/** The form of the migration page: the legacy evaluator and the options. */
+import { call } from "../api/http";
 import { readJson } from "../json";
-import type { EvaluatorReport, Language, Migration, StoredEvaluator } from "../types";
+import type { EvaluatorReport, Language, Migration, StoredEvaluator, StoredMigration } from "../api/types";
 
 export interface Legacy {
   code: string;
@@ -42,13 +42,13 @@ export function ofStored(report: EvaluatorReport, before: Legacy): Legacy {
   return { ...before, code: evaluator.code, language: evaluator.language, packages: [...evaluator.packages], answerKey: key === "correct_answer" ? "" : key, stored: report };
 }
 
-/** What the proof is to run on, as the API takes it; or why not. */
+/** Return the rows for the proof as API fields, or the reason why they are not valid. */
 export function proofRows(legacy: Legacy): { rows: Record<string, unknown>; fault: string | null } {
   if (legacy.proofOn === "generated") return { rows: {}, fault: null };
   if (legacy.proofOn === "rows") {
     const read = readJson(legacy.rows);
     if (!read.ok) return { rows: {}, fault: read.message };
-    if (!Array.isArray(read.value)) return { rows: {}, fault: 'Rows are a list: [{"inputs": {…}, "outputs": …}].' };
+    if (!Array.isArray(read.value)) return { rows: {}, fault: 'Rows must be a list: [{"inputs": {…}, "outputs": …}].' };
     return { rows: { rows: read.value }, fault: null };
   }
   const mapping = readJson(legacy.mapping);
@@ -67,13 +67,6 @@ export function migrate(legacy: Legacy, rows: Record<string, unknown>, signal: A
     ...rows,
   };
   return call("POST", "/v1/migrate", { body, signal });
-}
-
-interface StoredMigration {
-  name: string;
-  version: number;
-  made: number | null;
-  migration: Migration;
 }
 
 /** Make the next version of a stored evaluator; it keeps the proof, and says what it came from. */

@@ -1,14 +1,14 @@
-/** What a migration did and left, and whether old and new code score alike. */
+/** The result of a migration: changes, open points, and the proof. */
 import type { ComponentChildren } from "preact";
 import { Table } from "../components/table";
 import { shownJson } from "../json";
 import { plain, shownNumber } from "../shown-text";
-import type { Migration, Proof, Remark, Result } from "../types";
+import type { Migration, Proof, Remark, Result } from "../api/types";
 
 const SAID: Record<Migration["status"], { title: string; tone: string; text: string }> = {
   migrated: { title: "Rewritten", tone: "chip-pass", text: "" },
-  current: { title: "Nothing to do", tone: "chip-info", text: "It has this signature already." },
-  refused: { title: "Left as it is", tone: "chip-warn", text: "It cannot be rewritten safely; below is why." },
+  current: { title: "Nothing to do", tone: "chip-info", text: "The code already has this signature." },
+  refused: { title: "Left as it is", tone: "chip-warn", text: "The code cannot be rewritten safely. The reasons are below." },
   no_evaluator: { title: "No evaluator", tone: "chip-fail", text: "The code defines no function of that name." },
 };
 
@@ -44,7 +44,7 @@ function ProofChip({ proof }: { proof: Proof | null }) {
 
 function ProofText({ proof }: { proof: Proof }) {
   const made = proof.generated ? "generated rows" : proof.rows === 1 ? "row" : "rows";
-  const left = proof.left_out > 0 ? ` ${proof.left_out} without the ground truth were left out.` : "";
+  const left = proof.left_out > 0 ? ` ${proof.left_out} without a correct answer were left out.` : "";
   if (proof.verdict === "not_comparable") return <p>{plain((proof.why ?? "").slice(0, 2000))}{left}</p>;
   if (proof.verdict === "differs") {
     return (
@@ -56,7 +56,7 @@ function ProofText({ proof }: { proof: Proof }) {
   return (
     <p>
       Status, score and every metric agree on {proof.rows} {made}; the old code scored {proof.scored} of them.{left}
-      {proof.generated && <span class="muted"> They were made up from what the code reads: a proof on your own rows says more.</span>}
+      {proof.generated && <span class="muted"> They were generated from the fields that the code reads; a proof on your own rows is stronger.</span>}
     </p>
   );
 }

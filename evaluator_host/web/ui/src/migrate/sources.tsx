@@ -1,9 +1,9 @@
-/** Which legacy evaluator, and what to prove its migration on. */
-import { call } from "../api";
+/** Chooses a stored legacy evaluator, and the rows for the proof. */
+import { call } from "../api/http";
 import { Field, Select } from "../components/field";
 import { JsonEditor } from "../components/json-editor";
 import { useLoaded } from "../components/use-loaded";
-import type { EvaluatorReport } from "../types";
+import type { DatasetReport, EvaluatorReport } from "../api/types";
 import { type Legacy, ofStored } from "./legacy";
 
 interface SourceProps {
@@ -21,7 +21,7 @@ export function StoredChoice({ legacy, replace }: { legacy: Legacy; replace: (le
     if (report !== undefined) replace(ofStored(report, legacy));
   };
   return (
-    <select class="input example-menu" aria-label="Take a stored evaluator" value={legacy.stored?.name ?? ""} onChange={choose}>
+    <select class="input example-menu" aria-label="Use a stored evaluator" value={legacy.stored?.name ?? ""} onChange={choose}>
       <option value="">Stored evaluators</option>
       {old.map((one) => (
         <option key={one.name} value={one.name}>
@@ -33,16 +33,16 @@ export function StoredChoice({ legacy, replace }: { legacy: Legacy; replace: (le
 }
 
 export function ProofChoice({ legacy, change, fault }: SourceProps & { fault: string | null }) {
-  const sets = useLoaded(async (signal) => (legacy.proofOn === "dataset" ? call<{ name: string; rows: number }[]>("GET", "/v1/datasets", { signal }) : null), [legacy.proofOn === "dataset"]);
+  const sets = useLoaded(async (signal) => (legacy.proofOn === "dataset" ? call<DatasetReport[]>("GET", "/v1/datasets", { signal }) : null), [legacy.proofOn === "dataset"]);
   return (
     <div class="proof-choice">
       <Select
-        label="Prove it on"
+        label="Rows for the proof"
         value={legacy.proofOn}
         onValue={(value) => change({ proofOn: value as Legacy["proofOn"] })}
         options={[
-          { value: "generated", label: "rows made up from the code" },
-          { value: "rows", label: "rows of mine" },
+          { value: "generated", label: "generated from the code" },
+          { value: "rows", label: "my own rows" },
           { value: "dataset", label: "a data set" },
         ]}
       />
@@ -58,7 +58,7 @@ export function ProofChoice({ legacy, change, fault }: SourceProps & { fault: st
             label="Data set"
             value={legacy.dataset}
             onValue={(dataset) => change({ dataset })}
-            options={[{ value: "", label: sets.value?.length === 0 ? "there is none yet" : "choose one" }, ...(sets.value ?? []).map((one) => ({ value: one.name, label: `${one.name} (${one.rows} rows)` }))]}
+            options={[{ value: "", label: sets.value?.length === 0 ? "There are no data sets yet" : "Choose a data set…" }, ...(sets.value ?? []).map((one) => ({ value: one.name, label: `${one.name} (${one.rows} rows)` }))]}
           />
           <Field label="Mapping" hint='Where fields come from: {"outputs": "answer"}' value={legacy.mapping} onValue={(mapping) => change({ mapping })} spellcheck={false} autocomplete="off" />
         </>

@@ -1,14 +1,14 @@
 import { useMemo } from "preact/hooks";
-import { call } from "../api";
+import { call } from "../api/http";
 import { ErrorNote } from "../components/error-note";
 import { Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
-import { count, figure, shortId, signed } from "../records/format";
-import { PageHead, Panel, Segments } from "../records/parts";
-import { Plot } from "../records/plot";
-import type { Change, Comparison, Difference, Pairs } from "../records/types";
+import { count, figure, shortId, signed } from "../resources/format";
+import { PageHead, Panel, Segments } from "../resources/parts";
+import { Plot } from "../resources/plot";
+import type { Change, Comparison, Difference, Pairs } from "../api/types";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
 
@@ -105,7 +105,7 @@ function Scatter({ ids, route, comparison, metric, names }: { ids: Ids; route: s
           rows={pairs.points.map((point) => [point.before, point.after, point.count, point.row])}
           onRow={open}
         >
-          Above the line is better. {pairs.binned ? "Neighbours are one point. " : ""}Click a point for its first row.
+          Points above the line improved. {pairs.binned ? "Nearby points are merged. " : ""}Click a point to open its first row.
         </Plot>
       )}
     </Panel>
@@ -117,7 +117,7 @@ function Changes({ ids, title, changes, all }: { ids: Ids; title: string; change
   return (
     <Panel title={`${title}: ${count(all)}`}>
       {changes.length === 0 ? (
-        <p class="muted">No row.</p>
+        <p class="muted">No rows.</p>
       ) : (
         <ol class="changes" tabIndex={0} aria-label={`Rows that are ${title.toLowerCase()}`}>
           {changes.map((change) => (
@@ -134,7 +134,7 @@ function Changes({ ids, title, changes, all }: { ids: Ids; title: string; change
           ))}
         </ol>
       )}
-      {all > changes.length && <p class="muted">The first {changes.length}.</p>}
+      {all > changes.length && <p class="muted">Only the first {changes.length} are shown.</p>}
     </Panel>
   );
 }
@@ -148,7 +148,7 @@ function Differences({ metrics }: { metrics: readonly Difference[] }) {
           {name}
         </th>
       ))}
-      <th scope="col">Says</th>
+      <th scope="col">Significance</th>
     </>
   );
   return (

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { call, download } from "../api";
+import { call, download } from "../api/http";
 import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { ErrorNote } from "../components/error-note";
@@ -7,12 +7,12 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
-import { BadLines } from "../records/bad-lines";
-import { Confirm } from "../records/confirm";
-import { bytes, count, counted, oneLine, shortId } from "../records/format";
-import { Facts, PageHead, When } from "../records/parts";
-import type { Columns, DatasetReport } from "../records/types";
-import { Value } from "../records/value";
+import { BadLines } from "../resources/bad-lines";
+import { Confirm } from "../resources/confirm";
+import { bytes, count, counted, oneLine, shortId } from "../resources/format";
+import { Facts, PageHead, When } from "../resources/parts";
+import type { Columns, DatasetReport } from "../api/types";
+import { Value } from "../resources/value";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
 
@@ -56,7 +56,7 @@ export default function DatasetPage({ params, query }: PageProps) {
               ["Rows", count(report.rows)],
               ["Columns", count(report.columns.length)],
               ["Size", bytes(report.size_bytes)],
-              ["Came as", report.format],
+              ["Format", report.format],
               ["Uploaded", <When key="when" at={report.created_at} />],
               ["Digest", <code key="digest">{shortId(report.digest)}</code>],
             ]}
@@ -110,13 +110,13 @@ function Rows({ report, first, chosen }: { report: DatasetReport; first: number;
       </Table>
       <nav class="pager" aria-label="Pages of rows">
         <Button small disabled={first === 0} onClick={() => setQuery({ first: first <= PAGE ? null : String(first - PAGE) })}>
-          ‹ Before
+          ‹ Previous
         </Button>
         <span class="muted" role="status">
-          {rows.length === 0 ? "no rows here" : `rows ${count(first)} to ${count(last - 1)} of ${count(report.rows)}`}
+          {rows.length === 0 ? "no rows on this page" : `rows ${count(first)} to ${count(last - 1)} of ${count(report.rows)}`}
         </span>
         <Button small disabled={last >= report.rows} onClick={() => setQuery({ first: String(first + PAGE) })}>
-          After ›
+          Next ›
         </Button>
       </nav>
       {index !== null && <RowDialog name={report.name} index={index} known={rows[index - first]} />}
@@ -135,7 +135,7 @@ function RowDialog({ name, index, known }: { name: string; index: number; known:
   return (
     <Dialog title={`Row ${count(index)}`} wide onClose={() => setQuery({ row: null })} actions={use}>
       {found.error !== null && <ErrorNote error={found.error} />}
-      {!found.loading && found.value === null && found.error === null && <p class="muted">There is no such row.</p>}
+      {!found.loading && found.value === null && found.error === null && <p class="muted">This row does not exist.</p>}
       {found.value && Object.entries(found.value).map(([column, value]) => (
         <section key={column} class="named-value">
           <h3>{column}</h3>

@@ -1,16 +1,16 @@
 import { useState } from "preact/hooks";
-import { call } from "../api";
+import { call } from "../api/http";
 import { Button } from "../components/button";
 import { Empty } from "../components/empty";
 import { ErrorNote } from "../components/error-note";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
-import { DropZone, pickFiles } from "../records/drop-zone";
-import { bytes, count, counted, oneLine } from "../records/format";
-import { PageHead, When } from "../records/parts";
-import type { DatasetReport } from "../records/types";
-import { UploadDialog } from "../records/upload-dialog";
+import { DropZone, pickFiles } from "../resources/drop-zone";
+import { bytes, count, counted, oneLine } from "../resources/format";
+import { PageHead, When } from "../resources/parts";
+import type { DatasetReport } from "../api/types";
+import { UploadDialog } from "../resources/upload-dialog";
 import { Link } from "../router";
 import type { PageProps } from "../routes";
 
@@ -32,7 +32,7 @@ export default function DatasetsPage(_: PageProps) {
         {found.value === null && found.loading && <Spinner label="Loading data sets" />}
         {found.value?.length === 0 && (
           <Empty title="Drop a file here">
-            <p>JSONL, CSV, TSV, a JSON array or Parquet: a row for each test case. It is kept, and jobs score its rows.</p>
+            <p>JSONL, CSV, TSV, a JSON array or Parquet, with one row per test case. The file is stored, and jobs score its rows.</p>
             <Button onClick={() => void pickFiles().then(take)}>Choose a file</Button>
           </Empty>
         )}

@@ -1,4 +1,4 @@
-import { call, saveAs } from "../api";
+import { call, saveAs } from "../api/http";
 import { Button } from "../components/button";
 import { CopyButton } from "../components/copy-button";
 import { ErrorNote } from "../components/error-note";
@@ -6,16 +6,16 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
-import { BuildProgress } from "../records/build-progress";
-import { Confirm } from "../records/confirm";
-import { bytes, counted, milliseconds, seconds, shortId } from "../records/format";
-import { Facts, PageHead, Panel, StatusChip, When } from "../records/parts";
-import { setTitle } from "../records/set-title";
+import { BuildProgress } from "../resources/build-progress";
+import { Confirm } from "../resources/confirm";
+import { bytes, counted, milliseconds, seconds, shortId } from "../resources/format";
+import { Facts, PageHead, Panel, StatusChip, When } from "../resources/parts";
+import { setTitle } from "../resources/set-title";
 import { navigate } from "../router";
 import type { PageProps } from "../routes";
-import type { EnvironmentReport } from "../types";
+import type { EnvironmentReport } from "../api/types";
 
-/** One package set: how its build goes or went, what is in it, its lock. */
+/** One package set: its build, its packages, its lock. */
 export default function EnvironmentPage({ params }: PageProps) {
   const name = params["key"] ?? "";
   const route = `/v1/environments/${encodeURIComponent(name)}`;
@@ -47,7 +47,7 @@ export default function EnvironmentPage({ params }: PageProps) {
         {report.status === "failed" && <Button onClick={() => void again().catch((error: unknown) => toast(String(error)))}>Try again</Button>}
         {report.status !== "building" && (
           <Confirm label="Delete" title="Delete this environment?" onConfirm={remove}>
-            Its files and its lock go. An evaluator that pins these packages has them installed again when it next runs.
+            Its files and its lock are deleted. If an evaluator pins these packages, they are installed again when it next runs.
           </Confirm>
         )}
       </PageHead>
@@ -69,7 +69,7 @@ export default function EnvironmentPage({ params }: PageProps) {
         facts={[
           ["Runtime", report.runtime],
           report.status === "ready" && (["Size", bytes(report.size_bytes)] as const),
-          report.build_s !== null && (["Built in", seconds(report.build_s)] as const),
+          report.build_s !== null && (["Build time", seconds(report.build_s)] as const),
           report.built_at !== null && (["Built", <When key="built" at={report.built_at} />] as const),
           ["Key", <code key="key">{shortId(report.key)}</code>],
           report.digest !== null && (["Digest", <code key="digest">{shortId(report.digest)}</code>] as const),
@@ -102,7 +102,7 @@ function Packages({ report }: { report: EnvironmentReport }) {
         <tr key={one.name}>
           <th scope="row" class="mono">{one.name}</th>
           <td class="mono">{one.version}</td>
-          <td>{one.requested ? <span class="chip chip-accent">pinned</span> : <span class="muted">needed by others</span>}</td>
+          <td>{one.requested ? <span class="chip chip-accent">pinned</span> : <span class="muted">dependency</span>}</td>
           <td class="number">{milliseconds(report.import_ms[one.name] ?? report.import_ms[one.name.replaceAll("-", "_")])}</td>
         </tr>
       ))}

@@ -1,19 +1,19 @@
 import { useEffect, useState } from "preact/hooks";
-import { call } from "../api";
+import { call } from "../api/http";
 import { Button } from "../components/button";
 import { Empty } from "../components/empty";
 import { ErrorNote } from "../components/error-note";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
-import { BuildProgress } from "../records/build-progress";
-import { BuildDialog } from "../records/build-dialog";
-import { bytes, counted, oneLine, seconds } from "../records/format";
-import { PageHead, StatusChip, When } from "../records/parts";
-import { setTitle } from "../records/set-title";
+import { BuildProgress } from "../resources/build-progress";
+import { BuildDialog } from "../resources/build-dialog";
+import { bytes, counted, oneLine, seconds } from "../resources/format";
+import { PageHead, StatusChip, When } from "../resources/parts";
+import { setTitle } from "../resources/set-title";
 import { Link, setQuery } from "../router";
 import type { PageProps } from "../routes";
-import type { EnvironmentReport } from "../types";
+import type { EnvironmentReport } from "../api/types";
 
 /** Every package set that this workspace asked for; builds are followed as they go. */
 export default function EnvironmentsPage({ query }: PageProps) {
@@ -31,7 +31,7 @@ export default function EnvironmentsPage({ query }: PageProps) {
       {found.value === null && found.loading && <Spinner label="Loading environments" />}
       {found.value?.length === 0 && (
         <Empty title="No packages have been installed yet">
-          <p>An evaluator with pins gets its environment when it first runs. Install one ahead, and that run need not wait.</p>
+          <p>The packages of an evaluator are installed when it first runs. Install them now, and the first run does not have to wait.</p>
         </Empty>
       )}
       {found.value !== null && found.value.length > 0 && <Environments reports={found.value} onEnd={found.reload} />}
@@ -46,9 +46,9 @@ function Environments({ reports, onEnd }: { reports: readonly EnvironmentReport[
       <th scope="col">Packages</th>
       <th scope="col">Status</th>
       <th scope="col">Runtime</th>
-      <th scope="col" class="number">In all</th>
+      <th scope="col" class="number">Total</th>
       <th scope="col" class="number">Size</th>
-      <th scope="col" class="number">Built in</th>
+      <th scope="col" class="number">Build time</th>
       <th scope="col">Built</th>
     </>
   );

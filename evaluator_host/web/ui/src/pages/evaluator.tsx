@@ -1,4 +1,4 @@
-import { call } from "../api";
+import { call } from "../api/http";
 import { CodeEditor } from "../components/code-editor";
 import { Diff } from "../components/diff";
 import { ErrorNote } from "../components/error-note";
@@ -6,14 +6,14 @@ import { Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
-import { Confirm } from "../records/confirm";
-import { EvaluatorFacts } from "../records/evaluator-facts";
-import { ago, counted } from "../records/format";
-import { PageHead, Panel, Segments } from "../records/parts";
-import { Traces } from "../records/traces";
+import { Confirm } from "../resources/confirm";
+import { EvaluatorFacts } from "../resources/evaluator-facts";
+import { ago, counted } from "../resources/format";
+import { PageHead, Panel, Segments } from "../resources/parts";
+import { Traces } from "../resources/traces";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
-import type { EvaluatorReport } from "../types";
+import type { EvaluatorReport } from "../api/types";
 
 type Tab = "code" | "diff" | "traces";
 
@@ -56,7 +56,7 @@ export default function EvaluatorPage({ params, query }: PageProps) {
           Start a job
         </Link>
         <Confirm label="Delete" title={`Delete ${name}?`} onConfirm={remove}>
-          All {counted(versions.length, "version")} and the scored live traces go. Jobs keep what they ran.
+          All {counted(versions.length, "version")} and the scored live traces are deleted. Jobs keep the code that they ran.
         </Confirm>
       </PageHead>
       {shown.description && <p class="record-description">{shown.description}</p>}
@@ -91,7 +91,7 @@ function Version({ report }: { report: EvaluatorReport }) {
 }
 
 function Differences({ versions, from, to }: { versions: readonly EvaluatorReport[]; from: string | null; to: string | null }) {
-  if (versions.length < 2) return <p class="muted">There is one version; nothing to compare it with yet. Open it in the workbench, change it and save it to make the next.</p>;
+  if (versions.length < 2) return <p class="muted">There is only one version, so there is nothing to compare. To create the next version, open this one in the workbench, change it and save it.</p>;
   const by = (wanted: string | null, otherwise: EvaluatorReport) => versions.find((one) => String(one.version) === wanted) ?? otherwise;
   const [later, earlier] = [by(to, versions[0]!), by(from, versions[1]!)];
   const options = versionOptions(versions);
@@ -111,7 +111,7 @@ function Differences({ versions, from, to }: { versions: readonly EvaluatorRepor
   );
 }
 
-/** What differs besides the code. */
+/** The settings that differ between two versions. */
 function Settings({ earlier, later }: { earlier: EvaluatorReport; later: EvaluatorReport }) {
   const names = ["language", "contract", "packages", "threshold", "settings", "limits", "policy"] as const;
   const changed = names.filter((name) => JSON.stringify(earlier.evaluator[name]) !== JSON.stringify(later.evaluator[name]));

@@ -1,18 +1,18 @@
 import { useState } from "preact/hooks";
-import { call } from "../api";
+import { call } from "../api/http";
 import { Empty } from "../components/empty";
 import { ErrorNote } from "../components/error-note";
 import { Field } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
-import { counted } from "../records/format";
-import { PageHead, When } from "../records/parts";
+import { counted } from "../resources/format";
+import { PageHead, When } from "../resources/parts";
 import { Link, setQuery } from "../router";
 import type { PageProps } from "../routes";
-import type { EvaluatorReport } from "../types";
+import type { EvaluatorReport } from "../api/types";
 
-/** Every evaluator that is kept under a name. */
+/** The list of stored evaluators. */
 export default function EvaluatorsPage({ query }: PageProps) {
   const found = useLoaded((signal) => call<EvaluatorReport[]>("GET", "/v1/evaluators", { signal }), []);
   const [text, setText] = useState(query.get("find") ?? "");
@@ -33,9 +33,9 @@ export default function EvaluatorsPage({ query }: PageProps) {
       {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
       {found.value === null && found.loading && <Spinner label="Loading evaluators" />}
       {found.value?.length === 0 && (
-        <Empty title="No evaluator has a name yet">
+        <Empty title="No stored evaluators yet">
           <p>
-            Write one in the <Link to="/">workbench</Link> and save it under a name. It gets versions that never change, and jobs and traces can use it.
+            Write one in the <Link to="/">workbench</Link> and save it under a name. Each save creates a version that never changes; jobs and live traces can use it.
           </p>
         </Empty>
       )}
@@ -54,7 +54,7 @@ function Evaluators({ evaluators }: { evaluators: readonly EvaluatorReport[] }) 
       <th scope="col">Contract</th>
       <th scope="col">Packages</th>
       <th scope="col">Description</th>
-      <th scope="col">Changed</th>
+      <th scope="col">Updated</th>
     </>
   );
   return (

@@ -1,25 +1,24 @@
 import { useEffect, useState } from "preact/hooks";
-import { call } from "../api";
+import { call } from "../api/http";
 import { Button } from "../components/button";
 import { ErrorNote } from "../components/error-note";
 import { Field, Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { useLoaded } from "../components/use-loaded";
-import { EvaluatorChoice } from "../records/evaluator-choice";
-import { hasOwnRows } from "../records/dataset-name";
-import { counted, shortId } from "../records/format";
-import { faultOf, formOf, newForm, orderOf, type JobForm, type Own } from "../records/job-form";
-import { MappingFields } from "../records/mapping-fields";
-import { OwnSettings } from "../records/own-settings";
-import { PageHead, Panel } from "../records/parts";
-import { TargetFields } from "../records/target-fields";
-import type { Columns, DatasetReport, JobEvaluator, JobReport } from "../records/types";
-import { Value } from "../records/value";
+import { EvaluatorChoice } from "../resources/evaluator-choice";
+import { hasOwnRows } from "../resources/dataset-name";
+import { counted, shortId } from "../resources/format";
+import { faultOf, formOf, newForm, jobBody, type JobForm, type Own } from "../resources/job-form";
+import { MappingFields } from "../resources/mapping-fields";
+import { OwnSettings } from "../resources/own-settings";
+import { PageHead, Panel } from "../resources/parts";
+import { TargetFields } from "../resources/target-fields";
+import type { Columns, DatasetReport, EvaluatorReport, JobEvaluator, JobReport } from "../api/types";
+import { Value } from "../resources/value";
 import { Link, navigate } from "../router";
 import type { PageProps } from "../routes";
-import type { EvaluatorReport } from "../types";
 
-/** Start a job; `?from=JOB` begins with what that one was asked to do. */
+/** Start a job; `?from=JOB` fills the form with the values of that job. */
 export default function NewJobPage({ query }: PageProps) {
   const from = query.get("from");
   const earlier = useLoaded((signal) => (from === null ? Promise.resolve(null) : earlierJob(from, signal)), [from]);
@@ -44,12 +43,12 @@ async function earlierJob(id: string, signal: AbortSignal): Promise<{ job: JobRe
   return { job, ran };
 }
 
-/** What of a job cannot be taken over. */
+/** A note about the parts of a job that the form cannot copy. */
 function Lost({ job }: { job: JobReport }) {
   if (!hasOwnRows(job)) return null;
   return (
     <div class="note note-warn">
-      <p>Its rows have no name any more: choose a data set.</p>
+      <p>The rows of that job are not in a stored data set. Choose a data set.</p>
     </div>
   );
 }
@@ -80,7 +79,7 @@ function Form({ start, evaluators, datasets }: FormProps) {
     if (wrong !== null) return;
     setBusy(true);
     try {
-      const job = await call<JobReport>("POST", "/v1/jobs", { body: orderOf(form) });
+      const job = await call<JobReport>("POST", "/v1/jobs", { body: jobBody(form) });
       navigate(`/jobs/${job.id}`);
     } catch (problem) {
       setFault(problem);
@@ -106,10 +105,10 @@ function Form({ start, evaluators, datasets }: FormProps) {
       </div>
       <div class="record-side record-stack">
         {dataset && <FirstRow dataset={dataset} />}
-        <Panel title="Pace">
+        <Panel title="Execution">
           <Pace form={form} onChange={change} />
         </Panel>
-        {fault !== null && <ErrorNote title="The job cannot be started yet" error={fault} />}
+        {fault !== null && <ErrorNote title="The job cannot start yet" error={fault} />}
         <Button kind="primary" type="submit" busy={busy}>
           Start the job
         </Button>
@@ -122,19 +121,19 @@ function DatasetFields({ form, datasets, onChange }: { form: JobForm; datasets: 
   if (datasets.length === 0) {
     return (
       <p class="muted">
-        There is none yet: <Link to="/datasets">upload one</Link>.
+        There is no data set yet: <Link to="/datasets">upload one</Link>.
       </p>
     );
   }
   const known = datasets.some((one) => one.name === form.dataset);
   const options = [
-    ...(known ? [] : [{ value: form.dataset, label: form.dataset === "" ? "Choose one…" : `${form.dataset} (is not there any more)` }]),
+    ...(known ? [] : [{ value: form.dataset, label: form.dataset === "" ? "Choose one…" : `${form.dataset} (deleted)` }]),
     ...datasets.map((one) => ({ value: one.name, label: `${one.name}, ${counted(one.rows, "row")}` })),
   ];
   return (
     <div class="field-row">
       <Select label="Data set" value={form.dataset} options={options} onValue={(dataset) => onChange({ dataset })} />
-      <Field label="Rows, from the first on" type="number" min={1} placeholder="All rows" value={form.limit} onValue={(limit) => onChange({ limit })} />
+      <Field label="First N rows" type="number" min={1} placeholder="All rows" value={form.limit} onValue={(limit) => onChange({ limit })} />
     </div>
   );
 }
@@ -142,12 +141,12 @@ function DatasetFields({ form, datasets, onChange }: { form: JobForm; datasets: 
 function Pace({ form, onChange }: { form: JobForm; onChange: (changes: Partial<JobForm>) => void }) {
   return (
     <div class="record-stack">
-      <Field label="Sandboxes at once" type="number" min={1} max={1024} placeholder="The host’s choice" value={form.parallelism} onValue={(parallelism) => onChange({ parallelism })} />
-      <Field label="Fail after this many failed rows" type="number" min={0} placeholder="Never" value={form.maxFailures} onValue={(maxFailures) => onChange({ maxFailures })} />
+      <Field label="Parallelism" type="number" min={1} max={1024} placeholder="Automatic" value={form.parallelism} onValue={(parallelism) => onChange({ parallelism })} />
+      <Field label="Maximum failed rows" type="number" min={0} placeholder="No limit" value={form.maxFailures} onValue={(maxFailures) => onChange({ maxFailures })} />
       <label class="check">
         <input type="checkbox" checked={form.batch} onChange={(event) => onChange({ batch: event.currentTarget.checked })} />
         <span>
-          Rows may share a process <span class="muted">– faster; what a row leaves behind, the next may see</span>
+          Share a process between rows <span class="muted">(faster; state can leak from row to row)</span>
         </span>
       </label>
     </div>
@@ -165,7 +164,7 @@ function FirstRow({ dataset }: { dataset: DatasetReport }) {
   }, [dataset.name]);
   if (row === null) return null;
   return (
-    <Panel title="Its first row">
+    <Panel title="Preview of the first row">
       <Value label="First row" value={row} />
     </Panel>
   );

@@ -1,17 +1,17 @@
-import { call } from "../api";
+import { call } from "../api/http";
 import { ErrorNote } from "../components/error-note";
 import { Spinner } from "../components/spinner";
 import { useLoaded } from "../components/use-loaded";
-import { count, figure, milliseconds, shortId } from "../records/format";
-import { Facts, PageHead, Panel } from "../records/parts";
-import { ResultView } from "../records/result-view";
-import { SpanTree } from "../records/span-tree";
-import type { JobReport, JobRow, JobRowDetail, RequestLog } from "../records/types";
-import { Value } from "../records/value";
+import { count, figure, milliseconds, shortId } from "../resources/format";
+import { Facts, PageHead, Panel } from "../resources/parts";
+import { ResultView } from "../resources/result-view";
+import { SpanTree } from "../resources/span-tree";
+import type { JobReport, JobRow, JobRowDetail, RequestLog } from "../api/types";
+import { Value } from "../resources/value";
 import { Link } from "../router";
 import type { PageProps } from "../routes";
 
-/** One row of a job: what its evaluators got, and what each made of it. */
+/** One row of a job: the arguments that its evaluators received, and their results. */
 export default function JobRowPage({ params }: PageProps) {
   const id = params["id"] ?? "";
   const index = Number(params["index"]);
@@ -27,12 +27,12 @@ export default function JobRowPage({ params }: PageProps) {
         <nav class="page-actions" aria-label="Rows beside this one">
           {index > 0 && (
             <Link to={`/jobs/${id}/rows/${index - 1}`} class="button button-plain">
-              ‹ Before
+              ‹ Previous
             </Link>
           )}
           {rows !== null && index + 1 < rows && (
             <Link to={`/jobs/${id}/rows/${index + 1}`} class="button button-plain">
-              After ›
+              Next ›
             </Link>
           )}
         </nav>
@@ -57,7 +57,7 @@ function Detail({ detail, use }: { detail: JobRowDetail; use: string | null }) {
       <div class="record-main record-stack">
         {given === null ? (
           <Panel title="Row of the data set">
-            <p class="muted">The mapping could not make a row of this; no evaluator got it.</p>
+            <p class="muted">The mapping does not fit this row, so no evaluator scored it.</p>
             <Value label="Row of the data set" value={detail.row} />
           </Panel>
         ) : (
@@ -101,7 +101,7 @@ function OneResult({ row, use }: { row: JobRow; use: string | null }) {
   );
 }
 
-/** How the job's model was asked. */
+/** The requests to the job's model. */
 function Request({ log }: { log: RequestLog }) {
   const attempts = log.attempts ?? [];
   return (
@@ -109,10 +109,10 @@ function Request({ log }: { log: RequestLog }) {
       {log.error && <p class="note note-error">{log.error}</p>}
       <Facts
         facts={[
-          log.latency_ms !== undefined && (["Answered in", milliseconds(log.latency_ms)] as const),
+          log.latency_ms !== undefined && (["Latency", milliseconds(log.latency_ms)] as const),
           log.tokens !== undefined && (["Tokens", Object.entries(log.tokens).map(([name, value]) => `${name} ${count(value)}`).join(", ")] as const),
           log.cost !== undefined && log.cost !== null && (["Cost", figure(log.cost)] as const),
-          log.finish_reason ? (["Ended by", log.finish_reason] as const) : null,
+          log.finish_reason ? (["Finish reason", log.finish_reason] as const) : null,
           attempts.length > 0 && (["Attempts", attempts.map((one) => one.error ?? one.status ?? "?").join(", ")] as const),
         ]}
       />

@@ -1,18 +1,18 @@
 import { useEffect, useState } from "preact/hooks";
-import { call, download } from "../api";
+import { call, download } from "../api/http";
 import { ErrorNote } from "../components/error-note";
 import { Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
-import { CompareMenu } from "../records/compare-menu";
-import { Figures } from "../records/figures";
-import { JobFacts } from "../records/job-facts";
-import { JobProgress, JobVerbs, useJob } from "../records/job-parts";
-import { JobRows } from "../records/job-rows";
-import { shortId } from "../records/format";
-import { PageHead, Segments, StatusChip } from "../records/parts";
-import { isFinal, type EvaluatorFigures, type JobReport } from "../records/types";
+import { CompareMenu } from "../resources/compare-menu";
+import { Figures } from "../resources/figures";
+import { JobFacts } from "../resources/job-facts";
+import { JobProgress, JobVerbs, useJob } from "../resources/job-parts";
+import { JobRows } from "../resources/job-rows";
+import { shortId } from "../resources/format";
+import { PageHead, Segments, StatusChip } from "../resources/parts";
+import { isFinal, type JobFigures, type JobReport } from "../api/types";
 import { Link, setQuery } from "../router";
 import type { PageProps } from "../routes";
 
@@ -42,10 +42,10 @@ export default function JobPage({ params, query }: PageProps) {
         <JobVerbs job={job} onAsked={refresh} />
       </PageHead>
       <JobProgress job={job} />
-      {error !== null && <ErrorNote title="The job is no longer followed" error={error} onRetry={refresh} />}
+      {error !== null && <ErrorNote title="Live updates have stopped" error={error} onRetry={refresh} />}
       {job.error !== null && (
         <div class="note note-error" role="alert">
-          <p class="note-title">The job has failed: {job.error.code}</p>
+          <p class="note-title">The job failed: {job.error.code}</p>
           <p class="note-text">{job.error.message}</p>
         </div>
       )}
@@ -70,7 +70,7 @@ function Downloads({ job, evaluator }: { job: JobReport; evaluator: string | nul
   );
 }
 
-/** Figures and rows of one of the job's evaluators; they are read again now and then while the job goes on. */
+/** Figures and rows of one of the job's evaluators; reloaded regularly while the job runs. */
 function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
   const [turn, setTurn] = useState(0);
   const final = isFinal(job.status);
@@ -78,7 +78,7 @@ function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
   const stamp = final ? "end" : `${turn}`;
   const load = async (signal: AbortSignal) => {
     const begun = performance.now();
-    const { evaluators } = await call<{ evaluators: EvaluatorFigures[] }>("GET", `/v1/jobs/${job.id}/results`, { signal });
+    const { evaluators } = await call<JobFigures>("GET", `/v1/jobs/${job.id}/results`, { signal });
     return { evaluators, took: performance.now() - begun };
   };
   const found = useLoaded(load, [job.id, stamp]);
@@ -93,7 +93,7 @@ function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
   const shown = evaluators.find((one) => one.evaluator === query.get("evaluator")) ?? evaluators[0];
   if (found.error !== null && found.value === null) return <ErrorNote error={found.error} onRetry={found.reload} />;
   if (shown === undefined) return <Spinner label="Loading figures" />;
-  if (done === 0 && shown.rows === 0) return <p class="muted">{final ? "No row was scored." : "The first rows are being scored; their figures come here."}</p>;
+  if (done === 0 && shown.rows === 0) return <p class="muted">{final ? "No row was scored." : "The first rows are being scored. Their figures will appear here."}</p>;
   const options = evaluators.map((one) => ({ value: one.evaluator, label: one.evaluator }));
   return (
     <>
@@ -104,7 +104,7 @@ function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
   );
 }
 
-/** Which evaluator: side by side as long as they are few. */
+/** Chooses an evaluator: as buttons if there are few, otherwise as a menu. */
 function Choice({ options, value }: { options: readonly { value: string; label: string }[]; value: string }) {
   const choose = (evaluator: string) => setQuery({ evaluator, metric: null, cursor: null, at: null });
   if (options.length <= 5) return <Segments label="Evaluator" value={value} options={options} onValue={choose} />;

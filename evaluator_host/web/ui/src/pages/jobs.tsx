@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { call } from "../api";
+import { call } from "../api/http";
 import { Button } from "../components/button";
 import { Empty } from "../components/empty";
 import { ErrorNote } from "../components/error-note";
@@ -7,17 +7,17 @@ import { Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
-import { DatasetName } from "../records/dataset-name";
-import { oneLine, seconds, shortId } from "../records/format";
-import { JobProgress } from "../records/job-parts";
-import { PageHead, StatusChip, When } from "../records/parts";
-import { isFinal, type JobReport } from "../records/types";
+import { DatasetName } from "../resources/dataset-name";
+import { oneLine, seconds, shortId } from "../resources/format";
+import { JobProgress } from "../resources/job-parts";
+import { PageHead, StatusChip, When } from "../resources/parts";
+import { isFinal, type JobReport } from "../api/types";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
 
 const PAGE = 50;
 const AGAIN_MS = 2000;
-const STATUSES = ["", "queued", "running", "paused", "completed", "failed", "cancelled"].map((value) => ({ value, label: value === "" ? "Every status" : value }));
+const STATUSES = ["", "queued", "running", "paused", "completed", "failed", "cancelled"].map((value) => ({ value, label: value === "" ? "All statuses" : value }));
 
 /** Jobs, the newest first. */
 export default function JobsPage({ query }: PageProps) {
@@ -39,7 +39,7 @@ export default function JobsPage({ query }: PageProps) {
     <div class="page">
       <PageHead title="Jobs">
         <Select label="Status" bare value={status} onValue={(value) => setQuery({ status: value, before: null })} options={STATUSES} />
-        <Button disabled={pair.length !== 2} onClick={() => navigate(`/compare/${pair[1]}/${pair[0]}`)} title="Choose two jobs over the same data set">
+        <Button disabled={pair.length !== 2} onClick={() => navigate(`/compare/${pair[1]}/${pair[0]}`)} title="Select two jobs over the same data set">
           Compare
         </Button>
         <Link to="/jobs/new" class="button button-primary">
@@ -49,12 +49,12 @@ export default function JobsPage({ query }: PageProps) {
       {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
       {found.value === null && found.loading && <Spinner label="Loading jobs" />}
       {found.value?.length === 0 && (
-        <Empty title={filtered ? "No job is like that" : "No job has been started yet"}>
+        <Empty title={filtered ? "No matching jobs" : "No jobs yet"}>
           {filtered ? (
             <Button onClick={() => setQuery({ status: null, before: null })}>Show all jobs</Button>
           ) : (
             <p>
-              A job scores every row of a <Link to="/datasets">data set</Link> with one or several <Link to="/evaluators">evaluators</Link>, and survives whatever happens to the host.
+              A job scores every row of a <Link to="/datasets">data set</Link> with one or more <Link to="/evaluators">evaluators</Link>. If the host restarts, the job continues.
             </p>
           )}
         </Empty>
@@ -78,7 +78,7 @@ function Jobs({ jobs, chosen, onChoose }: { jobs: readonly JobReport[]; chosen: 
   const head = (
     <>
       <th scope="col" class="cell-check">
-        <span class="visually-hidden">To compare</span>
+        <span class="visually-hidden">Compare</span>
       </th>
       <th scope="col">Job</th>
       <th scope="col">Status</th>
@@ -86,7 +86,7 @@ function Jobs({ jobs, chosen, onChoose }: { jobs: readonly JobReport[]; chosen: 
       <th scope="col">Data set</th>
       <th scope="col" class="cell-progress">Progress</th>
       <th scope="col">Started</th>
-      <th scope="col" class="number">Took</th>
+      <th scope="col" class="number">Duration</th>
     </>
   );
   return (

@@ -1,6 +1,6 @@
-/** A legacy evaluator in, the same in the new signature out, with the difference and the proof beside it. */
+/** Rewrites a legacy evaluator to the new signature and shows the difference and the proof. */
 import { useRef, useState } from "preact/hooks";
-import { isAbort } from "../api";
+import { isAbort } from "../api/http";
 import { Button } from "../components/button";
 import { CodeEditor } from "../components/code-editor";
 import { Diff } from "../components/diff";
@@ -13,7 +13,7 @@ import { Verdict } from "../migrate/proof";
 import { ProofChoice, StoredChoice } from "../migrate/sources";
 import { navigate } from "../router";
 import type { PageProps } from "../routes";
-import type { EvaluatorIn, Language, Migration } from "../types";
+import type { EvaluatorIn, Language, Migration } from "../api/types";
 import { EMPTY, keepDraft, recalled } from "../workbench/draft";
 import { SaveDialog } from "../workbench/stored-dialogs";
 
@@ -58,7 +58,7 @@ export default function MigratePage(_: PageProps) {
         <div>
           <h1>Migrate</h1>
           <p class="muted">
-            From <code>evaluate(app_params, inputs, output, correct_answer)</code> or <code>main</code> to <code>evaluate(inputs, outputs, trace)</code>, and the proof that scores stay the same.
+            Rewrites <code>evaluate(app_params, inputs, output, correct_answer)</code> or <code>main</code> to <code>evaluate(inputs, outputs, trace)</code>, and proves that the scores stay the same.
           </p>
         </div>
       </header>
@@ -84,7 +84,7 @@ export default function MigratePage(_: PageProps) {
         <CodeEditor label="Legacy code" value={legacy.code} syntax={legacy.language} onValue={(code) => change({ code, stored: null })} onSubmit={start} class="legacy-editor" hint="Paste an evaluator with the legacy signature." />
         <div class="migrate-wish">
           <Select
-            label="To"
+            label="Migrate to"
             value={legacy.to}
             onValue={(to) => change({ to: to as Legacy["to"] })}
             options={[
@@ -102,7 +102,7 @@ export default function MigratePage(_: PageProps) {
         </div>
       </section>
       <div aria-live="polite" class="migrate-answer">
-        {error !== null && <ErrorNote title="It was not migrated" error={error} />}
+        {error !== null && <ErrorNote title="The migration failed" error={error} />}
         {answer !== null && <Shown answer={answer} />}
       </div>
     </div>
@@ -119,7 +119,7 @@ function Shown({ answer }: { answer: Answer }) {
   );
 }
 
-/** Into the editor, or into the library: a stored one gets its next version, with the proof. */
+/** Buttons that open the new code in the editor, or save it; a stored evaluator gets its next version, with the proof. */
 function Accept({ answer: { legacy, rows, migration } }: { answer: Answer }) {
   const [saving, setSaving] = useState(false);
   const [busy, setBusy] = useState(false);
@@ -141,7 +141,7 @@ function Accept({ answer: { legacy, rows, migration } }: { answer: Answer }) {
     setFailed(null);
     try {
       const made = await acceptStored(name, rows, !proven);
-      toast(made === null ? `${name} was not changed` : `${name} is at version ${made}`);
+      toast(made === null ? `${name} was not changed` : `${name} is now at version ${made}`);
     } catch (error) {
       setFailed(error);
     } finally {
@@ -159,10 +159,10 @@ function Accept({ answer: { legacy, rows, migration } }: { answer: Answer }) {
         </Button>
       ) : (
         <Button small kind={proven ? "primary" : "danger"} busy={busy} onClick={() => void accept(stored.name)}>
-          {proven ? `Make it version ${stored.latest + 1} of ${stored.name}` : `Make version ${stored.latest + 1} although it is not proven`}
+          {proven ? `Save as version ${stored.latest + 1} of ${stored.name}` : `Save as version ${stored.latest + 1} without a proof`}
         </Button>
       )}
-      {failed !== null && <ErrorNote title="No version was made" error={failed} />}
+      {failed !== null && <ErrorNote title="No version was created" error={failed} />}
       {saving && (
         <SaveDialog
           evaluator={evaluator}

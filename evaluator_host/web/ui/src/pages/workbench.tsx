@@ -1,7 +1,7 @@
 /** Write an evaluator on the left, try it on a row on the right. */
 import type { Example } from "examples:all";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { hasKey } from "../api";
+import { hasKey } from "../api/http";
 import type { CodeEditorHandle } from "../components/code-editor";
 import { CopyButton } from "../components/copy-button";
 import { Empty } from "../components/empty";
@@ -9,12 +9,12 @@ import { ErrorNote } from "../components/error-note";
 import { useRunKey } from "../components/use-run-key";
 import { navigate } from "../router";
 import type { PageProps } from "../routes";
-import type { CheckReport, Result } from "../types";
+import type { CheckReport, Result } from "../api/types";
 import { classOf, criteriaOf } from "../workbench/classes";
 import { asCurl, asPython } from "../workbench/copies";
 import { type Draft, EMPTY, fromExample, keepDraft, recalled, toEvaluator, toRow } from "../workbench/draft";
 import { EditorPanel } from "../workbench/editor-panel";
-import { asks, draftFrom } from "../workbench/from-query";
+import { namesAnything, draftFrom } from "../workbench/from-query";
 import { History } from "../workbench/history";
 import { ResultCard } from "../workbench/result-card";
 import { TestPanel } from "../workbench/test-panel";
@@ -46,12 +46,12 @@ export default function WorkbenchPage({ query }: PageProps) {
     void import("examples:all").then(({ default: all }) => {
       setExamples(all);
       const first = all[0];
-      if (first !== undefined && recalled() === null && !asks(query)) setDraft((before) => (before === EMPTY ? fromExample(first, "python") : before));
+      if (first !== undefined && recalled() === null && !namesAnything(query)) setDraft((before) => (before === EMPTY ? fromExample(first, "python") : before));
     });
   }, []);
   const address = query.toString();
   useEffect(() => {
-    if (!asks(query)) return;
+    if (!namesAnything(query)) return;
     draftFrom(query, draft).then(replace, setWanted).finally(() => navigate("/", { replace: true }));
   }, [address]);
   useEffect(() => {
@@ -76,18 +76,18 @@ export default function WorkbenchPage({ query }: PageProps) {
   return (
     <div class="page workbench">
       <h1 class="visually-hidden">Workbench</h1>
-      {wanted !== null && <ErrorNote title="What the address asks for cannot be shown" error={wanted} />}
+      {wanted !== null && <ErrorNote title="This link could not be opened" error={wanted} />}
       <div class="workbench-grid">
         <EditorPanel draft={draft} change={change} replace={replace} evaluator={evaluator} faults={faults} examples={examples} checked={checked} build={build} handle={editor} onRun={run} aside={aside} />
         <TestPanel row={draft.row} onRow={(changed) => change({ row: changed })} contract={contract} criteria={criteriaOf(classOf(checked.report, draft))} faults={tried ? row.faults : {}} running={runs.running} onRun={run} onStop={runs.stop} />
         <div class="results" aria-live="polite" aria-busy={runs.running}>
-          {runs.error !== null && <ErrorNote title="It was not run" error={runs.error} />}
+          {runs.error !== null && <ErrorNote title="The evaluator could not be run" error={runs.error} />}
           {runs.shown !== null ? (
             <section class="panel">
               <ResultCard result={runs.shown.result} goTo={goTo} pins={lacking(runs.shown.result, checked.report)} onPin={(pin) => change({ packages: [...draft.packages, pin], example: null })} actions={<Copies draft={runs.shown.draft} />} />
             </section>
           ) : (
-            runs.error === null && <Empty title="No result yet">Run the evaluator on the test row: its score, metrics, logs and timing will be here.</Empty>
+            runs.error === null && <Empty title="No result yet">Run the evaluator on the test row to see its score, metrics, logs and timing here.</Empty>
           )}
           <History runs={runs.runs} shown={runs.shown?.number ?? null} onShow={runs.show} onBring={(one) => replace(one.draft)} />
         </div>
@@ -96,7 +96,7 @@ export default function WorkbenchPage({ query }: PageProps) {
   );
 }
 
-/** The pins that a failed run lacked, as far as the check of the code at hand knows them. */
+/** Return the packages that a failed run lacked, as far as the check of the current code knows them. */
 function lacking(result: Result, report: CheckReport | null): string[] {
   const said = result.error?.message ?? "";
   return (report?.missing_imports ?? []).flatMap(({ module, pin }) => (pin !== null && said.includes(module) ? [pin] : []));

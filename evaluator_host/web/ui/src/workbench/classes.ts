@@ -1,5 +1,5 @@
-/** What the evaluator classes of a module offer to start from: their configuration, the criteria of a row. */
-import type { CheckReport, EvaluatorClass } from "../types";
+/** Reads default configuration and criteria from the evaluator classes that a check found. */
+import type { CheckReport, EvaluatorClass } from "../api/types";
 import type { Draft } from "./draft";
 
 /** The class that runs: the one that is named, else the first. */

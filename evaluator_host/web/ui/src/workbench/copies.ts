@@ -1,5 +1,5 @@
-/** A run as something to paste elsewhere: a curl command, a Python program with the client. */
-import type { EvaluatorIn, Row } from "../types";
+/** Renders a run as a curl command or as a Python program that uses the client. */
+import type { EvaluatorIn, Row } from "../api/types";
 
 /** For a POSIX shell. */
 export function asCurl(evaluator: EvaluatorIn, row: Row, { origin, withKey }: { origin: string; withKey: boolean }): string {
@@ -12,7 +12,7 @@ export function asCurl(evaluator: EvaluatorIn, row: Row, { origin, withKey }: { 
 export function asPython(evaluator: EvaluatorIn, row: Row, { origin, withKey }: { origin: string; withKey: boolean }): string {
   const names = new Set(["Client", "Evaluator"]);
   const given = [`    ${codeLiteral(evaluator.code)},`];
-  if (evaluator.language !== "python") {
+  if (evaluator.language !== undefined && evaluator.language !== "python") {
     names.add("Language");
     given.push(`    language=Language.${evaluator.language.toUpperCase()},`);
   }

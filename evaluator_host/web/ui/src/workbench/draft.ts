@@ -1,8 +1,8 @@
-/** What is being written: an evaluator and a row, as people type them, and what is sent of it. */
+/** The draft: an evaluator and a row as typed, and the request made from them. */
 import type { Example } from "examples:all";
 import { readJson } from "../json";
 import { keep, recall } from "../storage";
-import type { EvaluatorIn, Language, Limits, Row, Settings, StoredEvaluator } from "../types";
+import type { EvaluatorIn, Language, Limits, Row, Settings, StoredEvaluator } from "../api/types";
 
 export const ROW_FIELDS = ["inputs", "outputs", "trace", "variables", "criteria"] as const;
 export type RowField = (typeof ROW_FIELDS)[number];
@@ -15,7 +15,7 @@ export interface Draft {
   packages: string[];
   threshold: string;
   policy: "none" | "restricted";
-  /** The minor version of Python that a stored evaluator asks for; null is the host's own. */
+  /** The minor version of Python that the evaluator needs; null is the host's default. */
   python: string | null;
   /** As typed; empty is the host's default. */
   limits: Record<keyof Limits, string>;
@@ -23,7 +23,7 @@ export interface Draft {
   row: Record<RowField, string>;
   /** The stored evaluator that it came from, or was kept as. */
   stored: { name: string; version: number } | null;
-  /** The example that it is as long as nobody changed it. */
+  /** Id of the example that the code comes from; null once it has been changed. */
   example: string | null;
 }
 
@@ -58,7 +58,7 @@ export function fromExample(example: Example, wanted: Language): Draft {
   };
 }
 
-/** The stored evaluator in place of the one at hand; the row stays. */
+/** Return the draft with a stored evaluator; the row stays. */
 export function withStored(draft: Draft, evaluator: StoredEvaluator, stored: Draft["stored"]): Draft {
   const { settings, limits } = evaluator;
   return {
@@ -95,7 +95,7 @@ export function rowOfRecord(record: Record<string, unknown>): Row {
   return { inputs: record, outputs, trace: isObject(record["trace"]) ? record["trace"] : null };
 }
 
-/** Why a draft cannot be sent yet, by field. */
+/** The errors of a draft, by field. */
 export type Faults = Partial<Record<string, string>>;
 
 export function toEvaluator(draft: Draft): { evaluator: EvaluatorIn; faults: Faults } {
@@ -103,7 +103,7 @@ export function toEvaluator(draft: Draft): { evaluator: EvaluatorIn; faults: Fau
   const number = (field: string, text: string): number | null => {
     if (text.trim() === "") return null;
     const value = Number(text);
-    if (!Number.isFinite(value)) faults[field] = "This is no number.";
+    if (!Number.isFinite(value)) faults[field] = "This is not a number.";
     return value;
   };
   const limits: Partial<Limits> = {};
@@ -139,7 +139,7 @@ export function toRow(texts: Draft["row"]): { row: Row; faults: Faults } {
     const read = readJson(texts[field]);
     if (!read.ok) faults[field] = read.message;
     else if (!read.given) continue;
-    else if (OBJECTS.has(field) && read.value !== null && (typeof read.value !== "object" || Array.isArray(read.value))) faults[field] = "This has to be an object: {…}.";
+    else if (OBJECTS.has(field) && read.value !== null && (typeof read.value !== "object" || Array.isArray(read.value))) faults[field] = "This must be an object: {…}.";
     else if (!(OBJECTS.has(field) && read.value === null)) row[field] = read.value;
   }
   return { row: row as Row, faults };

@@ -1,4 +1,4 @@
-/** The code: language, examples, the library, the editor, and what the host makes of the code as it stands. */
+/** The editor panel: language, examples, stored evaluators, the code, and the result of its check. */
 import type { Example } from "examples:all";
 import type { Ref } from "preact";
 import { useMemo, useState } from "preact/hooks";
@@ -8,7 +8,7 @@ import { ErrorNote } from "../components/error-note";
 import { Prose } from "../components/prose";
 import { toast } from "../components/toasts";
 import { Link } from "../router";
-import type { CheckReport, EvaluatorIn, Language } from "../types";
+import type { CheckReport, EvaluatorIn, Language } from "../api/types";
 import { type Draft, type Faults, fromExample, withStored } from "./draft";
 import { Packages } from "./packages";
 import { SettingsPanel } from "./settings";
@@ -33,7 +33,7 @@ interface EditorPanelProps {
   build: Build;
   handle: Ref<CodeEditorHandle>;
   onRun: () => void;
-  /** What was here before, when somebody had written it. */
+  /** The previous draft, if it contained code of the user. */
   aside: Draft | null;
 }
 
@@ -71,16 +71,16 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
       <CodeEditor label="Code of the evaluator" value={draft.code} syntax={draft.language} marks={marks} handle={handle} onValue={(code) => change({ code, example: null })} onSubmit={onRun} class="main-editor" hint="Paste or write an evaluator: a function evaluate(inputs, outputs, trace) that returns a number, a bool, or an object with a score." />
       {aside !== null && (
         <p class="aside">
-          <span class="muted">What you had written was put aside.</span>
+          <span class="muted">Your previous code was set aside.</span>
           <Button kind="quiet" small onClick={() => replace(aside)}>
-            Bring it back
+            Restore it
           </Button>
         </p>
       )}
       <StatusLine draft={draft} checked={checked} waiting={build.state === "building"} />
       {checked.error !== null && (
         <div class="editor-error">
-          <ErrorNote title="The code was not checked" error={checked.error} />
+          <ErrorNote title="The check failed" error={checked.error} />
         </div>
       )}
       <Packages language={draft.language} packages={draft.packages} onPackages={(packages) => change({ packages, example: null })} missing={checked.report?.missing_imports ?? []} build={build} />
@@ -102,7 +102,7 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
           onSaved={(report, isNew) => {
             change({ stored: { name: report.name, version: report.version } });
             setDialog(null);
-            toast(isNew ? `Saved as ${report.name}, version ${report.version}` : `${report.name}, version ${report.version}, is this already`);
+            toast(isNew ? `Saved as ${report.name}, version ${report.version}` : `Nothing to save: ${report.name}, version ${report.version}, is the same`);
           }}
         />
       )}
@@ -165,7 +165,7 @@ function marksOf(report: CheckReport | null): readonly Mark[] {
   if (report === null) return [];
   const problems = report.problems.map(({ line, column, message, hint }): Mark => ({ line: line ?? 1, column, severity: "error", message: hint === null ? message : `${message}\n${hint}` }));
   const missing = report.missing_imports.map(
-    ({ module, line, pin }): Mark => ({ line, column: null, severity: "warning", message: pin === null ? `Nothing installed provides ${module}.` : `Nothing installed provides ${module}. It probably needs ${pin}.` }),
+    ({ module, line, pin }): Mark => ({ line, column: null, severity: "warning", message: pin === null ? `No installed package provides ${module}.` : `No installed package provides ${module}. You probably need ${pin}.` }),
   );
   const classes = (report.classes ?? []).flatMap(
     ({ name, line, error }): Mark[] => (error === null ? [] : [{ line: error.line ?? line ?? 1, column: error.column, severity: "warning", message: `${name}: ${error.message}` }]),

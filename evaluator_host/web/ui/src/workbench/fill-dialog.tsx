@@ -1,6 +1,6 @@
-/** A row from a data set, or a live trace, into the test panel. */
+/** A dialog that fills the test panel from a row of a data set or from a live trace. */
 import { useState } from "preact/hooks";
-import { call } from "../api";
+import { call } from "../api/http";
 import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { Empty } from "../components/empty";
@@ -9,12 +9,8 @@ import { Field, Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { useLoaded } from "../components/use-loaded";
 import { shownJson } from "../json";
-import type { Row } from "../types";
+import type { DatasetReport, EvaluatorReport, Row } from "../api/types";
 import { type Draft, rowOfRecord, rowTexts } from "./draft";
-
-interface Named {
-  name: string;
-}
 
 const NO_ROW = {};
 
@@ -25,7 +21,7 @@ export function FillDialog({ onClose, onRow }: { onClose: () => void; onRow: (ro
     onClose();
   };
   return (
-    <Dialog title="Take a stored row" onClose={onClose} wide>
+    <Dialog title="Use a stored row" onClose={onClose} wide>
       <div class="segments" role="group" aria-label="From where">
         <button type="button" aria-pressed={source === "dataset"} onClick={() => setSource("dataset")}>
           Data set
@@ -40,7 +36,7 @@ export function FillDialog({ onClose, onRow }: { onClose: () => void; onRow: (ro
 }
 
 function FromDataset({ take }: { take: (row: Row) => void }) {
-  const sets = useLoaded((signal) => call<(Named & { rows: number })[]>("GET", "/v1/datasets", { signal }), []);
+  const sets = useLoaded((signal) => call<DatasetReport[]>("GET", "/v1/datasets", { signal }), []);
   const [chosen, setChosen] = useState("");
   const [index, setIndex] = useState("0");
   const name = chosen || sets.value?.[0]?.name || "";
@@ -50,14 +46,14 @@ function FromDataset({ take }: { take: (row: Row) => void }) {
     [name, first],
   );
   if (sets.error) return <ErrorNote error={sets.error} onRetry={sets.reload} />;
-  if (sets.value === null) return <Spinner label="Looking for data sets" />;
-  if (sets.value.length === 0) return <Empty title="There is no data set yet">Upload one on the page “Data sets”: CSV, JSON, JSON Lines or Parquet.</Empty>;
+  if (sets.value === null) return <Spinner label="Loading data sets" />;
+  if (sets.value.length === 0) return <Empty title="No data sets yet">Upload one on the “Data sets” page: CSV, JSON, JSON Lines or Parquet.</Empty>;
   const row = record.value === null ? null : rowOfRecord(record.value);
   return (
     <>
       <div class="fill-choice">
         <Select label="Data set" value={name} onValue={setChosen} options={sets.value.map((one) => ({ value: one.name, label: `${one.name} (${one.rows} rows)` }))} />
-        <Field label="Row" type="number" min={0} step={1} value={index} onValue={setIndex} hint="The first is 0." />
+        <Field label="Row" type="number" min={0} step={1} value={index} onValue={setIndex} hint="The first row is 0." />
       </div>
       {record.error !== null && <ErrorNote error={record.error} />}
       {row === null && !record.loading && record.error === null && <Empty title={`There is no row ${first}`} />}
@@ -74,7 +70,7 @@ interface TraceReport {
 }
 
 function FromTraces({ take }: { take: (row: Row) => void }) {
-  const evaluators = useLoaded((signal) => call<Named[]>("GET", "/v1/evaluators", { signal }), []);
+  const evaluators = useLoaded((signal) => call<EvaluatorReport[]>("GET", "/v1/evaluators", { signal }), []);
   const [chosen, setChosen] = useState("");
   const [number, setNumber] = useState("");
   const name = chosen || evaluators.value?.[0]?.name || "";
@@ -83,8 +79,8 @@ function FromTraces({ take }: { take: (row: Row) => void }) {
     [name],
   );
   if (evaluators.error) return <ErrorNote error={evaluators.error} onRetry={evaluators.reload} />;
-  if (evaluators.value === null) return <Spinner label="Looking for evaluators" />;
-  if (evaluators.value.length === 0) return <Empty title="No stored evaluator takes traces yet">Save one, then point an OpenTelemetry exporter at it.</Empty>;
+  if (evaluators.value === null) return <Spinner label="Loading evaluators" />;
+  if (evaluators.value.length === 0) return <Empty title="There are no traces yet">Save an evaluator, then point an OpenTelemetry exporter at it.</Empty>;
   const trace = traces.value?.find((one) => String(one.number) === number) ?? traces.value?.[0] ?? null;
   return (
     <>

@@ -1,14 +1,14 @@
-/** What an address asks for: a stored evaluator, a row of a data set or of a job, a live trace. */
-import { call } from "../api";
-import type { EvaluatorReport, Row, StoredEvaluator } from "../types";
+/** Loads what the page address names: a stored evaluator, a row of a data set or of a job, a live trace. */
+import { call } from "../api/http";
+import type { EvaluatorReport, JobEvaluator, JobRowDetail, Row, TraceReport } from "../api/types";
 import { type Draft, rowOfRecord, rowTexts, withStored } from "./draft";
 
-/** Whether an address asks for anything. */
-export function asks(query: URLSearchParams): boolean {
+/** Whether the address names an evaluator, a data set or a job. */
+export function namesAnything(query: URLSearchParams): boolean {
   return query.has("evaluator") || query.has("dataset") || query.has("job");
 }
 
-/** The draft with what the address asks for in it. */
+/** Return the draft with the evaluator or row that the address names. */
 export async function draftFrom(query: URLSearchParams, before: Draft): Promise<Draft> {
   let draft = before;
   const name = query.get("evaluator");
@@ -30,7 +30,7 @@ function withRow(draft: Draft, row: Row): Draft {
   return { ...draft, row: rowTexts(row) };
 }
 
-/** What a reference means: `name`, `name@3`, `name@latest`. */
+/** Return the evaluator that a reference names: `name`, `name@3`, `name@latest`. */
 export function stored(reference: string): Promise<EvaluatorReport> {
   const [, name = reference, version] = /^(.+)@(\d+)$/.exec(reference) ?? [];
   const path = `/v1/evaluators/${encodeURIComponent(name.replace(/@latest$/, ""))}`;
@@ -38,8 +38,8 @@ export function stored(reference: string): Promise<EvaluatorReport> {
 }
 
 async function traced(evaluator: string, number: number): Promise<Row> {
-  const [found] = await call<{ number: number; trace: Record<string, unknown> }[]>("GET", `/v1/evaluators/${encodeURIComponent(evaluator)}/traces`, { query: { before: number + 1, limit: 1 } });
-  if (found?.number !== number) throw new Error(`${evaluator} has no trace ${number}, or no longer.`);
+  const [found] = await call<TraceReport[]>("GET", `/v1/evaluators/${encodeURIComponent(evaluator)}/traces`, { query: { before: number + 1, limit: 1 } });
+  if (found?.number !== number) throw new Error(`${evaluator} has no trace ${number}, or it was deleted.`);
   return { trace: found.trace };
 }
 
@@ -49,12 +49,12 @@ async function rowOfDataset(name: string, index: number): Promise<Row> {
   return rowOfRecord(record);
 }
 
-/** The row as its evaluators were given it, and the code that ran. */
+/** Return the draft with the row that the job's evaluators received, and the code that ran. */
 async function ofJob(draft: Draft, id: string, index: number, label: string | null): Promise<Draft> {
   const path = `/v1/jobs/${encodeURIComponent(id)}`;
   const [row, evaluators] = await Promise.all([
-    call<{ given: Row | null }>("GET", `${path}/rows/${index}`),
-    call<{ label: string; name: string | null; version: number | null; evaluator: StoredEvaluator }[]>("GET", `${path}/evaluators`),
+    call<JobRowDetail>("GET", `${path}/rows/${index}`),
+    call<JobEvaluator[]>("GET", `${path}/evaluators`),
   ]);
   const ran = evaluators.find((one) => one.label === label) ?? evaluators[0];
   const named = ran !== undefined && ran.name !== null && ran.version !== null ? { name: ran.name, version: ran.version } : null;

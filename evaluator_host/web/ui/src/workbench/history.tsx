@@ -1,6 +1,6 @@
 /** The runs of this page, the newest first. */
 import { shownMs, shownNumber } from "../shown-text";
-import type { Result } from "../types";
+import type { Result } from "../api/types";
 import type { Draft } from "./draft";
 
 export interface Run {
@@ -33,8 +33,8 @@ export function History({ runs, shown, onShow, onBring }: { runs: readonly Run[]
                 {run.at.toLocaleTimeString()}
               </time>
             </button>
-            <button type="button" class="link-button" aria-label={`Bring back the code and row of run ${run.number}`} onClick={() => onBring(run)}>
-              Bring back
+            <button type="button" class="link-button" aria-label={`Restore the code and row of run ${run.number}`} onClick={() => onBring(run)}>
+              Restore
             </button>
           </li>
         ))}

@@ -1,9 +1,9 @@
-/** The pins of a draft as chips, with versions to choose from, what imports lack, and the build. */
+/** The packages of a draft: chips, a version menu, missing imports, and the progress of the installation. */
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { ApiError, call, isAbort } from "../api";
+import { ApiError, call, isAbort } from "../api/http";
 import { Button } from "../components/button";
 import { ErrorNote } from "../components/error-note";
-import type { CheckReport, Language } from "../types";
+import type { CheckReport, Language, PackageVersions } from "../api/types";
 import type { Build } from "./use-build";
 
 interface PackagesProps {
@@ -73,7 +73,7 @@ function Progress({ build }: { build: Build }) {
         <span class="pass">✓ Installed</span>
         <span class="muted">
           {report?.runtime}
-          {others > 0 ? ` · with ${others} more that they need` : ""}
+          {others > 0 ? ` · plus ${others} ${others === 1 ? "dependency" : "dependencies"}` : ""}
           {report?.build_s ? ` · built in ${report.build_s.toFixed(1)} s` : ""}
         </span>
         {report?.notes.map((note) => <span key={note} class="muted">{note}</span>)}
@@ -103,7 +103,7 @@ const MOST_SHOWN = 200;
 /** A package's name, then one of its versions: a combobox over what the index has. */
 function PinField({ language, onPin }: { language: Language; onPin: (pin: string) => void }) {
   const [text, setText] = useState("");
-  const [versions, setVersions] = useState<{ name: string; versions: string[] } | null>(null);
+  const [versions, setVersions] = useState<PackageVersions | null>(null);
   const [note, setNote] = useState("");
   const [open, setOpen] = useState(false);
   const [active, setActive] = useState(0);
@@ -119,7 +119,7 @@ function PinField({ language, onPin }: { language: Language; onPin: (pin: string
     const abort = new AbortController();
     const timer = setTimeout(() => {
       const path = `/v1/packages/${language === "python" ? "python" : "javascript"}/${encodeURIComponent(name)}/versions`;
-      call<{ name: string; versions: string[] }>("GET", path, { signal: abort.signal }).then(
+      call<PackageVersions>("GET", path, { signal: abort.signal }).then(
         (found) => {
           setVersions(found);
           setActive(0);

@@ -1,11 +1,11 @@
-/** What came of a run: the score first, then whatever explains it. Everything that code printed or returned is text. */
+/** The result of a run: the score first, then the details. Output of the code is always shown as text. */
 import type { ComponentChildren } from "preact";
 import { Button } from "../components/button";
 import { LongText } from "../components/long-text";
 import { Prose } from "../components/prose";
 import { shownJson } from "../json";
 import { plain, shownMs, shownNumber } from "../shown-text";
-import type { Fault, Result } from "../types";
+import type { EvaluationError, Result } from "../api/types";
 import { TimingBar } from "./timing-bar";
 
 const MOST_METRICS = 60;
@@ -51,8 +51,8 @@ export function ResultCard({ result, goTo, pins = [], onPin, actions }: ResultCa
       <Outputs result={result} />
       <p class="result-where muted">
         {result.environment.runtime} · {result.sandbox.backend}
-        {result.sandbox.warm ? " · was loaded already" : ""}
-        {result.sandbox.peak_memory_kb !== null ? ` · ${(result.sandbox.peak_memory_kb / 1024).toFixed(1)} MB at most` : ""}
+        {result.sandbox.warm ? " · already loaded" : ""}
+        {result.sandbox.peak_memory_kb !== null ? ` · peak memory ${(result.sandbox.peak_memory_kb / 1024).toFixed(1)} MB` : ""}
       </p>
       {actions && <div class="result-actions">{actions}</div>}
     </article>
@@ -74,7 +74,7 @@ function Headline({ result }: { result: Result }) {
   );
 }
 
-function Failure({ error, goTo, children }: { error: Fault; goTo: GoTo; children: ComponentChildren }) {
+function Failure({ error, goTo, children }: { error: EvaluationError; goTo: GoTo; children: ComponentChildren }) {
   return (
     <div class="note note-error result-error">
       <p class="note-title">

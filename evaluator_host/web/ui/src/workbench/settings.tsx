@@ -6,12 +6,12 @@ import { JsonEditor } from "../components/json-editor";
 import { PythonSelect } from "../components/python-select";
 import { useHost } from "../host";
 import { readJson } from "../json";
-import type { CheckReport, Limits } from "../types";
+import type { CheckReport, Limits } from "../api/types";
 import { classOf } from "./classes";
 import { type Draft, type Faults, LIMITS } from "./draft";
 
 const LIMIT_LABELS: Record<keyof Limits, string> = {
-  timeout_s: "Time (s)",
+  timeout_s: "Timeout (s)",
   memory_mb: "Memory (MB)",
   processes: "Processes",
   disk_mb: "Disk (MB)",
@@ -38,7 +38,7 @@ export function SettingsPanel(props: FieldsProps) {
       <summary>
         Settings
         <span class="muted">
-          {draft.threshold !== "" ? ` · passes from ${draft.threshold}` : ""}
+          {draft.threshold !== "" ? ` · passes at ${draft.threshold}` : ""}
           {changed > 0 ? ` · ${changed} ${changed === 1 ? "limit" : "limits"} changed` : ""}
           {draft.language === "python" && draft.python !== null ? ` · Python ${draft.python}` : ""}
           {isSet ? " · contract settings" : ""}
@@ -52,7 +52,7 @@ export function SettingsPanel(props: FieldsProps) {
 /** The fields alone. */
 export function SettingsFields({ draft, change, faults, report }: FieldsProps) {
   const host = useHost();
-  const contracts = [{ value: "auto", label: "Detect it" }, ...(host?.contracts ?? []).filter((name) => name !== "auto").map((name) => ({ value: name, label: name }))];
+  const contracts = [{ value: "auto", label: "Detect automatically" }, ...(host?.contracts ?? []).filter((name) => name !== "auto").map((name) => ({ value: name, label: name }))];
   const applies = draft.contract === "auto" ? (report?.contract ?? null) : draft.contract;
   const defaults = classOf(report, draft)?.config ?? null;
   const names = (report?.classes ?? []).map((one) => one.name);
@@ -60,21 +60,21 @@ export function SettingsFields({ draft, change, faults, report }: FieldsProps) {
   return (
     <>
       <div class="settings-grid">
-        <Field label="Passes from" hint="The score that is enough, unless the code says itself." type="number" step="any" value={draft.threshold} error={faults["threshold"]} onValue={(threshold) => change({ threshold })} placeholder="none" />
+        <Field label="Pass threshold" hint="The lowest score that passes, unless the code returns passed." type="number" step="any" value={draft.threshold} error={faults["threshold"]} onValue={(threshold) => change({ threshold })} placeholder="none" />
         <Select label="Contract" hint="How the code is called." value={draft.contract} options={contracts} onValue={(value) => change({ contract: value })} />
-        <Field label="Entry" hint={names.length > 1 ? `One of ${names.join(", ")}` : "When the code has several."} value={draft.settings.entry} onValue={(entry) => set({ entry })} placeholder="found by name" spellcheck={false} />
+        <Field label="Entry" hint={names.length > 1 ? `One of ${names.join(", ")}` : "The function or class to call, if the code has several."} value={draft.settings.entry} onValue={(entry) => set({ entry })} placeholder="automatic" spellcheck={false} />
         {applies === "evaluate-v1" && (
-          <Field label="Correct answer key" hint="The input that is the fourth argument." value={draft.settings.correct_answer_key} onValue={(value) => set({ correct_answer_key: value })} placeholder="correct_answer" spellcheck={false} />
+          <Field label="Correct answer key" hint="The input that is passed as the fourth argument." value={draft.settings.correct_answer_key} onValue={(value) => set({ correct_answer_key: value })} placeholder="correct_answer" spellcheck={false} />
         )}
-        {applies === "nemo" && <Field label="Score output" hint="Which of several is the score." value={draft.settings.score_output} onValue={(value) => set({ score_output: value })} placeholder="the first" spellcheck={false} />}
+        {applies === "nemo" && <Field label="Score output" hint="The output that is the score, if there are several." value={draft.settings.score_output} onValue={(value) => set({ score_output: value })} placeholder="the first" spellcheck={false} />}
         {draft.language === "python" && <PythonSelect value={draft.python} onValue={(python) => change({ python })} />}
         {draft.language === "python" && (
           <Select
-            label="Policy"
-            hint="Inside the sandbox."
+            label="Restrictions"
+            hint="In addition to the sandbox."
             value={draft.policy}
             options={[
-              { value: "none", label: "Anything" },
+              { value: "none", label: "None" },
               { value: "restricted", label: "RestrictedPython" },
             ]}
             onValue={(policy) => change({ policy: policy as Draft["policy"] })}
@@ -96,7 +96,7 @@ export function SettingsFields({ draft, change, faults, report }: FieldsProps) {
         </div>
       )}
       <fieldset class="settings-grid settings-limits">
-        <legend class="field-label">Limits of one row</legend>
+        <legend class="field-label">Limits per row</legend>
         {LIMITS.map((name) => (
           <Field
             key={name}

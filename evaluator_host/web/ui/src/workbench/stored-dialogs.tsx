@@ -1,6 +1,6 @@
-/** Keeping an evaluator under a name, and taking one from the library. */
+/** The dialogs that save an evaluator under a name and open a stored one. */
 import { useState } from "preact/hooks";
-import { ApiError, call } from "../api";
+import { ApiError, call } from "../api/http";
 import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { Empty } from "../components/empty";
@@ -9,7 +9,7 @@ import { Field } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
-import type { EvaluatorIn, EvaluatorReport } from "../types";
+import type { EvaluatorIn, EvaluatorReport } from "../api/types";
 
 export function OpenDialog({ onClose, onOpen }: { onClose: () => void; onOpen: (report: EvaluatorReport) => void }) {
   const [wanted, setWanted] = useState("");
@@ -18,8 +18,8 @@ export function OpenDialog({ onClose, onOpen }: { onClose: () => void; onOpen: (
   return (
     <Dialog title="Open a stored evaluator" onClose={onClose} wide>
       {all.error !== null && <ErrorNote error={all.error} onRetry={all.reload} />}
-      {all.value === null && all.error === null && <Spinner label="Looking" />}
-      {all.value?.length === 0 && <Empty title="Nothing is stored yet">Save what you write here, and it will be on this list.</Empty>}
+      {all.value === null && all.error === null && <Spinner label="Loading evaluators" />}
+      {all.value?.length === 0 && <Empty title="No stored evaluators yet">Save an evaluator, and it appears in this list.</Empty>}
       {all.value !== null && all.value.length > 0 && (
         <>
           <Field label="Find" type="search" value={wanted} onValue={setWanted} placeholder="Name or description" autocomplete="off" />
@@ -92,7 +92,7 @@ export function SaveDialog({ evaluator, name: given, onClose, onSaved }: SaveDia
         <>
           {doesNotLoad && (
             <Button busy={busy} onClick={() => void save(true)}>
-              Keep it all the same
+              Save anyway
             </Button>
           )}
           <Button kind="primary" type="submit" busy={busy} disabled={name.trim() === "" || all.value === null}>
@@ -102,13 +102,13 @@ export function SaveDialog({ evaluator, name: given, onClose, onSaved }: SaveDia
       }
     >
       <Field label="Name" value={name} onValue={setName} hint="Letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />
-      <Field label="Description" value={description} onValue={setDescription} placeholder={before?.description || "What it scores, for people"} />
-      {error !== null && <ErrorNote title="It was not saved" error={error} />}
+      <Field label="Description" value={description} onValue={setDescription} placeholder={before?.description || "What it scores"} />
+      {error !== null && <ErrorNote title="The evaluator was not saved" error={error} />}
     </Dialog>
   );
 }
 
-/** Make version 1, or the next one. Somebody else may have taken the name meanwhile: then the host says so. */
+/** Create version 1 or the next version. If the name was taken in the meantime, the host refuses. */
 export async function keepAs(name: string, evaluator: EvaluatorIn, how: { description: string; force: boolean; exists: boolean }): Promise<EvaluatorReport> {
   const body = { ...evaluator, ...(how.description === "" ? {} : { description: how.description }) };
   const query = { force: how.force || null };

@@ -10,7 +10,7 @@ const LABELS: Record<RowField, { label: string; hint: string }> = {
   inputs: { label: "Inputs", hint: '{"question": "…", "correct_answer": "…"}' },
   outputs: { label: "Outputs", hint: '"what your application answered"' },
   trace: { label: "Trace", hint: '{"spans": […]}, or OTLP/JSON' },
-  variables: { label: "Variables", hint: "Arguments of main by name; without them, the inputs and outputs" },
+  variables: { label: "Variables", hint: "Arguments of main by name; if empty, main gets the inputs and outputs" },
   criteria: { label: "Criteria", hint: "Evaluation criteria of this row" },
 };
 
@@ -42,7 +42,7 @@ export function TestPanel({ row, onRow, contract, criteria, faults, running, onR
       <header class="panel-head">
         <h2 id="test-title">Test row</h2>
         <Button kind="quiet" small onClick={() => setFilling(true)}>
-          Take a stored row…
+          Use a stored row…
         </Button>
       </header>
       <div class="panel-body test-fields">
@@ -92,7 +92,7 @@ function RowEditor({ field, text, fault, start, onText, onRun }: { field: RowFie
       )}
       {broken && (field === "outputs" || field === "criteria") && (
         <Button small onClick={() => onText(JSON.stringify(text))}>
-          Take it as text
+          Use it as text
         </Button>
       )}
     </div>

@@ -1,5 +1,5 @@
 import { shownMs } from "../shown-text";
-import type { Timing } from "../types";
+import type { Timing } from "../api/types";
 
 const PARTS = [
   { name: "queue", label: "waiting" },
@@ -12,7 +12,7 @@ const PARTS = [
 export function TimingBar({ timing }: { timing: Timing }) {
   const parts = PARTS.map((part) => ({ ...part, ms: timing[part.name] }));
   const rest = Math.max(timing.total - parts.reduce((sum, part) => sum + part.ms, 0), 0);
-  const all = [...parts, { name: "rest", label: "the rest", ms: rest }];
+  const all = [...parts, { name: "rest", label: "other", ms: rest }];
   const sum = all.reduce((total, part) => total + part.ms, 0) || 1;
   return (
     <div class="timing">

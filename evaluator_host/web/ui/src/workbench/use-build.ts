@@ -1,7 +1,7 @@
-/** Has the pins of a draft installed, and follows how far that is. */
+/** Installs the packages of a draft and reports the progress. */
 import { useCallback, useEffect, useState } from "preact/hooks";
-import { call, events, isAbort } from "../api";
-import type { BuildEvent, EnvironmentReport } from "../types";
+import { call, events, isAbort } from "../api/http";
+import type { BuildEvent, EnvironmentReport } from "../api/types";
 import type { Draft } from "./draft";
 
 export interface Build {

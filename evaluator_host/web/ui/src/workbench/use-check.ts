@@ -1,15 +1,15 @@
-/** Has the host look at the code while it is being written, and at its packages first. */
+/** Checks the code while the user types, after its packages have been installed. */
 import { useEffect, useState } from "preact/hooks";
-import { call, isAbort } from "../api";
-import type { CheckReport, EvaluatorIn } from "../types";
+import { call, isAbort } from "../api/http";
+import type { CheckReport, EvaluatorIn } from "../api/types";
 import type { Build } from "./use-build";
 
 const PAUSE_MS = 450; // after the last key
 
 export interface Checked {
-  /** Of the code as it was a moment ago. */
+  /** The latest report; the code may have changed since. */
   report: CheckReport | null;
-  /** Why the host could not look. */
+  /** The error if the check itself failed. */
   error: unknown;
   checking: boolean;
 }
@@ -17,9 +17,9 @@ export interface Checked {
 const NOTHING: Checked = { report: null, error: null, checking: false };
 
 /**
- * Check `evaluator` whenever it changes; `turn` changes when another one takes its place.
+ * Check `evaluator` whenever it changes; `turn` changes when another evaluator is opened.
  *
- * While its packages are not installed, the code is checked without them: whether it can be read is known at once.
+ * While its packages are being installed, the code is checked without them, for syntax errors only.
  */
 export function useCheck(evaluator: EvaluatorIn, packages: Build["state"], turn: number): Checked {
   const [checked, setChecked] = useState<Checked>(NOTHING);
@@ -48,7 +48,7 @@ export function useCheck(evaluator: EvaluatorIn, packages: Build["state"], turn:
   return checked;
 }
 
-/** What holds whatever the packages will be: that the code cannot be read. Null when it can. */
+/** Return the report if the code has a syntax error, which no package can change; otherwise null. */
 function readable(report: CheckReport): CheckReport | null {
   const problems = report.problems.filter(({ code }) => code === "syntax_error");
   return problems.length === 0 ? null : { ...report, problems, missing_imports: [] };

@@ -1,7 +1,7 @@
-/** Runs a draft, one at a time, and keeps what came of it as long as the page is open. */
+/** Runs a draft, one run at a time, and keeps the results while the page is open. */
 import { useRef, useState } from "preact/hooks";
-import { call, isAbort } from "../api";
-import type { EvaluatorIn, Result, Row } from "../types";
+import { call, isAbort } from "../api/http";
+import type { EvaluatorIn, Result, Row } from "../api/types";
 import type { Draft } from "./draft";
 import { MOST_RUNS, type Run } from "./history";
 
@@ -55,5 +55,5 @@ export function useRuns(): Running {
 function lightened(run: Run): Run {
   const { result } = run;
   if (result.value === null || typeof result.value !== "object" || (JSON.stringify(result.value)?.length ?? 0) < LARGE) return run;
-  return { ...run, result: { ...result, value: "(no longer kept: it was large)" } };
+  return { ...run, result: { ...result, value: "(too large to keep)" } };
 }

@@ -1,0 +1,116 @@
+"""The outermost layer: settings from options, the event loop with its signals, and errors as messages and exit codes.
+
+Nobody who uses a command sees a traceback, unless they asked for one with `--debug` or EVALUATOR_HOST_DEBUG.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import pydantic
+import pydantic_settings
+import uvloop
+
+from evaluator_host.cli.console import err, plain, write_whole
+from evaluator_host.config.settings import Settings
+from evaluator_host.model.errors import HostError, Misconfigured, Problem
+
+T = TypeVar("T")
+
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_INTERNAL: Final = 3
+
+
+@dataclass(slots=True)
+class CliState:
+    """How this run shows what went wrong; `main` sets it from `--debug`."""
+
+    debug: bool = False
+
+
+cli_state: Final = CliState()
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """Return the settings of the environment; an override that is not None wins.
+
+    Raises:
+      Misconfigured: a value cannot be taken; each is named by its variable.
+    """
+    given = {name: value for name, value in overrides.items() if value is not None}
+    try:
+        return Settings(**given)
+    except pydantic_settings.SettingsError as error:  # a list that is no JSON; it names the field
+        raise Misconfigured(f"a setting cannot be taken: {error}; docs/settings.md lists them") from error
+    except pydantic.ValidationError as error:
+        problems = tuple(_setting_problem(fault, given) for fault in error.errors())
+        raise Misconfigured("a setting cannot be taken; docs/settings.md lists them", problems=problems) from error
+
+
+def run_async(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine to its end; SIGINT and SIGTERM cancel it, so that every sandbox is ended on the way out.
+
+    Raises:
+      SystemExit: a signal ended it; the code is 128 plus the signal.
+    """
+    caught: list[int] = []
+
+    async def main() -> T:
+        task = asyncio.ensure_future(work())
+        loop = asyncio.get_running_loop()
+
+        def stop(number: int) -> None:
+            caught.append(number)
+            task.cancel()
+
+        for number in SIGNALS:
+            loop.add_signal_handler(number, stop, number)
+        return await task
+
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(main())
+    except asyncio.CancelledError:
+        if not caught:
+            raise
+        raise SystemExit(128 + caught[0]) from None
+
+
+def run_command(command: Callable[[], None]) -> None:
+    """Run a command line; exit with the code of what went wrong, having said it on standard error."""
+    write_whole()
+    try:
+        command()
+    except HostError as error:
+        if cli_state.debug:
+            raise
+        print_error(error)
+        raise SystemExit(error.exit_code) from None
+    except BrokenPipeError:  # `evaluator-host … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(128 + signal.SIGPIPE) from None
+    except Exception as error:
+        if cli_state.debug:
+            raise
+        err.print(plain(f"error: {type(error).__name__}: {error}"))
+        err.print("  this is a fault of Evaluator Host; run again with --debug for the traceback")
+        raise SystemExit(_INTERNAL) from None
+
+
+def print_error(error: HostError) -> None:
+    """Say on standard error what happened and what to do."""
+    err.print(plain(f"error: {error.detail}"))
+    for problem in error.problems:
+        err.print(plain(f"  {problem.field}: {problem.message}"))
+        if problem.hint:
+            err.print(plain(f"    {problem.hint}"))
+
+
+def _setting_problem(fault: Any, given: dict[str, Any]) -> Problem:
+    name = str(fault["loc"][0]) if fault["loc"] else "settings"
+    option, variable = f"--{name.replace('_', '-')}", f"EVALUATOR_HOST_{name.upper()}"
+    return Problem(option if name in given else variable, f"{fault['msg']}, not {fault['input']!r}")

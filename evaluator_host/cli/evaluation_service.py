@@ -1,0 +1,104 @@
+"""Who evaluates for a command: a service in this process, or a running host over HTTP."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from evaluator_host.cli.options import LoadedEvaluator
+from evaluator_host.cli.progress import BuildProgress, is_seen
+from evaluator_host.config.settings import Settings
+from evaluator_host.environments.record import BuildStatus, EnvironmentReport
+from evaluator_host.environments.store import Environments
+from evaluator_host.model.evaluator import Evaluator, Isolation, Language, Row
+from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.packages.scripts import require_python
+from evaluator_host.schemas.evaluation import CheckReport, HostInfo
+from evaluator_host.service import Service
+from evaluator_host.wiring.service import open_service
+
+if TYPE_CHECKING:
+    from evaluator_host.cli.remote_service import RemoteService
+
+
+class EvaluationService(Protocol):
+    """What `run` and `check` need; `Service` is one."""
+
+    async def evaluate(self, evaluator: Evaluator, row: Row) -> EvaluationResult:
+        """Evaluate one row."""
+        ...
+
+    def evaluate_rows(
+        self, evaluator: Evaluator, rows: Iterable[Row], *, isolation: Isolation, parallelism: int | None
+    ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
+        """Evaluate rows; yields `(index, result)` as they finish, in no fixed order."""
+        ...
+
+    async def check(self, evaluator: Evaluator) -> CheckReport:
+        """Load an evaluator without running a row."""
+        ...
+
+    def info(self) -> HostInfo:
+        """Say what it is and has."""
+        ...
+
+
+@asynccontextmanager
+async def open_evaluation_service(settings: Settings, url: str | None) -> "AsyncIterator[Service | RemoteService]":
+    """Open the host at a URL, or a service in this process when there is none.
+
+    Raises:
+      HostUnreachable: no host answers at the URL.
+      Unauthorized: it wants a key, and EVALUATOR_HOST_KEY is none that works there.
+      SandboxUnavailable: no backend works.
+    """
+    if url is None:
+        async with AsyncExitStack() as stack:
+            models = None
+            if settings.judge_hosts:
+                from evaluator_host.models.judges import open_judges  # noqa: PLC0415 - httpx, which few runs need
+
+                models = await stack.enter_async_context(open_judges(settings, None))
+            yield await stack.enter_async_context(open_service(settings, prewarm=False, models=models))
+        return
+    from evaluator_host.cli.remote_service import open_remote_service  # noqa: PLC0415 - httpx, which few runs need
+
+    key = settings.key.get_secret_value() if settings.key is not None else None
+    async with open_remote_service(url, key) as remote:
+        yield remote
+
+
+async def prepare(target: "Service | RemoteService", given: LoadedEvaluator, *, shown: bool) -> None:
+    """Check the Python that a file requires, and install what it pins, with a progress bar.
+
+    Raises:
+      InvalidRequest: evaluators run on another Python there.
+      InvalidPin: a package is not pinned exactly.
+      PackagesFailed: the set cannot be resolved or installed.
+      IndexUnavailable: the index does not answer.
+    """
+    runtimes = target.info().runtimes
+    python = given.evaluator.python or runtimes.get("python")
+    if given.requires_python is not None and python is not None:
+        require_python(given.requires_python, python)
+    packages, language = given.evaluator.packages, given.evaluator.language
+    if not packages:
+        return
+    if isinstance(target, Service):
+        await build(target.environments, packages, language, python=given.evaluator.python, shown=shown)
+    elif is_seen(shown=shown):
+        with BuildProgress(shown=shown) as progress:
+            async for event in target.build(packages, language, given.evaluator.python):
+                progress.show(event)
+
+
+async def build(
+    environments: Environments, packages: tuple[str, ...], language: Language, *, python: str | None, shown: bool
+) -> EnvironmentReport:
+    """Install a package set, for a minor version of Python or the host's own, and say how far it is."""
+    report = await environments.request(packages, language, python)
+    if report.status is not BuildStatus.READY:
+        with BuildProgress(shown=shown) as progress:
+            async with aclosing(environments.events(report.key)) as events:
+                async for event in events:
+                    progress.show(event)
+    return await environments.built(report.key)

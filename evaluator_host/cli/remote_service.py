@@ -1,0 +1,134 @@
+"""A running host as a target: rows go to it in batches, a few at a time."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import httpx
+from pydantic import TypeAdapter, ValidationError
+
+from evaluator_host.client import AsyncClient, Batch
+from evaluator_host.client.calls import Call, http_options, read_answer
+from evaluator_host.environments.record import BuildEvent, BuildStatus, EnvironmentReport
+from evaluator_host.model.errors import HostError, InvalidRequest
+from evaluator_host.model.evaluator import Evaluator, Isolation, Language, Row
+from evaluator_host.model.json_values import encode_json
+from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.schemas.evaluation import CheckReport, HostInfo
+
+_BATCH_ROWS: Final = 200
+_BATCH_BYTES: Final = 4 << 20  # well below what a host takes by default
+_BATCHES: Final = 2  # in flight when the caller does not say
+_DATA: Final = "data:"
+_read_event: Final = TypeAdapter(BuildEvent).validate_json
+
+
+class RemoteService:
+    """A running host, given rows in batches."""
+
+    def __init__(self, client: AsyncClient, info: HostInfo, builds: httpx.AsyncClient) -> None:
+        self._client = client
+        self._info = info
+        self._builds = builds
+        self._together: list[EvaluationResult | None] = []  # of each batch
+
+    @property
+    def together(self) -> EvaluationResult | None:
+        """What the rows came to together, if the host said so of all of them.
+
+        Raises:
+          InvalidRequest: it was said of one batch after the other, which is not the same.
+        """
+        if len(self._together) > 1 and any(self._together):
+            raise InvalidRequest(
+                "what rows have together is not known, for they went to the host in several requests; "
+                "have it score them as a job: evaluator-host jobs create"
+            )
+        return self._together[0] if self._together else None
+
+    def info(self) -> HostInfo:
+        """Say what it was and had when it was opened."""
+        return self._info
+
+    async def build(
+        self, packages: tuple[str, ...], language: Language, python: str | None
+    ) -> AsyncGenerator[BuildEvent, None]:
+        """Have a package set installed; yields what its build does, until it ends.
+
+        Nothing is raised: whatever keeps the set from being installed is said when the evaluator is.
+        """
+        body = {"packages": packages, "language": language, **({} if python is None else {"python": python})}
+        asked = Call("POST", "/v1/environments", EnvironmentReport, encode_json(body))
+        try:
+            report = read_answer(asked, await self._builds.request(asked.method, asked.path, content=asked.body))
+            if report.status is not BuildStatus.BUILDING:
+                return
+            async with self._builds.stream("GET", f"{asked.path}/{report.key}/events") as response:
+                response.raise_for_status()
+                async for line in response.aiter_lines():
+                    if line.startswith(_DATA):
+                        yield _read_event(line.removeprefix(_DATA))
+        except (HostError, httpx.HTTPError, ValidationError):
+            return
+
+    async def evaluate(self, evaluator: Evaluator, row: Row) -> EvaluationResult:
+        """Evaluate one row."""
+        batch = await self._client.evaluate_batch(evaluator, [row])
+        return batch.results[0]
+
+    async def evaluate_rows(
+        self, evaluator: Evaluator, rows: Iterable[Row], *, isolation: Isolation, parallelism: int | None
+    ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
+        """Evaluate rows; yields `(index, result)` as batches come back."""
+        batches = _batches(rows)
+        sent: dict[asyncio.Task[Batch], int] = {}
+        try:
+            while True:
+                while len(sent) < (parallelism or _BATCHES) and (batch := next(batches, None)):
+                    start, part = batch
+                    task = asyncio.create_task(self._client.evaluate_batch(evaluator, part, isolation=isolation))
+                    sent[task] = start
+                if not sent:
+                    return
+                done, _ = await asyncio.wait(sent, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    start, batch_result = sent.pop(task), task.result()
+                    self._together.append(batch_result.together)
+                    for offset, result in enumerate(batch_result.results):
+                        yield start + offset, result
+        finally:
+            for task in sent:
+                task.cancel()
+            await asyncio.gather(*sent, return_exceptions=True)
+
+    async def check(self, evaluator: Evaluator) -> CheckReport:
+        """Load an evaluator without running a row."""
+        return await self._client.check(evaluator)
+
+
+@asynccontextmanager
+async def open_remote_service(url: str, key: str | None) -> AsyncIterator[RemoteService]:
+    """Open the host at a URL.
+
+    Raises:
+      HostUnreachable: none answers there.
+      Unauthorized: it wants a key, and this is none that works there.
+    """
+    options = http_options(url, key=key, timeout_s=None)
+    async with AsyncClient(url, key=key) as client, httpx.AsyncClient(**options) as builds:
+        yield RemoteService(client, await client.info(), builds)
+
+
+def _batches(rows: Iterable[Row]) -> Iterator[tuple[int, list[Row]]]:
+    """Yield `(index of the first row, rows)`, each small enough for one request."""
+    start, part, size = 0, list[Row](), 0
+    for row in rows:
+        row_bytes = len(encode_json(row))
+        if part and (len(part) == _BATCH_ROWS or size + row_bytes > _BATCH_BYTES):
+            yield start, part
+            start, part, size = start + len(part), [], 0
+        part.append(row)
+        size += row_bytes
+    if part:
+        yield start, part

@@ -1,0 +1,201 @@
+"""Describes requests to a host as data, and reads the answers: no socket, no waiting."""
+
+import random
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import NoneType
+from typing import Any, Final, Generic, TypeVar
+from urllib.parse import quote, urlencode, urlsplit
+
+import httpx
+from pydantic import TypeAdapter, ValidationError
+
+from evaluator_host.model.errors import Busy, HostError, HostUnreachable, InvalidRequest, Problem
+from evaluator_host.model.evaluator import Evaluator, Row
+from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
+
+T = TypeVar("T")
+
+DEFAULT_URL: Final = "http://127.0.0.1:8710"
+_CONNECT_S: Final = 5.0
+_LONGEST_PAUSE_S: Final = 10.0  # even if Retry-After asks for more
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_EVALUATOR_FIELDS: Final = ("code", "language", "contract", "packages", "threshold", "settings", "limits", "policy")
+_ROW_FIELDS: Final = ("inputs", "outputs", "trace", "variables", "criteria")
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """One request and the type of its answer.
+
+    Attributes:
+      method: HTTP method.
+      path: From the root of the host, with the query.
+      answer: Type that the JSON body of the answer is read as; `NoneType` ignores the body.
+      body: JSON as bytes, or pieces that are streamed.
+      headers: Beside those of every request.
+    """
+
+    method: str
+    path: str
+    answer: type[T]
+    body: bytes | AsyncGenerator[bytes, None] | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def decode(kind: type[T], data: bytes) -> T:
+    """Return JSON as a type.
+
+    Raises:
+      ValidationError: it is not of that type.
+    """
+    decoded: T = _adapter(kind).validate_json(data)  # type: ignore[arg-type] # every type can be hashed
+    return decoded
+
+
+@lru_cache(maxsize=64)  # building an adapter takes milliseconds
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def path_part(name: str) -> str:
+    """Return a name as one segment of a path."""
+    return quote(name, safe="")
+
+
+def query(**given: Any) -> str:
+    """Return `?name=value&…` without the arguments that are None or False; empty if none is left."""
+    named = {
+        name: str(value).lower() if isinstance(value, bool) else value
+        for name, value in given.items()
+        if value is not None and value is not False
+    }
+    return f"?{urlencode(named)}" if named else ""
+
+
+def evaluator_body(evaluator: Evaluator | str) -> dict[str, Any] | str:
+    """Return an evaluator as the API takes it: an object, or the name of a stored one."""
+    return evaluator if isinstance(evaluator, str) else pasted_body(evaluator)
+
+
+def pasted_body(evaluator: Evaluator) -> dict[str, Any]:
+    """Return an evaluator with its code as the API takes it."""
+    python = {} if evaluator.python is None else {"python": evaluator.python}
+    return {**{name: getattr(evaluator, name) for name in _EVALUATOR_FIELDS}, **python}
+
+
+def row_body(row: Row) -> dict[str, Any]:
+    """Return a row as the API takes it."""
+    return {name: getattr(row, name) for name in _ROW_FIELDS}
+
+
+def proof_body(
+    rows: Iterable[Row] | None, dataset: str | None, mapping: Mapping[str, str] | None, *, job: str | None
+) -> dict[str, Any]:
+    """Return the rows to prove a migration on as the API takes them."""
+    return {
+        "rows": [row_body(row) for row in rows or ()],
+        "dataset": dataset,
+        "mapping": dict(mapping or {}),
+        "job": job,
+    }
+
+
+def encode(body: Mapping[str, Any]) -> bytes:
+    """Return a body as JSON.
+
+    Raises:
+      InvalidRequest: it has no JSON form.
+    """
+    try:
+        return encode_json(body)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidRequest(f"the arguments have no JSON form: {error}") from error
+
+
+def read_answer(call: Call[T], response: httpx.Response) -> T:
+    """Return the answer of the host as the type that the call names.
+
+    Raises:
+      HostUnreachable: the answer is not that of an Evaluator Host.
+      HostError: the host refused; the class is the one that the host raised.
+    """
+    if not response.is_success:
+        raise error_of(response)
+    if call.answer is NoneType:
+        return None  # type: ignore[return-value] # T is None here
+    try:
+        return decode(call.answer, response.content)
+    except ValidationError as error:
+        raise HostUnreachable(f"{response.url} does not answer as an Evaluator Host: {error}") from error
+
+
+def error_of(response: httpx.Response) -> HostError:
+    """Return the exception that the host raised, from its problem+json."""
+    try:
+        body = decode_json(response.content)
+    except InvalidJson:
+        body = None
+    if not isinstance(body, dict) or "code" not in body:
+        return HostUnreachable(f"{response.url} answered {response.status_code}, and not as an Evaluator Host does")
+    detail = str(body.get("detail"))
+    kind = _error_classes().get(body["code"], HostError)
+    if issubclass(kind, Busy):
+        return kind(detail, retry_after_s=_seconds(response.headers.get("Retry-After")))
+    faults = [fault for fault in body.get("errors") or () if isinstance(fault, dict)]
+    error = kind(
+        detail, problems=tuple(Problem(str(f.get("field")), str(f.get("message")), f.get("hint")) for f in faults)
+    )
+    error.code, error.status = str(body["code"]), response.status_code
+    return error
+
+
+@lru_cache(maxsize=1)
+def _error_classes() -> dict[str, type[HostError]]:
+    found, left = {}, [HostError]
+    while left:
+        kind = left.pop()
+        found[kind.code] = kind
+        left.extend(kind.__subclasses__())
+    return found
+
+
+def _seconds(header: str | None) -> float:
+    try:
+        return max(0.0, float(header or 1))
+    except ValueError:
+        return 1.0
+
+
+def pause_s(busy: Busy) -> float:
+    """Return how long to wait before the next try: as the host asks, spread so that clients do not return at once."""
+    return min(busy.retry_after_s, _LONGEST_PAUSE_S) * random.uniform(0.8, 1.2)  # noqa: S311 - no secret
+
+
+def http_options(url: str, *, key: str | None, timeout_s: float | None) -> dict[str, Any]:
+    """Return the arguments of an httpx client for the host at a URL.
+
+    Raises:
+      InvalidRequest: the key cannot be one. The message does not repeat it.
+    """
+    headers = {"Content-Type": "application/json"}
+    if key is not None:
+        if not key.strip().isascii() or not key.strip().isprintable() or " " in key.strip():
+            raise InvalidRequest("the key cannot be one: keys are a single word that begins with eh_")
+        headers["Authorization"] = f"Bearer {key.strip()}"
+    return {
+        "base_url": url,
+        "timeout": httpx.Timeout(timeout_s, connect=_CONNECT_S),
+        "headers": headers,
+        "trust_env": urlsplit(url).hostname not in _LOOPBACK,  # a proxy cannot reach this machine's loopback
+    }
+
+
+def unreachable(error: httpx.HTTPError, url: httpx.URL) -> HostUnreachable:
+    """Return a failed exchange as what a caller can act on."""
+    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+        return HostUnreachable(f"nothing answers at {url}; start a host with `evaluator-host serve`, or give its URL")
+    if isinstance(error, httpx.TimeoutException):
+        return HostUnreachable(f"{url} took longer than the client waits; give the client a greater timeout_s")
+    return HostUnreachable(f"the connection to {url} failed: {str(error) or type(error).__name__}")

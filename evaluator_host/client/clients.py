@@ -1,0 +1,243 @@
+"""`Client` and `AsyncClient`, and the verbs that stand in no group."""
+
+from collections.abc import Iterable, Mapping
+from types import NoneType, TracebackType
+from typing import Any, Self
+
+from evaluator_host.client.calls import (
+    DEFAULT_URL,
+    Call,
+    encode,
+    evaluator_body,
+    http_options,
+    pasted_body,
+    proof_body,
+    row_body,
+)
+from evaluator_host.client.datasets import DatasetVerbs
+from evaluator_host.client.evaluators import EvaluatorVerbs
+from evaluator_host.client.jobs import JobVerbs
+from evaluator_host.client.secrets import SecretVerbs
+from evaluator_host.client.transport import AsyncTransport, SyncTransport, TransportT, Verbs, verb
+from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Json, Row
+from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.schemas.evaluation import Batch, CheckReport, HostInfo
+from evaluator_host.schemas.migration import Migration
+
+
+class HostVerbs(Verbs[TransportT]):
+    """Verbs of a host, and the groups of verbs over what it stores.
+
+    Args:
+      transport: Sends the calls.
+
+    Attributes:
+      evaluators: Named evaluators.
+      datasets: Stored rows.
+      jobs: Evaluators over data sets.
+      secrets: Keys of models' APIs.
+    """
+
+    def __init__(self, transport: TransportT) -> None:
+        super().__init__(transport)
+        self.evaluators = EvaluatorVerbs(transport)
+        self.datasets = DatasetVerbs(transport)
+        self.jobs = JobVerbs(transport)
+        self.secrets = SecretVerbs(transport)
+
+    @verb
+    async def evaluate(
+        self,
+        evaluator: Evaluator | str,
+        *,
+        inputs: dict[str, Json] | None = None,
+        outputs: Json = None,
+        trace: dict[str, Json] | None = None,
+        variables: dict[str, Json] | None = None,
+        criteria: Json = None,
+    ) -> EvaluationResult:
+        """Evaluate one row. A failure of the evaluator's code is a result, not an exception.
+
+        Args:
+          evaluator: The code and its settings, or the name of a stored one (`exact-match@3`).
+          inputs: `{"question": …, "correct_answer": …}`, any names.
+          outputs: Any JSON value: the output to score.
+          trace: `{"spans": {id: {"name", "attributes", "children"}}}`.
+          variables: Arguments of contract `main`, by name.
+          criteria: Criteria of contract `uipath`.
+
+        Raises:
+          NotFound: there is no evaluator of that name.
+          PackagesFailed: its packages cannot be installed.
+        """
+        row = Row(inputs or {}, outputs, trace, variables, criteria)
+        body = {"evaluator": evaluator_body(evaluator), **row_body(row)}
+        return await self._transport.send(Call("POST", "/v1/evaluate", EvaluationResult, encode(body)))
+
+    @verb
+    async def evaluate_batch(
+        self, evaluator: Evaluator | str, rows: Iterable[Row], *, isolation: Isolation = Isolation.ROW
+    ) -> Batch:
+        """Evaluate rows in one request; results keep their order.
+
+        Args:
+          evaluator: The code and its settings, or the name of a stored one.
+          rows: As many as the host takes in one request (`EVALUATOR_HOST_MAX_ROWS_PER_BATCH`).
+          isolation: `BATCH` lets rows share a process, for speed.
+
+        Raises:
+          NotFound: there is no evaluator of that name.
+          PackagesFailed: its packages cannot be installed.
+        """
+        posted = [row_body(row) for row in rows]
+        body = {"evaluator": evaluator_body(evaluator), "rows": posted, "isolation": isolation}
+        return await self._transport.send(Call("POST", "/v1/evaluate/batch", Batch, encode(body)))
+
+    @verb
+    async def check(self, evaluator: Evaluator | str) -> CheckReport:
+        """Load an evaluator in a sandbox without running a row.
+
+        Args:
+          evaluator: The code and its settings, or the name of a stored one.
+
+        Raises:
+          NotFound: there is no evaluator of that name.
+          PackagesFailed: its packages cannot be installed.
+        """
+        body = {"evaluator": evaluator_body(evaluator)}
+        return await self._transport.send(Call("POST", "/v1/check", CheckReport, encode(body)))
+
+    @verb
+    async def migrate(
+        self,
+        evaluator: Evaluator,
+        rows: Iterable[Row] | None = None,
+        *,
+        dataset: str | None = None,
+        mapping: Mapping[str, str] | None = None,
+        job: str | None = None,
+        to: Contract = Contract.EVALUATE,
+    ) -> Migration:
+        """Rewrite a legacy evaluator, and prove on rows that its scores stay the same.
+
+        Args:
+          evaluator: The legacy one.
+          rows: Rows of the proof; without them and without a data set, the host makes some up.
+          dataset: Name of a data set whose rows are those of the proof.
+          mapping: Row fields by column or template of the data set.
+          job: Id of a job whose rows are those of the proof, as its evaluators were given them.
+          to: The contract of the new code: `evaluate`, or `main` for one that is `evaluate` now.
+
+        Raises:
+          NotFound: there is no such data set or job.
+        """
+        body: dict[str, Any] = {"to": to, **pasted_body(evaluator), **proof_body(rows, dataset, mapping, job=job)}
+        body.pop("python", None)
+        return await self._transport.send(Call("POST", "/v1/migrate", Migration, encode(body)))
+
+    @verb
+    async def info(self) -> HostInfo:
+        """Return the version of the host, its backend and its limits."""
+        return await self._transport.send(Call("GET", "/v1/info", HostInfo))
+
+    @verb
+    async def ready(self) -> None:
+        """Return when the host can start a sandbox.
+
+        Raises:
+          SandboxUnavailable: it cannot.
+        """
+        await self._transport.send(Call("GET", "/readyz", NoneType))
+
+
+class Client(HostVerbs[SyncTransport]):
+    """Calls a host and waits for each answer.
+
+    Example:
+      with Client() as client:
+          result = client.evaluate(Evaluator(code), inputs={"correct_answer": "Paris"}, outputs="Paris")
+
+    Args:
+      url: URL of the host.
+      key: Key from `evaluator-host keys create`, for a host that wants one.
+      timeout_s: Seconds to wait for one answer; None waits for ever.
+      retries: How often a call is sent again after `Busy`, each time after the pause that the host asks for.
+
+    Attributes:
+      evaluators: Named evaluators.
+      datasets: Stored rows.
+      jobs: Evaluators over data sets.
+      secrets: Keys of models' APIs.
+
+    Every method may raise:
+
+    Raises:
+      HostUnreachable: nothing answers at the URL, or something that is no Evaluator Host.
+      Unauthorized: the host wants a key, and this one is missing or not valid.
+      InvalidRequest: the arguments cannot be taken; `problems` has every fault.
+      Busy: the queue of the host stayed full for every retry.
+      SandboxUnavailable: the host can start no sandbox.
+      HostError: any other refusal of the host, see `model.errors`.
+    """
+
+    def __init__(
+        self, url: str = DEFAULT_URL, *, key: str | None = None, timeout_s: float | None = 600.0, retries: int = 3
+    ) -> None:
+        super().__init__(SyncTransport(http_options(url, key=key, timeout_s=timeout_s), retries))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._transport.http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncClient(HostVerbs[AsyncTransport]):
+    """Calls a host without blocking the event loop: the methods of `Client`, awaited.
+
+    A method of `Client` that returns a value is awaited, one that yields is read by `async for`.
+
+    Example:
+      async with AsyncClient() as client:
+          job = await client.jobs.create(["exact-match"], "capitals")
+          async for report in client.jobs.watch(job.id):
+              print(report.progress.done)
+
+    Args:
+      url: URL of the host.
+      key: Key from `evaluator-host keys create`, for a host that wants one.
+      timeout_s: Seconds to wait for one answer; None waits for ever.
+      retries: How often a call is sent again after `Busy`, each time after the pause that the host asks for.
+
+    Attributes:
+      evaluators: Named evaluators.
+      datasets: Stored rows.
+      jobs: Evaluators over data sets.
+      secrets: Keys of models' APIs.
+
+    Raises:
+      HostError: as the methods of `Client` do.
+    """
+
+    def __init__(
+        self, url: str = DEFAULT_URL, *, key: str | None = None, timeout_s: float | None = 600.0, retries: int = 3
+    ) -> None:
+        super().__init__(AsyncTransport(http_options(url, key=key, timeout_s=timeout_s), retries))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._transport.http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

@@ -1,0 +1,377 @@
+"""Verbs over jobs: `client.jobs`."""
+
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing, suppress
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from types import NoneType
+from typing import Any, Final
+
+from evaluator_host.client.calls import Call, decode, encode, evaluator_body, path_part, query
+from evaluator_host.client.transport import TransportT, Verbs, stream, verb
+from evaluator_host.datasets.format import Format
+from evaluator_host.model.errors import HostError
+from evaluator_host.model.evaluator import Evaluator, Isolation, Json
+from evaluator_host.schemas.jobs import JobReport, JobStatus, Target
+from evaluator_host.schemas.results import (
+    Comparison,
+    FailureGroup,
+    JobEvaluatorReport,
+    JobFigures,
+    JobRow,
+    JobRowDetail,
+    JobRowPage,
+    Pairs,
+)
+
+_EVENT_DATA: Final = b"data:"
+_PAGE_ROWS: Final = 500
+
+
+class JobVerbs(Verbs[TransportT]):
+    """Jobs of the key's workspace.
+
+    Every method that takes a `job_id` may raise:
+
+    Raises:
+      NotFound: there is no such job.
+    """
+
+    @verb
+    async def create(
+        self,
+        evaluators: Iterable[Evaluator | str],
+        dataset: str | Iterable[dict[str, Json]] | dict[str, Json],
+        *,
+        mapping: dict[str, str] | None = None,
+        target: Target | None = None,
+        parallelism: int | None = None,
+        limit_samples: int | None = None,
+        isolation: Isolation = Isolation.ROW,
+        max_failures: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> JobReport:
+        """Queue a job.
+
+        Args:
+          evaluators: Evaluators with their code, and names of stored ones (`exact-match@3`).
+          dataset: Name of a data set, rows, or `{"eval_set": {…}, "executions": […]}` (docs/uipath.md); with an eval
+            set and no evaluators, the job runs those that the eval set names.
+          mapping: Row fields by column or template: `{"outputs": "answer", "correct_answer": "gold"}`.
+          target: A model that makes the outputs first.
+          parallelism: Sandboxes at once.
+          limit_samples: Rows to take, from the first on.
+          isolation: `BATCH` lets rows share a process, for speed.
+          max_failures: The job fails when more rows than this have failed.
+          idempotency_key: A repeated call with the same key returns the job that the first call made.
+
+        Raises:
+          NotFound: there is no such evaluator, data set or secret.
+          InvalidRequest: an evaluator, the mapping or the target cannot be taken; `problems` says why.
+        """
+        config = {"parallelism": parallelism, "limit_samples": limit_samples, "max_failures": max_failures}
+        body = {
+            "evaluators": [evaluator_body(one) for one in evaluators],
+            "dataset": dataset if isinstance(dataset, str | dict) else {"rows": list(dataset)},
+            "mapping": mapping or {},
+            "config": {"isolation": isolation, **{name: n for name, n in config.items() if n is not None}},
+            "target": _target_body(target),
+        }
+        headers = () if idempotency_key is None else (("Idempotency-Key", idempotency_key),)
+        return await self._transport.send(Call("POST", "/v1/jobs", JobReport, encode(body), headers))
+
+    @verb
+    async def all(
+        self, *, status: JobStatus | None = None, limit: int = 100, before: datetime | None = None
+    ) -> list[JobReport]:
+        """Return jobs, the newest first.
+
+        Args:
+          status: Only jobs in this status.
+          limit: Jobs, at most.
+          before: `created_at` of the last job of the page before.
+        """
+        asked = query(status=status, limit=limit, before=None if before is None else before.isoformat())
+        return await self._transport.send(Call("GET", f"/v1/jobs{asked}", list[JobReport]))
+
+    @verb
+    async def get(self, job_id: str) -> JobReport:
+        """Return a job and its progress.
+
+        Args:
+          job_id: Id of the job.
+        """
+        return await self._report(job_id)
+
+    @stream
+    def watch(self, job_id: str) -> AsyncGenerator[JobReport, None]:
+        """Yield the job whenever it changes, until it ends. A broken connection is opened again.
+
+        Args:
+          job_id: Id of the job.
+        """
+        return self._changes(job_id)
+
+    @verb
+    async def wait(self, job_id: str, *, on_progress: Callable[[JobReport], None] | None = None) -> JobReport:
+        """Return the job once it is completed, failed or cancelled.
+
+        Args:
+          job_id: Id of the job.
+          on_progress: Called with the job whenever it changes.
+        """
+        async with aclosing(self._changes(job_id)) as reports:
+            async for report in reports:
+                if on_progress is not None:
+                    on_progress(report)
+                if report.status.final:
+                    return report
+        raise AssertionError("unreachable")  # pragma: no cover
+
+    @verb
+    async def pause(self, job_id: str) -> JobReport:
+        """Stop scoring for now; results are kept.
+
+        Args:
+          job_id: Id of the job.
+
+        Raises:
+          InUse: it has ended.
+        """
+        return await self._control(job_id, "pause")
+
+    @verb
+    async def resume(self, job_id: str) -> JobReport:
+        """Continue a paused job where it stopped.
+
+        Args:
+          job_id: Id of the job.
+
+        Raises:
+          InUse: it has ended.
+        """
+        return await self._control(job_id, "resume")
+
+    @verb
+    async def cancel(self, job_id: str) -> JobReport:
+        """Stop for good; results are kept.
+
+        Args:
+          job_id: Id of the job.
+
+        Raises:
+          InUse: it has ended.
+        """
+        return await self._control(job_id, "cancel")
+
+    @verb
+    async def delete(self, job_id: str) -> None:
+        """Remove a job that has ended, with its results.
+
+        Args:
+          job_id: Id of the job.
+
+        Raises:
+          InUse: it has not ended.
+        """
+        await self._transport.send(Call("DELETE", _path(job_id), NoneType))
+
+    @verb
+    async def results(self, job_id: str) -> JobFigures:
+        """Return figures by evaluator and metric, over the results that there are so far.
+
+        Args:
+          job_id: Id of the job.
+        """
+        return await self._transport.send(Call("GET", _path(job_id, "results"), JobFigures))
+
+    @stream
+    def rows(self, /, job_id: str, **filters: Any) -> AsyncGenerator[JobRow, None]:
+        """Yield rows with their results, read a page at a time.
+
+        Args:
+          job_id: Id of the job.
+          filters: `evaluator`, `status`, `passed`, `error`, `min_score`, `max_score`, `text`, `sort`, as in the API.
+
+        Raises:
+          InvalidRequest: there is no such filter, or its value cannot be taken.
+        """
+        return self._rows(job_id, filters)
+
+    @verb
+    async def row(self, job_id: str, index: int) -> JobRowDetail:
+        """Return one row, as its evaluators got it, with the result of each.
+
+        Args:
+          job_id: Id of the job.
+          index: Number of the row in the data set, from 0.
+
+        Raises:
+          NotFound: there is no such row.
+        """
+        return await self._transport.send(Call("GET", _path(job_id, f"rows/{index}"), JobRowDetail))
+
+    @verb
+    async def failures(self, job_id: str, *, evaluator: str | None = None) -> list[FailureGroup]:
+        """Return the rows that failed, grouped by code, type, line and message, the largest group first.
+
+        Args:
+          job_id: Id of the job.
+          evaluator: Label of one of its evaluators; None for every one.
+
+        Raises:
+          NotFound: the job has no such evaluator.
+        """
+        path = _path(job_id, "failures") + query(evaluator=evaluator)
+        return await self._transport.send(Call("GET", path, list[FailureGroup]))
+
+    @verb
+    async def evaluators(self, job_id: str) -> list[JobEvaluatorReport]:
+        """Return the evaluators of a job, as they were when the job was made.
+
+        Args:
+          job_id: Id of the job.
+        """
+        return await self._transport.send(Call("GET", _path(job_id, "evaluators"), list[JobEvaluatorReport]))
+
+    @verb
+    async def pairs(self, job_id: str, other_id: str, *, evaluator: str | None = None, metric: str = "score") -> Pairs:
+        """Return a metric row by row in two jobs, as at most 2,000 points.
+
+        Args:
+          job_id: Id of the earlier job.
+          other_id: Id of the later job.
+          evaluator: Name of one that both have; None for the only one.
+          metric: Name of the metric.
+
+        Raises:
+          InvalidRequest: the jobs have no evaluator in common, or not the same rows.
+        """
+        path = _path(job_id, f"compare/{path_part(other_id)}/pairs") + query(evaluator=evaluator, metric=metric)
+        return await self._transport.send(Call("GET", path, Pairs))
+
+    @verb
+    async def first_rows(self, /, job_id: str, limit: int, **filters: Any) -> list[JobRow]:
+        """Return the first rows with their results.
+
+        Args:
+          job_id: Id of the job.
+          limit: Rows, at most.
+          filters: As in `rows`.
+
+        Raises:
+          InvalidRequest: there is no such filter, or its value cannot be taken.
+        """
+        found: list[JobRow] = []
+        async with aclosing(self._rows(job_id, filters)) as rows:
+            while len(found) < limit and (row := await anext(rows, None)) is not None:
+                found.append(row)
+        return found
+
+    @stream
+    async def records(self, /, job_id: str, **filters: Any) -> AsyncGenerator[dict[str, Json], None]:
+        """Yield rows as flat records, for `pandas.DataFrame(client.jobs.records(job.id))`.
+
+        Columns: `index`, `evaluator`, `status`, `score`, `passed`, `error`, `run_ms`, `output` if the job has a target,
+        each metric as `metrics.<name>`, each column of the data set as `row.<name>`.
+
+        Args:
+          job_id: Id of the job.
+          filters: As in `rows`.
+
+        Raises:
+          InvalidRequest: there is no such filter, or its value cannot be taken.
+        """
+        async with aclosing(self._rows(job_id, filters)) as rows:
+            async for row in rows:
+                yield row.record()
+
+    @verb
+    async def download(self, job_id: str, file: Path | str, *, evaluator: str | None = None) -> int:
+        """Write every row with its result to a file, and return the size of the file in bytes.
+
+        Args:
+          job_id: Id of the job.
+          file: Path of the file; its suffix is the format: .jsonl, .csv or .parquet.
+          evaluator: Label of one of the job's evaluators; None for every one.
+
+        Raises:
+          InvalidRequest: there is no such format.
+          NotFound: there is no such job or evaluator. The file is then not written.
+        """
+        path = _path(job_id, f"rows.{Format.of_name(str(file))}") + query(evaluator=evaluator)
+        async with aclosing(self._transport.download(Call("GET", path, NoneType))) as pieces:
+            piece = await anext(pieces, b"")
+            with await self._transport.call_blocking(Path(file).open, "wb") as written:
+                while piece:
+                    await self._transport.call_blocking(written.write, piece)
+                    piece = await anext(pieces, b"")
+                return written.tell()
+
+    @verb
+    async def compare(self, job_id: str, other_id: str, *, evaluator: str | None = None) -> list[Comparison]:
+        """Compare a job with a later one over the same rows.
+
+        Args:
+          job_id: Id of the earlier job.
+          other_id: Id of the later job.
+          evaluator: Name of one that both have; None for every one.
+
+        Raises:
+          InvalidRequest: the jobs have no evaluator in common, or not the same rows.
+        """
+        path = _path(job_id, f"compare/{path_part(other_id)}") + query(evaluator=evaluator)
+        return await self._transport.send(Call("GET", path, list[Comparison]))
+
+    async def _report(self, job_id: str) -> JobReport:
+        return await self._transport.send(Call("GET", _path(job_id), JobReport))
+
+    async def _control(self, job_id: str, action: str) -> JobReport:
+        return await self._transport.send(Call("POST", _path(job_id, action), JobReport))
+
+    async def _rows(self, job_id: str, filters: dict[str, Any]) -> AsyncGenerator[JobRow, None]:
+        cursor: str | None = None
+        while True:
+            path = _path(job_id, "rows") + query(cursor=cursor, limit=_PAGE_ROWS, **filters)
+            page = await self._transport.send(Call("GET", path, JobRowPage))
+            for row in page.rows:
+                yield row
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    async def _changes(self, job_id: str) -> AsyncGenerator[JobReport, None]:
+        """Yield the job whenever it changes; the last report is final."""
+        while True:
+            with suppress(HostError):  # the request below raises it again, unless it was the connection
+                async with aclosing(self._events(job_id)) as reports:
+                    async for report in reports:
+                        yield report
+            report = await self._report(job_id)
+            if report.status.final:
+                yield report
+                return
+
+    async def _events(self, job_id: str) -> AsyncGenerator[JobReport, None]:
+        """Yield what the server sends of a job before it ends, until it ends or the connection breaks."""
+        call, rest = Call("GET", _path(job_id, "events"), JobReport), b""
+        async with aclosing(self._transport.download(call)) as pieces:
+            async for piece in pieces:
+                *lines, rest = (rest + piece).split(b"\n")
+                for line in lines:
+                    if line.startswith(_EVENT_DATA):
+                        report = decode(JobReport, line.removeprefix(_EVENT_DATA))
+                        if not report.status.final:
+                            yield report
+
+
+def _path(job_id: str, rest: str = "") -> str:
+    return f"/v1/jobs/{path_part(job_id)}{rest and '/'}{rest}"
+
+
+def _target_body(target: Target | None) -> dict[str, Any] | None:
+    if target is None:
+        return None
+    key = None if target.api_key is None else {"secret": target.api_key}
+    return {**asdict(target), "api_key": key, "messages": list(target.messages) or None}

@@ -1,0 +1,239 @@
+"""Sends the client's calls, blocking or awaited, from one set of verbs.
+
+Every verb of the client is written once, as a coroutine or an async generator over a `Transport`, and decorated with
+`verb` or `stream`. `AsyncTransport` hands the coroutine to the caller, who awaits it. `SyncTransport` does blocking
+I/O, so the coroutine never suspends, and one step runs it to its end: no event loop, no thread.
+"""
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from contextlib import aclosing
+from functools import wraps
+from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar, cast, overload
+
+import httpx
+
+from evaluator_host.client.calls import Call, error_of, pause_s, read_answer, unreachable
+from evaluator_host.model.errors import Busy
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Transport(ABC):
+    """Sends calls to one host.
+
+    Args:
+      base_url: URL of the host.
+      retries: How often a call is sent again after `Busy`.
+    """
+
+    def __init__(self, base_url: httpx.URL, retries: int) -> None:
+        self._base_url = base_url
+        self._retries = retries
+
+    async def send(self, call: Call[T]) -> T:
+        """Return the answer to a call. A body that is streamed is sent once only, since it cannot be read again.
+
+        Raises:
+          HostUnreachable: nothing answers, or something that is no Evaluator Host.
+          HostError: the host refused; the class is the one that the host raised.
+        """
+        retries = 0 if isinstance(call.body, AsyncGenerator) else self._retries
+        while True:
+            try:
+                return read_answer(call, await self.exchange(call))
+            except httpx.HTTPError as error:
+                self._raise_unreachable(error)
+            except Busy as busy:
+                if retries <= 0:
+                    raise
+                retries -= 1
+                await self.sleep(pause_s(busy))
+
+    async def download(self, call: Call[Any]) -> AsyncGenerator[bytes, None]:
+        """Yield the body of an answer in pieces.
+
+        Raises:
+          HostUnreachable: nothing answers, or the connection broke.
+          HostError: the host refused; raised before the first piece.
+        """
+        try:
+            async with aclosing(self.pieces(call)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except httpx.HTTPError as error:
+            self._raise_unreachable(error)
+
+    def _raise_unreachable(self, error: httpx.HTTPError) -> NoReturn:
+        raise unreachable(error, self._base_url) from error
+
+    @abstractmethod
+    async def exchange(self, call: Call[Any]) -> httpx.Response:
+        """Send one request and return the response, read whole."""
+
+    @abstractmethod
+    def pieces(self, call: Call[Any]) -> AsyncGenerator[bytes, None]:
+        """Send one request and yield the body of the response as it arrives."""
+
+    @abstractmethod
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+
+    @abstractmethod
+    async def call_blocking(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return the result of a function that reads or writes a file."""
+
+
+class SyncTransport(Transport):
+    """Blocks until each answer is there.
+
+    Args:
+      options: Arguments of `httpx.Client`.
+      retries: How often a call is sent again after `Busy`.
+    """
+
+    def __init__(self, options: dict[str, Any], retries: int) -> None:
+        self.http = httpx.Client(**options)
+        super().__init__(self.http.base_url, retries)
+
+    async def exchange(self, call: Call[Any]) -> httpx.Response:
+        """Send one request and return the response, read whole."""
+        body = iterate(call.body) if isinstance(call.body, AsyncGenerator) else call.body
+        return self.http.request(call.method, call.path, content=body, headers=call.headers)
+
+    async def pieces(self, call: Call[Any]) -> AsyncGenerator[bytes, None]:
+        """Send one request and yield the body of the response as it arrives."""
+        with self.http.stream(call.method, call.path) as response:
+            if not response.is_success:
+                response.read()
+                raise error_of(response)
+            for piece in response.iter_bytes():
+                yield piece
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)  # noqa: ASYNC251 - never on an event loop
+
+    async def call_blocking(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return the result of a function that reads or writes a file."""
+        return function(*args, **kwargs)
+
+
+class AsyncTransport(Transport):
+    """Leaves the event loop free while it waits.
+
+    Args:
+      options: Arguments of `httpx.AsyncClient`.
+      retries: How often a call is sent again after `Busy`.
+    """
+
+    def __init__(self, options: dict[str, Any], retries: int) -> None:
+        self.http = httpx.AsyncClient(**options)
+        super().__init__(self.http.base_url, retries)
+
+    async def exchange(self, call: Call[Any]) -> httpx.Response:
+        """Send one request and return the response, read whole."""
+        return await self.http.request(call.method, call.path, content=call.body, headers=call.headers)
+
+    async def pieces(self, call: Call[Any]) -> AsyncGenerator[bytes, None]:
+        """Send one request and yield the body of the response as it arrives."""
+        async with self.http.stream(call.method, call.path) as response:
+            if not response.is_success:
+                await response.aread()
+                raise error_of(response)
+            async for piece in response.aiter_bytes():
+                yield piece
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
+
+    async def call_blocking(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return the result of a function that reads or writes a file; it runs in a thread."""
+        return await asyncio.to_thread(function, *args, **kwargs)
+
+
+TransportT = TypeVar("TransportT", bound=Transport)
+
+
+class Verbs(Generic[TransportT]):
+    """Base of every class with verbs: `Verbs[SyncTransport]` blocks, `Verbs[AsyncTransport]` is awaited.
+
+    Args:
+      transport: Sends the calls.
+    """
+
+    def __init__(self, transport: TransportT) -> None:
+        self._transport = transport
+
+
+class Verb(Generic[P, T]):
+    """Type of a verb as users see it: it returns `T`, or a coroutine of `T` from an async client."""
+
+    @overload
+    def __get__(self, verbs: Verbs[SyncTransport], owner: object) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, verbs: Verbs[AsyncTransport], owner: object) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, verbs: object, owner: object) -> object:
+        """Bind it; only type checkers read this, since `verb` returns an ordinary function."""
+        raise NotImplementedError
+
+
+class Stream(Generic[P, T]):
+    """Type of a verb that yields `T` one by one: a generator, or an async generator from an async client."""
+
+    @overload
+    def __get__(self, verbs: Verbs[SyncTransport], owner: object) -> Callable[P, Generator[T, None, None]]: ...
+    @overload
+    def __get__(self, verbs: Verbs[AsyncTransport], owner: object) -> Callable[P, AsyncGenerator[T, None]]: ...
+    def __get__(self, verbs: object, owner: object) -> object:
+        """Bind it; only type checkers read this, since `stream` returns an ordinary function."""
+        raise NotImplementedError
+
+
+def verb(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Verb[P, T]:
+    """Make a coroutine method of `Verbs` a verb of both clients."""
+
+    @wraps(method)
+    def bound(self: Verbs[Any], *args: P.args, **kwargs: P.kwargs) -> Any:
+        coroutine = method(self, *args, **kwargs)
+        return run(coroutine) if isinstance(self._transport, SyncTransport) else coroutine
+
+    return cast("Verb[P, T]", bound)
+
+
+def stream(method: Callable[Concatenate[Any, P], AsyncGenerator[T, None]]) -> Stream[P, T]:
+    """Make a method of `Verbs` that returns an async generator a verb of both clients."""
+
+    @wraps(method)
+    def bound(self: Verbs[Any], *args: P.args, **kwargs: P.kwargs) -> Any:
+        items = method(self, *args, **kwargs)
+        return iterate(items) if isinstance(self._transport, SyncTransport) else items
+
+    return cast("Stream[P, T]", bound)
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Return the result of a coroutine that never suspends."""
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        return cast("T", done.value)
+    coroutine.close()
+    raise AssertionError("a verb of the sync client waited for an event loop")  # pragma: no cover
+
+
+def iterate(items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
+    """Yield the items of an async generator that never suspends."""
+    try:
+        while True:
+            try:
+                item = run(items.__anext__())
+            except StopAsyncIteration:
+                return
+            yield item
+    finally:
+        run(items.aclose())

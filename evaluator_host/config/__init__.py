@@ -1,0 +1,1 @@
+"""Settings of a host: the only reader of the process environment."""

@@ -1,0 +1,202 @@
+"""Settings of a host, and where its own files lie. The only reader of the process environment."""
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from evaluator_host.model.evaluator import Limits
+
+_PACKAGE: Final = Path(__file__).resolve().parent.parent
+_BUNDLED: Final = _PACKAGE / "_bundled"  # in a wheel
+_ROOT: Final = _BUNDLED if _BUNDLED.is_dir() else _PACKAGE.parent  # in a checkout
+
+RUNTIMES_DIR: Final = _ROOT / "runtimes"
+SANDBOX_IMAGES_DIR: Final = _ROOT / "sandbox_images"
+
+
+class SandboxChoice(StrEnum):
+    """Which backend to use; `auto` takes bubblewrap when it works, else Docker, else refuses to start."""
+
+    AUTO = "auto"
+    BUBBLEWRAP = "bubblewrap"
+    DOCKER = "docker"
+    NONE = "none"
+
+
+def default_data_dir() -> Path:
+    """Return `$XDG_DATA_HOME/evaluator-host`, by default under `~/.local/share`."""
+    base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return Path(base) / "evaluator-host"
+
+
+def system_ca_file() -> Path | None:
+    """Return the authorities that this machine's environment names, if it does."""
+    named = os.environ.get("SSL_CERT_FILE")
+    return Path(named) if named else None
+
+
+def search_path() -> tuple[Path, ...]:
+    """Return the folders of the PATH, those that are named relatively left out."""
+    return tuple(path for path in map(Path, os.environ.get("PATH", "").split(os.pathsep)) if path.is_absolute())
+
+
+def python_homes() -> tuple[Path, ...]:
+    """Return where uv and pyenv keep the interpreters that they install."""
+    data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv" / "python")
+    return uv, Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+
+
+def half_of_memory_mb() -> int:
+    """Return half of the machine's memory, and no less than 512 MB."""
+    return max(512, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (2 * 1024 * 1024))
+
+
+def plain_database_url() -> SecretStr | None:
+    """Return `DATABASE_URL`, which platforms set for the program they run, if it is there."""
+    named = os.environ.get("DATABASE_URL")
+    return SecretStr(named) if named else None
+
+
+class ModelEndpoint(BaseModel):
+    """Where a model answers that callers name by reference: an OpenAI-compatible API.
+
+    Attributes:
+      base_url: `https://host/v1`.
+      model: What it is called there; None for the name of the reference.
+      secret: Name of the secret of the caller's workspace that is its key.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    base_url: str
+    model: str | None = None
+    secret: str | None = None
+
+
+class Settings(BaseSettings):
+    """Everything an operator can set; each field is the environment variable `EVALUATOR_HOST_<FIELD>`."""
+
+    model_config = SettingsConfigDict(env_prefix="EVALUATOR_HOST_", env_ignore_empty=True, extra="forbid", frozen=True)
+
+    host: str = Field("127.0.0.1", description="Address to listen on; without keys only loopback is allowed.")
+    port: int = Field(8710, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    data_dir: Path = Field(
+        default_factory=default_data_dir, description="Where installed environments, rows and files are kept."
+    )
+    sandbox: SandboxChoice = Field(SandboxChoice.AUTO, description="auto, bubblewrap, docker or none.")
+    allowed_hosts: tuple[str, ...] = Field((), description="Further Host header names to answer to, besides loopback.")
+    database_url: SecretStr | None = Field(
+        default_factory=plain_database_url,
+        description="PostgreSQL to keep keys and records in; default DATABASE_URL, else SQLite in the data directory.",
+    )
+    key: SecretStr | None = Field(None, description="Key that commands with --url send.")
+    rate_limit_per_s: float | None = Field(
+        None, gt=0, description="Requests per second of one key; more are answered 429."
+    )
+    rate_limit_burst: int = Field(100, ge=1, description="Requests of one key that may come at once, above that rate.")
+    open_metrics: bool = Field(default=False, description="Serve /metrics without a key.")
+    audit_days: int = Field(90, ge=0, description="How long the audit log is kept; 0 keeps it for ever.")
+
+    secrets_key: SecretStr | None = Field(
+        None, description="32 bytes as base64 that secrets are sealed with; default secrets.key in the data directory."
+    )
+    judge_hosts: tuple[str, ...] = Field(
+        (), description="Hosts whose models evaluators may ask, through this host: name or name:port; default none."
+    )
+    target_hosts: tuple[str, ...] = Field(
+        (), description="Hosts whose models jobs may ask: name, name:port or *; default any, none once there are keys."
+    )
+    models: dict[str, ModelEndpoint] = Field(
+        default_factory=dict,
+        description="Models that NeMo's client names as workspace/name: JSON, see nemo.md#models.",
+    )
+    jobs_at_once: int = Field(4, ge=1, description="Jobs that this host works on at a time; more wait.")
+    traces_days: int = Field(30, ge=0, description="How long traces of live traffic are kept; 0 keeps them for ever.")
+    datasets_mb: int = Field(4096, ge=1, description="Greatest data set, and greatest upload.")
+
+    pythons: tuple[Path, ...] = Field(
+        (), description="Further Python interpreters, or folders with bin/python3.13, for evaluators that ask for one."
+    )
+
+    docker_host: str | None = Field(None, description="Engine address; default DOCKER_HOST, then the local socket.")
+    docker_runtime: str | None = Field(None, description="OCI runtime of the containers: runc, runsc, kata, …")
+    docker_image: str = Field("evaluator-host/runtime:1", description="Runtime image, made by `images build`.")
+
+    max_sandboxes: int = Field(16, ge=1, description="Sandboxes alive at once.")
+    max_sandboxes_per_evaluator: int = Field(
+        default_factory=lambda: max(2, os.cpu_count() or 1), ge=1, description="Of them, for one evaluator."
+    )
+    sandbox_memory_mb: int = Field(
+        default_factory=half_of_memory_mb, ge=64, description="Sum of the memory limits of all sandboxes."
+    )
+    idle_sandboxes: int = Field(1, ge=0, description="Started sandboxes waiting for code, per recent environment.")
+    idle_ttl_s: float = Field(300.0, gt=0, description="An evaluator unused for so long loses its sandbox.")
+    sandbox_max_rows: int = Field(100_000, ge=1, description="Rows after which a sandbox is replaced.")
+    sandbox_max_age_s: float = Field(3600.0, gt=0, description="Age after which a sandbox is replaced.")
+    queue_limit: int = Field(1000, ge=1, description="Calls that may wait; more are answered 429.")
+    grace_s: float = Field(1.0, gt=0, description="How long past a row's limit a runner may take to say so.")
+    stop_grace_s: float = Field(10.0, ge=0, description="How long calls that run may go on after a SIGTERM.")
+    load_timeout_s: float = Field(30.0, gt=0, description="For loading an evaluator: its imports and module level.")
+
+    body_mb: int = Field(32, ge=1, description="Greatest request body.")
+    body_timeout_s: float = Field(30.0, gt=0, description="For a request body to arrive.")
+    code_kb: int = Field(1024, ge=1, description="Greatest evaluator source.")
+    max_rows_per_batch: int = Field(10_000, ge=1, description="Rows that one batch request or job order may bring.")
+    max_timeout_s: float = Field(120.0, gt=0, description="Ceiling of limits.timeout_s.")
+    max_memory_mb: int = Field(2048, ge=64, description="Ceiling of limits.memory_mb.")
+    max_processes: int = Field(256, ge=1, description="Ceiling of limits.processes.")
+    max_disk_mb: int = Field(1024, ge=1, description="Ceiling of limits.disk_mb.")
+    max_log_kb: int = Field(256, ge=1, le=256, description="Ceiling of limits.log_kb.")
+    max_result_kb: int = Field(16_384, ge=1, le=32_768, description="Ceiling of limits.result_kb.")
+
+    pip_index_url: SecretStr | None = Field(
+        None, description="PEP 503 index of Python packages; may hold user:password."
+    )
+    npm_registry: SecretStr | None = Field(None, description="Registry of npm packages; may hold user:password.")
+    npm_token: SecretStr | None = Field(None, description="Bearer token of that registry.")
+    ca_file: Path | None = Field(
+        default_factory=system_ca_file,
+        description="PEM file of authorities that indexes may also be signed by; default SSL_CERT_FILE.",
+    )
+    proxy: SecretStr | None = Field(None, description="Proxy to the indexes and models; may hold user:password.")
+    no_proxy: str = Field("", description="Hosts reached without it, comma-separated.")
+    index_timeout_s: float = Field(300.0, gt=0, description="For resolving a package set, and for installing one.")
+    allow_source_builds: bool = Field(default=False, description="Build packages that have no wheel, inside a sandbox.")
+    build_memory_mb: int = Field(4096, ge=256, description="Memory that installing one package set may take.")
+    environments_mb: int = Field(
+        20_480, ge=1, description="Disk for installed package sets; least recently used out first."
+    )
+
+    @field_validator("models")
+    @classmethod
+    def _references(cls, models: dict[str, ModelEndpoint]) -> dict[str, ModelEndpoint]:
+        if odd := [name for name in models if name.count("/") != 1 or not all(name.split("/"))]:
+            raise ValueError(f"a model is named workspace/name, not {odd[0]!r}")
+        return models
+
+    @property
+    def limit_ceilings(self) -> Limits:
+        """The greatest limits an evaluator may ask for."""
+        return Limits(
+            timeout_s=self.max_timeout_s,
+            memory_mb=self.max_memory_mb,
+            processes=self.max_processes,
+            disk_mb=self.max_disk_mb,
+            log_kb=self.max_log_kb,
+            result_kb=self.max_result_kb,
+        )
+
+    @property
+    def engine_address(self) -> str | None:
+        """The Docker engine to talk to, or None for docker-py's own default."""
+        return self.docker_host or os.environ.get("DOCKER_HOST")
+
+
+def revealed(secret: SecretStr | None) -> str | None:
+    """Return the text of a secret setting."""
+    return secret.get_secret_value() if secret is not None else None

@@ -1,0 +1,117 @@
+"""Removes from a data directory what no record refers to, unless another database may know it.
+
+Every database whose host uses a data directory is noted there: a file `databases/<identity>` that says where it was.
+Rows and files are removed only where no other is noted. A directory that is older than these notes gets one named
+`unknown` when something lies there that its first database does not know.
+"""
+
+import asyncio
+import logging
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final
+
+from evaluator_host.datasets.blobs import BlobFolder
+from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.sandbox.base import Finding
+from evaluator_host.store.address import Address
+from evaluator_host.store.entities import Kind
+from evaluator_host.store.store import Store
+from evaluator_host.system.files import write_once
+
+_FINDING: Final = "rows and files"
+_LISTED: Final = 5
+
+_log = logging.getLogger(__name__)
+
+
+class OrphanFiles:
+    """The rows and files in a data directory, seen from one database."""
+
+    def __init__(self, data_dir: Path, rows: RowsFolder, blobs: BlobFolder) -> None:
+        self._data_dir = data_dir
+        self._notes = data_dir / "databases"
+        self.rows = rows
+        self.blobs = blobs
+
+    async def sweep(self, store: Store) -> None:
+        """Remove what belongs to nothing: uploads that were broken off, rows of jobs that are gone.
+
+        Raises:
+          StoreUnavailable: the database does not answer.
+        """
+        unused = await store.datasets.forget_unused()
+        identity, known = await _known(store)
+        await asyncio.to_thread(self._sweep, unused, known, identity, store.database.address)
+
+    async def finding(self, store: Store | None, address: Address) -> Finding:
+        """Return what `doctor` says of whose the rows and files are.
+
+        Args:
+          store: Over the database at that address; None as long as no host has used it.
+          address: Of the database.
+
+        Raises:
+          StoreUnavailable: the database does not answer.
+          OSError: the data directory cannot be read.
+        """
+        identity, known = await _known(store) if store else ("", frozenset[str]())
+        return await asyncio.to_thread(self._finding, known, identity, address)
+
+    def _sweep(self, unused: Collection[str], known: frozenset[str], identity: str, address: Address) -> None:
+        for dataset_id in unused:
+            self.rows.remove(dataset_id)
+        try:
+            self._note(known, identity, address)
+            others = self._others(identity)
+        except OSError as error:
+            _log.warning("what %s does not know in %s stays: %s", address, self._data_dir, error)
+            return
+        if others:
+            _log.warning(
+                "other databases use %s too, or did (%d): what %s does not know there stays; `evaluator-host doctor` "
+                "says what to do",
+                self._data_dir,
+                len(others),
+                address,
+            )
+            return
+        for leftover in self.rows.orphans(known):
+            _log.info("removing the rows of %s, which nothing refers to", leftover)
+            self.rows.remove(leftover)
+        self.blobs.sweep(known)
+
+    def _note(self, known: frozenset[str], identity: str, address: Address) -> None:
+        """Note a database, before anything of it lies there."""
+        if not self._notes.is_dir() and not known.issuperset((*self.rows.ids(), *self.blobs.ids())):
+            write_once(self._notes / "unknown", b"used before databases were noted")
+        write_once(self._notes / identity, str(address).encode())
+
+    def _others(self, identity: str) -> list[str]:
+        """Return the notes of other databases; one that is being written has a dot in its name."""
+        found = self._notes.iterdir() if self._notes.is_dir() else ()
+        return sorted(path.name for path in found if "." not in path.name and path.name != identity)
+
+    def _finding(self, known: frozenset[str], identity: str, address: Address) -> Finding:
+        others = self._others(identity)
+        if not others:
+            return Finding(_FINDING, ok=True, detail=f"those in {self._data_dir} are of the database {address} alone")
+        listed = [f"{name}: {(self._notes / name).read_text(errors='replace')}" for name in others[:_LISTED]]
+        listed += [f"and {len(others) - _LISTED} more"] if len(others) > _LISTED else []
+        rows = [self.rows.size_bytes(one) for one in self.rows.ids() if one not in known]
+        files = [self.blobs.file(one).stat().st_size for one in self.blobs.ids() if one not in known]
+        return Finding(
+            _FINDING,
+            ok=False,
+            detail=f"other databases use {self._data_dir} too, or did ({'; '.join(listed)}). What {address} does not "
+            f"know there, {len(rows)} data sets and {len(files)} files ({sum(rows + files) / 1e6:.1f} MB), stays",
+            fix="see that EVALUATOR_HOST_DATABASE_URL is right, and give every database a data directory of its own. "
+            f"Once nobody needs another one's rows and files, remove its note from {self._notes}: where no other is "
+            "noted, the next host that starts removes what its database does not know",
+        )
+
+
+async def _known(store: Store) -> tuple[str, frozenset[str]]:
+    """Return the identity of a database, and the rows and files that it knows."""
+    files = await store.entities.contents(Kind.FILE)
+    return await store.identity(), await store.datasets.ids() | {str(content.get("blob")) for content in files}

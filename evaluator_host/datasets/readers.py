@@ -1,0 +1,223 @@
+"""The formats of a file of rows: how each is recognised and read, one record at a time.
+
+Memory holds one record, whatever the size of the file. A record that cannot be read comes as a `BadRow` with its line.
+"""
+
+import base64
+import csv
+import datetime as dt
+import io
+import math
+import uuid
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any, BinaryIO, Final, TypeAlias
+
+from evaluator_host.datasets.format import Format
+from evaluator_host.datasets.json_array import ItemTooLong, NotAnArray, array_items
+from evaluator_host.datasets.mapping import BadRow
+from evaluator_host.dialects.uipath.eval_set import is_eval_set
+from evaluator_host.dialects.uipath.records import rows_of
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.json_values import InvalidJson, decode_json
+
+_ROWS_AT_ONCE: Final = 256
+
+_BOM: Final = b"\xef\xbb\xbf"
+_JSON_COLUMNS: Final = ("trace", "variables", "criteria")  # of a CSV file; its other cells stay text
+_MAX_CELL: Final = 64 << 20
+_PEEKED: Final = 1 << 12
+
+Record: TypeAlias = tuple[int, Any]
+"""The line where a record starts (its number, in JSON and Parquet), and the record or the `BadRow` in its place."""
+
+
+def read_records(file: BinaryIO, format_: Format, *, max_row_bytes: int) -> Iterator[Record]:
+    """Yield the records of a file of that format.
+
+    Raises:
+      InvalidRequest: the file is not of that format at all, or cannot be read on from where it is damaged.
+    """
+    return _READERS[format_](file, max_row_bytes)
+
+
+def _jsonl(file: BinaryIO, max_row_bytes: int) -> Iterator[Record]:
+    number = 0
+    while line := file.readline(max_row_bytes + 1):
+        number += 1
+        if len(line) > max_row_bytes:
+            while line and not line.endswith(b"\n"):  # skip the rest of it
+                line = file.readline(1 << 20)
+            yield number, BadRow(f"longer than {max_row_bytes >> 20} MB")
+            continue
+        text = line.removeprefix(_BOM).strip()
+        if text:
+            yield number, _decoded(text)
+
+
+def _json(file: BinaryIO, max_row_bytes: int) -> Iterator[Record]:
+    start = file.tell()
+    head = file.read(_PEEKED).removeprefix(_BOM).lstrip()
+    file.seek(start + len(_BOM) if _starts_with_bom(file, start) else start)
+    if head.startswith(b"{"):
+        yield from enumerate(_wrapped(file, max_row_bytes), start=1)
+        return
+    number = 0
+    try:
+        for number, text in enumerate(array_items(file, max_item_bytes=max_row_bytes), start=1):
+            yield number, _decoded(text)
+    except NotAnArray as error:
+        raise InvalidRequest(f"a .json data file is an array of rows, but {error}; one row a line is .jsonl") from error
+    except ItemTooLong as error:
+        raise InvalidRequest(f"item {number + 1} is longer than {max_row_bytes >> 20} MB") from error
+
+
+def _starts_with_bom(file: BinaryIO, start: int) -> bool:
+    file.seek(start)
+    return file.read(len(_BOM)) == _BOM
+
+
+def _wrapped(file: BinaryIO, max_row_bytes: int) -> list[Any]:
+    """Return the rows of `{"rows": […]}` or of an eval set: a request body kept as a file, with a body's limit."""
+    text = file.read(max_row_bytes + 1)
+    if len(text) > max_row_bytes:
+        raise InvalidRequest(
+            f"an object around the rows may have {max_row_bytes >> 20} MB; send the array itself, or JSONL"
+        )
+    body = _decoded(text)
+    if isinstance(body, BadRow):
+        raise InvalidRequest(f"the data file is {body}")
+    if not isinstance(body.get("rows"), list):
+        if is_eval_set(body) or "eval_set" in body:
+            return rows_of(body)
+        raise InvalidRequest('a .json data file is an array of rows, or {"rows": […]}; one row a line is .jsonl')
+    rows: list[Any] = body["rows"]
+    return rows
+
+
+def _csv(file: BinaryIO, _: int, *, delimiter: str = ",") -> Iterator[Record]:
+    csv.field_size_limit(_MAX_CELL)
+    with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+        reader = csv.reader(text, delimiter=delimiter, strict=True)
+        try:
+            header = next(reader, [])
+            twice = sorted({name for name in header if header.count(name) > 1})
+            if twice:
+                raise InvalidRequest(f"the header names a column twice: {', '.join(twice)}")
+            yield from _csv_records(reader, header)
+        except UnicodeDecodeError as error:
+            raise InvalidRequest(f"the data file is not UTF-8 near line {reader.line_num + 1}") from error
+
+
+def _csv_records(reader: Any, header: list[str]) -> Iterator[Record]:
+    while True:
+        line = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield line, BadRow(f"not CSV: {error}")
+            continue
+        if cells:
+            yield line, _csv_record(header, cells)
+
+
+def _csv_record(header: list[str], cells: list[str]) -> dict[str, Any] | BadRow:
+    if len(cells) != len(header):
+        return BadRow(f"{len(cells)} cells under a header of {len(header)}")
+    record: dict[str, Any] = dict(zip(header, cells, strict=True))
+    for name in _JSON_COLUMNS:
+        if name in record:
+            value = _decoded(record[name].encode()) if record[name].strip() else None
+            if isinstance(value, BadRow):
+                return BadRow(f"{name} is {value}")
+            record[name] = value
+    return record
+
+
+def _tsv(file: BinaryIO, max_row_bytes: int) -> Iterator[Record]:
+    return _csv(file, max_row_bytes, delimiter="\t")
+
+
+def _parquet(file: BinaryIO, max_row_bytes: int) -> Iterator[Record]:
+    yield from enumerate(parquet_records(file, max_row_bytes=max_row_bytes), start=1)
+
+
+def _decoded(text: bytes) -> Any:
+    try:
+        return decode_json(text)
+    except InvalidJson as error:
+        return BadRow(str(error))
+
+
+_READERS: Final[dict[Format, Callable[[BinaryIO, int], Iterator[Record]]]] = {
+    Format.JSONL: _jsonl,
+    Format.CSV: _csv,
+    Format.TSV: _tsv,
+    Format.JSON: _json,
+    Format.PARQUET: _parquet,
+}
+
+
+def parquet_records(file: BinaryIO, *, max_row_bytes: int) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a Parquet file as JSON values.
+
+    Times become ISO 8601, decimals numbers, bytes text (base64 unless they are UTF-8), NaN and infinities null.
+
+    Raises:
+      InvalidRequest: it is no Parquet file, or pyarrow is not installed.
+    """
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - an extra that is large, and slow to import
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError as error:
+        raise InvalidRequest(
+            "this host was installed without Parquet; install evaluator-host[parquet], or send JSONL"
+        ) from error
+    try:
+        with parquet.ParquetFile(file) as table:
+            for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE):
+                if batch.nbytes > max_row_bytes * _ROWS_AT_ONCE:
+                    raise InvalidRequest(f"{_ROWS_AT_ONCE} rows of the Parquet file have {batch.nbytes >> 20} MB")
+                for row in batch.to_pylist():
+                    yield {name: _jsonable(value) for name, value in row.items()}
+    except pa.ArrowException as error:
+        raise InvalidRequest(f"the data file is not Parquet that can be read: {error}") from error
+
+
+def _jsonable(value: Any) -> Any:
+    match value:
+        case dict():
+            return {str(key): _jsonable(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_jsonable(inner) for inner in value]
+        case float():
+            return value if math.isfinite(value) else None
+        case None | bool() | int() | str():
+            return value
+        case _:
+            return _scalar(value)
+
+
+def _scalar(value: Any) -> Any:
+    match value:
+        case Decimal():
+            return int(value) if value == value.to_integral_value() else float(value)
+        case bytes():
+            return _text(value)
+        case dt.datetime() | dt.date() | dt.time():
+            return value.isoformat()
+        case dt.timedelta():
+            return value.total_seconds()
+        case uuid.UUID():
+            return str(value)
+        case _:
+            raise InvalidRequest(f"a Parquet column holds {type(value).__name__}, which has no JSON form")
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return base64.b64encode(value).decode()

@@ -1,0 +1,163 @@
+"""The verbs of data sets: uploaded, listed, read, removed. What was sent is read once and kept as lines of JSON."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.datasets.format import Format
+from evaluator_host.datasets.readers import read_records
+from evaluator_host.model.errors import NameTaken, TooLarge
+from evaluator_host.model.evaluator import Json
+from evaluator_host.schemas.datasets import DatasetReport
+from evaluator_host.store.datasets import Dataset, DatasetFacts, Datasets, new_dataset_id
+from evaluator_host.store.workspaces import require_name
+
+_AT_ONCE: Final = 2  # uploads being read: more would only share the same cores
+
+
+class DatasetService:
+    """The data sets of one host.
+
+    Args:
+      store: What is known of each.
+      folder: Their rows.
+      max_bytes: Greatest upload, and greatest data set.
+      max_row_bytes: Greatest row.
+    """
+
+    def __init__(self, store: Datasets, folder: RowsFolder, *, max_bytes: int, max_row_bytes: int) -> None:
+        self._store = store
+        self._folder = folder
+        self._max_bytes = max_bytes
+        self._max_row_bytes = max_row_bytes
+        self._turns = asyncio.Semaphore(_AT_ONCE)
+
+    async def add_dataset(
+        self, workspace_id: str, name: str, chunks: AsyncIterator[bytes], format_: Format, *, replace: bool = False
+    ) -> DatasetReport:
+        """Keep the rows of a file that arrives in chunks; never the whole of it is in memory.
+
+        Args:
+          workspace_id: Whose it is.
+          name: Letters, digits, dots, dashes and underscores.
+          chunks: The file.
+          format_: Of the file.
+          replace: Take the name from the data set that has it; jobs keep that one's rows.
+
+        Raises:
+          InvalidRequest: it is no name, the file is not of that format, or there is no row in it.
+          NameTaken: there is one of that name, and it is not to be replaced.
+          TooLarge: the file is over this host's ceiling.
+        """
+        require_name(name, "data set")
+        if not replace and any(one.name == name for one in await self._store.list_datasets(workspace_id)):
+            raise _taken(name)
+        self._folder.path.mkdir(parents=True, mode=0o700, exist_ok=True)
+        with tempfile.TemporaryFile(dir=self._folder.path) as upload:
+            await self._receive(chunks, upload)
+            dataset_id = new_dataset_id()
+            async with self._turns:
+                facts = await asyncio.to_thread(self._write, dataset_id, upload, format_)
+        try:
+            made = await self._store.add_dataset(dataset_id, workspace_id, name, facts, replace=replace)
+        except BaseException:
+            await asyncio.to_thread(self._folder.remove, dataset_id)
+            raise
+        await self._forget_unused()
+        return _report(made)
+
+    async def add_unnamed(self, workspace_id: str, records: Iterable[dict[str, Json]], format_: str) -> DatasetReport:
+        """Keep rows for a job that is about to be made; they are read in a thread.
+
+        Raises:
+          InvalidRequest: there is no row.
+          TooLarge: they are over this host's ceiling.
+        """
+        dataset_id = new_dataset_id()
+        numbered = enumerate(records, start=1)
+        async with self._turns:
+            facts = await asyncio.to_thread(
+                self._folder.write, dataset_id, numbered, format_=format_, max_bytes=self._max_bytes
+            )
+        return _report(await self._store.add_dataset(dataset_id, workspace_id, None, facts))
+
+    async def get_dataset(self, workspace_id: str, name: str) -> DatasetReport:
+        """Return a data set by its name or id.
+
+        Raises:
+          NotFound: the workspace has none.
+        """
+        return _report(await self._store.get_dataset(workspace_id, name))
+
+    async def list_datasets(self, workspace_id: str) -> list[DatasetReport]:
+        """Return the data sets of a workspace, the newest first."""
+        return [_report(dataset) for dataset in await self._store.list_datasets(workspace_id)]
+
+    async def rows(self, workspace_id: str, name: str, first: int, *, limit: int) -> list[dict[str, Json]]:
+        """Return some rows, from one on.
+
+        Raises:
+          NotFound: the workspace has no such data set.
+        """
+        dataset = await self._store.get_dataset(workspace_id, name)
+        return await asyncio.to_thread(self._folder.page, dataset.id, first, limit=limit)
+
+    async def path(self, workspace_id: str, name: str) -> Path:
+        """Return the file of the rows, as lines of JSON.
+
+        Raises:
+          NotFound: the workspace has no such data set.
+        """
+        return self._folder.file((await self._store.get_dataset(workspace_id, name)).id)
+
+    async def delete_dataset(self, workspace_id: str, name: str) -> None:
+        """Remove a data set; its rows stay as long as a job needs them.
+
+        Raises:
+          NotFound: the workspace has none.
+        """
+        await self._store.release(workspace_id, name)
+        await self._forget_unused()
+
+    async def _receive(self, chunks: AsyncIterator[bytes], upload: BinaryIO) -> None:
+        received = 0
+        async for chunk in chunks:
+            received += len(chunk)
+            if received > self._max_bytes:
+                raise TooLarge(
+                    f"the file is over this host's ceiling of {self._max_bytes >> 20} MB; send it in parts, or have "
+                    "the operator raise EVALUATOR_HOST_DATASETS_MB"
+                )
+            await asyncio.to_thread(upload.write, chunk)
+        upload.seek(0)
+
+    def _write(self, dataset_id: str, upload: BinaryIO, format_: Format) -> DatasetFacts:
+        records = read_records(upload, format_, max_row_bytes=self._max_row_bytes)
+        return self._folder.write(dataset_id, records, format_=format_, max_bytes=self._max_bytes)
+
+    async def _forget_unused(self) -> None:
+        for dataset_id in await self._store.forget_unused():
+            await asyncio.to_thread(self._folder.remove, dataset_id)
+
+
+def _taken(name: str) -> NameTaken:
+    return NameTaken(f"there is a data set named {name}; take another name, or replace it (?replace=true, --replace)")
+
+
+def _report(dataset: Dataset) -> DatasetReport:
+    facts = dataset.facts
+    return DatasetReport(
+        name=dataset.name or dataset.id,
+        id=dataset.id,
+        format=facts.format,
+        rows=facts.rows,
+        bad_row_count=facts.bad_rows,
+        bad_rows=facts.bad_lines,
+        columns=facts.columns,
+        size_bytes=facts.size_bytes,
+        digest=facts.digest,
+        created_at=dataset.created_at,
+    )

@@ -1,0 +1,44 @@
+"""The body of a `call` (runtimes/PROTOCOL.md): what the runner passes to the entry."""
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from evaluator_host.model.evaluator import EvaluatorSettings, Json
+from evaluator_host.model.json_values import nests_within
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, Note
+
+DEFAULTS: Final = EvaluatorSettings()
+_ROW_DEPTH: Final = 200  # interpreters recurse while they decode; CPython gives up before a thousand levels
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A row shaped for one call.
+
+    Attributes:
+      body: `{"args": […]}`, or `{"named": {…}, "exact": bool}`; a list is part of a longer one.
+      notes: What was changed on the way, for the result's warnings.
+    """
+
+    body: dict[str, Json] | list[Json]
+    notes: tuple[Note, ...] = ()
+
+
+def encode(binding: Binding) -> bytes | EvaluationError:
+    """Return the body as JSON; whatever a JSON request can carry gets through, integers of any length exactly."""
+    try:
+        return orjson.dumps(binding.body)
+    except TypeError:  # an integer over 64 bits, a lone surrogate, or nesting past orjson's limit
+        pass
+    try:
+        if nests_within(binding.body, _ROW_DEPTH):
+            return json.dumps(binding.body, separators=(",", ":"), allow_nan=False).encode()
+        problem = f"it nests deeper than {_ROW_DEPTH} levels"
+    except (TypeError, ValueError) as error:
+        problem = str(error)
+    return EvaluationError(
+        ErrorCode.BINDING_ERROR, f"the row cannot be passed to the evaluator: {problem}", hint="send plain JSON values"
+    )

@@ -1,0 +1,1 @@
+"""Contract `evaluate`: `evaluate(inputs, outputs, trace)`."""

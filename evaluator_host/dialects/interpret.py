@@ -1,0 +1,211 @@
+"""What a returned value means, as far as contracts agree: numbers, bools, objects with a score, and what is refused.
+
+The value was written by the guest, and its runner's word for it is checked too: a kind that the value contradicts, or
+nesting that no runner lets through, is the guest's crash.
+"""
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from evaluator_host.dialects.language_terms import described, valid_returns, words
+from evaluator_host.dialects.metric_leaves import Leaves, NotFinite, TooDeep, finite, look_through
+from evaluator_host.model.evaluator import Contract, Json, Language
+from evaluator_host.model.json_values import VALUE_DEPTH
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, Kind, Note, Returned
+
+__all__ = ["Scored", "invalid_text", "labelled", "mapping", "numeric_text", "parsed", "read", "text_as_number", "words"]
+
+_PASSED: Final = ("passed", "success", "pass")
+_REASON: Final = ("reason", "explanation", "comment", "log")
+_RESERVED: Final = frozenset(("score", "label", "details", *_PASSED, *_REASON))
+_DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NON_FINITE: Final = frozenset(sign + word for sign in ("", "+", "-") for word in ("nan", "inf", "infinity"))
+_SHOWN: Final = 60
+_SHAPES: Final = ("cyclic value", f"value deeper than {VALUE_DEPTH} levels")  # what runners say instead of a type
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What a value means before threshold and range are looked at; `metrics` holds the score too."""
+
+    score: float | int | None
+    passed: bool | None
+    metrics: dict[str, float | int]
+    label: str | None = None
+    reason: str | None = None
+    notes: tuple[Note, ...] = ()
+
+
+class _Refused(Exception):
+    """Carries an error out of the reading of an object."""
+
+    def __init__(self, error: EvaluationError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+def read(returned: Returned, language: Language, *, contract: Contract = Contract.EVALUATE) -> Scored | EvaluationError:
+    """Read whatever is not text."""
+    value = returned.value
+    if returned.unsupported is not None:
+        return _unsupported(returned.unsupported, language, contract)
+    if returned.nonfinite:
+        return _non_finite(returned.nonfinite, language)
+    kind = returned.kind
+    if kind is Kind.NUMBER and type(value) in (float, int):
+        score = finite(value)
+        return _non_finite(("$",), language) if score is None else Scored(score, None, {"score": score})
+    if kind is Kind.BOOL and isinstance(value, bool):
+        return Scored(float(value), value, {"score": float(value)})
+    if kind is Kind.OBJECT and isinstance(value, dict):
+        return mapping(value, language, contract=contract)
+    if kind is Kind.NULL or kind is Kind.MISSING:
+        return _nothing(kind, language, contract)
+    if kind is Kind.ARRAY or kind is Kind.UNSUPPORTED:
+        what = described(value, language) if isinstance(value, list) else "a value with no JSON form"
+        return _invalid(f"the evaluator returned {what}", language, contract)
+    return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
+
+
+def mapping(
+    value: dict[str, Json], language: Language, *, contract: Contract = Contract.EVALUATE
+) -> Scored | EvaluationError:
+    """Read an object: reserved keys by meaning, every other numeric or boolean leaf as a metric."""
+    notes: list[Note] = []
+    try:
+        score, passed = _score(value, language, notes, contract)
+        metrics: dict[str, float | int] = {} if score is None else {"score": score}
+        leaves = Leaves(metrics, notes)
+        for key, item in value.items():
+            if key not in _RESERVED or (key in _PASSED and not isinstance(item, bool)):
+                leaves.add(item, key, f"$.{key}")
+            elif key != "score":
+                look_through(item, f"$.{key}")
+    except _Refused as refused:
+        return refused.error
+    except NotFinite as refused:
+        return _non_finite((refused.path,), language)
+    except TooDeep:
+        return EvaluationError(ErrorCode.CRASHED, f"the sandbox sent a value deeper than {VALUE_DEPTH} levels")
+    reason = next((value[key] for key in _REASON if isinstance(value.get(key), str)), None)
+    return Scored(score, passed, metrics, _label(value.get("label")), reason, tuple(notes))
+
+
+def labelled(text: str) -> Scored:
+    """Take text as a label."""
+    note = Note("no_score", "the evaluator returned text, which is kept as label; score is null")
+    return Scored(None, None, {}, label=text, notes=(note,))
+
+
+def parsed(text: str) -> float | None:
+    """Return the number that a text is, in the notation that all languages share; None when it is none.
+
+    Not taken: hexadecimal (JavaScript only), digit groups (Python only), an empty text (0 in JavaScript), `nan`, `inf`.
+    """
+    stripped = text.strip()
+    return float(stripped) if _DECIMAL.fullmatch(stripped) else None
+
+
+def text_as_number(text: str, path: str, language: Language) -> Scored | EvaluationError | None:
+    """Take text as the score where that was always accepted; None when it is no number."""
+    score = parsed(text)
+    if score is None:
+        return _non_finite((path,), language) if text.strip().lower() in _NON_FINITE else None
+    if not math.isfinite(score):
+        return _non_finite((path,), language)
+    note = Note("coerced", f"the text {text.strip()[:_SHOWN]!r} was taken as a number")
+    return Scored(score, None, {"score": score}, notes=(note,))
+
+
+def numeric_text(text: str, language: Language) -> EvaluationError:
+    """Refuse a number that was returned as text."""
+    call = words(language).to_number
+    return EvaluationError(
+        ErrorCode.INVALID_RESULT,
+        f"the evaluator returned the text {text[:_SHOWN]!r}, not a number; return {valid_returns(language)}",
+        hint=f"return {call} to score with it",
+    )
+
+
+def invalid_text(text: str, language: Language, *, contract: Contract = Contract.EVALUATE) -> EvaluationError:
+    """Refuse text that means nothing under a contract."""
+    return _invalid(f"the evaluator returned the text {text[:_SHOWN]!r}", language, contract)
+
+
+def _score(
+    value: dict[str, Json], language: Language, notes: list[Note], contract: Contract
+) -> tuple[float | int | None, bool | None]:
+    """Return score and pass of an object: an explicit pass wins over a bool score, and makes up for a missing one."""
+    explicit = next((value[key] for key in _PASSED if isinstance(value.get(key), bool)), None)
+    score = value.get("score")
+    if isinstance(score, bool):
+        return float(score), score if explicit is None else explicit
+    if isinstance(score, int | float):
+        number = finite(score)
+        if number is None:
+            raise _Refused(_non_finite(("$.score",), language))
+        return number, explicit
+    if isinstance(score, str):
+        read_text = text_as_number(score, "$.score", language)
+        if isinstance(read_text, Scored):
+            notes.extend(read_text.notes)
+            return read_text.score, explicit
+        if read_text is not None:
+            raise _Refused(read_text)
+    if score is not None:
+        raise _Refused(_invalid(f"the score is {described(score, language)}, not a number", language, contract))
+    if contract is Contract.MAIN:
+        raise _Refused(_without_score(value, language))
+    if explicit is None:
+        notes.append(Note("no_score", f"the returned {words(language).object} has no score; score is null"))
+        return None, None
+    return float(explicit), explicit
+
+
+def _label(value: Json) -> str | None:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value) if isinstance(value, bool | int | float) else None
+
+
+def _non_finite(paths: tuple[str, ...], language: Language) -> EvaluationError:
+    where = ", ".join(path[:_SHOWN] for path in paths)
+    return EvaluationError(
+        ErrorCode.NON_FINITE,
+        f"the value at {where} is {words(language).non_finite}, or too large for a float",
+        hint="return a finite number; look for a division by zero or the mean of nothing",
+    )
+
+
+def _nothing(kind: Kind, language: Language, contract: Contract) -> EvaluationError:
+    word = words(language).missing if kind is Kind.MISSING else words(language).null
+    return EvaluationError(
+        ErrorCode.INVALID_RESULT,
+        f"the evaluator returned nothing ({word}); return {valid_returns(language, contract)}",
+        hint="does every branch end in a return statement?",
+    )
+
+
+def _unsupported(unsupported: tuple[str, str], language: Language, contract: Contract) -> EvaluationError:
+    path, kind = unsupported
+    where = "the evaluator returned" if path == "$" else f"the value at {path[:_SHOWN]} is"
+    if kind in _SHAPES:
+        return _invalid(f"{where} a {kind}, which has no JSON form", language, contract)
+    return _invalid(f"{where} a value of type {kind[:_SHOWN]}, which has no JSON form", language, contract)
+
+
+def _without_score(value: dict[str, Json], language: Language) -> EvaluationError:
+    keys = ", ".join(repr(key[:_SHOWN]) for key in list(value)[:8])
+    what = words(language).object
+    return EvaluationError(
+        ErrorCode.INVALID_RESULT,
+        f"the returned {what} has no score; main returns {words(language).shape} with a number",
+        hint=f"its keys are {keys}" if keys else f"the {what} is empty",
+    )
+
+
+def _invalid(what: str, language: Language, contract: Contract) -> EvaluationError:
+    return EvaluationError(ErrorCode.INVALID_RESULT, f"{what}; return {valid_returns(language, contract)}")

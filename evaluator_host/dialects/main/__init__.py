@@ -1,0 +1,1 @@
+"""Contract `main`: `main(...)` with arguments by name."""

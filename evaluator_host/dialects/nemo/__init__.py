@@ -1,0 +1,1 @@
+"""NeMo Evaluator: metrics, and the routes that NVIDIA's NeMo Platform client calls."""

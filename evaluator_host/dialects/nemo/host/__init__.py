@@ -1,0 +1,1 @@
+"""Verbs and routes for NVIDIA's NeMo Platform client, over our data sets and durable jobs."""

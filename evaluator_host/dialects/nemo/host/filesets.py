@@ -1,0 +1,200 @@
+"""NeMo's filesets: folders of files as they were uploaded, and the rows in them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final
+
+from evaluator_host.datasets.blobs import BlobFolder
+from evaluator_host.datasets.format import Format
+from evaluator_host.datasets.mapping import BadRow
+from evaluator_host.datasets.readers import read_records
+from evaluator_host.dialects.nemo.host.names import page_kept, require_name, require_path, shown, stamp
+from evaluator_host.dialects.nemo.host.namespaces import Namespaces
+from evaluator_host.model.errors import InvalidRequest, NotFound
+from evaluator_host.store.entities import Entities, Entity, Kind, Order, Place, split_ref
+
+_CHANGEABLE: Final = ("description", "project", "purpose", "metadata", "custom_fields")
+
+
+class Filesets:
+    """The filesets of every workspace.
+
+    Args:
+      entities: What is known of them.
+      namespaces: Where they are.
+      blobs: Their files.
+      row_bytes: Greatest row of a data set.
+    """
+
+    def __init__(self, entities: Entities, namespaces: Namespaces, blobs: BlobFolder, *, row_bytes: int) -> None:
+        self._entities = entities
+        self._namespaces = namespaces
+        self._blobs = blobs
+        self._row_bytes = row_bytes
+
+    async def create(self, workspace_id: str, namespace: str, name: str, content: dict[str, Any]) -> dict[str, Any]:
+        """Make one.
+
+        Raises:
+          InvalidRequest: it is no name.
+          NotFound: there is no such namespace.
+          NameTaken: there is one of that name.
+        """
+        require_name(name, "fileset")
+        await self._namespaces.require(workspace_id, namespace)
+        return _shown(await self._entities.add_entity(_place(workspace_id, namespace), name, content))
+
+    async def get(self, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
+        """Return one.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        return _shown(await self._entities.get_entity(_place(workspace_id, namespace), name))
+
+    async def all(self, workspace_id: str, namespace: str, *, number: int, size: int, order: Order) -> dict[str, Any]:
+        """Return a page of them."""
+        place = _place(workspace_id, namespace)
+        return await page_kept(self._entities, place, _shown, number=number, size=size, order=order)
+
+    async def change(self, workspace_id: str, namespace: str, name: str, changes: dict[str, Any]) -> dict[str, Any]:
+        """Change what is said of one.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        place = _place(workspace_id, namespace)
+        content = (await self._entities.get_entity(place, name)).content
+        given = {key: changes[key] for key in _CHANGEABLE if changes.get(key) is not None}
+        return _shown(await self._entities.change(place, name, {**content, **given}))
+
+    async def delete(self, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
+        """Remove one with its files, and return what it was. Jobs keep the rows they took.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        gone = await self._entities.delete_entity(_place(workspace_id, namespace), name)
+        files = Place(workspace_id, Kind.FILE, namespace)
+        for file in await self._entities.below(files, f"{name}/"):
+            await self._entities.delete_entity(files, file.name)
+            await asyncio.to_thread(self._blobs.remove, file.content["blob"])
+        return _shown(gone)
+
+    async def files(self, workspace_id: str, namespace: str, name: str, *, below: str = "") -> list[dict[str, Any]]:
+        """Return the files of one, by path.
+
+        Raises:
+          NotFound: there is no such fileset.
+        """
+        await self._entities.get_entity(_place(workspace_id, namespace), name)
+        found = await self._entities.below(Place(workspace_id, Kind.FILE, namespace), f"{name}/")
+        listed = [_file(one) for one in found]
+        below = below.strip("/")
+        return [one for one in listed if not below or f"{one['path']}/".startswith(f"{below}/")]
+
+    async def upload(
+        self, workspace_id: str, namespace: str, name: str, path: str, *, chunks: AsyncIterator[bytes]
+    ) -> dict[str, Any]:
+        """Keep a file, in the place of the one that may be there.
+
+        Raises:
+          InvalidRequest: it is no path.
+          NotFound: there is no such fileset.
+          TooLarge: the file is over this host's ceiling.
+        """
+        require_path(path)
+        await self._entities.get_entity(_place(workspace_id, namespace), name)
+        blob = await self._blobs.receive(chunks)
+        place, key = Place(workspace_id, Kind.FILE, namespace), f"{name}/{path}"
+        content = {"fileset": name, "path": path, "blob": blob.id, "size": blob.size, "digest": blob.digest}
+        before = await self._entities.find_entity(place, key)
+        try:
+            kept = await (self._entities.change if before else self._entities.add_entity)(place, key, content)
+        except BaseException:
+            await asyncio.to_thread(self._blobs.remove, blob.id)
+            raise
+        if before is not None:
+            await asyncio.to_thread(self._blobs.remove, before.content["blob"])
+        return _file(kept)
+
+    async def file(self, workspace_id: str, namespace: str, name: str, path: str) -> Path:
+        """Return where a file lies.
+
+        Raises:
+          NotFound: there is no such file.
+        """
+        found = await self._entities.get_entity(Place(workspace_id, Kind.FILE, namespace), f"{name}/{path}")
+        return self._blobs.file(found.content["blob"])
+
+    async def delete_file(self, workspace_id: str, namespace: str, name: str, path: str) -> dict[str, Any]:
+        """Remove a file, and return what it was.
+
+        Raises:
+          NotFound: there is no such file.
+        """
+        gone = await self._entities.delete_entity(Place(workspace_id, Kind.FILE, namespace), f"{name}/{path}")
+        await asyncio.to_thread(self._blobs.remove, gone.content["blob"])
+        return _file(gone)
+
+    async def records(self, workspace_id: str, namespace: str, reference: str) -> Iterator[dict[str, Any]]:
+        """Return the rows of `workspace/fileset`, or of files of it: `#data.jsonl`, `#2026/*.csv`.
+
+        They are read as they are asked for, which blocks and may raise InvalidRequest.
+
+        Raises:
+          InvalidRequest: it is no reference, or a file is of no format of rows.
+          NotFound: there is no such fileset or file.
+        """
+        whole, _, fragment = reference.partition("#")
+        namespace, name = split_ref(whole, namespace=namespace, what="fileset")
+        fragment = fragment.strip("/")
+        listed = [one["path"] for one in await self.files(workspace_id, namespace, name)]
+        wanted = [path for path in listed if not fragment or path == fragment or fnmatchcase(path, fragment)]
+        if not wanted:
+            has = ", ".join(listed[:8]) or "no file"
+            raise NotFound(f"the fileset {namespace}/{name} has no file {fragment[:120]!r}; it has {has}")
+        read = [(path, Format.of_name(path)) for path in wanted]
+        files = [(path, await self.file(workspace_id, namespace, name, path), format_) for path, format_ in read]
+        return (record for path, file, format_ in files for record in _records(path, file, format_, self._row_bytes))
+
+
+def _records(path: str, file: Path, format_: Format, row_bytes: int) -> Iterator[dict[str, Any]]:
+    with file.open("rb") as opened:
+        for line, record in read_records(opened, format_, max_row_bytes=row_bytes):
+            if isinstance(record, BadRow):
+                raise InvalidRequest(f"line {line} of {path} is no row: {record}")
+            if not isinstance(record, dict):
+                raise InvalidRequest(f"line {line} of {path} is {type(record).__name__}, not an object")
+            yield record
+
+
+def _place(workspace_id: str, namespace: str) -> Place:
+    return Place(workspace_id, Kind.FILESET, namespace)
+
+
+def _shown(entity: Entity) -> dict[str, Any]:
+    content = entity.content
+    return shown(
+        entity,
+        description=content.get("description") or "",
+        project=content.get("project") or "",
+        purpose=content.get("purpose") or "generic",
+        metadata=content.get("metadata") or {},
+        custom_fields=content.get("custom_fields") or {},
+        storage={"type": "local", "path": f"{entity.namespace}/{entity.name}"},
+    )
+
+
+def _file(entity: Entity) -> dict[str, Any]:
+    content = entity.content
+    return {
+        "path": content["path"],
+        "size": content["size"],
+        "file_ref": f"{entity.namespace}/{content['fileset']}#{content['path']}",
+        "file_url": f"/apis/files/v2/workspaces/{entity.namespace}/filesets/{content['fileset']}/-/{content['path']}",
+        "cache_status": "cached",
+        "created_at": stamp(entity.created_at),
+    }

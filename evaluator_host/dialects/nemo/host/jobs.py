@@ -1,0 +1,278 @@
+"""NeMo's evaluation jobs: orders for our durable jobs, under names of their own."""
+
+import secrets
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+from evaluator_host.datasets.service import DatasetService
+from evaluator_host.dialects.nemo.host.bundles import checked, evaluator_of, python_of
+from evaluator_host.dialects.nemo.host.filesets import Filesets
+from evaluator_host.dialects.nemo.host.metrics import Metrics
+from evaluator_host.dialects.nemo.host.models import Models
+from evaluator_host.dialects.nemo.host.names import page, require_name, shown, stamp
+from evaluator_host.dialects.nemo.host.namespaces import Namespaces
+from evaluator_host.dialects.nemo.host.spec import FieldMappingIn, JobIn, ParamsIn, SpecIn
+from evaluator_host.dialects.nemo.host.status import JobState, failure_of, state_of
+from evaluator_host.dialects.nemo.host.targets import target_of
+from evaluator_host.jobs.results.row_reader import RowReader
+from evaluator_host.jobs.service import JobService
+from evaluator_host.jobs.spec import JobSpec
+from evaluator_host.model.errors import HostError, InvalidRequest, NameTaken, NotFound, Problem
+from evaluator_host.model.evaluator import Evaluator, Isolation
+from evaluator_host.model.outcome import Status
+from evaluator_host.schemas.jobs import JobConfig, Target
+from evaluator_host.store.entities import Entities, Entity, Kind, Order, Place
+from evaluator_host.store.job import DesiredState
+from evaluator_host.store.results import Filter
+
+_NO_BLOB: Final = "AA=="  # in lists: what is pickled may have megabytes
+
+
+class NemoJobs:
+    """The jobs of every workspace.
+
+    Args:
+      entities: Their names and specs.
+      namespaces: Where they are.
+      filesets: Their rows, where these were uploaded.
+      metrics: Those that are referred to.
+      models: Likewise.
+      board: The durable jobs.
+      rows: What their rows came to.
+      datasets: Keeps the rows of each.
+      max_rows: That a job may bring along.
+      require_python: Raises InvalidRequest for a minor version that evaluators cannot run on.
+    """
+
+    def __init__(
+        self,
+        entities: Entities,
+        namespaces: Namespaces,
+        filesets: Filesets,
+        metrics: Metrics,
+        models: Models,
+        *,
+        board: JobService,
+        rows: RowReader,
+        datasets: DatasetService,
+        max_rows: int,
+        require_python: Callable[[str | None], Awaitable[object]],
+    ) -> None:
+        self._entities = entities
+        self._namespaces = namespaces
+        self._filesets = filesets
+        self._metrics = metrics
+        self._models = models
+        self._board = board
+        self._rows = rows
+        self._datasets = datasets
+        self._max_rows = max_rows
+        self._python = require_python
+
+    async def create(self, workspace_id: str, namespace: str, body: JobIn) -> dict[str, Any]:
+        """Queue a job.
+
+        Raises:
+          InvalidRequest: something of the order cannot be taken.
+          NotFound: there is no such namespace, metric, fileset or model.
+          NameTaken: there is a job of that name.
+        """
+        name = require_name(body.name or f"evaluate-{secrets.token_hex(5)}", "job")
+        await self._namespaces.require(workspace_id, namespace)
+        if await self._entities.find_entity(_place(workspace_id, namespace), name) is not None:
+            raise NameTaken(f"there is a job named {name} in {namespace}")
+        bundles = await self._bundles(workspace_id, namespace, body.spec)
+        for at, one in enumerate(bundles):
+            await self._require_python(one, _metric_field(at))
+        evaluators = [evaluator_of(one, field=_metric_field(at)) for at, one in enumerate(bundles)]
+        target = await target_of(self._models, workspace_id, namespace, body.spec)
+        spec = {**body.spec.model_dump(mode="json", exclude_unset=True), "metrics": bundles}
+        job_id = await self._order(workspace_id, namespace, body.spec, evaluators=evaluators, target=target)
+        own: dict[str, Any] = {"description": body.description, "project": body.project}
+        own |= {"ownership": body.ownership, "custom_fields": body.custom_fields}
+        content = {**own, "spec": _with_model(spec, target), "job_id": job_id}
+        try:
+            entity = await self._entities.add_entity(_place(workspace_id, namespace), name, content)
+        except BaseException:  # somebody took the name meanwhile: nobody would find this one
+            await self._board.set_desired_state(workspace_id, job_id, DesiredState.CANCEL)
+            raise
+        return _shown(entity, await self.state(workspace_id, entity))
+
+    async def get(self, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
+        """Return a job.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        entity = await self.entity(workspace_id, namespace, name)
+        return _shown(entity, await self.state(workspace_id, entity))
+
+    async def all(self, workspace_id: str, namespace: str, *, number: int, size: int, order: Order) -> dict[str, Any]:
+        """Return a page of jobs; what is pickled in them is left out."""
+        place = _place(workspace_id, namespace)
+        found, total = await self._entities.page(place, order=order, first=(number - 1) * size, limit=size)
+        data = [_listed(_shown(one, await self.state(workspace_id, one))) for one in found]
+        return page(data, number=number, size=size, total=total, sort=order)
+
+    async def status(self, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
+        """Return where a job stands.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        entity = await self.entity(workspace_id, namespace, name)
+        state = await self.state(workspace_id, entity)
+        made = shown(entity, status=state.status, status_details=state.details, error_details=state.error, steps=[])
+        return {**made, "updated_at": stamp(state.changed_at or entity.updated_at)}
+
+    async def want(self, workspace_id: str, namespace: str, name: str, wanted: DesiredState) -> dict[str, Any]:
+        """Ask a job to stop, pause or go on.
+
+        Raises:
+          NotFound: there is none of that name.
+          InUse: it has ended.
+        """
+        entity = await self.entity(workspace_id, namespace, name)
+        await self._board.set_desired_state(workspace_id, entity.content["job_id"], wanted)
+        return _shown(entity, await self.state(workspace_id, entity))
+
+    async def delete(self, workspace_id: str, namespace: str, name: str) -> None:
+        """Remove a job with its results.
+
+        Raises:
+          NotFound: there is none of that name.
+          InUse: it has not ended.
+        """
+        entity = await self.entity(workspace_id, namespace, name)
+        if not (await self.state(workspace_id, entity)).lost:
+            await self._board.delete_job(workspace_id, entity.content["job_id"])
+        await self._entities.delete_entity(_place(workspace_id, namespace), name)
+
+    async def entity(self, workspace_id: str, namespace: str, name: str) -> Entity:
+        """Return what is kept of a job.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        return await self._entities.get_entity(_place(workspace_id, namespace), name)
+
+    async def state(self, workspace_id: str, entity: Entity) -> JobState:
+        """Return where the durable job behind it stands."""
+        try:
+            report = await self._board.get_job(workspace_id, entity.content["job_id"])
+        except NotFound:
+            return JobState.gone()
+        state = state_of(report)
+        if report.error is None or report.error.code != "max_failures":
+            return state
+        found = await self._rows.page(workspace_id, report.id, Filter(status=Status.FAILED), limit=1)
+        keys = dict(zip(report.evaluators, keys_of(entity), strict=True))
+        message = next((failure_of(row, keys[row.evaluator]) for row in found.rows), report.error.message)
+        return replace(state, error={"message": message, "code": report.error.code})
+
+    async def _bundles(self, workspace_id: str, namespace: str, spec: SpecIn) -> list[dict[str, Any]]:
+        found = []
+        for at, given in enumerate(spec.metrics):
+            if isinstance(given, str):
+                found.append(await self._metrics.bundle(workspace_id, namespace, given))
+            else:
+                found.append(checked(given.model_dump(mode="json"), field=_metric_field(at)))
+        return found
+
+    async def _require_python(self, bundle: dict[str, Any], field: str) -> None:
+        """Check that the Python that a metric was pickled with is here: code of one minor version loads in no other."""
+        try:
+            await self._python(python_of(bundle))
+        except InvalidRequest as error:
+            problems = tuple(replace(one, field=f"{field}.payload.python_version") for one in error.problems)
+            detail = f"the metric was pickled with Python {python_of(bundle)}: {error.detail}"
+            raise InvalidRequest(detail, problems=problems) from error
+
+    async def _order(
+        self, workspace_id: str, namespace: str, spec: SpecIn, *, evaluators: list[Evaluator], target: Target | None
+    ) -> str:
+        """Have the rows kept and the durable job queued; return its id."""
+        params = spec.params or ParamsIn()
+        records = await self._records(workspace_id, namespace, spec)
+        rows = _rows(records, spec.field_mapping, limit=params.limit_samples)
+        kept = await self._datasets.add_unnamed(workspace_id, rows, "jsonl")
+        config = JobConfig(
+            parallelism=params.parallelism,
+            isolation=Isolation.BATCH,  # one copy of the metric serves all rows
+            max_failures=None if params.ignore_request_failure else 0,
+        )
+        try:
+            report = await self._board.create_job(
+                JobSpec(evaluators, kept.id, target=target, config=config), workspace_id
+            )
+        except HostError as error:
+            error.problems = tuple(_renamed(problem) for problem in error.problems)
+            raise
+        return report.id
+
+    async def _records(self, workspace_id: str, namespace: str, spec: SpecIn) -> Iterator[dict[str, Any]]:
+        if isinstance(spec.dataset, str):
+            return await self._filesets.records(workspace_id, namespace, spec.dataset)
+        if not 0 < len(spec.dataset) <= self._max_rows:
+            message = f"{len(spec.dataset)} rows; a job may bring one to {self._max_rows} along"
+            problem = Problem("spec.dataset", message, "upload them to a fileset and name that")
+            raise InvalidRequest("the job cannot be taken: its rows", problems=(problem,))
+        return iter(spec.dataset)
+
+
+def keys_of(entity: Entity) -> list[str]:
+    """Return the names of a job's metrics: `m`, `m_2` where there are two of a type."""
+    seen: Counter[str] = Counter()
+    found = []
+    for bundle in entity.content["spec"]["metrics"]:
+        kind = bundle["metric_type"]
+        seen[kind] += 1
+        found.append(kind if seen[kind] == 1 else f"{kind}_{seen[kind]}")
+    return found
+
+
+def _rows(
+    records: Iterator[dict[str, Any]], mapping: FieldMappingIn | None, *, limit: int | None
+) -> Iterator[dict[str, Any]]:
+    """Yield rows as the API takes them: a metric sees the whole record, mapped fields included."""
+    for number, record in enumerate(records):
+        if limit is not None and number >= limit:
+            return
+        yield {"inputs": record if mapping is None else mapping.applied_to(record)}
+
+
+def _place(workspace_id: str, namespace: str) -> Place:
+    return Place(workspace_id, Kind.JOB, namespace)
+
+
+def _metric_field(at: int) -> str:
+    return f"spec.metrics[{at}]"
+
+
+def _renamed(problem: Problem) -> Problem:
+    field = problem.field.replace("evaluators[", "spec.metrics[")
+    return Problem(field, problem.message, problem.hint)
+
+
+def _with_model(spec: dict[str, Any], target: Target | None) -> dict[str, Any]:
+    """Return a spec as it is shown: a model by reference has become the model."""
+    if target is None or not isinstance(spec.get("target"), str):
+        return spec
+    return {**spec, "target": {"url": target.base_url, "name": target.model, "format": "nim"}}
+
+
+def _shown(entity: Entity, state: JobState) -> dict[str, Any]:
+    content = entity.content
+    own = {key: content.get(key) for key in ("description", "project", "ownership", "custom_fields")}
+    said = {"status": state.status, "status_details": state.details, "error_details": state.error}
+    return shown(entity, spec=content["spec"], **said, **own)
+
+
+def _listed(job: dict[str, Any]) -> dict[str, Any]:
+    metrics = [
+        {**one, "payload": {**one["payload"], **({"blob": _NO_BLOB} if "blob" in one["payload"] else {})}}
+        for one in job["spec"]["metrics"]
+    ]
+    return {**job, "spec": {**job["spec"], "metrics": metrics}}

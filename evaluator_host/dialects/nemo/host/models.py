@@ -1,0 +1,145 @@
+"""Model references: which OpenAI-compatible endpoint `workspace/name` is, as the operator or a caller configured it."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from evaluator_host.config.settings import ModelEndpoint
+from evaluator_host.dialects.nemo.host.names import page, require_name, shown
+from evaluator_host.dialects.nemo.host.namespaces import Namespaces
+from evaluator_host.model.errors import InvalidRequest, NotFound
+from evaluator_host.models.registered_models import ModelPlace, RegisteredModels
+from evaluator_host.store.entities import Entities, Entity, Kind, Order, Place
+
+_GATEWAY: Final = re.compile(r"/apis/inference-gateway/v2/workspaces/([^/?#]+)/model/([^/?#]+)/-(?:/v1)?/?$")
+_STARTED: Final = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Models:
+    """The models and model providers of every workspace.
+
+    Args:
+      entities: Those that callers made.
+      namespaces: Where these are.
+      configured: The operator's, by `workspace/name`; they win.
+    """
+
+    def __init__(self, entities: Entities, namespaces: Namespaces, configured: Mapping[str, ModelEndpoint]) -> None:
+        self._entities = entities
+        self._kept = RegisteredModels(entities)
+        self._namespaces = namespaces
+        self._configured = configured
+
+    async def create(
+        self, kind: Kind, workspace_id: str, namespace: str, name: str, content: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Keep a model or a provider.
+
+        Raises:
+          InvalidRequest: it is no name, or a key is written into it.
+          NotFound: there is no such namespace.
+          NameTaken: there is one of that name.
+        """
+        require_name(name, kind)
+        _refuse_keys(content)
+        await self._namespaces.require(workspace_id, namespace)
+        return _shown(kind, await self._entities.add_entity(Place(workspace_id, kind, namespace), name, content))
+
+    async def change(
+        self, kind: Kind, workspace_id: str, namespace: str, name: str, changes: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Change one.
+
+        Raises:
+          InvalidRequest: a key is written into it.
+          NotFound: there is none of that name.
+        """
+        _refuse_keys(changes)
+        place = Place(workspace_id, kind, namespace)
+        content = (await self._entities.get_entity(place, name)).content
+        return _shown(kind, await self._entities.change(place, name, {**content, **changes}))
+
+    async def get(self, kind: Kind, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
+        """Return one.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        if kind is Kind.MODEL and f"{namespace}/{name}" in self._configured:
+            return _shown(kind, _of_operator(namespace, name))
+        found = await self._entities.find_entity(Place(workspace_id, kind, namespace), name)
+        if found is None:
+            raise _unknown(kind, namespace, name)
+        return _shown(kind, found)
+
+    async def all(
+        self, kind: Kind, workspace_id: str, namespace: str, *, number: int, size: int, order: Order
+    ) -> dict[str, Any]:
+        """Return a page of them; the operator's models come first."""
+        own = []
+        if kind is Kind.MODEL:
+            refs = [ref.partition("/") for ref in sorted(self._configured)]
+            own = [_shown(kind, _of_operator(place, name)) for place, _, name in refs if place == namespace]
+        place, first = Place(workspace_id, kind, namespace), (number - 1) * size
+        begun = max(0, first - len(own))
+        listed = own[first : first + size]
+        found, total = await self._entities.page(place, order=order, first=begun, limit=max(1, size - len(listed)))
+        listed += [_shown(kind, one) for one in found][: size - len(listed)]
+        return page(listed, number=number, size=size, total=total + len(own), sort=order)
+
+    async def delete(self, kind: Kind, workspace_id: str, namespace: str, name: str) -> None:
+        """Remove one.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        await self._entities.delete_entity(Place(workspace_id, kind, namespace), name)
+
+    async def resolve(self, workspace_id: str, namespace: str, name: str) -> ModelPlace:
+        """Return where a model answers.
+
+        Raises:
+          NotFound: there is no such model.
+          InvalidRequest: nothing says where it answers.
+        """
+        configured = self._configured.get(f"{namespace}/{name}")
+        if configured is not None:
+            return ModelPlace(configured.base_url, configured.model or name, configured.secret)
+        kept = await self._kept.find_model(workspace_id, namespace, name)
+        if kept is None:
+            raise _unknown(Kind.MODEL, namespace, name)
+        return kept
+
+    def reference_of(self, url: str) -> tuple[str, str] | None:
+        """Return which model an address means: the client turns references into addresses of its gateway."""
+        found = _GATEWAY.search(url)
+        return (found[1], found[2]) if found is not None else None
+
+
+def _refuse_keys(content: dict[str, Any]) -> None:
+    if (content.get("api_endpoint") or {}).get("api_key"):
+        raise InvalidRequest(
+            "a key is not kept with a model: keep it as a secret (`evaluator-host secrets set NAME`), and name that as "
+            "api_key_secret_name of the model's provider"
+        )
+
+
+def _unknown(kind: Kind, namespace: str, name: str) -> NotFound:
+    what = f"there is no {kind} {namespace[:80]}/{name[:80]}"
+    if kind is not Kind.MODEL:
+        return NotFound(what)
+    return NotFound(
+        f"{what}; have the operator name it in EVALUATOR_HOST_MODELS, or make it with "
+        "client.inference.providers.create and client.models.create"
+    )
+
+
+def _of_operator(namespace: str, name: str) -> Entity:
+    content = {"description": "configured by the operator"}
+    return Entity(f"mod-{namespace}-{name}", namespace, name, content, _STARTED, _STARTED)
+
+
+def _shown(kind: Kind, entity: Entity) -> dict[str, Any]:
+    own: dict[str, Any] = {"host_url": "", "status": "READY"} if kind is Kind.PROVIDER else {"model_providers": []}
+    return shown(entity, **{**own, **{key: value for key, value in entity.content.items() if key != "name"}})

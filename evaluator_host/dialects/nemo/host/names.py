@@ -1,0 +1,79 @@
+"""Names that NeMo's client chooses, and how what it keeps is shown."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from evaluator_host.model.errors import InvalidRequest, Problem
+from evaluator_host.store.entities import NAME, Entities, Entity, Order, Place
+
+DEFAULT: Final = "default"  # the namespace that need not be made
+_PATH_CHARS: Final = 1024
+
+
+def require_name(name: str, what: str) -> str:
+    """Return a name that somebody chose.
+
+    Raises:
+      InvalidRequest: it is none.
+    """
+    if NAME.fullmatch(name) is None:
+        message = f"{name[:80]!r} is no name for a {what}: take letters, digits, dots, dashes, underscores, at most 255"
+        raise InvalidRequest(message, problems=(Problem("name", message),))
+    return name
+
+
+def require_path(path: str) -> str:
+    """Return a file's path inside its fileset.
+
+    Raises:
+      InvalidRequest: it leads out of it, or is none.
+    """
+    parts = path.split("/")
+    odd = any(part in ("", ".", "..") for part in parts) or not path.isprintable() or "#" in path or "\\" in path
+    if odd or len(path) > _PATH_CHARS:
+        raise InvalidRequest(f"{path[:80]!r} is no path of a file: take names with / between them, without . and ..")
+    return path
+
+
+def shown(entity: Entity, **fields: Any) -> dict[str, Any]:
+    """Return what every answer has, and more fields."""
+    return {
+        "id": entity.id,
+        "name": entity.name,
+        "workspace": entity.namespace,
+        "created_at": stamp(entity.created_at),
+        "updated_at": stamp(entity.updated_at),
+        **fields,
+    }
+
+
+def stamp(moment: datetime) -> str:
+    """Return a moment as answers have it."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def page(data: list[dict[str, Any]], *, number: int, size: int, total: int, sort: str | None = None) -> dict[str, Any]:
+    """Return a page of a list."""
+    pagination = {
+        "page": number,
+        "page_size": size,
+        "current_page_size": len(data),
+        "total_pages": -(-total // size),
+        "total_results": total,
+    }
+    return {"data": data, "pagination": pagination, "sort": sort, "filter": None}
+
+
+def page_of(everything: list[dict[str, Any]], *, number: int, size: int, sort: str | None = None) -> dict[str, Any]:
+    """Return a page of a list that is there as a whole."""
+    part = everything[(number - 1) * size :][:size]
+    return page(part, number=number, size=size, total=len(everything), sort=sort)
+
+
+async def page_kept(
+    entities: Entities, place: Place, show: Callable[[Entity], dict[str, Any]], *, number: int, size: int, order: Order
+) -> dict[str, Any]:
+    """Return a page of what is kept at a place."""
+    found, total = await entities.page(place, order=order, first=(number - 1) * size, limit=size)
+    return page([show(one) for one in found], number=number, size=size, total=total, sort=order)

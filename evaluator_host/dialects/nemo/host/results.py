@@ -1,0 +1,262 @@
+"""What a job came to, as NeMo's client reads it: figures by `metric.output`, rows, an archive of both, logs."""
+
+import io
+import tarfile
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator
+from functools import partial
+from typing import IO, Any, Final
+
+from evaluator_host.dialects.nemo.host.bundles import numeric_outputs
+from evaluator_host.dialects.nemo.host.figures import scores_of
+from evaluator_host.dialects.nemo.host.filters import Filter as RecordFilter
+from evaluator_host.dialects.nemo.host.filters import every
+from evaluator_host.dialects.nemo.host.jobs import NemoJobs, keys_of
+from evaluator_host.dialects.nemo.host.names import page_of, stamp
+from evaluator_host.dialects.nemo.host.status import COMPLETED, failure_of
+from evaluator_host.jobs.results.results import JobResults
+from evaluator_host.jobs.results.row_reader import RowReader
+from evaluator_host.model.errors import NotFound
+from evaluator_host.model.json_values import encode_json
+from evaluator_host.model.outcome import Status
+from evaluator_host.schemas.results import JobRow
+from evaluator_host.store.entities import Entity, Order
+from evaluator_host.store.results import Filter
+
+NAMES: Final = ("aggregate-scores", "row-scores", "artifacts")
+_CHUNK: Final = 256 << 10
+
+
+class NemoResults:
+    """Reads the results of jobs.
+
+    Args:
+      jobs: Which job is meant.
+      figures: Of the durable job behind it.
+      rows: Likewise.
+    """
+
+    def __init__(self, jobs: NemoJobs, figures: JobResults, rows: RowReader) -> None:
+        self._jobs = jobs
+        self._figures = figures
+        self._rows = rows
+
+    async def listed(self, workspace_id: str, namespace: str, name: str) -> list[dict[str, Any]]:
+        """Return which results a job has; none before it has completed.
+
+        Raises:
+          NotFound: there is no such job.
+        """
+        entity = await self._jobs.entity(workspace_id, namespace, name)
+        state = await self._jobs.state(workspace_id, entity)
+        return [_described(entity, one) for one in NAMES] if state.status == COMPLETED else []
+
+    async def described(self, workspace_id: str, namespace: str, name: str, result: str) -> dict[str, Any]:
+        """Return one of them.
+
+        Raises:
+          NotFound: there is no such job, or it has no such result.
+        """
+        return _described(await self._completed(workspace_id, namespace, name, result), result)
+
+    async def aggregates(self, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
+        """Return the figures of a job.
+
+        Raises:
+          NotFound: there is no such job, or it has not completed.
+        """
+        entity = await self._completed(workspace_id, namespace, name, NAMES[0])
+        figures = await self._figures.figures(workspace_id, entity.content["job_id"])
+        parts = zip(keys_of(entity), entity.content["spec"]["metrics"], figures.evaluators, strict=True)
+        return {"scores": [score for key, bundle, one in parts for score in scores_of(key, bundle, one)]}
+
+    async def rows(
+        self, workspace_id: str, namespace: str, name: str, *, limit: int | None = None
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """Return the rows of a job, by number.
+
+        Raises:
+          NotFound: there is no such job, or it has not completed.
+        """
+        entity = await self._completed(workspace_id, namespace, name, NAMES[1])
+        return self._row_scores(workspace_id, entity, limit)
+
+    async def archive(self, workspace_id: str, namespace: str, name: str) -> IO[bytes]:
+        """Return a tar file of both; the caller closes it.
+
+        Raises:
+          NotFound: there is no such job, or it has not completed.
+        """
+        aggregates = encode_json(await self.aggregates(workspace_id, namespace, name))
+        rows = await self.rows(workspace_id, namespace, name)
+        with tempfile.TemporaryFile() as lines:
+            async for row in rows:
+                lines.write(encode_json(row) + b"\n")
+            made = tempfile.TemporaryFile()  # noqa: SIM115 - the caller's
+            with tarfile.open(fileobj=made, mode="w") as archive:
+                _add(archive, "aggregate-scores.json", io.BytesIO(aggregates), len(aggregates))
+                size = lines.tell()
+                lines.seek(0)
+                _add(archive, "row-scores.jsonl", lines, size)
+        made.seek(0)
+        return made
+
+    async def logs(
+        self, workspace_id: str, namespace: str, name: str, *, cursor: str | None, limit: int
+    ) -> dict[str, Any]:
+        """Return what the rows of a job printed, and why those failed that did.
+
+        Raises:
+          NotFound: there is no such job.
+          InvalidRequest: the cursor is of another list.
+        """
+        entity = await self._jobs.entity(workspace_id, namespace, name)
+        state = await self._jobs.state(workspace_id, entity)
+        if state.lost:
+            return {"data": [], "total": 0, "next_page": None, "prev_page": None}
+        found = await self._rows.page(workspace_id, entity.content["job_id"], Filter(), cursor=cursor, limit=limit)
+        at = stamp(state.changed_at or entity.created_at)
+        said = [(f"row {row.index}", line) for row in found.rows for line in _lines(row)]
+        if cursor is None and state.error is not None:
+            said.insert(0, ("job", str(state.error["message"])))
+        data = [
+            {"timestamp": at, "job": entity.name, "job_step": "evaluation", "job_task": task, "message": message}
+            for task, message in said
+        ]
+        total = int(state.details.get("done", len(data)))
+        return {"data": data, "total": total, "next_page": found.next_cursor, "prev_page": None}
+
+    async def records(
+        self, workspace_id: str, namespace: str, keep: RecordFilter | None, *, number: int, size: int, order: Order
+    ) -> dict[str, Any]:
+        """Return a page of what the completed jobs of a namespace came to, as far as a filter leaves it."""
+        fetch = partial(self._jobs.all, workspace_id, namespace, order=order)
+        jobs, sort = await every(fetch, lambda job: job["status"] == COMPLETED)
+        cut = partial(page_of, number=number, size=size, sort=sort)
+        if keep is None:
+            part = cut(jobs)
+            return {**part, "data": [await self.record(workspace_id, namespace, job["name"]) for job in part["data"]]}
+        made = [await self.record(workspace_id, namespace, job["name"]) for job in jobs]
+        return cut([one for one in made if keep(one)])
+
+    async def record(self, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
+        """Return what a completed job came to, by the job's name or id.
+
+        Raises:
+          NotFound: there is no such job, or it has not completed.
+        """
+        entity = await self._completed(workspace_id, namespace, name, NAMES[0])
+        spec = entity.content["spec"]
+        target = spec.get("target") or {}
+        return {
+            "id": entity.id,
+            "name": entity.name,
+            "workspace": namespace,
+            "job_id": entity.name,
+            "project": entity.content.get("project"),
+            "target_kind": "model" if target else None,
+            "target_name": target.get("name"),
+            "target_url": target.get("url"),
+            "scores": await self.aggregates(workspace_id, namespace, name),
+            "bundle_ref": f"{namespace}/{entity.name}#artifacts",
+            "dataset_ref": spec["dataset"] if isinstance(spec["dataset"], str) else None,
+            "metric_types": [bundle["metric_type"] for bundle in spec["metrics"]],
+            "created_at": stamp(entity.created_at),
+            "updated_at": stamp(entity.updated_at),
+        }
+
+    async def _completed(self, workspace_id: str, namespace: str, name: str, result: str) -> Entity:
+        if result not in NAMES:
+            raise NotFound(f"there is no result {result[:80]!r}; a job has {', '.join(NAMES)}")
+        entity = await self._jobs.entity(workspace_id, namespace, name)
+        state = await self._jobs.state(workspace_id, entity)
+        if state.status != COMPLETED:
+            raise NotFound(f"the job {name[:80]} has no results: it is {state.status}")
+        return entity
+
+    async def _labels(self, workspace_id: str, entity: Entity) -> dict[str, str]:
+        """Return the key of each metric by the label of its evaluator."""
+        figures = await self._figures.figures(workspace_id, entity.content["job_id"])
+        return dict(zip((one.evaluator for one in figures.evaluators), keys_of(entity), strict=True))
+
+    async def _row_scores(
+        self, workspace_id: str, entity: Entity, limit: int | None
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        labels = await self._labels(workspace_id, entity)
+        declared = dict(zip(keys_of(entity), map(numeric_outputs, entity.content["spec"]["metrics"]), strict=True))
+        made: dict[str, Any] | None = None
+        async for row in self._every(workspace_id, entity):
+            if made is None or made["row_index"] != row.index:
+                if made is not None:
+                    yield made
+                if limit is not None and row.index >= limit:
+                    return
+                made = _begun(row)
+            key = labels[row.evaluator]
+            _score(made, key, row, declared[key])
+        if made is not None:
+            yield made
+
+    async def _every(self, workspace_id: str, entity: Entity) -> AsyncIterator[JobRow]:
+        async for portion in self._rows.every(workspace_id, entity.content["job_id"], Filter()):
+            for row in portion:
+                yield row
+
+
+def _begun(row: JobRow) -> dict[str, Any]:
+    sample: dict[str, Any] = {}
+    item = row.row["inputs"]
+    text = row.output if row.request is not None else item.get("output")
+    if isinstance(text, str):
+        sample["output_text"] = text
+    elif row.output is not None:
+        sample |= {"output_text": None, "response": row.output}
+    elif row.request is not None:
+        sample |= {"output_text": None, "response": {}, "inference_error": row.request["error"]}
+    return {
+        "row_index": row.index,
+        "item": item,
+        "sample": sample,
+        "metrics": {},
+        "requests": [] if row.request is None else [row.request],
+        "metric_errors": None,
+        "metric_diagnostics": None,
+    }
+
+
+def _score(made: dict[str, Any], key: str, row: JobRow, declared: list[str]) -> None:
+    if row.result["status"] != Status.SCORED:
+        made["metrics"][key] = [{"name": name, "value": "NaN"} for name in declared]
+        made["metric_errors"] = {**(made["metric_errors"] or {}), key: failure_of(row)}
+        return
+    value = row.result["value"]
+    made["metrics"][key] = value["outputs"]
+    if value["diagnostics"]:
+        made["metric_diagnostics"] = {**(made["metric_diagnostics"] or {}), key: value["diagnostics"]}
+
+
+def _lines(row: JobRow) -> list[str]:
+    logs = row.result.get("logs") or {}
+    said = [line for name in ("stdout", "stderr") for line in str(logs.get(name) or "").splitlines()]
+    return [*said, *([failure_of(row)] if row.result["status"] == Status.FAILED else [])]
+
+
+def _described(entity: Entity, result: str) -> dict[str, Any]:
+    base = f"/apis/evaluator/v2/workspaces/{entity.namespace}/evaluate/jobs/{entity.name}/results/{result}"
+    return {
+        "name": result,
+        "job": entity.name,
+        "workspace": entity.namespace,
+        "project": entity.content.get("project"),
+        "created_at": stamp(entity.created_at),
+        "updated_at": stamp(entity.updated_at),
+        "artifact_url": f"{entity.namespace}/{entity.name}#{result}",
+        "artifact_storage_type": "fileset",
+        "download_url": f"{base}/download",
+    }
+
+
+def _add(archive: tarfile.TarFile, name: str, content: IO[bytes], size: int) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = size
+    archive.addfile(member, content)

@@ -1,0 +1,1 @@
+"""Routes under `/apis` that NVIDIA's NeMo Platform client calls."""

@@ -1,0 +1,159 @@
+"""The routes of NeMo's evaluation jobs and of what they came to; the same under each prefix that a client uses."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
+from functools import partial
+from typing import IO, Annotated, Any, Final
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from fastapi.routing import APIRoute
+
+from evaluator_host.dialects.nemo.host.filters import Filter, fields, filtered
+from evaluator_host.dialects.nemo.host.jobs import NemoJobs
+from evaluator_host.dialects.nemo.host.results import NemoResults
+from evaluator_host.dialects.nemo.host.routes import parts
+from evaluator_host.dialects.nemo.host.spec import JobIn
+from evaluator_host.model.json_values import encode_json
+from evaluator_host.store.entities import Order
+from evaluator_host.store.job import DesiredState
+from evaluator_host.web.auth.access import Access, caller_of
+from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.http.responses import json_response
+
+JOBS: Final = "/apis/evaluator/v2/workspaces/{workspace}/evaluate/jobs"
+PLATFORM_JOBS: Final = "/apis/jobs/v2/workspaces/{workspace}/jobs"
+_FILTER: Final = parts.filter_by(fields("description", "project", "status", "workspace"))
+_CHUNK: Final = 256 << 10
+_VERBS: Final = (("cancel", DesiredState.CANCEL), ("pause", DesiredState.PAUSE), ("resume", DesiredState.RUN))
+_DOWNLOAD: Final[dict[int | str, dict[str, Any]]] = {
+    **parts.MISSING,
+    200: {
+        "content": {"application/json": {}, "application/jsonl": {}, "application/x-tar": {}},
+        "description": "Figures as JSON, rows as lines of JSON, or both in a tar file.",
+    },
+}
+
+
+def jobs_api(
+    jobs: NemoJobs, results: NemoResults, access: Access, *, prefix: str, route_class: type[APIRoute]
+) -> APIRouter:
+    """Return the routes of jobs under a prefix."""
+    router = APIRouter(prefix=prefix, route_class=route_class, tags=["nemo"], responses=parts.REFUSED)
+
+    @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
+    async def create_job(workspace: parts.Namespace, body: JobIn, request: Request) -> Response:
+        """Queue a job: metrics over rows. It is one of `/v1/jobs` too, and outlives the host's process."""
+        caller = caller_of(request.scope)
+        with AuditedCall(access, caller, "nemo.jobs.create"):
+            return json_response(await jobs.create(caller.workspace, workspace, body), 201)
+
+    add_reading(router, jobs, results, access)
+    return router
+
+
+def add_reading(router: APIRouter, jobs: NemoJobs, results: NemoResults, access: Access) -> None:
+    """Add the routes of jobs that are there."""
+
+    @router.get("", response_model=parts.Described)
+    async def all_jobs(
+        workspace: parts.Namespace,
+        request: Request,
+        number: parts.PageNumber = 1,
+        page_size: Annotated[int, Query(ge=1, le=100)] = 10,
+        sort: parts.Sort = Order.CREATED_DOWN,
+        keep: Filter | None = _FILTER,
+    ) -> Response:
+        """List jobs; what is pickled in their metrics is left out."""
+        fetch = partial(jobs.all, parts.workspace_of(request), workspace, order=sort)
+        return json_response(await filtered(fetch, keep, number=number, size=page_size))
+
+    @router.get("/{name}", response_model=parts.Described, responses=parts.MISSING)
+    async def job(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
+        """Show a job."""
+        return json_response(await jobs.get(parts.workspace_of(request), workspace, name))
+
+    @router.get("/{name}/status", response_model=parts.Described, responses=parts.MISSING)
+    async def job_status(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
+        """Say where a job stands."""
+        return json_response(await jobs.status(parts.workspace_of(request), workspace, name))
+
+    @router.delete("/{name}", status_code=204, responses=parts.IN_USE)
+    async def delete_job(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
+        """Remove a job that has ended, with its results."""
+        caller = caller_of(request.scope)
+        with AuditedCall(access, caller, "nemo.jobs.delete"):
+            await jobs.delete(caller.workspace, workspace, name)
+        return Response(status_code=204)
+
+    for verb, wanted in _VERBS:
+        _add_verb(router, jobs, access, verb, wanted)
+    _add_results(router, results)
+
+
+def _add_verb(router: APIRouter, jobs: NemoJobs, access: Access, verb: str, wanted: DesiredState) -> None:
+    @router.post(
+        f"/{{name}}/{verb}", response_model=parts.Described, responses=parts.IN_USE, name=f"{verb}_job",
+        description=f"Ask a job to {verb}.",
+    )  # fmt: skip
+    async def ask(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
+        caller = caller_of(request.scope)
+        with AuditedCall(access, caller, f"nemo.jobs.{verb}"):
+            return json_response(await jobs.want(caller.workspace, workspace, name, wanted))
+
+
+def _add_results(router: APIRouter, results: NemoResults) -> None:
+    @router.get("/{name}/logs", response_model=parts.Described, responses=parts.MISSING)
+    async def job_logs(
+        workspace: parts.Namespace,
+        name: parts.Name,
+        request: Request,
+        limit: Annotated[int, Query(ge=1, le=1000, description="Rows to look at.")] = 100,
+        page_cursor: Annotated[str | None, Query(max_length=1000)] = None,
+    ) -> Response:
+        """What the rows printed, and why those failed that did."""
+        own = parts.workspace_of(request)
+        return json_response(await results.logs(own, workspace, name, cursor=page_cursor, limit=limit))
+
+    @router.get("/{name}/results", response_model=parts.Described, responses=parts.MISSING)
+    async def job_results(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
+        """List what a job came to; nothing before it has completed."""
+        return json_response({"data": await results.listed(parts.workspace_of(request), workspace, name)})
+
+    @router.get("/{name}/results/{result}", response_model=parts.Described, responses=parts.MISSING)
+    async def job_result(
+        workspace: parts.Namespace, name: parts.Name, result: parts.Name, request: Request
+    ) -> Response:
+        """Show one of them: aggregate-scores, row-scores or artifacts."""
+        return json_response(await results.described(parts.workspace_of(request), workspace, name, result))
+
+    @router.get("/{name}/results/{result}/download", response_class=Response, responses=_DOWNLOAD)
+    async def download_result(
+        workspace: parts.Namespace,
+        name: parts.Name,
+        result: parts.Name,
+        request: Request,
+        limit: Annotated[int | None, Query(ge=0, description="Rows to send.")] = None,
+    ) -> Response:
+        """Figures (JSON), rows (lines of JSON), or both in a tar file."""
+        own = parts.workspace_of(request)
+        if result == "row-scores":
+            rows = await results.rows(own, workspace, name, limit=limit)
+            return StreamingResponse(_lines(rows), media_type="application/jsonl")
+        if result == "artifacts":
+            return StreamingResponse(
+                _chunks(await results.archive(own, workspace, name)), media_type="application/x-tar"
+            )
+        await results.described(own, workspace, name, result)
+        return json_response(await results.aggregates(own, workspace, name))
+
+
+async def _lines(rows: AsyncIterator[dict[str, Any]]) -> AsyncIterator[bytes]:
+    async for row in rows:
+        yield encode_json(row) + b"\n"
+
+
+def _chunks(file: IO[bytes]) -> Iterator[bytes]:
+    with closing(file):
+        while chunk := file.read(_CHUNK):
+            yield chunk

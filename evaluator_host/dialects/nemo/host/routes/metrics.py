@@ -1,0 +1,115 @@
+"""The routes of metrics kept under a name, and of what completed jobs came to."""
+
+from functools import partial
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.routing import APIRoute
+
+from evaluator_host.dialects.nemo.host.filters import Filter, fields, filtered
+from evaluator_host.dialects.nemo.host.jobs import NemoJobs
+from evaluator_host.dialects.nemo.host.metrics import Metrics
+from evaluator_host.dialects.nemo.host.results import NemoResults
+from evaluator_host.dialects.nemo.host.routes import parts
+from evaluator_host.dialects.nemo.host.spec import BundleIn
+from evaluator_host.store.entities import Order
+from evaluator_host.web.auth.access import Access, caller_of
+from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.http.responses import json_response
+
+_EVALUATOR: Final = "/apis/evaluator"
+_PREFIX: Final = f"{_EVALUATOR}/v2/workspaces/{{workspace}}"
+_FILTER: Final = parts.filter_by(fields("metric_type", "description", "project"))
+_RESULT_FILTER: Final = parts.filter_by(
+    fields("job_id", "target_kind", "target_name", "target_url", "dataset_ref", "project")
+)
+
+
+def metrics_api(metrics: Metrics, access: Access, *, route_class: type[APIRoute]) -> APIRouter:
+    """Return the routes of metrics."""
+    router = APIRouter(route_class=route_class, tags=["nemo"], responses=parts.REFUSED)
+
+    @router.get(f"{_EVALUATOR}/v1/healthz", response_model=dict[str, str])
+    async def healthz() -> Response:
+        """The evaluator answers."""
+        return json_response({"status": "ok"})
+
+    @router.post(f"{_PREFIX}/metrics/{{name}}", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
+    async def create_metric(
+        workspace: parts.Namespace,
+        name: parts.Name,
+        body: BundleIn,
+        request: Request,
+        project: Annotated[str | None, Query(max_length=255)] = None,
+    ) -> Response:
+        """Keep a metric; it never changes."""
+        caller = caller_of(request.scope)
+        with AuditedCall(access, caller, "nemo.metrics.create"):
+            bundle = body.model_dump(mode="json")
+            return json_response(await metrics.create(caller.workspace, workspace, name, bundle, project), 201)
+
+    @router.get(f"{_PREFIX}/metrics", response_model=parts.Described)
+    async def all_metrics(
+        workspace: parts.Namespace,
+        request: Request,
+        number: parts.PageNumber = 1,
+        page_size: parts.PageSize = 100,
+        sort: parts.Sort = Order.CREATED,
+        keep: Filter | None = _FILTER,
+    ) -> Response:
+        """List metrics."""
+        fetch = partial(metrics.all, parts.workspace_of(request), workspace, order=sort)
+        return json_response(await filtered(fetch, keep, number=number, size=page_size))
+
+    @router.get(f"{_PREFIX}/metrics/{{name}}", response_model=parts.Described, responses=parts.MISSING)
+    async def metric(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
+        """Show a metric; not what is in it."""
+        return json_response(await metrics.get(parts.workspace_of(request), workspace, name))
+
+    @router.delete(f"{_PREFIX}/metrics/{{name}}", status_code=204, responses=parts.MISSING)
+    async def delete_metric(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
+        """Remove a metric; jobs keep what they were made with."""
+        caller = caller_of(request.scope)
+        with AuditedCall(access, caller, "nemo.metrics.delete"):
+            await metrics.delete(caller.workspace, workspace, name)
+        return Response(status_code=204)
+
+    return router
+
+
+def eval_results_api(
+    jobs: NemoJobs, results: NemoResults, access: Access, *, prefix: str, route_class: type[APIRoute]
+) -> APIRouter:
+    """Return the routes of what completed jobs came to, by the job's name."""
+    router = APIRouter(prefix=prefix, route_class=route_class, tags=["nemo"], responses=parts.REFUSED)
+
+    @router.get("", response_model=parts.Described)
+    async def eval_results(
+        workspace: parts.Namespace,
+        request: Request,
+        number: parts.PageNumber = 1,
+        page_size: Annotated[int, Query(ge=1, le=100)] = 100,
+        sort: parts.Sort = Order.CREATED_DOWN,
+        keep: Filter | None = _RESULT_FILTER,
+    ) -> Response:
+        """List what completed jobs came to."""
+        own = parts.workspace_of(request)
+        return json_response(await results.records(own, workspace, keep, number=number, size=page_size, order=sort))
+
+    @router.get("/{name}", response_model=parts.Described, responses=parts.MISSING)
+    async def eval_result(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
+        """Show what a job came to."""
+        return json_response(await results.record(parts.workspace_of(request), workspace, name))
+
+    @router.delete("/{name}", status_code=204, responses=parts.IN_USE)
+    async def delete_eval_result(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
+        """Remove it, and the job with it."""
+        caller = caller_of(request.scope)
+        with AuditedCall(access, caller, "nemo.results.delete"):
+            await jobs.delete(caller.workspace, workspace, name)
+        return Response(status_code=204)
+
+    return router
+
+
+EVAL_RESULTS: Final = f"{_PREFIX}/eval-results"

@@ -1,0 +1,51 @@
+"""What the routes for NeMo's client share: pages, answers as they are described, the caller's workspace."""
+
+from typing import Annotated, Any, Final, TypeAlias
+
+from fastapi import Depends, Path, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from evaluator_host.dialects.nemo.host.filters import Fields, Filter, read_filter
+from evaluator_host.store.entities import Order
+from evaluator_host.web.auth.access import caller_of
+from evaluator_host.web.http.error_responses import describe_error
+
+NAME: Final = r"^[A-Za-z0-9_.\-]{1,255}$"
+
+Described: TypeAlias = dict[str, Any]
+"""An object; NVIDIA's own OpenAPI description says what is in it."""
+
+Namespace = Annotated[str, Path(pattern=NAME, description="NeMo's workspace: a namespace in that of the key.")]
+Name = Annotated[str, Path(pattern=NAME)]
+PageNumber = Annotated[int, Query(alias="page", ge=1, le=1_000_000)]
+PageSize = Annotated[int, Query(ge=1, le=1000)]
+Sort = Annotated[Order, Query(description="`-` in front: the other way round.")]
+
+REFUSED: Final = describe_error(422, "The request cannot be taken; every fault is named.")
+MISSING: Final = describe_error(404, "There is no such thing in that workspace.")
+TAKEN: Final = {**MISSING, **describe_error(409, "There is one of that name.")}
+IN_USE: Final = {**MISSING, **describe_error(409, "It is in use, or has ended.")}
+
+
+class BuiltIn(BaseModel):
+    """A built-in metric's configuration."""
+
+    model_config = ConfigDict(
+        extra="allow", json_schema_extra={"examples": [{"type": "exact-match", "reference": "{{item.expected}}"}]}
+    )
+
+    type: str = Field(min_length=1, max_length=100)
+
+
+def workspace_of(request: Request) -> str:
+    """Return the workspace of the caller's key, in which all of its namespaces are."""
+    return caller_of(request.scope).workspace
+
+
+def filter_by(known: Fields) -> Any:
+    """Return the dependency that reads the filter of a list, in any of the client's spellings."""
+
+    def read(request: Request) -> Filter | None:
+        return read_filter(request.query_params.multi_items(), known)
+
+    return Depends(read)

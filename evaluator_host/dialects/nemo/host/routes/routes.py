@@ -1,0 +1,35 @@
+"""All routes for NeMo's client."""
+
+from fastapi.routing import APIRoute
+from starlette.routing import BaseRoute
+
+from evaluator_host.dialects.nemo.host.routes.entities import models_api, workspaces_api
+from evaluator_host.dialects.nemo.host.routes.filesets import files_api, filesets_api
+from evaluator_host.dialects.nemo.host.routes.jobs import JOBS, PLATFORM_JOBS, jobs_api
+from evaluator_host.dialects.nemo.host.routes.legacy_routes import OLDER, older_api
+from evaluator_host.dialects.nemo.host.routes.metrics import EVAL_RESULTS, eval_results_api, metrics_api
+from evaluator_host.dialects.nemo.host.routes.secrets import secrets_api
+from evaluator_host.dialects.nemo.host.verbs import Nemo
+from evaluator_host.web.auth.access import Access
+
+
+def nemo_api(nemo: Nemo, access: Access, *, route_class: type[APIRoute]) -> list[BaseRoute]:
+    """Return the routes; those that only repeat others under another prefix are not described."""
+    described = [
+        *workspaces_api(nemo.namespaces, access, route_class=route_class).routes,
+        *models_api(nemo.models, access, route_class=route_class).routes,
+        *secrets_api(nemo.secrets, access, route_class=route_class).routes,
+        *files_api(nemo.filesets, access).routes,
+        *filesets_api(nemo.filesets, access, route_class=route_class).routes,
+        *metrics_api(nemo.metrics, access, route_class=route_class).routes,
+        *jobs_api(nemo.jobs, nemo.results, access, prefix=JOBS, route_class=route_class).routes,
+        *older_api(nemo, access, prefix=OLDER[0], route_class=route_class),
+        *eval_results_api(nemo.jobs, nemo.results, access, prefix=EVAL_RESULTS, route_class=route_class).routes,
+    ]
+    repeats = jobs_api(nemo.jobs, nemo.results, access, prefix=PLATFORM_JOBS, route_class=route_class).routes
+    for prefix in OLDER[1:]:
+        repeats += older_api(nemo, access, prefix=prefix, route_class=route_class)
+    for route in repeats:
+        if isinstance(route, APIRoute):
+            route.include_in_schema = False
+    return described + repeats

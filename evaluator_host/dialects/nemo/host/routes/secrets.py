@@ -1,0 +1,103 @@
+"""The routes of secrets as NeMo's client calls them: those of the key's workspace, whatever the namespace."""
+
+from typing import Any, Final
+
+from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+from evaluator_host.dialects.nemo.host.filters import Filter, fields
+from evaluator_host.dialects.nemo.host.names import page_of, stamp
+from evaluator_host.dialects.nemo.host.routes import parts
+from evaluator_host.model.errors import InvalidRequest, NameTaken, Problem
+from evaluator_host.schemas.secrets import SecretReport
+from evaluator_host.store.secrets import Secrets
+from evaluator_host.web.auth.access import Access, caller_of
+from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.http.responses import json_response
+
+_PREFIX: Final = "/apis/secrets/v2/workspaces/{workspace}/secrets"
+_FILTER: Final = parts.filter_by(fields("description"))
+
+
+class NewSecretIn(BaseModel):
+    """Body of a new secret."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"name": "model-key", "value": "the key of a model's API"}]}
+    )
+
+    name: str = Field(min_length=1, max_length=63)
+    value: SecretStr = Field(description="8 to 8192 characters of ASCII on one line; never shown again.")
+    description: str | None = Field(None, description="Not kept.")
+
+
+class SecretChangeIn(BaseModel):
+    """A value in the place of the one that is kept."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    value: SecretStr | None = None
+    description: str | None = Field(None, description="Not kept.")
+
+
+def secrets_api(secrets: Secrets, access: Access, *, route_class: type[APIRoute]) -> APIRouter:
+    """Return the routes of secrets. A value goes in and never comes out."""
+    router = APIRouter(prefix=_PREFIX, route_class=route_class, tags=["nemo"], responses=parts.REFUSED)
+
+    @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
+    async def create_secret(workspace: parts.Namespace, body: NewSecretIn, request: Request) -> Response:
+        """Keep a secret, for the models that name it."""
+        caller = caller_of(request.scope)
+        with AuditedCall(access, caller, "secrets.set"):
+            if any(one.name == body.name for one in await secrets.list_secrets(caller.workspace)):
+                raise NameTaken(f"there is a secret named {body.name}")
+            kept = await secrets.set_secret(caller.workspace, body.name, body.value.get_secret_value())
+        return json_response(_shown(kept, workspace), 201)
+
+    @router.get("", response_model=parts.Described)
+    async def all_secrets(
+        workspace: parts.Namespace,
+        request: Request,
+        number: parts.PageNumber = 1,
+        page_size: parts.PageSize = 100,
+        keep: Filter | None = _FILTER,
+    ) -> Response:
+        """List secrets by name; never what they are."""
+        every = [_shown(one, workspace) for one in await secrets.list_secrets(parts.workspace_of(request))]
+        kept = [one for one in every if keep is None or keep(one)]
+        return json_response(page_of(kept, number=number, size=page_size))
+
+    @router.get("/{name}", response_model=parts.Described, responses=parts.MISSING)
+    async def secret(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
+        """Say since when there is a secret; never what it is."""
+        return json_response(_shown(await secrets.get_secret(parts.workspace_of(request), name), workspace))
+
+    @router.patch("/{name}", response_model=parts.Described, responses=parts.MISSING)
+    async def change_secret(
+        workspace: parts.Namespace, name: parts.Name, body: SecretChangeIn, request: Request
+    ) -> Response:
+        """Keep another value under the name."""
+        caller = caller_of(request.scope)
+        with AuditedCall(access, caller, "secrets.set"):
+            kept = await secrets.get_secret(caller.workspace, name)
+            if body.value is None:
+                problem = Problem("value", "there is none", "a description is not kept")
+                raise InvalidRequest("the secret cannot be changed: there is no value", problems=(problem,))
+            kept = await secrets.set_secret(caller.workspace, name, body.value.get_secret_value())
+        return json_response(_shown(kept, workspace))
+
+    @router.delete("/{name}", status_code=204, responses=parts.MISSING)
+    async def delete_secret(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:  # noqa: ARG001
+        """Remove a secret. Jobs that still need it fail."""
+        caller = caller_of(request.scope)
+        with AuditedCall(access, caller, "secrets.delete"):
+            await secrets.delete_secret(caller.workspace, name)
+        return Response(status_code=204)
+
+    return router
+
+
+def _shown(report: SecretReport, workspace: str) -> dict[str, Any]:
+    made = {"id": report.name, "name": report.name, "workspace": workspace, "description": None}
+    return {**made, "created_at": stamp(report.created_at), "updated_at": stamp(report.updated_at)}

@@ -1,0 +1,62 @@
+"""Where a durable job stands, in NeMo's words."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from evaluator_host.schemas.jobs import JobReport, JobStatus
+from evaluator_host.schemas.results import JobRow
+
+COMPLETED: Final = "completed"
+_WORDS: Final = {
+    JobStatus.QUEUED: "pending",
+    JobStatus.RUNNING: "active",
+    JobStatus.PAUSED: "paused",
+    JobStatus.COMPLETED: COMPLETED,
+    JobStatus.FAILED: "error",
+    JobStatus.CANCELLED: "cancelled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """Where a job stands.
+
+    Attributes:
+      status: In NeMo's words.
+      details: How far it is.
+      error: Why it failed.
+      changed_at: When it began or ended, whichever was last.
+      lost: There is no durable job behind it any more.
+    """
+
+    status: str
+    details: dict[str, Any] = field(default_factory=dict)
+    error: dict[str, Any] | None = None
+    changed_at: datetime | None = None
+    lost: bool = False
+
+    @classmethod
+    def gone(cls) -> "JobState":
+        """Return the state of a job that somebody removed through our own API."""
+        return cls("error", error={"message": "the job behind this one was removed with its results"}, lost=True)
+
+
+def state_of(report: JobReport) -> JobState:
+    """Return where a job stands."""
+    progress = report.progress
+    details: dict[str, Any] = {"rows": progress.rows, "done": progress.done, "failed": progress.failed}
+    if progress.generated is not None:
+        details["generated"] = progress.generated
+    error = None if report.error is None else {"message": report.error.message, "code": report.error.code}
+    return JobState(
+        _WORDS[report.status], {**details, "job": report.id}, error, report.finished_at or report.started_at
+    )
+
+
+def failure_of(row: JobRow, key: str | None = None) -> str:
+    """Return why a row failed, in NeMo's words where the metric's key is given."""
+    message = str((row.result["error"] or {}).get("message") or "the row was skipped")
+    if key is None or message.startswith("Evaluation failed"):
+        return message
+    return f"Evaluation failed during metric scoring for metric {key!r} on row {row.index}: {message}"

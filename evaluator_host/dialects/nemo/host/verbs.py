@@ -1,0 +1,56 @@
+"""All verbs that NeMo's client uses, over what one host keeps."""
+
+from dataclasses import dataclass
+
+from evaluator_host.config.settings import Settings
+from evaluator_host.dialects.nemo.host.filesets import Filesets
+from evaluator_host.dialects.nemo.host.jobs import NemoJobs
+from evaluator_host.dialects.nemo.host.metrics import Metrics
+from evaluator_host.dialects.nemo.host.models import Models
+from evaluator_host.dialects.nemo.host.namespaces import Namespaces
+from evaluator_host.dialects.nemo.host.older import OlderVerbs
+from evaluator_host.dialects.nemo.host.results import NemoResults
+from evaluator_host.jobs.stored_resources import StoredResources
+from evaluator_host.service import Service
+from evaluator_host.store.secrets import Secrets
+
+
+@dataclass(frozen=True, slots=True)
+class Nemo:
+    """One member per kind of thing."""
+
+    namespaces: Namespaces
+    filesets: Filesets
+    models: Models
+    metrics: Metrics
+    jobs: NemoJobs
+    results: NemoResults
+    older: OlderVerbs
+    secrets: Secrets
+
+
+def nemo_verbs(service: Service, records: StoredResources, settings: Settings) -> Nemo:
+    """Return the verbs over a host's records."""
+
+    async def require_python(minor: str | None) -> None:
+        await service.environments.queries.python(minor)
+
+    namespaces = Namespaces(records.entities)
+    filesets = Filesets(records.entities, namespaces, records.blobs, row_bytes=settings.body_mb << 20)
+    models = Models(records.entities, namespaces, settings.models)
+    metrics = Metrics(records.entities, namespaces)
+    jobs = NemoJobs(
+        records.entities,
+        namespaces,
+        filesets,
+        metrics,
+        models,
+        board=records.jobs,
+        rows=records.rows,
+        datasets=records.datasets,
+        max_rows=settings.max_rows_per_batch,
+        require_python=require_python,
+    )
+    results = NemoResults(jobs, records.results, records.rows)
+    older = OlderVerbs(service, metrics, namespaces)
+    return Nemo(namespaces, filesets, models, metrics, jobs, results, older, records.secrets)

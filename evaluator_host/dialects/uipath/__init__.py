@@ -1,0 +1,1 @@
+"""UiPath: evaluators, the project layout, eval sets, recorded executions and agents."""

@@ -1,0 +1,146 @@
+"""The agent of a project as a program for the sandbox: its files packed, its entry point named, its answer read.
+
+The agent's code is packed here and neither imported nor parsed: only the sandbox unpacks it. What may hold secrets or
+answers (hidden files, the eval sets) is not packed.
+"""
+
+import base64
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from evaluator_host.config.settings import RUNTIMES_DIR
+from evaluator_host.dialects.uipath.executions import Execution
+from evaluator_host.dialects.uipath.packing import MOST_FILES, PACKED_BYTES, is_of_evaluations, is_packed, over_packed
+from evaluator_host.dialects.uipath.project import near, read_json
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Contract, Evaluator, Json, Language, Limits
+from evaluator_host.model.outcome import EvaluationResult, Status
+
+AGENT_LIMITS: Final = Limits(timeout_s=60.0, memory_mb=512, result_kb=8192)
+
+_PROGRAM: Final = RUNTIMES_DIR / "python" / "programs" / "uipath_agent.py"
+_PLACE: Final = '"@project@"'
+_SUFFIXES: Final = frozenset(
+    {".py", ".json", ".jsonl", ".txt", ".md", ".yaml", ".yml", ".toml", ".csv", ".tsv", ".xml", ".html", ".sql"}
+    | {".j2", ".jinja", ".jinja2", ".prompt", ".tmpl"}
+)
+_UNPACKED_BYTES: Final = 32 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoint:
+    """A function of the agent: its file, from the project on, and its name."""
+
+    file: str
+    function: str
+
+
+def find_entry_point(root: Path, name: str | None) -> EntryPoint:
+    """Return the function that `uipath.json` names.
+
+    Raises:
+      InvalidRequest: there is none, or there are several and none is named.
+    """
+    file = root / "uipath.json"
+    if not file.is_file():
+        raise InvalidRequest(
+            f"there is no agent to run: {root} has no uipath.json with functions; add --executions FILE with what the "
+            "agent did"
+        )
+    config = read_json(file)
+    functions = config.get("functions") if isinstance(config, dict) else None
+    if not isinstance(functions, dict) or not functions:
+        raise InvalidRequest(
+            f'{file} names no function to run; write {{"functions": {{"main": "main.py:main"}}}}, or add --executions '
+            "FILE with what the agent did"
+        )
+    if name is None and len(functions) > 1:
+        raise InvalidRequest(f"{file} names several functions; say which with --entrypoint: {', '.join(functions)}")
+    name = name or next(iter(functions))
+    if name not in functions:
+        meant = near(name, list(functions))
+        hint = f"; did you mean {meant}?" if meant else f"; it has {', '.join(functions)}"
+        raise InvalidRequest(f"{file} names no function {name!r}{hint}")
+    return _entry_point(root, file, name, functions[name])
+
+
+def agent_program(root: Path, entry: EntryPoint, *, packages: tuple[str, ...], limits: Limits) -> Evaluator:
+    """Return an evaluator that runs an agent on the inputs of its row.
+
+    Raises:
+      InvalidRequest: the project's files are too many or too large.
+    """
+    files: dict[str, str] = {}
+    size = 0
+    for path in _files(root):
+        content = _read(path)
+        size += len(content)
+        if len(files) == MOST_FILES or size > _UNPACKED_BYTES:
+            raise InvalidRequest(
+                f"the project {root} has more than {MOST_FILES} files or {_UNPACKED_BYTES >> 20} MB for its agent; "
+                "run it where it lives, and add --executions FILE with what it did"
+            )
+        files[str(path.relative_to(root))] = base64.b64encode(content).decode()
+    packed = {"files": files, "file": entry.file, "function": entry.function}
+    text = base64.b64encode(zlib.compress(json.dumps(packed).encode(), 9)).decode()
+    if len(text) > PACKED_BYTES:
+        sizes = {name: len(content) for name, content in files.items()}
+        raise InvalidRequest(over_packed(root, "its agent", len(text), sizes))
+    code = _PROGRAM.read_text("utf-8").replace(_PLACE, json.dumps(text), 1)
+    return Evaluator(code, Language.PYTHON, Contract.EVALUATE, packages=packages, limits=limits)
+
+
+def execution_of(item: str, result: EvaluationResult) -> Execution:
+    """Return what an agent did, as the program told it; whatever else became of the row is the agent's error."""
+    if result.status is not Status.SCORED:
+        error = result.error
+        said = f"{error.code}: {error.message}" if error is not None else "it was not run"
+        return Execution(item, error=said)
+    told = result.value.get("details") if isinstance(result.value, dict) else None
+    if not isinstance(told, dict) or not isinstance(told.get("spans"), list):
+        return Execution(item, error="crashed: the sandbox sent something that is no answer of an agent")
+    spans = [span for span in told["spans"] if isinstance(span, dict)]
+    seconds = told.get("seconds")
+    execution = Execution(
+        item,
+        told.get("output"),
+        trace={"spans": spans},
+        seconds=seconds if isinstance(seconds, int | float) else None,
+    )
+    if told.get("error") is None:
+        return execution
+    hint = "; pin its package: --package NAME==VERSION" if "ModuleNotFoundError" in str(told["error"]) else ""
+    return replace(execution, output=None, error=f"{told['error']}{hint}")
+
+
+def _entry_point(root: Path, file: Path, name: str, value: Json) -> EntryPoint:
+    path, colon, function = value.rpartition(":") if isinstance(value, str) else ("", "", "")
+    if not colon or not path or not function.isidentifier():
+        raise InvalidRequest(f"the function {name!r} in {file} is {value!r}, not FILE.py:FUNCTION")
+    there = (root / path).resolve()
+    if not there.is_file() or not there.is_relative_to(root.resolve()):
+        raise InvalidRequest(f"the function {name!r} in {file} is in {path}, and there is no such file in {root}")
+    return EntryPoint(str(there.relative_to(root.resolve())), function)
+
+
+def _files(root: Path) -> Iterator[Path]:
+    for folder, folders, files in os.walk(root):
+        here = Path(folder)
+        wanted = (name for name in folders if is_packed(here / name) and not is_of_evaluations(here / name))
+        folders[:] = sorted(wanted)
+        for name in sorted(files):
+            path = here / name
+            if not name.startswith(".") and path.suffix.lower() in _SUFFIXES and not path.is_symlink():
+                yield path
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes() if path.stat().st_size <= _UNPACKED_BYTES else b"\0" * (_UNPACKED_BYTES + 1)
+    except OSError as error:
+        raise InvalidRequest(f"cannot read {path}: {error.strerror}") from error

@@ -1,0 +1,1 @@
+"""The commands `evaluator-host uipath …`."""

@@ -1,0 +1,93 @@
+"""`uipath`: evaluators in UiPath's project layout; made, registered, run over eval sets."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evaluator_host.cli import options
+from evaluator_host.cli.command import load_settings, run_async
+from evaluator_host.cli.console import err, out, plain, print_json
+from evaluator_host.cli.evaluation_service import open_evaluation_service, prepare
+from evaluator_host.config.settings import Settings
+from evaluator_host.dialects.uipath.host.cli.eval import FolderOption, ProjectOption, eval_
+from evaluator_host.dialects.uipath.host.registering import Registered, left_out, usable_classes
+from evaluator_host.dialects.uipath.host.registering import register as write_files
+from evaluator_host.dialects.uipath.host.template import evaluator_code, file_name
+from evaluator_host.dialects.uipath.modules import explained
+from evaluator_host.dialects.uipath.project import find_code, find_layout, write_file
+from evaluator_host.model.errors import NameTaken
+from evaluator_host.model.evaluator import Contract
+from evaluator_host.schemas.evaluation import CheckReport
+
+app = typer.Typer(name="uipath", help="UiPath projects: evaluators, eval sets.", no_args_is_help=True)
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the evaluator: my-custom-evaluator")],
+    *,
+    project: ProjectOption = Path(),
+    folder: FolderOption = None,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Make the file of a new evaluator, which scores already and is there to be changed."""
+    code, file = evaluator_code(name), file_name(name)
+    layout = find_layout(project, folder=folder)
+    path = layout.custom / file
+    if path.exists():
+        raise NameTaken(f"there is {layout.shown(path)} already; take another name, or remove that file")
+    write_file(layout, path, code)
+    if as_json:
+        print_json({"file": str(path)})
+        return
+    out.print(plain(f"made {layout.shown(path)}"))
+    err.print(plain(f"next: change it, then evaluator-host uipath register {file}"))
+
+
+@app.command()
+def register(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="In the custom folder: my_custom_evaluator.py")],
+    *,
+    project: ProjectOption = Path(),
+    folder: FolderOption = None,
+    reset: Annotated[bool, typer.Option("--reset", help="Take the code's settings where the file has others.")] = False,
+    package: options.PackageOption = None,
+    url: options.UrlOption = None,
+    sandbox: options.SandboxOption = None,
+    data_dir: options.DataDirOption = None,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Write the JSON files of every evaluator that a file defines; it is loaded in a sandbox only."""
+    settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
+    layout = find_layout(project, folder=folder)
+    code = find_code(layout, file)
+    given = options.read_evaluator(
+        code, None, host=settings, project=layout, contract=Contract.UIPATH, packages=package
+    )
+    report = run_async(lambda: _check(given, settings, url, shown=not as_json))
+    report = replace(report, problems=tuple(explained(problem, code, layout) for problem in report.problems))
+    made = write_files(layout, code, usable_classes(report, code), reset=reset)
+    if as_json:
+        print_json([{**_facts(one), "kept": one.kept} for one in made])
+        return
+    for note in left_out(report):
+        err.print(plain(note))
+    for one in made:
+        out.print(plain(f"{one.id}: {layout.shown(one.file)}, {layout.shown(one.types)}"))
+        for name in one.kept:
+            err.print(plain(f"{one.id}: {name} stays as the file has it; --reset takes the code's"))
+
+
+async def _check(given: options.LoadedEvaluator, settings: Settings, url: str | None, *, shown: bool) -> CheckReport:
+    async with open_evaluation_service(settings, url) as target:
+        await prepare(target, given, shown=shown)
+        return await target.check(given.evaluator)
+
+
+def _facts(one: Registered) -> dict[str, str]:
+    return {"class": one.name, "id": one.id, "file": str(one.file), "types": str(one.types)}
+
+
+app.command(name="eval")(eval_)

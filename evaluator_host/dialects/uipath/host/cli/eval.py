@@ -1,0 +1,210 @@
+"""`uipath eval`: an eval set over recorded executions, or over an agent that runs in the sandbox."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from evaluator_host.cli import options
+from evaluator_host.cli.command import load_settings
+from evaluator_host.cli.console import err, out, plain, print_json
+from evaluator_host.dialects.uipath.eval_set import EvalSet, parse_eval_set
+from evaluator_host.dialects.uipath.executions import Execution, read_executions
+from evaluator_host.dialects.uipath.host.agent import AGENT_LIMITS, agent_program, find_entry_point
+from evaluator_host.dialects.uipath.host.cli.run import Plan, run_plan
+from evaluator_host.dialects.uipath.host.cli.tables import eval_table, failures, warnings
+from evaluator_host.dialects.uipath.host.evaluation import EvalRun, overall, scores
+from evaluator_host.dialects.uipath.host.evaluators import ProjectEvaluator, find_evaluators
+from evaluator_host.dialects.uipath.host.output import as_report, as_uipath
+from evaluator_host.dialects.uipath.modules import explained
+from evaluator_host.dialects.uipath.project import (
+    Layout,
+    find_eval_set,
+    find_layout,
+    layout_of_eval_set,
+    near,
+    read_json,
+)
+from evaluator_host.dialects.uipath.records import matched
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Language, Limits
+from evaluator_host.model.json_values import encode_json
+
+_SHOWN: Final = 8
+_WARNING: Final = (
+    "the agent has this machine's network: its code and its packages reach what this machine reaches, and can send "
+    "away whatever the test cases give them"
+)
+
+ProjectOption = Annotated[Path, typer.Option(help="Folder of the project.", show_default="this folder")]
+FolderOption = Annotated[
+    str | None, typer.Option(help="evals or evaluations.", show_default="the one that is there, else evaluations")
+]
+
+
+def eval_(
+    eval_set: Annotated[str, typer.Argument(metavar="EVAL_SET", help="Its file, or its name in eval_sets.")],
+    *,
+    project: ProjectOption = Path(),
+    folder: FolderOption = None,
+    executions: Annotated[
+        list[Path] | None, typer.Option(help="What the agent did; several times. Without: the agent is run.")
+    ] = None,
+    entrypoint: Annotated[str | None, typer.Option(help="Function of uipath.json, when there are several.")] = None,
+    item: Annotated[list[str] | None, typer.Option(help="Id of a test case to run, several times; else all.")] = None,
+    package: options.PackageOption = None,
+    agent_timeout_s: Annotated[float, typer.Option(help="Seconds of the agent, for one test case.")] = 60.0,
+    agent_memory_mb: Annotated[int, typer.Option(help="Memory of the agent's sandbox.")] = 512,
+    allow_network: Annotated[
+        bool, typer.Option("--allow-network", help="Give the agent this machine's network. Evaluators have none.")
+    ] = False,
+    timeout_s: options.TimeoutOption = None,
+    memory_mb: options.MemoryOption = None,
+    parallelism: Annotated[int | None, typer.Option(min=1, help="Sandboxes at once.", show_default="cores")] = None,
+    output_file: Annotated[Path | None, typer.Option(help="Write the results there, as UiPath does.")] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="With --output-file: what the agent did too.")] = False,
+    fail_under: Annotated[float | None, typer.Option(help="Exit 1 when the score of the set is lower.")] = None,
+    url: options.UrlOption = None,
+    sandbox: options.SandboxOption = None,
+    data_dir: options.DataDirOption = None,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Score an eval set. Exit code: 0 scored, 1 something failed or is under --fail-under, 2 your mistake, 3 ours."""
+    if allow_network:
+        _require_own_agent(url, executions)
+    settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
+    layout, found = _eval_set(project, folder, eval_set, item)
+    read = partial(options.read_evaluator, language=None, host=settings, packages=package)
+    evaluators = tuple(find_evaluators(layout, found.evaluators))
+    limits = {"timeout_s": timeout_s, "memory_mb": memory_mb}
+    agent = None
+    recorded, notes = matched(found, read_executions(executions or []))
+    if not executions:
+        own = replace(AGENT_LIMITS, timeout_s=agent_timeout_s, memory_mb=agent_memory_mb)
+        agent = _agent(layout, entrypoint, read, own)
+    plan = Plan(
+        eval_set=found,
+        evaluators=evaluators,
+        given=tuple(_given(one, partial(read, project=layout), package or [], limits) for one in evaluators),
+        agent=agent,
+        executions=recorded,
+        notes=(*found.notes, *notes, *_unrecorded(recorded)),
+        parallelism=parallelism,
+        network=allow_network,
+    )
+    if allow_network:
+        err.print(plain(f"warning: {_WARNING}"))
+    run = _explained(run_plan(plan, settings, url, shown=not as_json), layout)
+    if output_file is not None:
+        _write(output_file, as_uipath(run, verbose=verbose))
+    _print(run, as_json=as_json)
+    raise typer.Exit(_exit_code(run, fail_under))
+
+
+def _require_own_agent(url: str | None, executions: list[Path] | None) -> None:
+    """Refuse network where no agent runs on this machine."""
+    if url is not None:
+        raise InvalidRequest(
+            "--allow-network is for an agent that runs on this machine, and with --url it runs on the host, whose "
+            "sandboxes have no network; leave out --url, or run the agent where it lives and add --executions FILE "
+            "with what it did"
+        )
+    if executions:
+        raise InvalidRequest(
+            "--allow-network is for an agent that is run, and with --executions none is; leave one of them out"
+        )
+
+
+def _eval_set(project: Path, folder: str | None, named: str, items: list[str] | None) -> tuple[Layout, EvalSet]:
+    """Return an eval set and the layout that its evaluators are in."""
+    path = Path(named)
+    layout = layout_of_eval_set(path) if path.is_file() and folder is None and project == Path() else None
+    layout = layout or find_layout(project, folder=folder)
+    file = find_eval_set(layout, named)
+    found = parse_eval_set(read_json(file), named=str(file))
+    if not found.evaluators:
+        raise InvalidRequest(f"{file} has no evaluator: evaluatorRefs is empty, and no test case has criteria for one")
+    if not items:
+        return layout, found
+    known = [item.id for item in found.items]
+    for one in items:
+        if one not in known:
+            meant = near(one, known)
+            raise InvalidRequest(f"{file} has no test case {one!r}" + (f"; did you mean {meant}?" if meant else ""))
+    return layout, replace(found, items=tuple(item for item in found.items if item.id in items))
+
+
+def _unrecorded(executions: dict[str, Execution]) -> list[str]:
+    without = [item for item, execution in executions.items() if not execution.has_output]
+    if not without:
+        return []
+    return [f"no output was recorded for {', '.join(without[:_SHOWN])}: evaluators are given an empty one"]
+
+
+def _given(
+    one: ProjectEvaluator, read: Callable[..., options.LoadedEvaluator], packages: list[str], limits: dict[str, Any]
+) -> options.LoadedEvaluator:
+    """Return the program of an evaluator; one that is in the package `uipath` needs that pinned."""
+    if isinstance(one.code, str):
+        if not any(pin.partition("==")[0].strip().lower() == "uipath" for pin in packages):
+            raise InvalidRequest(
+                f"{one.id} is one of UiPath's own evaluators; pin the package that has it: --package uipath==2.14.44"
+            )
+        given = options.evaluator_from_text(
+            one.code, Language.PYTHON, contract=Contract.UIPATH, packages=packages, limits=limits
+        )
+    else:
+        given = read(one.code, contract=Contract.UIPATH, limits=limits)
+    evaluator = replace(given.evaluator, settings=EvaluatorSettings(entry=one.entry, config=one.config))
+    return replace(given, evaluator=evaluator)
+
+
+def _agent(
+    layout: Layout, name: str | None, read: Callable[..., options.LoadedEvaluator], limits: Limits
+) -> options.LoadedEvaluator:
+    """Return the agent's program, with the packages that its file pins."""
+    entry = find_entry_point(layout.root, name)
+    own: options.LoadedEvaluator = read(layout.root / entry.file)
+    program = agent_program(layout.root, entry, packages=own.evaluator.packages, limits=limits)
+    return options.LoadedEvaluator(program, own.requires_python)
+
+
+def _explained(run: EvalRun, layout: Layout) -> EvalRun:
+    """Return a run whose errors say where a module was looked for that an evaluator lacks."""
+    results = dict(run.results)
+    for one in run.evaluators:
+        for key, result in run.results.items():
+            if key[1] == one.id and result.error is not None and isinstance(one.code, Path):
+                results[key] = replace(result, error=explained(result.error, one.code, layout))
+    return replace(run, results=results)
+
+
+def _print(run: EvalRun, *, as_json: bool) -> None:
+    if as_json:
+        print_json(as_report(run))
+        return
+    for note in (*run.notes, *warnings(run)):
+        err.print(plain(f"note: {note}"))
+    for line in failures(run):
+        err.print(plain(line))
+    out.print(eval_table(run))
+    if run.job is not None:
+        err.print(plain(f"job {run.job}"))
+
+
+def _exit_code(run: EvalRun, fail_under: float | None) -> int:
+    found = scores(run)
+    mean = overall(found)
+    under = fail_under is not None and (mean is None or mean < fail_under)
+    broken = any(run.agent_error(item) is not None for item in run.eval_set.items)
+    return 1 if under or broken or any(one.failed for one in found) else 0
+
+
+def _write(file: Path, content: object) -> None:
+    try:
+        file.write_bytes(encode_json(content) + b"\n")
+    except OSError as error:
+        raise InvalidRequest(f"cannot write {file}: {error.strerror}") from error

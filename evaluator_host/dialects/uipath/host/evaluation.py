@@ -1,0 +1,135 @@
+"""An eval set being run: the agent over its test cases, then each evaluator over what the agent did.
+
+Test cases do not know of each other: one whose agent fails has no result, and takes none from the others.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from evaluator_host.dialects.uipath.eval_set import EvalItem, EvalSet
+from evaluator_host.dialects.uipath.executions import Execution
+from evaluator_host.dialects.uipath.host.agent import execution_of
+from evaluator_host.dialects.uipath.host.evaluators import ProjectEvaluator
+from evaluator_host.model.evaluator import Evaluator, Row
+from evaluator_host.model.outcome import EvaluationResult, Status
+
+_AT_ONCE: Final = 4  # evaluators
+
+Evaluate: TypeAlias = Callable[[Evaluator, Sequence[Row]], Awaitable[list[EvaluationResult]]]
+"""Evaluates rows in sandboxes; results keep their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvalRun:
+    """An eval set that was run.
+
+    Attributes:
+      executions: By test case; one that is missing was not recorded.
+      results: By test case and evaluator.
+      notes: What should be known though nothing failed.
+      job: Id of the job that scored, on a host that keeps jobs.
+    """
+
+    eval_set: EvalSet
+    evaluators: tuple[ProjectEvaluator, ...]
+    executions: dict[str, Execution]
+    results: dict[tuple[str, str], EvaluationResult] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    job: str | None = None
+
+    def agent_error(self, item: EvalItem) -> str | None:
+        """Return why there is nothing to score."""
+        execution = self.executions.get(item.id)
+        return "there is no execution of this test case" if execution is None else execution.error
+
+    def asked(self, item: EvalItem) -> list[ProjectEvaluator]:
+        """Return the evaluators that a test case has criteria for."""
+        return [one for one in self.evaluators if one.id in item.criteria]
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatorScore:
+    """What an evaluator made of an eval set. `mean` is over the results that have a score, on the scale 0..1."""
+
+    id: str
+    name: str
+    weight: float
+    rows: int
+    scored: int
+    failed: int
+    mean: float | None
+
+
+async def run_agent(program: Evaluator, items: Sequence[EvalItem], evaluate: Evaluate) -> dict[str, Execution]:
+    """Run an agent on every test case."""
+    results = await evaluate(program, [Row(inputs=item.inputs) for item in items])
+    return {item.id: execution_of(item.id, result) for item, result in zip(items, results, strict=True)}
+
+
+async def score(
+    run: EvalRun, evaluators: Sequence[Evaluator], evaluate: Evaluate
+) -> dict[tuple[str, str], EvaluationResult]:
+    """Have each evaluator score the executions of the test cases that have criteria for it.
+
+    Args:
+      run: What is to be scored.
+      evaluators: The programs of the run's evaluators, in their order.
+      evaluate: Runs them.
+    """
+    results: dict[tuple[str, str], EvaluationResult] = {}
+    places = asyncio.Semaphore(_AT_ONCE)
+
+    async def score_by(one: ProjectEvaluator, evaluator: Evaluator) -> None:
+        items = [item for item in run.eval_set.items if one.id in item.criteria and run.agent_error(item) is None]
+        async with places:
+            found = await evaluate(evaluator, [_row(item, run.executions[item.id], one.id) for item in items])
+        results.update({(item.id, one.id): result for item, result in zip(items, found, strict=True)})
+
+    async with asyncio.TaskGroup() as group:
+        for one, evaluator in zip(run.evaluators, evaluators, strict=True):
+            group.create_task(score_by(one, evaluator))
+    return results
+
+
+def scores(run: EvalRun) -> list[EvaluatorScore]:
+    """Return what each evaluator made of the set. A test case whose agent failed counts as failed, and in no mean."""
+    return [_score(run, one) for one in run.evaluators]
+
+
+def overall(found: Sequence[EvaluatorScore]) -> float | None:
+    """Return the mean of the evaluators' means by weight; None where nobody scored."""
+    known = [(one.mean, one.weight) for one in found if one.mean is not None]
+    total = sum(weight for _, weight in known)
+    return sum(mean * weight for mean, weight in known) / total if total else None
+
+
+def _score(run: EvalRun, one: ProjectEvaluator) -> EvaluatorScore:
+    asked = [item for item in run.eval_set.items if one.id in item.criteria]
+    results = [run.results.get((item.id, one.id)) for item in asked]
+    scored = [result.score for result in results if result is not None and result.score is not None]
+    failed = sum(result is None or result.status is not Status.SCORED for result in results)
+    return EvaluatorScore(
+        id=one.id,
+        name=one.name,
+        weight=run.eval_set.weights.get(one.id, 1.0),
+        rows=len(asked),
+        scored=len(results) - failed,
+        failed=failed,
+        mean=sum(float(score) for score in scored) / len(scored) if scored else None,
+    )
+
+
+def _row(item: EvalItem, execution: Execution, evaluator_id: str) -> Row:
+    said = {
+        "expected_agent_behavior": item.expected_agent_behavior,
+        "simulation_instructions": item.simulation_instructions,
+    }
+    return Row(
+        inputs=item.inputs,
+        outputs=execution.output,
+        trace=execution.trace,
+        variables=said if any(said.values()) else None,
+        criteria=item.criteria[evaluator_id],
+    )

@@ -1,0 +1,14 @@
+"""Importing this makes the light modules of UiPath importable in this process, for tests of one's own evaluators.
+
+As a plugin of pytest, `pytest -p evaluator_host.dialects.uipath.local`, or in a `conftest.py`. They need
+opentelemetry-sdk. A package `uipath` that is installed comes first.
+"""
+
+import sys
+
+from evaluator_host.config.settings import RUNTIMES_DIR
+
+_FOLDER = str(RUNTIMES_DIR / "python" / "uipath")
+
+if _FOLDER not in sys.path:
+    sys.path.append(_FOLDER)

@@ -1,0 +1,190 @@
+"""A UiPath project on disk: where evaluators, their files and eval sets lie, under `evals/` or `evaluations/`."""
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.json_values import InvalidJson, decode_json
+
+FOLDERS: Final = ("evaluations", "evals")
+"""Names of the folder: the first is the one that UiPath's own command line reads, the second the documented one."""
+
+EVAL_SETS: Final = ("eval_sets", "eval-sets")
+"""Names of the folder in it that has the eval sets."""
+
+_FILE_BYTES: Final = 32 << 20
+_SHOWN: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The folder of evaluations of a project.
+
+    Attributes:
+      root: Of the project.
+      name: `evals` or `evaluations`.
+    """
+
+    root: Path
+    name: str
+
+    @property
+    def folder(self) -> Path:
+        """What holds evaluators and eval sets."""
+        return self.root / self.name
+
+    @property
+    def evaluators(self) -> Path:
+        """What holds a JSON file per evaluator."""
+        return self.folder / "evaluators"
+
+    @property
+    def custom(self) -> Path:
+        """What holds the code."""
+        return self.evaluators / "custom"
+
+    @property
+    def types(self) -> Path:
+        """What holds the schemas."""
+        return self.custom / "types"
+
+    def shown(self, path: Path) -> str:
+        """Return a path as users see it: from the project on."""
+        return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
+
+
+def find_layout(root: Path, *, folder: str | None = None) -> Layout:
+    """Return the layout of a project: the folder that is named, else the one that is there, else the real CLI's.
+
+    Raises:
+      InvalidRequest: there are both, or the name is neither.
+    """
+    if folder is not None:
+        if folder not in FOLDERS:
+            raise InvalidRequest(f"--folder is {' or '.join(FOLDERS)}, not {folder!r}")
+        return Layout(root, folder)
+    there = [name for name in FOLDERS if (root / name / "evaluators").is_dir()]
+    there = there or [name for name in FOLDERS if (root / name).is_dir()]
+    if len(there) > 1:
+        raise InvalidRequest(f"the project {root} has both {' and '.join(there)}; say which with --folder")
+    return Layout(root, there[0] if there else FOLDERS[0])
+
+
+def find_code(layout: Layout, file: str) -> Path:
+    """Return the file of an evaluator's code, named by its name in the custom folder or by its path.
+
+    Raises:
+      InvalidRequest: it is not there; near names are in the message.
+    """
+    name = file if file.endswith(".py") else f"{file}.py"
+    found = layout.custom / Path(name).name
+    if found.is_file() and (Path(name).name == name or Path(name).resolve() == found.resolve()):
+        require_inside(layout, found)
+        return found
+    if (layout.root / name).is_file() or Path(name).is_file():
+        where = layout.shown(layout.custom)
+        raise InvalidRequest(f"{file} is not in the {where} folder; move it there, so that eval sets find it")
+    there = sorted(one.name for one in layout.custom.glob("*.py")) if layout.custom.is_dir() else []
+    raise InvalidRequest(
+        f"could not find {Path(name).name!r} in the {layout.shown(layout.custom)} folder{_near(Path(name).name, there)}"
+    )
+
+
+def find_eval_set(layout: Layout, named: str) -> Path:
+    """Return the file of an eval set, named by its path, its file name or that without `.json`.
+
+    Raises:
+      InvalidRequest: it is not there.
+    """
+    folders = [layout.folder / name for name in EVAL_SETS]
+    names = (named, f"{named}.json")
+    for path in (Path(named), *(folder / name for folder in (layout.root, *folders) for name in names)):
+        if path.is_file():
+            return path
+    there = sorted(one.name for folder in folders if folder.is_dir() for one in folder.glob("*.json"))
+    where = " or ".join(layout.shown(folder) for folder in folders)
+    raise InvalidRequest(f"could not find the eval set {named!r} in {where}{_near(Path(named).stem + '.json', there)}")
+
+
+def layout_of_eval_set(eval_set: Path) -> Layout | None:
+    """Return the layout that an eval set lies in, `<root>/<folder>/<eval sets>/<file>`; None when in none."""
+    folder = eval_set.resolve().parent.parent
+    if (folder / "evaluators").is_dir():
+        return Layout(folder.parent, folder.name)
+    return None
+
+
+def read_text(file: Path, most: int, *, instead: str = "") -> bytes:
+    """Return what is in a file, without a byte order mark.
+
+    Args:
+      file: To read.
+      most: Bytes that it may have.
+      instead: What its owner may do when it has more.
+
+    Raises:
+      InvalidRequest: it cannot be read, or is too large.
+    """
+    try:
+        with file.open("rb") as opened:
+            text = opened.read(most + 1)
+    except OSError as error:
+        raise InvalidRequest(f"cannot read {file}: {error.strerror}") from error
+    if len(text) > most:
+        raise InvalidRequest(f"{file} is over {most >> 20} MB{instead}")
+    return text.removeprefix(b"\xef\xbb\xbf")
+
+
+def read_json(file: Path) -> Any:
+    """Return what a JSON file holds.
+
+    Raises:
+      InvalidRequest: it cannot be read, or is no JSON.
+    """
+    text = read_text(file, _FILE_BYTES)
+    try:
+        return decode_json(text)
+    except InvalidJson as error:
+        raise InvalidRequest(f"{file} is {error}") from error
+
+
+def write_file(layout: Layout, path: Path, text: str) -> None:
+    """Write a file of a project, and the folders to it; never through a link that leads out of it.
+
+    Raises:
+      InvalidRequest: it cannot be written, or would lie outside.
+    """
+    require_inside(layout, path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise InvalidRequest(f"cannot write {path}: {error.strerror}") from error
+
+
+def require_inside(layout: Layout, path: Path) -> None:
+    """Check that a file lies in the project, links followed.
+
+    Raises:
+      InvalidRequest: it does not.
+    """
+    if not path.resolve().is_relative_to(layout.root.resolve()):
+        raise InvalidRequest(f"{layout.shown(path)} leads out of the project {layout.root}, to {path.resolve()}")
+
+
+def near(name: str, known: list[str]) -> str | None:
+    """Return the known name that is most like one."""
+    by_lower = {one.lower(): one for one in known}
+    found = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return by_lower[found[0]] if found else None
+
+
+def _near(name: str, there: list[str]) -> str:
+    if not there:
+        return ", which has none"
+    if (meant := near(name, there)) is not None:
+        return f"; did you mean {meant}?"
+    more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
+    return f"; it has {', '.join(there[:_SHOWN])}{more}"

@@ -1,0 +1,86 @@
+"""An eval set with executions as rows of a data set: each has the criteria of all its evaluators, by id."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from evaluator_host.dialects.uipath.eval_set import EvalItem, EvalSet, parse_eval_set
+from evaluator_host.dialects.uipath.executions import Execution, merged, parse_executions
+from evaluator_host.dialects.uipath.project import near
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Json
+
+CRITERIA: Final = "criteria_by_evaluator"
+"""Column with what each evaluator is given as criteria; an evaluator that is not in it is not asked about the row."""
+
+AGENT_ERROR: Final = "agent_error"
+"""Column with why there is no output to score."""
+
+
+def matched(eval_set: EvalSet, executions: Iterable[Execution]) -> tuple[dict[str, Execution], list[str]]:
+    """Return executions by the id of their test case, and what is to be said of those that have none.
+
+    An execution names its test case by id, or by a name that only one has.
+    """
+    names: dict[str, list[str]] = {}
+    for item in eval_set.items:
+        names.setdefault(item.name, []).append(item.id)
+    ids = {item.id for item in eval_set.items}
+    found: list[Execution] = []
+    notes = []
+    for one in executions:
+        known = [one.item] if one.item in ids else names.get(one.item, [])
+        if len(known) == 1:
+            found.append(Execution(known[0], one.output, one.has_output, one.trace, one.error, one.seconds))
+        elif known:
+            notes.append(f"the execution of {one.item!r} is not used: {len(known)} test cases have that name")
+        else:
+            meant = near(one.item, sorted(ids))
+            hint = f"; did you mean {meant}?" if meant else ""
+            notes.append(f"the execution of {one.item!r} is not used: there is no such test case{hint}")
+    return {one.item: one for one in merged(found)}, notes
+
+
+def eval_set_rows(eval_set: EvalSet, executions: dict[str, Execution] | None = None) -> list[dict[str, Json]]:
+    """Return a row per test case, in their order; without executions they have no outputs yet."""
+    return [_row(item, executions) for item in eval_set.items]
+
+
+def rows_of(value: dict[str, Any]) -> list[dict[str, Json]]:
+    """Return the rows of a decoded eval set, or of `{"eval_set": {…}, "executions": […]}`.
+
+    Raises:
+      InvalidRequest: it cannot be taken.
+    """
+    if "eval_set" not in value:
+        return eval_set_rows(parse_eval_set(value))
+    eval_set = parse_eval_set(value["eval_set"])
+    given = value.get("executions")
+    if given is None:
+        return eval_set_rows(eval_set)
+    found, notes = matched(eval_set, merged(parse_executions(given)))
+    if notes:
+        raise InvalidRequest("; ".join(notes))
+    return eval_set_rows(eval_set, found)
+
+
+def _row(item: EvalItem, executions: dict[str, Execution] | None) -> dict[str, Json]:
+    row: dict[str, Json] = {"id": item.id, "name": item.name, "inputs": item.inputs}
+    said = {
+        "expected_agent_behavior": item.expected_agent_behavior,
+        "simulation_instructions": item.simulation_instructions,
+    }
+    if any(said.values()):
+        row["variables"] = said
+    row[CRITERIA] = item.criteria
+    if executions is None:
+        return row
+    execution = executions.get(item.id)
+    if execution is None:
+        return {**row, AGENT_ERROR: "there is no execution of this test case"}
+    if execution.error is not None:
+        row[AGENT_ERROR] = execution.error
+    else:
+        row["outputs"] = execution.output
+    if execution.trace is not None:
+        row["trace"] = execution.trace
+    return row

@@ -1,0 +1,209 @@
+"""Builds one package set, from pins to an installation that was tried, and tells its steps to those who watch."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaluator_host.environments.build.builder import Builder
+from evaluator_host.environments.build.import_check import check_imports
+from evaluator_host.environments.build.install import compile_sources, install
+from evaluator_host.environments.contents import discard, settle, size_bytes
+from evaluator_host.environments.folder import EnvironmentFolder
+from evaluator_host.environments.record import BuildEvent, BuildStatus, EnvironmentReport, Record, Step, now
+from evaluator_host.model.errors import HostError, MachineExhausted
+from evaluator_host.model.evaluator import Environment, Language, Package
+from evaluator_host.packages.index import IndexSettings
+from evaluator_host.packages.lock import Lock, Target
+from evaluator_host.packages.pins import Pin
+from evaluator_host.packages.resolve import resolve
+from evaluator_host.sandbox.base import Backend
+from evaluator_host.system.file_lock import hold_lock
+
+
+@dataclass(frozen=True, slots=True)
+class BuildContext:
+    """Where and how a host installs package sets."""
+
+    folder: EnvironmentFolder
+    builder: Builder
+    backend: Backend
+    index: IndexSettings
+    allow_source_builds: bool
+    ceiling_mb: int
+
+
+class Build:
+    """A set being built; any number of callers wait for it or watch it.
+
+    Attributes:
+      events: All steps so far.
+      error: Why it failed; None while it has not.
+    """
+
+    def __init__(self, key: str, pins: tuple[Pin, ...], language: Language, target: Target) -> None:
+        self.key = key
+        self.pins = pins
+        self.language = Language.PYTHON if language is Language.PYTHON else Language.JAVASCRIPT
+        self.target = target
+        self.events: list[BuildEvent] = []
+        self.error: HostError | None = None
+        self._more = asyncio.Event()
+
+    def tell(self, event: BuildEvent) -> None:
+        """Add an event, unless it repeats the last one, and wake those who watch."""
+        if not self.events or self.events[-1] != event:
+            self.events.append(event)
+            self._more.set()
+            self._more = asyncio.Event()
+
+    async def watch(self) -> AsyncGenerator[BuildEvent, None]:
+        """Yield every event, from the first, until the build ends."""
+        seen = 0
+        while True:
+            more = self._more
+            while seen < len(self.events):
+                seen += 1
+                yield self.events[seen - 1]
+                if self.events[seen - 1].step.final:
+                    return
+            await more.wait()
+
+    def report(self, folder: EnvironmentFolder) -> EnvironmentReport:
+        """Return the set as the API shows it."""
+        lock = folder.lock_of(self.key)
+        return EnvironmentReport(
+            key=self.key,
+            digest=lock.digest if lock else None,
+            status=BuildStatus.FAILED if self.error else BuildStatus.BUILDING,
+            language=self.language,
+            runtime=f"{'python' if self.language is Language.PYTHON else 'node'} {self.target.runtime}",
+            packages=packages_of(lock) if lock else self._pinned(),
+            lock=lock.text if lock else None,
+            error=self.error.detail if self.error else None,
+        )
+
+    def _pinned(self) -> tuple[Package, ...]:
+        """Return the pins as packages, for a set that is not resolved yet."""
+        extras = {pin: f"[{','.join(pin.extras)}]" if pin.extras else "" for pin in self.pins}
+        return tuple(Package(pin.name + extras[pin], pin.version) for pin in self.pins)
+
+    async def run(self, context: BuildContext) -> Record:
+        """Build the set, unless it is installed, and return its record.
+
+        Raises:
+          HostError: it cannot be resolved, installed or tried; nothing is left of it.
+        """
+        try:
+            async with hold_lock(context.folder.build_lock(self.key)):
+                record = await self._find_or_build(context)
+        except HostError as error:
+            self._failed(error)
+            raise
+        except OSError as error:
+            refused = MachineExhausted.by(error, doing="install the package set")
+            self._failed(refused)
+            raise refused from error
+        except BaseException as error:
+            self.tell(BuildEvent(Step.FAILED, detail=f"the host stopped it ({type(error).__name__})"))
+            raise
+        self.tell(BuildEvent(Step.READY, len(record.packages), len(record.packages)))
+        return record
+
+    def _failed(self, error: HostError) -> None:
+        self.error = error
+        self.tell(BuildEvent(Step.FAILED, detail=error.detail))
+
+    async def _find_or_build(self, context: BuildContext) -> Record:
+        started = time.monotonic()
+        lock = context.folder.lock_of(self.key)
+        if lock is not None and (record := context.folder.record(lock.digest)) is not None:
+            return record
+        self.tell(BuildEvent(Step.RESOLVING))
+        if lock is None:
+            lock = await self._resolve(context)
+            await asyncio.to_thread(context.folder.keep_lock, self.key, lock)
+        stage = await asyncio.to_thread(context.folder.new_stage, self.key)
+        try:
+            await install(
+                lock, stage / "files", builder=context.builder, index=context.index, ceiling_mb=context.ceiling_mb,
+                tell=self.tell,
+            )  # fmt: skip
+            self.tell(BuildEvent(Step.CHECKING, 0, len(lock.packages)))
+            return await adopt(context, stage, key=self.key, lock=lock, started=started)
+        finally:
+            await asyncio.shield(asyncio.to_thread(discard, stage))
+
+    async def _resolve(self, context: BuildContext) -> Lock:
+        return await resolve(
+            self.pins,
+            self.language,
+            target=self.target,
+            index=context.index,
+            allow_source_builds=context.allow_source_builds and self.language is Language.PYTHON,
+            builder=context.builder.run_sources if context.allow_source_builds else None,
+            run=context.builder.run,
+            tools=context.builder.tools,
+        )
+
+
+async def adopt(
+    context: BuildContext, stage: Path, *, key: str, lock: Lock, started: float = 0.0, pulled: Record | None = None
+) -> Record:
+    """Check the installed files in a stage, move them to their place, and return the record of the installation.
+
+    Args:
+      context: Where sets are installed.
+      stage: Holds the files in `files`.
+      key: Of the set.
+      lock: Of the set.
+      started: When its build began, by `time.monotonic`.
+      pulled: The record that the files came with; they have byte code already. None for files that were built here.
+
+    Raises:
+      PackagesFailed: the files are none that a sandbox may be shown, or a package cannot be used.
+      SandboxUnavailable: no sandbox can be started.
+    """
+    files = stage / "files"
+    environment = Environment(lock.digest, lock.language, runtime_name(lock), packages_of(lock), files)
+    await asyncio.to_thread(settle, files)
+    files.chmod(0o755)
+    try:
+        await context.backend.drop_environment(lock.digest)  # one of the same set that was removed or broken
+        imports = await check_imports(environment, lock.pins, context.backend)
+        if imports.sources and pulled is None:
+            await compile_sources(files, sorted(imports.sources), lock=lock, builder=context.builder)
+            await context.backend.drop_environment(lock.digest)  # its copy was made before there was byte code
+        record = Record(
+            key=key,
+            digest=lock.digest,
+            language=lock.language,
+            runtime=environment.runtime,
+            packages=environment.packages,
+            lock=lock.text,
+            size_bytes=await asyncio.to_thread(size_bytes, files),
+            built_at=now(),
+            build_s=round(time.monotonic() - started, 2) if pulled is None else pulled.build_s,
+            import_ms=imports.import_ms,
+            notes=(*lock.notes, *imports.notes),
+        )
+        await asyncio.to_thread(context.folder.keep_lock, key, lock)
+        await asyncio.to_thread(context.folder.put, stage, record)
+        await context.backend.prepare(context.folder.environment(record))
+    except BaseException:
+        with contextlib.suppress(HostError):  # the first failure is the one to report
+            await asyncio.shield(context.backend.drop_environment(lock.digest))
+        raise
+    return record
+
+
+def runtime_name(lock: Lock) -> str:
+    """Return the name of the runtime until a sandbox reports its exact version."""
+    return f"{'python' if lock.language is Language.PYTHON else 'node'} {lock.target.runtime}"
+
+
+def packages_of(lock: Lock) -> tuple[Package, ...]:
+    """Return every package of a lock, requested or not."""
+    return tuple(Package(package.name, package.version, package.requested) for package in lock.packages)

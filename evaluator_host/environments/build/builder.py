@@ -1,0 +1,314 @@
+"""Runs uv and npm for builds: in a sandbox with network that sees no file of this host but the tools.
+
+Where bubblewrap does not work, the same commands run as plain child processes. They run no code of any package (wheels
+only, no install scripts), and source builds are refused.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import platform
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from evaluator_host.config import settings as config
+from evaluator_host.environments.build.command import BuildLimits, BuildSandbox
+from evaluator_host.environments.build.disk_watch import DiskWatch
+from evaluator_host.environments.build.policy import BuildView, ProcessLimits, entry_command
+from evaluator_host.environments.contents import discard, open_up
+from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
+from evaluator_host.packages.tools import Tools, installed_tools
+from evaluator_host.sandbox.base import Finding
+from evaluator_host.sandbox.bubblewrap.doctor import INSTALL, find_bubblewrap, remedy
+from evaluator_host.sandbox.bubblewrap.identity import choose_identity
+from evaluator_host.sandbox.bubblewrap.mounts import (
+    PYTHON_HOME,
+    Bind,
+    base_executable,
+    find_libraries,
+    find_python,
+)
+from evaluator_host.sandbox.bubblewrap.policy import NOBODY, Identity
+from evaluator_host.sandbox.bubblewrap.seccomp import UnknownPolicy, compile_policy
+from evaluator_host.sandbox.linux.cgroup_discovery import mounts_of
+from evaluator_host.sandbox.linux.cgroups import sweep as sweep_cgroups
+from evaluator_host.sandbox.linux.instance import is_dead, this_instance
+from evaluator_host.system.processes import Command, Finished, LimitReached, run
+
+_log = logging.getLogger(__name__)
+
+_TRY_S: Final = 20.0
+_PROCESSES: Final = 1024  # uv and npm start one thread per processor, and up to 512 that wait for files
+_WRITES: Final = 2  # times the ceiling of a set: once as downloaded, once unpacked
+# The user of every build where the host is root: one for all, since builds share downloads. Both lie below the users
+# that sandboxes draw from (`identity`); the second is for a container that has only 65,536 users.
+_UIDS: Final = (1_899_999_999, 19_999)
+_COMPILERS: Final = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/alternatives"))
+_NAME_SERVICE: Final = tuple(Path("/etc", name) for name in ("resolv.conf", "hosts", "nsswitch.conf", "gai.conf"))
+
+
+class Builder:
+    """Runs uv and npm for one host.
+
+    Attributes:
+      work: Folder of each command's own files (its configuration, credentials); it is removed when a host died.
+
+    Args:
+      home: The one folder that builds may write to, `downloads/` and `staging/` together: files are shared by hard
+        links, which cannot cross a mount.
+      file_mb: Greatest file that a build may write, and half of what it may write in all.
+      memory_mb: Of one command with all it starts.
+    """
+
+    def __init__(self, home: Path, *, file_mb: int, memory_mb: int = 4096) -> None:
+        self.home = home
+        self.work = home.parent / "work" / this_instance()
+        self.tools = replace(installed_tools(), python=base_executable())
+        self._limits = BuildLimits(memory_mb, _PROCESSES, file_mb)
+        self._sandbox: asyncio.Task[BuildSandbox | str] | None = None
+
+    async def run(
+        self, command: Command, timeout_s: float, *, also: Sequence[Path] = (), stage: Path | None = None
+    ) -> Finished:
+        """Run a command that runs no code of packages; no process of it is left.
+
+        Args:
+          command: Its working directory is writable, and so are the downloads.
+          timeout_s: Wall-clock seconds for the whole command.
+          also: Further folders it may write to.
+          stage: A folder below `staging` into which it links downloads.
+
+        Raises:
+          TimeoutError: it did not end within `timeout_s`.
+          OutputFlood: it wrote more than `OUTPUT_BYTES` to one stream.
+          LimitReached: it needed more memory, processes or disk than it is allowed.
+        """
+        sandbox = await self._find()
+        disk_watch = DiskWatch(self.home, limit_mb=_WRITES * self._limits.file_mb)
+        if isinstance(sandbox, str):
+            return await self._run_plain(command, timeout_s, disk_watch)
+        identity = _builder_identity()
+        downloads = self.home / "downloads"
+        own = [downloads, command.cwd, *also, *([stage] if stage else ())]
+        await asyncio.to_thread(_prepare, own, identity)
+        if stage is None:
+            writable, empty = own, []
+        else:
+            writable = [self.home, command.cwd, *also]
+            folders = [*self.home.iterdir(), *(self.home / "staging").iterdir()]
+            empty = [
+                folder
+                for folder in folders
+                if folder.is_dir() and not any(path.is_relative_to(folder) for path in (stage, downloads))
+            ]
+        view = build_view(command, self.tools, [Bind(path, path) for path in writable], empty=empty)
+        return await sandbox.run(command, view, identity=identity, disk_watch=disk_watch, timeout_s=timeout_s)
+
+    async def run_sources(self, command: Command, timeout_s: float, *, also: Sequence[Path] = ()) -> Finished:
+        """Run a command that may run code of packages: the `builder` of `packages.resolve.resolve`.
+
+        It sees the machine's compilers, but no download of other builds, since sets share files with those. It has a
+        download cache of its own, which is thrown away. Where the host is root it runs as a user that nobody else is.
+
+        Raises:
+          Misconfigured: there is no sandbox for that here.
+          TimeoutError, OutputFlood, LimitReached: see `run`.
+        """
+        sandbox = await self._find()
+        if isinstance(sandbox, str):
+            raise Misconfigured("Source builds need bubblewrap: install it, or turn allow_source_builds off.")
+        identity = choose_identity()
+        self.work.mkdir(parents=True, exist_ok=True)
+        private = Path(tempfile.mkdtemp(prefix="private-", dir=self.work))
+        cache, scratch = private / "cache", private / "tmp"
+        try:
+            await asyncio.to_thread(_prepare, [cache, scratch, command.cwd, *also], identity)
+            binds = [Bind(path, path) for path in (command.cwd, scratch, *also)]
+            binds.append(Bind(cache, self.home / "downloads" / "builder"))
+            view = build_view(command, self.tools, binds, compilers=True, scratch=scratch)
+            limit_mb = _WRITES * self._limits.file_mb
+            disk_watch = DiskWatch(self.home, limit_mb=limit_mb, own=(private, command.cwd, *also))
+            return await sandbox.run(command, view, identity=identity, disk_watch=disk_watch, timeout_s=timeout_s)
+        finally:
+            await asyncio.shield(asyncio.to_thread(_clear, private, [command.cwd, *also]))
+
+    async def findings(self) -> list[Finding]:
+        """Return how builds are isolated here; this really starts one command."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        sandbox = await self._find()
+        if isinstance(sandbox, str):
+            detail = f"packages are installed by plain processes with this host's rights: {sandbox}"
+            return [Finding("builder", ok=False, detail=detail, fix=INSTALL if INSTALL in sandbox else remedy(sandbox))]
+        uid = _builder_uid()
+        user = "in a user namespace" if uid is None else f"as user {uid}"
+        return [Finding("builder", ok=True, detail=f"packages are installed in a sandbox of their own, {user}")]
+
+    async def _run_plain(self, command: Command, timeout_s: float, disk_watch: DiskWatch) -> Finished:
+        bounds = ProcessLimits(file_mb=self._limits.file_mb, data_mb=self._limits.memory_mb)
+        argv = entry_command(command.argv, command.cwd, python=self.tools.python, bounds=bounds)
+        tasks: list[asyncio.Task[None]] = []
+
+        def watch(pid: int) -> None:
+            def kill() -> None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(pid, signal.SIGKILL)
+
+            tasks.append(asyncio.create_task(disk_watch.watch(pid, kill)))
+
+        try:
+            finished = await run(replace(command, argv=argv), timeout_s, started=watch)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        if finished.code != 0 and disk_watch.reached is not None:
+            raise LimitReached(disk_watch.reached)
+        return finished
+
+    async def _find(self) -> BuildSandbox | str:
+        """Return the sandbox of builds, or why there is none; tried once."""
+        if self._sandbox is None:
+            self._sandbox = asyncio.ensure_future(self._try())
+        return await asyncio.shield(self._sandbox)
+
+    async def _try(self) -> BuildSandbox | str:
+        await asyncio.to_thread(self._sweep)
+        try:
+            bubblewrap = await find_bubblewrap()
+            policy = json.loads((config.SANDBOX_IMAGES_DIR / "seccomp.json").read_text(encoding="utf-8"))
+            seccomp = compile_policy(policy, platform.machine())
+            found = await self._tried(BuildSandbox(bubblewrap, seccomp, self.tools.python, self._limits))
+        except SandboxUnavailable as error:
+            found = error.detail
+        except UnknownPolicy as error:
+            found = str(error)
+        if isinstance(found, str):
+            _log.warning(
+                "packages are installed without a sandbox, by plain processes with this host's rights: %s", found
+            )
+        return found
+
+    async def _tried(self, sandbox: BuildSandbox) -> BuildSandbox | str:
+        """Return the sandbox when a command really runs in it, else why not."""
+        identity = _builder_identity()
+        probe = Command((str(self.tools.uv), "--version"), Path("/"), {})
+        view = build_view(probe, self.tools, [])
+        disk_watch = DiskWatch(self.home, limit_mb=self._limits.file_mb)
+        try:
+            await asyncio.to_thread(_prepare, [self.home / "downloads"], identity)
+            finished = await sandbox.run(probe, view, identity=identity, disk_watch=disk_watch, timeout_s=_TRY_S)
+        except (OSError, TimeoutError, LimitReached) as error:
+            return f"a trial failed: {str(error) or type(error).__name__}"
+        return sandbox if finished.code == 0 else finished.stderr.strip()[:500] or f"exit {finished.code}"
+
+    def _sweep(self) -> None:
+        """Remove what builds of dead hosts left."""
+        sweep_cgroups(mounts_of())
+        for folder in self.work.parent.glob("host-*"):
+            if is_dead(folder.name):
+                discard(folder)
+
+
+def build_view(
+    command: Command,
+    tools: Tools,
+    writable: Sequence[Bind],
+    *,
+    compilers: bool = False,
+    empty: Sequence[Path] = (),
+    scratch: Path | None = None,
+) -> BuildView:
+    """Return what a command sees of this machine: the tools, their libraries, and how names are resolved.
+
+    Args:
+      command: Its variables are kept.
+      tools: Where uv, node and npm lie.
+      writable: Folders that it may write to.
+      compilers: Whether it sees all of the machine's programs.
+      empty: Folders that it sees empty.
+      scratch: Its folder for temporary files; None for `/tmp`.
+    """
+    python, libraries = find_python(), find_libraries()
+    seen, links = list(libraries.binds), libraries.links
+    if compilers:
+        seen = [_same(path) for path in _COMPILERS if path.is_dir() and not path.is_symlink()]
+        links = tuple((str(path.readlink()), path) for path in _COMPILERS if path.is_symlink())
+    seen += [_same(_host_path(bind.target)) for bind in python.binds]
+    seen += [_same(tool) for tool in (tools.uv, tools.node, tools.npm)]
+    seen += [_same(path) for path in _NAME_SERVICE if path.is_file()]
+    environment = dict(command.environment)
+    if python.library_path is not None:
+        environment["LD_LIBRARY_PATH"] = str(_host_path(python.library_path))
+    if scratch is not None:
+        environment["TMPDIR"] = str(scratch)
+    return BuildView(
+        seen=tuple(dict.fromkeys(seen)),
+        writable=tuple(writable),
+        links=links,
+        empty=(*(_host_path(folder) for folder in python.masked), *empty),
+        environment=environment,
+    )
+
+
+def _host_path(path: Path) -> Path:
+    """Return the path on this host of a file of a sandbox's interpreter."""
+    if path.is_relative_to(PYTHON_HOME):
+        return Path(sys.base_prefix).resolve() / path.relative_to(PYTHON_HOME)
+    return path
+
+
+def _same(path: Path) -> Bind:
+    return Bind(Path(os.path.realpath(path)), path)
+
+
+def _builder_identity() -> Identity:
+    uid = _builder_uid()
+    return Identity() if uid is None else Identity(uid, drop=True)
+
+
+def _builder_uid() -> int | None:
+    """Return the user that builds become, or None where this host is not root and they stay its own user."""
+    if os.geteuid() != 0:
+        return None
+    mapped = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
+    for uid in _UIDS:
+        if any(first <= uid < first + count for first, _, count in mapped):
+            return uid
+    return NOBODY
+
+
+def _give(folder: Path, uid: int) -> None:
+    """Make a user the owner of a folder and of all below it; a cheap call when it owns the folder."""
+    if folder.lstat().st_uid == uid:
+        return
+    for parent, names, files in os.walk(folder):
+        for name in (*names, *files):
+            os.lchown(os.path.join(parent, name), uid, uid)  # noqa: PTH118 - half the time of Path
+    os.lchown(folder, uid, uid)
+
+
+def _prepare(folders: Sequence[Path], identity: Identity) -> None:
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+        if identity.drop:
+            _give(folder, identity.uid)
+
+
+def _clear(private: Path, used: Sequence[Path]) -> None:
+    """Remove the private folder of a source build, and take back the folders that it shared."""
+    uid = _builder_uid()
+    for folder in (private, *used):
+        open_up(folder)
+        if uid is not None:
+            _give(folder, uid)
+    shutil.rmtree(private, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        private.parent.rmdir()

@@ -1,0 +1,205 @@
+"""Runs one command of a build inside bubblewrap, with every limit in force, and leaves no process or cgroup of it."""
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import os
+import resource
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from evaluator_host.environments.build.disk_watch import DiskWatch
+from evaluator_host.environments.build.policy import BuildView, ProcessLimits, builder_args, entry_command, etc_files
+from evaluator_host.sandbox.bubblewrap.descriptors import InheritedFds
+from evaluator_host.sandbox.bubblewrap.doctor import Bubblewrap, advice
+from evaluator_host.sandbox.bubblewrap.policy import Identity
+from evaluator_host.sandbox.bubblewrap.processes import BubblewrapProcesses
+from evaluator_host.sandbox.linux.cgroup_discovery import find_cgroups
+from evaluator_host.sandbox.linux.cgroups import CPU, MEMORY, PIDS, Cgroup, Cgroups
+from evaluator_host.sandbox.linux.child import Child, readable
+from evaluator_host.sandbox.linux.instance import this_instance
+from evaluator_host.sandbox.linux.rlimits import lower_rlimit
+from evaluator_host.sandbox.linux.watchdog import Watch, Watchdog
+from evaluator_host.system.processes import OUTPUT_BYTES, Command, Finished, LimitReached, OutputFlood
+
+_log = logging.getLogger(__name__)
+
+_SETUP_S: Final = 10.0
+_REMOVAL_S: Final = 10.0
+_DATA_MARGIN_MB: Final = 1024  # RLIMIT_DATA counts what is reserved; V8 reserves 512 MB for machine code
+_MB: Final = 1024 * 1024
+_NUMBERS: Final = itertools.count(1_000_000)  # backends of this process count from 1 in the same folder
+
+
+@dataclass(frozen=True, slots=True)
+class BuildLimits:
+    """How much one command and all that it starts may take; `file_mb` is for each file, `DiskWatch` counts the rest."""
+
+    memory_mb: int
+    processes: int
+    file_mb: int
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSandbox:
+    """Runs commands of builds in bubblewrap.
+
+    Attributes:
+      seccomp: The compiled system call filter.
+      python: The interpreter that starts a command inside.
+      limits: Of each command.
+    """
+
+    bubblewrap: Bubblewrap
+    seccomp: bytes
+    python: Path
+    limits: BuildLimits
+
+    async def run(
+        self, command: Command, view: BuildView, *, identity: Identity, disk_watch: DiskWatch, timeout_s: float
+    ) -> Finished:
+        """Run a command to its end; no process, cgroup or descriptor of it is left.
+
+        Args:
+          command: What to run; its variables are those of the view.
+          view: What it sees of this machine.
+          identity: The user that it runs as.
+          disk_watch: Ends it when it writes too much.
+          timeout_s: Wall-clock seconds for all of it.
+
+        Raises:
+          TimeoutError: it did not end within `timeout_s`.
+          OutputFlood: it wrote more than `OUTPUT_BYTES` to one stream.
+          LimitReached: it needed more memory, processes or disk than it is allowed.
+        """
+        cgroups = _cgroups()
+        try:
+            with InheritedFds(seccomp=self.seccomp, files=etc_files(identity)) as inherited:
+                child = self._start(command, view, inherited, identity)
+                group = BubblewrapProcesses(child, watchdog=Watchdog())
+                try:
+                    async with asyncio.timeout(timeout_s):
+                        pid = await _limit(group, inherited, limits=self.limits, cgroups=cgroups)
+                        return await _follow(child, group, pid=pid, limits=self.limits, disk_watch=disk_watch)
+                finally:
+                    await asyncio.shield(_remove(child, group))
+        finally:
+            if cgroups is not None:
+                cgroups.close()
+
+    def _start(self, command: Command, view: BuildView, inherited: InheritedFds, identity: Identity) -> Child:
+        userns = self.bubblewrap.can_disable_userns
+        arguments = builder_args(view, identity=identity, descriptors=inherited.descriptors, disable_userns=userns)
+        user = identity.uid if identity.drop else None
+        inner = entry_command(command.argv, command.cwd, python=self.python, user=user)
+        words = [str(self.bubblewrap.path), "--args", str(inherited.args(arguments)), "--", *inner]
+        child = Child(words, env={}, cwd="/", pass_fds=inherited.all)
+        inherited.hand_over()
+        return child
+
+
+def _cgroups() -> Cgroups | None:
+    """Return the cgroups of one command. Processor time is not limited: installing computes little."""
+    found = find_cgroups(f"{this_instance()}.{next(_NUMBERS)}")
+    if found is None:
+        return None
+    if found.version == 1 and CPU in found.homes:
+        Cgroups(1, {CPU: found.homes[CPU]}).close()
+    return Cgroups(found.version, {name: home for name, home in found.homes.items() if name != CPU})
+
+
+def _process_limits(limits: BuildLimits, cgroups: Cgroups | None) -> ProcessLimits:
+    counted = cgroups.controllers if cgroups is not None else ()
+    return ProcessLimits(
+        file_mb=limits.file_mb,
+        data_mb=None if MEMORY in counted else limits.memory_mb + _DATA_MARGIN_MB,
+        # Twice: two builds may have the same user, and the watchdog counts those of each.
+        processes=None if PIDS in counted else 2 * limits.processes,
+    )
+
+
+async def _limit(
+    group: BubblewrapProcesses, inherited: InheritedFds, *, limits: BuildLimits, cgroups: Cgroups | None
+) -> int | None:
+    """Return the first process once every limit holds for it; None when bubblewrap failed before that."""
+    try:
+        async with asyncio.timeout(_SETUP_S):
+            pid = await inherited.first_process()
+        if pid is None:
+            return None
+        group.hold(pid)
+    except (TimeoutError, ProcessLookupError):
+        return None
+    counted = cgroups.controllers if cgroups is not None else ()
+    made: Cgroup | None = None
+    if cgroups is not None:
+        made = cgroups.create("build", memory_mb=limits.memory_mb, processes=limits.processes)
+    if not {MEMORY, PIDS} <= set(counted):
+        group.watch(Watch(pid, limits.memory_mb * _MB, limits.processes, group.kill))
+    if made is not None:
+        await group.limit(pid, made)
+    with contextlib.suppress(ProcessLookupError):  # it has failed meanwhile; its exit code will tell
+        for name, value in _process_limits(limits, cgroups).limits.items():  # now: the filter forbids it later
+            lower_rlimit(pid, getattr(resource, f"RLIMIT_{name}"), value)
+    inherited.go()
+    return pid
+
+
+async def _follow(
+    child: Child, group: BubblewrapProcesses, *, pid: int | None, limits: BuildLimits, disk_watch: DiskWatch
+) -> Finished:
+    watching = asyncio.ensure_future(disk_watch.watch(pid, group.kill))
+    readers = [asyncio.ensure_future(_bounded(end)) for end in (child.stdout, child.stderr)]
+    try:
+        stdout, stderr = await asyncio.gather(*readers)
+        await child.exited.wait()
+    finally:
+        for task in (watching, *readers):
+            task.cancel()
+        await asyncio.gather(watching, *readers, return_exceptions=True)
+    said = stderr.decode("utf-8", "replace")
+    code = child.returncode or 0
+    if pid is None:
+        return Finished(code or 1, "", advice(said))
+    if code != 0:
+        _raise_at_limit(group, limits, disk_watch)
+    return Finished(code, stdout.decode("utf-8", "replace"), said)
+
+
+def _raise_at_limit(group: BubblewrapProcesses, limits: BuildLimits, disk_watch: DiskWatch) -> None:
+    if disk_watch.reached is not None:
+        raise LimitReached(disk_watch.reached)
+    if group.memory_events():
+        raise LimitReached(f"they need more than {limits.memory_mb} MB of memory to be installed")
+    if group.pids_hit():
+        raise LimitReached(f"they start more than {limits.processes} processes while they are installed")
+
+
+async def _bounded(descriptor: int) -> bytes:
+    kept = bytearray()
+    while True:
+        await readable(descriptor)
+        try:
+            chunk = os.read(descriptor, 65_536)
+        except BlockingIOError:
+            continue
+        if not chunk:
+            return bytes(kept)
+        kept += chunk
+        if len(kept) > OUTPUT_BYTES:
+            raise OutputFlood
+
+
+async def _remove(child: Child, group: BubblewrapProcesses) -> None:
+    group.kill()
+    child.kill()
+    try:
+        async with asyncio.timeout(_REMOVAL_S):
+            await child.exited.wait()
+            await group.gone()
+    except TimeoutError:
+        _log.error("a process of a build does not die")  # the kernel holds it
+    await group.remove()
+    child.close()

@@ -1,0 +1,209 @@
+"""Imports each requested package of an installed set once, in a real sandbox, and notes how long that takes.
+
+A package that raises gets a note: its user may want its data or its command only, or a library of the system may be
+missing. A package that hangs, ends its process, floods its output or takes all memory or processes is refused by name,
+and so is a set of which no package can be imported.
+"""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from evaluator_host.environments.contents import python_modules
+from evaluator_host.model.errors import PackagesFailed, Problem
+from evaluator_host.model.evaluator import Contract, Environment, Language, Limits, Policy, SandboxSpec
+from evaluator_host.model.outcome import ErrorCode, Failed, Loaded, Logs, Returned
+from evaluator_host.packages.pins import Pin
+from evaluator_host.sandbox.base import Backend
+from evaluator_host.sandbox.messages import LoadRequest
+from evaluator_host.sandbox.session import Sandbox
+
+_IMPORT_S: Final = 30.0
+_GRACE_S: Final = 2.0
+_MOUNT: Final = PurePosixPath("/opt/packages")  # where backends show a set to a sandbox
+_TOTAL_S: Final = 240.0  # a set of a hundred packages takes a minute; what is left then is not tried
+_LIMITS: Final = Limits(timeout_s=_IMPORT_S, memory_mb=1024, processes=64)
+_HARMS: Final = {
+    ErrorCode.TIMEOUT: f"does not end within {_IMPORT_S:g} s",
+    ErrorCode.MEMORY_LIMIT: f"takes more than {_LIMITS.memory_mb} MB of memory",
+    ErrorCode.PROCESS_LIMIT: f"starts more than {_LIMITS.processes} processes",
+    ErrorCode.DISK_LIMIT: f"writes more than {_LIMITS.disk_mb} MB",
+    ErrorCode.CRASHED: "ends the process that it is imported in",
+}
+_ENDS: Final = ("SystemExit", "process.exit")
+_IMPORT: Final = """
+import importlib
+import sys
+import time
+
+def main(module):
+    started = time.perf_counter()
+    importlib.import_module(module)
+    spent_ms = (time.perf_counter() - started) * 1000
+    files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    return {"ms": spent_ms, "files": [file for file in files if isinstance(file, str)]}
+"""
+
+
+@dataclass(slots=True)
+class ImportReport:
+    """The result: milliseconds by module that can be imported, and a note for each that cannot."""
+
+    import_ms: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    sources: set[str] = field(default_factory=set)  # Python files that these imports read, relative to the set
+    in_parts: bool = False  # some package offers sub-paths to import though its own name cannot be imported
+
+
+async def check_imports(environment: Environment, pins: Sequence[Pin], backend: Backend) -> ImportReport:
+    """Import every requested package of an installed set, and return times and notes.
+
+    Raises:
+      PackagesFailed: a package harms the process that imports it, or none can be imported.
+      SandboxUnavailable: no sandbox can be started.
+      SandboxLost: a sandbox died for a reason that is not the package's.
+    """
+    if environment.path is None:
+        return ImportReport()
+    if environment.language is Language.PYTHON:
+        modules = python_modules(environment.path, [pin.name for pin in pins])
+        health = await _python(environment, modules, backend)
+    else:
+        health = await _javascript(environment, [pin.name for pin in pins], backend)
+    if health.notes and not health.import_ms and not health.in_parts:
+        raise PackagesFailed("None of the packages can be imported here: " + "; ".join(health.notes[:5]))
+    return health
+
+
+async def _python(environment: Environment, modules: Mapping[str, Sequence[str]], backend: Backend) -> ImportReport:
+    health = ImportReport()
+    until = time.monotonic() + _TOTAL_S
+    sandbox: Sandbox | None = None
+    try:
+        for package, module in [(package, module) for package, names in modules.items() for module in names]:
+            if time.monotonic() > until:
+                health.notes.append(f"{module} was not tried: the others took {_TOTAL_S:g} s")
+                continue
+            if sandbox is None or sandbox.ended:
+                if sandbox is not None:
+                    await sandbox.destroy()
+                sandbox = await _start(environment, backend)
+                await sandbox.load(_order(_IMPORT, Language.PYTHON))
+            body = json.dumps({"named": {"module": module}, "exact": False}).encode()
+            outcome = await sandbox.call(body, timeout_s=_IMPORT_S)
+            if module == modules[package][0]:
+                _refuse_harm(package, outcome, outcome.logs)
+            if isinstance(outcome, Failed):
+                health.notes.append(f"{module} cannot be imported: {_said(outcome)}")
+            else:
+                _measure(health, module, outcome, environment)
+    finally:
+        if sandbox is not None:
+            await sandbox.destroy()
+    return health
+
+
+def _refuse_harm(package: str, outcome: Returned | Loaded | Failed, logs: Logs) -> None:
+    """Refuse a package that harms the process that imports it.
+
+    Raises:
+      PackagesFailed: it does.
+    """
+    harm = None
+    if isinstance(outcome, Failed):
+        ends = outcome.error.type in _ENDS
+        harm = _HARMS[ErrorCode.CRASHED] if ends else _HARMS.get(outcome.error.code)
+    if logs.truncated:
+        harm = f"writes more than {_LIMITS.log_kb} KB to its output" + (f" and {harm}" if harm else "")
+    if harm is not None:
+        detail = f"Importing {package} {harm}: pin another version of it, or do without."
+        raise PackagesFailed(detail, problems=(Problem("packages", f"importing {package} {harm}"),))
+
+
+def _measure(health: ImportReport, module: str, outcome: Returned, environment: Environment) -> None:
+    """Note the time and the files of an import. The package runs in the same process and may have changed both."""
+    said = outcome.value if isinstance(outcome.value, dict) else {}
+    spent_ms, files = said.get("ms"), said.get("files")
+    if not isinstance(spent_ms, int | float) or not isinstance(files, list):
+        health.notes.append(f"{module} changes the interpreter it is imported in: its time is not known")
+        spent_ms, files = outcome.run_ms, []
+    health.import_ms[module] = round(float(spent_ms), 1)
+    health.sources |= _own_sources(environment, [file for file in files if isinstance(file, str)])
+
+
+def _own_sources(environment: Environment, said: Sequence[str]) -> set[str]:
+    """Return the named files that are Python sources of the set; the names come from a guest and are not trusted."""
+    root = environment.path
+    found = set()
+    for name in said if root is not None else ():
+        relative = PurePosixPath(name).relative_to(_MOUNT) if name.startswith(f"{_MOUNT}/") else None
+        if relative is None or ".." in relative.parts or relative.suffix != ".py" or root is None:
+            continue
+        if (root / relative).is_file() and not (root / relative).is_symlink():
+            found.add(relative.as_posix())
+    return found
+
+
+async def _javascript(environment: Environment, names: Sequence[str], backend: Backend) -> ImportReport:
+    health = ImportReport()
+    until = time.monotonic() + _TOTAL_S
+    for name in names:
+        if name.startswith("@types/"):  # declarations only
+            continue
+        if time.monotonic() > until:
+            health.notes.append(f"{name} was not tried: the others took {_TOTAL_S:g} s")
+            continue
+        sandbox = await _start(environment, backend)
+        started = time.perf_counter()
+        try:
+            code = f"import * as it from {json.dumps(name)};\nexport function main() {{ return typeof it; }}\n"
+            loaded = await sandbox.load(_order(code, Language.JAVASCRIPT))
+        finally:
+            await sandbox.destroy()
+        _refuse_harm(name, loaded, loaded.logs if isinstance(loaded, Failed) else Logs())
+        if isinstance(loaded, Failed):
+            health.notes.append(f"{name} cannot be imported: {_said(loaded)}")
+            health.in_parts |= environment.path is not None and _has_parts(environment.path / "node_modules" / name)
+        else:
+            health.import_ms[name] = round(loaded.load_ms or (time.perf_counter() - started) * 1000, 1)
+    return health
+
+
+def _has_parts(package: Path) -> bool:
+    """Whether an npm package offers sub-paths to import: some refuse an import of their own name on purpose."""
+    try:
+        exports = json.loads((package / "package.json").read_text("utf-8")).get("exports")
+    except (OSError, ValueError, AttributeError):
+        return False
+    return isinstance(exports, dict) and any(key.startswith("./") and key != "./package.json" for key in exports)
+
+
+async def _start(environment: Environment, backend: Backend) -> Sandbox:
+    spec = SandboxSpec(environment.language, environment, memory_mb=_LIMITS.memory_mb, processes=_LIMITS.processes)
+    sandbox = Sandbox(await backend.start(spec), backend=backend.name, spec=spec, grace_s=_GRACE_S)
+    try:
+        await sandbox.greet()
+    except BaseException:
+        await sandbox.destroy()
+        raise
+    return sandbox
+
+
+def _order(code: str, language: Language) -> LoadRequest:
+    return LoadRequest(
+        code=code,
+        language=language,
+        contract=Contract.MAIN,
+        entry=None,
+        policy=Policy.NONE,
+        limits=_LIMITS,
+        timeout_s=_IMPORT_S,
+    )
+
+
+def _said(failed: Failed) -> str:
+    error = failed.error
+    return f"{error.type + ': ' if error.type else ''}{error.message}"[:300]

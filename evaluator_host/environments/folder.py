@@ -1,0 +1,289 @@
+"""The folder of installed sets; a host that dies while it installs or removes one leaves no incomplete set.
+
+sets/<key>.json          the lock of a set
+<digest>/env.json        the record of an installation, written before the folder gets its name
+<digest>/contents.json   a digest of each file
+<digest>/files/          the files that sandboxes see
+build/downloads/         downloads of uv and npm, shared by all builds
+build/staging/           installations under way; renamed to <digest> when whole
+removed/                 installations on their way out
+locks/                   file locks: one per set being built or in use
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Final
+
+from evaluator_host.environments.contents import differences, digests, size_bytes
+from evaluator_host.environments.record import Record
+from evaluator_host.model.errors import NotFound
+from evaluator_host.model.evaluator import Environment
+from evaluator_host.packages.lock import Lock
+from evaluator_host.system.file_lock import FileLock
+from evaluator_host.system.files import replace_file
+
+_PREFIX: Final = "sha256:"
+_USED_EVERY_S: Final = 60.0
+_RECENT_S: Final = 120.0  # a caller may have looked a set up and not have its sandbox yet
+
+
+class EnvironmentFolder:
+    """The folder of one host's environments; several processes may share it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.build_home = root / "build"
+        self.downloads = self.build_home / "downloads"
+        self.staging = self.build_home / "staging"
+        self._sets = root / "sets"
+        self._removed = root / "removed"
+        self._locks = root / "locks"
+        for folder in (self.downloads, self.staging, self._sets, self._removed, self._locks):
+            folder.mkdir(parents=True, exist_ok=True)
+        self.root.chmod(0o711)  # a sandbox without a user namespace reaches its files as another user
+
+    def build_lock(self, key: str) -> Path:
+        """Return the path of the lock that a build of this set holds."""
+        return self._locks / f"build-{_hex(key)}"
+
+    def use_lock(self, digest: str) -> FileLock:
+        """Return the lock of an installation: shared by its users, exclusive for its remover."""
+        return FileLock(self._locks / f"use-{_hex(digest)}")
+
+    def lock_of(self, key: str) -> Lock | None:
+        """Return the stored lock of a set."""
+        try:
+            return Lock.from_json((self._sets / f"{_hex(key)}.json").read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+
+    def keep_lock(self, key: str, lock: Lock) -> None:
+        """Store the lock of a set."""
+        replace_file(self._sets / f"{_hex(key)}.json", lock.to_json().encode())
+
+    def forget_lock(self, key: str) -> None:
+        """Let the set be resolved anew next time."""
+        (self._sets / f"{_hex(key)}.json").unlink(missing_ok=True)
+
+    def record(self, digest: str) -> Record | None:
+        """Return the record of an installation."""
+        try:
+            return Record.from_json((self._home(digest) / "env.json").read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+
+    def found(self, name: str) -> Record | None:
+        """Return the record of a set by its key or its digest; None when there is none."""
+        if not is_digest(name):
+            return None
+        lock = self.lock_of(name)
+        return self.record(lock.digest if lock is not None else name)
+
+    def records(self) -> list[Record]:
+        """Return all records, the most recently used first."""
+        homes = sorted(self.root.glob("[0-9a-f]*/env.json"), key=lambda file: -_mtime(file.parent))
+        found = (self.record(_PREFIX + file.parent.name) for file in homes)
+        return [record for record in found if record is not None]
+
+    def environment(self, record: Record) -> Environment:
+        """Return the environment that a sandbox is started with."""
+        return Environment(
+            record.digest,
+            record.language,
+            record.runtime,
+            record.packages,
+            self._home(record.digest) / "files",
+            tuple(record.import_ms.items()),
+        )
+
+    def used(self, digest: str) -> None:
+        """Update the time of last use of an installation, at most once a minute."""
+        home = self._home(digest)
+        if time.time() - _mtime(home) > _USED_EVERY_S:
+            with contextlib.suppress(OSError):
+                os.utime(home)
+
+    def new_stage(self, key: str) -> Path:
+        """Return an empty folder to install into; remove those that earlier builds of this set left.
+
+        The caller holds the build lock.
+        """
+        for dead in self.staging.glob(f"{_hex(key)}.*"):
+            shutil.rmtree(dead, ignore_errors=True)
+        stage = self.staging / f"{_hex(key)}.{uuid.uuid4().hex[:8]}"
+        stage.mkdir()
+        stage.chmod(0o755)
+        return stage
+
+    def put(self, stage: Path, record: Record) -> None:
+        """Move a finished installation to its place, with its record."""
+        (stage / "contents.json").write_text(json.dumps(digests(stage / "files")), "utf-8")
+        (stage / "env.json").write_text(record.to_json(), "utf-8")
+        home = self._home(record.digest)
+        self.detach(record.digest)
+        stage.rename(home)
+        os.utime(home)
+
+    def broken(self, digest: str) -> list[str]:
+        """Return the files that differ from the installed ones; `env.json` when there is no record."""
+        home = self._home(digest)
+        try:
+            recorded = json.loads((home / "contents.json").read_text("utf-8"))
+        except (OSError, ValueError):
+            return ["contents.json"]
+        if self.record(digest) is None or not isinstance(recorded, dict):
+            return ["env.json"]
+        return differences(home / "files", recorded)
+
+    def detach(self, digest: str) -> None:
+        """Take an installation out of its place; a sandbox that has it mounted keeps it until `sweep_removed`."""
+        home = self._home(digest)
+        with contextlib.suppress(FileNotFoundError):
+            home.rename(self._removed / f"{_hex(digest)}.{uuid.uuid4().hex[:8]}")
+
+    def key_of(self, digest: str) -> str | None:
+        """Return the set that an installation is of, by the stored locks."""
+        for file in self._sets.glob("*.json"):
+            lock = self.lock_of(file.stem)
+            if lock is not None and lock.digest == digest:
+                return _PREFIX + file.stem
+        return None
+
+    def half_written(self) -> list[str]:
+        """Return digests of folders that have no readable record."""
+        names = (folder.name for folder in self.root.iterdir() if folder.is_dir() and len(folder.name) == 64)
+        return [_PREFIX + name for name in names if self.record(_PREFIX + name) is None]
+
+    def sweep(self) -> int:
+        """Remove the folders that builds and removals of dead hosts left; return how many."""
+        return self.sweep_removed() + self._sweep(self.staging, "build")
+
+    def sweep_removed(self) -> int:
+        """Remove the files of detached installations that no process uses; return how many."""
+        return self._sweep(self._removed, "use")
+
+    def _sweep(self, folder: Path, kind: str) -> int:
+        """Remove the folders `<hex>.…` whose lock nobody holds."""
+        count = 0
+        for dead in list(folder.iterdir()):
+            lock = FileLock(self._locks / f"{kind}-{dead.name.partition('.')[0]}")
+            if lock.acquire():
+                shutil.rmtree(dead, ignore_errors=True)
+                lock.release()
+                count += 1
+        return count
+
+    def drop_downloads(self) -> int:
+        """Remove all downloads of uv and npm; return how many bytes that were."""
+        size = size_bytes(self.downloads)
+        shutil.rmtree(self.downloads, ignore_errors=True)
+        self.downloads.mkdir(parents=True, exist_ok=True)
+        return size
+
+    def _home(self, digest: str) -> Path:
+        return self.root / _hex(digest)
+
+
+class Usage:
+    """The installations that this process uses; file locks tell other processes.
+
+    Args:
+      folder: Of the host.
+      in_use: Digests of environments that sandboxes of this process have.
+    """
+
+    def __init__(self, folder: EnvironmentFolder, in_use: Callable[[], Collection[str]]) -> None:
+        self._folder = folder
+        self._in_use = in_use
+        self._used_at: dict[str, float] = {}
+        self._holding: dict[str, FileLock] = {}
+
+    def hold(self, digest: str) -> bool:
+        """Mark an installation as used by this process; return False when another process is removing it."""
+        if digest in self._holding:
+            return True
+        lock = self._folder.use_lock(digest)
+        if not lock.acquire(shared=True):
+            return False
+        self._holding[digest] = lock
+        return True
+
+    def touch(self, digest: str) -> None:
+        """Note that it is used now; a cheap call."""
+        now = time.monotonic()
+        if now - self._used_at.get(digest, -_RECENT_S) > _RECENT_S / 2:
+            self._folder.used(digest)
+        self._used_at[digest] = now
+
+    def is_used(self, digest: str) -> bool:
+        """Whether a caller or a sandbox of this process uses it."""
+        return time.monotonic() - self._used_at.get(digest, -_RECENT_S) < _RECENT_S or digest in self._in_use()
+
+    async def remove(self, digest: str) -> bool:
+        """Remove an installation; return False when another process uses it. Sandboxes of this one keep their files."""
+        held = self._holding.pop(digest, None)
+        if held is not None:
+            held.release()
+        alone = self._folder.use_lock(digest)
+        if not alone.acquire():
+            self.hold(digest)
+            return False
+        await asyncio.to_thread(self._folder.detach, digest)
+        alone.release()
+        if digest in self._in_use():
+            self.hold(digest)
+        await asyncio.to_thread(self._folder.sweep_removed)
+        return True
+
+    def close(self) -> None:
+        """Let other processes remove the installations that this one used."""
+        for lock in self._holding.values():
+            lock.release()
+        self._holding.clear()
+
+
+def _hex(name: str) -> str:
+    """Return the hexadecimal part of a digest; refuse a text that could name a path elsewhere."""
+    text = name.removeprefix(_PREFIX)
+    if len(text) != 64 or not set(text) <= set("0123456789abcdef"):
+        raise ValueError(f"no digest: {name[:80]!r}")
+    return text
+
+
+def engine_owner(data_dir: Path) -> str:
+    """Return the name of a data directory on an engine that hosts share; it does not tell the path."""
+    return hashlib.sha256(str(data_dir.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def is_digest(name: str) -> bool:
+    """Whether a text is `sha256:…`, the prefix being optional."""
+    try:
+        _hex(name)
+    except ValueError:
+        return False
+    return True
+
+
+def digest_of(name: str) -> str | None:
+    """Return `sha256:…`, given with or without its prefix; None when it is no digest."""
+    return _PREFIX + name.removeprefix(_PREFIX) if is_digest(name) else None
+
+
+def not_installed(name: str) -> NotFound:
+    """Return the exception for a set that is not installed here."""
+    return NotFound(f"no package set {name[:80]} is installed here; `evaluator-host packages list` shows what is")
+
+
+def _mtime(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

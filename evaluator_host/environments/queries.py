@@ -1,0 +1,114 @@
+"""Reads pins for this host: for which runtime they are, and which pin a refused one probably meant."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+import anyio.to_thread
+
+from evaluator_host.environments.targets import target_for
+from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
+from evaluator_host.model.evaluator import Language
+from evaluator_host.packages.imports import exact_pins_for
+from evaluator_host.packages.index import IndexSettings
+from evaluator_host.packages.lock import Lock, Target
+from evaluator_host.packages.pin_parser import parse
+from evaluator_host.packages.pins import Pin, RawPin
+from evaluator_host.packages.suggest import TIMEOUT_S, suggest
+from evaluator_host.packages.versions import PackageVersions, VersionList
+from evaluator_host.sandbox.base import Backend
+
+
+class PackageQueries:
+    """Reads pins, and asks the index which ones were meant.
+
+    Args:
+      index: Where packages come from.
+      backend: The sandbox backend, for whose interpreters and processor packages are.
+    """
+
+    def __init__(self, index: IndexSettings, backend: Backend) -> None:
+        # Not the downloads of builds: those may be another user's, whose tools refuse files of this one.
+        self._index = replace(index, cache_dir=index.cache_dir.with_name("lookups"))
+        self._backend = backend
+        self._versions = VersionList(replace(self._index, timeout_s=TIMEOUT_S))
+
+    async def pythons(self) -> tuple[str, ...]:
+        """Return the minor versions of Python that evaluators may ask for."""
+        return await anyio.to_thread.run_sync(self._backend.python_versions)
+
+    async def python(self, asked: str | None, *, field: str = "evaluator.python") -> str | None:
+        """Return the minor version that an evaluator asks for; None for the backend's own.
+
+        Args:
+          asked: `3.13`; None for the backend's own.
+          field: The field of the request, for the problem.
+
+        Raises:
+          InvalidRequest: this host has none; the message says how to get it.
+        """
+        if asked is None or asked == self._backend.platform.python:
+            return None
+        versions = await self.pythons()
+        if asked in versions:
+            return asked
+        here = ", ".join(versions)
+        hint = f"take one of {here}, or have the operator install it: {_how_to_get(asked, self._backend.name)}"
+        message = f"there is no Python {asked} here, only {here}"
+        raise InvalidRequest(f"{message}; {hint}", problems=(Problem(field, message, hint),))
+
+    async def python_of_set(self, asked: str | None, language: Language) -> str | None:
+        """Return the minor version that a package set is for; None for the backend's own.
+
+        Raises:
+          InvalidRequest: this host has none, or the language is not Python.
+        """
+        if asked is not None and language is not Language.PYTHON:
+            message, hint = f"it is for Python only, not {language}", "leave it out"
+            raise InvalidRequest(f"python: {message}; {hint}", problems=(Problem("python", message, hint),))
+        return await self.python(asked, field="python")
+
+    async def parse(self, raw: Sequence[RawPin], language: Language, python: str | None = None) -> tuple[Pin, ...]:
+        """Read pins; `python` as in `target`.
+
+        Raises:
+          InvalidPin: a pin is not exact; each hint is the pin that was probably meant.
+        """
+        try:
+            return await anyio.to_thread.run_sync(parse, raw, language)
+        except InvalidPin as error:
+            target = self.target(language, python)
+            problems = await suggest(error.problems, raw, language, target=target, index=self._index)
+            raise InvalidPin(error.detail, problems=problems) from error
+
+    async def pins_for(self, modules: Sequence[str], language: Language) -> list[str | None]:
+        """Return the pin that each missing import probably needs."""
+        index = replace(self._index, timeout_s=TIMEOUT_S)
+        return await exact_pins_for(modules, language, target=self.target(language), index=index)
+
+    async def versions(self, name: str, language: Language) -> PackageVersions:
+        """Return the versions of a package that can be installed here, the newest first.
+
+        Raises:
+          InvalidRequest: no package can have that name.
+          NotFound: the index has no such package for this host.
+          IndexUnavailable: the index does not answer.
+        """
+        return await self._versions.list_versions(name, language, target=self.target(language))
+
+    def target(self, language: Language, python: str | None = None) -> Target:
+        """Return the runtime that sets of a language are for; `python` as `python()` returned it."""
+        return target_for(self._backend.platform, language, python)
+
+    async def target_of(self, lock: Lock) -> Target:
+        """Return this host's target for a lock: with the lock's Python if this host has it, else with its own."""
+        if lock.language is Language.PYTHON:
+            with suppress(InvalidRequest):
+                return self.target(lock.language, await self.python(lock.target.runtime))
+        return self.target(lock.language)
+
+
+def _how_to_get(minor: str, backend: str) -> str:
+    if backend == "docker":
+        return "containers have the Python of their image alone; the bubblewrap backend has those of the machine"
+    return f"`uv python install {minor}`, a package of the system, or a path in EVALUATOR_HOST_PYTHONS"

@@ -1,0 +1,154 @@
+"""Pushes and pulls one image through a Docker engine; a pulled image is never started."""
+
+import contextlib
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import docker
+import docker.errors
+import docker.utils
+
+from evaluator_host.model.errors import IndexUnavailable, InvalidRequest, PackagesFailed
+from evaluator_host.packages.lock import Progress
+from evaluator_host.sandbox.docker.engine import find_image, image_labels
+from evaluator_host.sandbox.docker.environment_images import LAYER_REPOSITORY
+from evaluator_host.sandbox.docker.image.base import run_build
+from evaluator_host.sandbox.docker.image.files import ImageFiles, open_image
+from evaluator_host.sandbox.docker.image.package_tree import tar_stream
+
+LABEL_SET: Final = "evaluator-host.package-set"
+RECORD_PATH: Final = "/opt/environment.json"
+
+_DONE: Final = frozenset({"Pushed", "Layer already exists", "Pull complete", "Already exists"})
+_UNREACHABLE: Final = re.compile(
+    r"connection refused|connection reset|no such host|i/o timeout|deadline exceeded|no route to host|TLS handshake|"
+    r"server misbehaving|Client\.Timeout|\bEOF\b|HTTP response to HTTPS",
+    re.IGNORECASE,
+)
+_ADVICE: Final = (
+    (re.compile(r"verification failed|invalid checksum|gzip|archive/tar", re.IGNORECASE),
+     "the registry's copy is damaged: push the set again"),
+    (re.compile(r"denied|unauthorized|authentication|basic auth|forbidden", re.IGNORECASE),
+     "run `docker login` for the registry, or look whether the name is right"),
+    (re.compile(r"unknown|not found|does not exist", re.IGNORECASE),
+     "the registry has no such image: look whether the name is right"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A pulled image to copy out of; `pinned` is the name that always means this image."""
+
+    image: ImageFiles
+    pinned: str
+
+
+def split_reference(reference: str) -> tuple[str, str]:
+    """Return repository and tag (or digest).
+
+    Raises:
+      InvalidRequest: it is no image name, or the name of this host's own images.
+    """
+    repository, tag = docker.utils.parse_repository_tag(reference.strip())
+    if not repository or re.search(r"\s", reference.strip()):
+        raise InvalidRequest(f"{reference!r} is no image name; one looks like registry.example:5000/team/scoring:1")
+    if repository.removeprefix("docker.io/") == LAYER_REPOSITORY:
+        raise InvalidRequest(f"{LAYER_REPOSITORY} is the name of this host's own images; take another")
+    return repository, tag or "latest"
+
+
+def publish(
+    client: docker.APIClient, below: str, *, repository: str, tag: str, record: bytes, digest: str, tell: Progress
+) -> str:
+    """Push an image with a record of its own on top, and return its pinned name.
+
+    Args:
+      client: Of an engine.
+      below: The image that holds the packages.
+      repository: Where to.
+      tag: Under which name there.
+      record: Content of `RECORD_PATH`.
+      digest: Of the environment, for the label.
+      tell: Called with `pushing`.
+
+    Raises:
+      InvalidRequest: the name is another image's on the engine.
+      PackagesFailed: the registry refused.
+      IndexUnavailable: it does not answer.
+    """
+    reference = f"{repository}:{tag}"
+    labels = image_labels(client, reference)
+    if labels is not None and LABEL_SET not in labels:
+        raise InvalidRequest(f"The engine has another image of the name {reference}; push to a name of its own.")
+    recipe = f"FROM {below}\nCOPY environment.json {RECORD_PATH}\n".encode()
+    context = tar_stream({"Dockerfile": recipe, "environment.json": record}, trees={})
+    run_build(client, context, tag=reference, labels={LABEL_SET: digest}, network_mode="none")
+    try:
+        said = _follow(client.push(repository, tag, stream=True, decode=True), "pushing", what=reference, tell=tell)
+    finally:
+        with contextlib.suppress(docker.errors.APIError):
+            client.remove_image(reference)
+    return f"{repository}@{said}" if said else reference
+
+
+@contextmanager
+def fetched(client: docker.APIClient, repository: str, *, tag: str, tell: Progress) -> Iterator[Fetched]:
+    """Pull the image of a package set and yield it; remove it afterwards, unless the engine had it before.
+
+    Args:
+      client: Of an engine.
+      repository: Where from.
+      tag: Under which name there, or which digest.
+      tell: Called with `pulling`.
+
+    Raises:
+      PackagesFailed: the registry has none, refused, or it is another kind of image.
+      IndexUnavailable: the registry does not answer.
+    """
+    reference = f"{repository}@{tag}" if tag.startswith("sha256:") else f"{repository}:{tag}"
+    had = find_image(client, reference) is not None
+    try:
+        events = client.pull(repository, tag, stream=True, decode=True)
+        said = _follow(events, "pulling", what=reference, tell=tell)
+    except docker.errors.APIError as error:
+        raise _refusal("pulling", reference, str(error.explanation or error)) from error
+    try:
+        if LABEL_SET not in (image_labels(client, reference) or {}):
+            raise PackagesFailed(f"{reference} holds no package set; `evaluator-host packages push` makes such images")
+        with open_image(client, reference) as image:
+            yield Fetched(image, f"{repository}@{said}" if said else reference)
+    finally:
+        if not had:
+            with contextlib.suppress(docker.errors.APIError):
+                client.remove_image(reference)
+
+
+def _follow(events: Iterable[dict[str, Any]], phase: str, *, what: str, tell: Progress) -> str | None:
+    """Read an engine's report of a push or a pull to its end; return the digest of the image, if it is reported."""
+    layers: dict[str, bool] = {}
+    digest = None
+    wrong = None
+    for event in events:  # to the end: a report that is left half-read keeps its connection open
+        wrong = wrong or event.get("error")
+        status = str(event.get("status") or "")
+        if event.get("id"):
+            layers[event["id"]] = status in _DONE or status.startswith("Mounted from")
+            tell(phase, sum(layers.values()), len(layers))
+        digest = (event.get("aux") or {}).get("Digest") or _digest_in(status) or digest
+    if wrong:
+        raise _refusal(phase, what, str(wrong))
+    return digest
+
+
+def _digest_in(status: str) -> str | None:
+    return status.removeprefix("Digest: ") if status.startswith("Digest: sha256:") else None
+
+
+def _refusal(phase: str, what: str, words: str) -> PackagesFailed | IndexUnavailable:
+    if _UNREACHABLE.search(words):
+        return IndexUnavailable(f"{phase} {what} failed, the registry does not answer: {words.strip()[:500]}")
+    advice = next((text for pattern, text in _ADVICE if pattern.search(words)), "look at the registry's log")
+    return PackagesFailed(f"{phase} {what} failed: {words.strip()[:500]}; {advice}")

@@ -1,0 +1,238 @@
+"""Moves an installed package set to another host through a container registry, as one layer on the runtime image.
+
+    push   set on disk ─▶ layer on the runtime image ─▶ + its record ─▶ registry
+    pull   registry ─▶ image, never started ─▶ files and record taken out ─▶ checked ─▶ renamed into place
+
+A pulled image is never started: sandboxes start from images that are built here, from checked files. The checks prove
+that a set is complete and is the one that its lock describes; they do not protect from a writer of the registry, who
+can publish other files under an honest lock. From a registry that others may write to, pull by the digest that `push`
+returned (`…@sha256:…`).
+
+Credentials are those of `docker login`, as docker-py reads them; no guest ever sees them.
+"""
+
+import asyncio
+import json
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import docker
+import docker.errors
+import requests
+
+from evaluator_host.environments.record import Record, set_key
+from evaluator_host.environments.registry.engine import RECORD_PATH, fetched, publish, split_reference
+from evaluator_host.environments.registry.unpack import read_file, unpack
+from evaluator_host.model.errors import InvalidRequest, PackagesFailed
+from evaluator_host.model.evaluator import Environment
+from evaluator_host.packages.lock import Lock, Progress
+from evaluator_host.sandbox.docker.engine import ENGINE_ERRORS, Engine, image_labels, unavailable
+from evaluator_host.sandbox.docker.environment_images import LABEL_OWNER, EnvironmentImages
+from evaluator_host.sandbox.docker.image.files import ImageFiles
+from evaluator_host.sandbox.docker.image.package_tree import tree_digest
+from evaluator_host.sandbox.docker.policy import IMAGE_PACKAGES
+
+MAX_BYTES: Final = 8 * 1024**3
+
+_FORMAT: Final = 1
+_NOBODY: Final = "nobody"
+_RECORD_BYTES: Final = 64 * 1024**2  # the lock of a thousand packages has some megabytes
+_TIMEOUT_S: Final = 600  # between two reports of an engine that moves a large layer
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """A package set that was pulled: its record, its folder, and the name that always means these files."""
+
+    record: Record
+    path: Path
+    pinned: str
+
+
+async def push(
+    environment: Environment,
+    reference: str,
+    *,
+    record: Record,
+    docker_host: str | None,
+    image: str,
+    progress: Progress | None = None,
+) -> str:
+    """Push an installed package set to a registry and return its pinned name, `repository@sha256:…`.
+
+    Args:
+      environment: Of the set; the files at its `path` are pushed.
+      reference: Where to, as `docker push` takes it: `registry.example:5000/team/scoring:1`.
+      record: Of its installation, with the lock; it travels along.
+      docker_host: Address of the engine that pushes; None for the local one.
+      image: Runtime image, as `evaluator-host images build` made it.
+      progress: Called with `hashing`, `building`, `pushing` (layers done, of how many), `ready`.
+
+    Raises:
+      InvalidRequest: the reference cannot be used, or there is no package in the set.
+      PackagesFailed: the record is not the set's, or the registry refused.
+      IndexUnavailable: the registry does not answer.
+      SandboxUnavailable: the engine does not answer, or has no runtime image.
+    """
+    repository, tag = split_reference(reference)
+    if environment.path is None:
+        raise InvalidRequest("The set without packages has nothing to push.")
+    if "@" in reference:
+        raise InvalidRequest(f"{reference} names a digest, which only the registry can give; push to a tag.")
+    _check_lock(record, digest=environment.digest)
+    tell = _in_loop(progress)
+    async with _engine(docker_host, image=image) as engine, _layers(engine, image) as layers:
+        tell("hashing", 0, None)
+        tree = await asyncio.to_thread(tree_digest, environment.path)
+        tell("building", 0, None)
+        below = await layers.image_for(environment)
+        text = json.dumps({"format": _FORMAT, "tree": tree, "record": record.to_json()}).encode()
+        try:
+            pinned = await engine.run(
+                publish, below, repository=repository, tag=tag, record=text, digest=environment.digest, tell=tell
+            )
+        finally:
+            if (await engine.run(image_labels, below) or {}).get(LABEL_OWNER) == _NOBODY:
+                await layers.drop(environment.digest)  # made for this push: no host would ever remove it
+    tell("ready", 1, 1)
+    return pinned
+
+
+async def pull(
+    reference: str,
+    target: Path,
+    *,
+    docker_host: str | None,
+    digest: str | None = None,
+    max_bytes: int = MAX_BYTES,
+    progress: Progress | None = None,
+) -> Pulled:
+    """Pull a package set from a registry into a folder, which appears whole or not at all.
+
+    Nothing of it is executed. The image is removed from the engine again.
+
+    Args:
+      reference: As `push` took it, or better the pinned name that it returned.
+      target: The folder to make, on the same file system as its parent; it must not exist.
+      docker_host: Address of the engine that pulls; None for the local one.
+      digest: Of the environment that is expected; any other is refused.
+      max_bytes: Of its files together.
+      progress: Called with `pulling` (layers done, of how many), `extracting`, `checking`, `ready`.
+
+    Raises:
+      InvalidRequest: the reference cannot be used.
+      PackagesFailed: there is no such image, it holds no package set, another one, or one that is not whole.
+      IndexUnavailable: the registry does not answer.
+      SandboxUnavailable: the engine does not answer.
+    """
+    where = split_reference(reference)
+    tell = _in_loop(progress)
+    async with _engine(docker_host, image=reference) as engine:
+        work = engine.run(_fetch, where, target=target, digest=digest, max_bytes=max_bytes, tell=tell)
+        pulled = await work
+    tell("ready", 1, 1)
+    return pulled
+
+
+@asynccontextmanager
+async def _engine(docker_host: str | None, *, image: str) -> AsyncIterator[Engine]:
+    engine = Engine(docker_host, timeout_s=_TIMEOUT_S)
+    try:
+        yield engine
+    except docker.errors.BuildError as error:
+        raise PackagesFailed(f"the engine could not make the image: {error.msg}") from error
+    except ENGINE_ERRORS as error:
+        raise unavailable(error, address=engine.address, image=image) from error
+    finally:
+        await engine.close()
+
+
+@asynccontextmanager
+async def _layers(engine: Engine, image: str) -> AsyncIterator[EnvironmentImages]:
+    layers = EnvironmentImages(engine, image=image, owner=_NOBODY)
+    try:
+        yield layers
+    finally:
+        await layers.close()
+
+
+def _fetch(
+    client: docker.APIClient,
+    where: tuple[str, str],
+    *,
+    target: Path,
+    digest: str | None,
+    max_bytes: int,
+    tell: Progress,
+) -> Pulled:
+    repository, tag = where
+    with fetched(client, repository, tag=tag, tell=tell) as found:
+        record = _take_out(found.image, target=target, digest=digest, max_bytes=max_bytes, tell=tell)
+    return Pulled(record, target, found.pinned)
+
+
+def _take_out(image: ImageFiles, *, target: Path, digest: str | None, max_bytes: int, tell: Progress) -> Record:
+    """Copy record and files out of an image, check them, and let them appear at `target`."""
+    try:
+        with tempfile.TemporaryDirectory(prefix=".pulled-", dir=target.parent) as stage:
+            files = Path(stage) / "packages"
+            files.mkdir()
+            with image.archive(RECORD_PATH) as pieces:
+                record, tree = _read_record(read_file(pieces, max_bytes=_RECORD_BYTES))
+            _check_lock(record, digest=digest or record.digest)
+            tell("extracting", 0, None)
+            with image.archive(IMAGE_PACKAGES) as pieces:
+                unpack(pieces, files, max_bytes=max_bytes)
+            tell("checking", 0, None)
+            if tree_digest(files) != tree:
+                raise PackagesFailed("the files are not those that were pushed; push the set again")
+            if target.exists():
+                raise PackagesFailed(f"{target} exists already")
+            files.rename(target)
+    except docker.errors.NotFound as error:
+        raise PackagesFailed("the image lacks the files of a package set; push it again") from error
+    except (requests.RequestException, docker.errors.DockerException):
+        raise  # the engine's: translated by `_engine`
+    except OSError as error:
+        raise PackagesFailed(f"the package set cannot be unpacked: {error}") from error
+    return record
+
+
+def _check_lock(record: Record, *, digest: str) -> None:
+    try:
+        lock = Lock.from_json(record.lock)
+    except ValueError as error:
+        raise PackagesFailed(f"the record of the package set has no valid lock: {error}") from error
+    if not digest == record.digest == lock.digest:
+        raise PackagesFailed(f"this is the package set {lock.digest}, not {digest}")
+    locked = {(package.name, package.version) for package in lock.packages}
+    recorded = {(package.name, package.version) for package in record.packages}
+    key = set_key(lock.pins, lock.language, lock.target)
+    if (record.key, record.language, recorded) != (key, lock.language, locked):
+        raise PackagesFailed("the record of the package set is not that of its lock")
+
+
+def _read_record(content: bytes) -> tuple[Record, str]:
+    try:
+        stored: dict[str, Any] = json.loads(content)
+        if stored["format"] != _FORMAT:
+            raise PackagesFailed("the package set was pushed by another version of this program")
+        return Record.from_json(stored["record"]), str(stored["tree"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise PackagesFailed(f"the record of the package set cannot be read: {error}") from error
+
+
+def _in_loop(progress: Progress | None) -> Progress:
+    """Return `progress` as the engine's threads may call it."""
+    if progress is None:
+        return lambda _phase, _done, _total: None
+    loop = asyncio.get_running_loop()
+
+    def tell(phase: str, done: int, total: int | None) -> None:
+        loop.call_soon_threadsafe(progress, phase, done, total)
+
+    return tell

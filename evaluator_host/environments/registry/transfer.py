@@ -1,0 +1,157 @@
+"""Pushes installed sets to a registry, and pulls and installs sets of other hosts."""
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evaluator_host.environments.build.build import BuildContext, adopt
+from evaluator_host.environments.contents import discard
+from evaluator_host.environments.folder import not_installed
+from evaluator_host.environments.record import EnvironmentReport, Record, set_key
+from evaluator_host.environments.targets import require_fit
+from evaluator_host.model.errors import InUse, PackagesFailed
+from evaluator_host.packages.lock import Lock, Progress, Target
+from evaluator_host.system.file_lock import hold_lock
+
+if TYPE_CHECKING:
+    from evaluator_host.environments.registry.push_pull import Pulled
+
+
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """The Docker engine that pushes and pulls, also for a host without the docker backend, and its runtime image."""
+
+    docker_host: str | None
+    image: str
+
+
+class RegistryTransfer:
+    """Pushes and pulls for one host.
+
+    Args:
+      context: Where sets are installed.
+      find: Returns the record of an installed set by its key or digest.
+      use: Notes that a set is used here; false when another process is removing it.
+      target_of: The runtime that this host has for a lock.
+      on_pulled: Called when a set has been installed.
+    """
+
+    def __init__(
+        self,
+        context: BuildContext,
+        *,
+        find: Callable[[str], Record | None],
+        use: Callable[[Record], bool],
+        target_of: Callable[[Lock], Awaitable[Target]],
+        on_pulled: Callable[[], Awaitable[object]],
+    ) -> None:
+        self._context = context
+        self._find = find
+        self._use = use
+        self._target_of = target_of
+        self._on_pulled = on_pulled
+
+    async def push(self, name: str, reference: str, *, carrier: Carrier, progress: Progress | None = None) -> str:
+        """Push an installed set and return its pinned name in the registry, `repository@sha256:…`.
+
+        Args:
+          name: The set's key or digest.
+          reference: As `push_pull.push` takes it.
+          carrier: What pushes.
+          progress: As `push_pull.push`.
+
+        Raises:
+          NotFound: there is no such set.
+          InUse: another process of this host is removing it.
+          PackagesFailed: its files are not what was installed, its lock is lost, or the registry refused.
+          InvalidRequest: the reference cannot be used.
+          IndexUnavailable: the registry does not answer.
+          SandboxUnavailable: the engine does not answer, or has no runtime image.
+        """
+        from evaluator_host.environments.registry import push_pull  # noqa: PLC0415 - docker-py, which nothing else here needs
+
+        record = await asyncio.to_thread(self._find, name)
+        if record is None:
+            raise not_installed(name)
+        if not self._use(record):
+            raise InUse("another process of this host is removing the set; build it again")
+        folder = self._context.folder
+        lock = folder.lock_of(record.key)
+        if lock is None or lock.digest != record.digest:
+            raise PackagesFailed("the lock of the set is lost; remove the set, then build it again")
+        if broken := await asyncio.to_thread(folder.broken, record.digest):
+            raise PackagesFailed(
+                f"{broken[0]} of the set is not as it was installed; run `evaluator-host packages verify`"
+            )
+        return await push_pull.push(
+            folder.environment(record),
+            reference,
+            record=replace(record, key=set_key(lock.pins, lock.language, lock.target), lock=lock.to_json()),
+            docker_host=carrier.docker_host,
+            image=carrier.image,
+            progress=progress,
+        )
+
+    async def pull(
+        self, reference: str, *, carrier: Carrier, digest: str | None = None, progress: Progress | None = None
+    ) -> EnvironmentReport:
+        """Pull a set, try it in a sandbox, install it unless it is there, and return it as the API shows it.
+
+        Args:
+          reference: As `push_pull.pull` takes it.
+          carrier: What pulls.
+          digest: Of the set that is expected; any other is refused.
+          progress: As `push_pull.pull`.
+
+        Raises:
+          PackagesFailed: there is no such image, it is another set than expected, it is not whole, it does not fit or
+            work here, or this host has the same pins with another lock.
+          InvalidRequest: the reference cannot be used.
+          IndexUnavailable: the registry does not answer.
+          SandboxUnavailable: the engine does not answer, or no sandbox can be started.
+        """
+        from evaluator_host.environments.registry import push_pull  # noqa: PLC0415 - as above
+
+        folder = self._context.folder
+        pulling = "sha256:" + hashlib.sha256(f"pull {reference}".encode("utf-8", "replace")).hexdigest()
+        async with hold_lock(folder.build_lock(pulling)):  # a sweep leaves a locked stage alone
+            stage = await asyncio.to_thread(folder.new_stage, pulling)
+            try:
+                pulled = await push_pull.pull(
+                    reference,
+                    stage / "files",
+                    docker_host=carrier.docker_host,
+                    digest=digest,
+                    max_bytes=min(push_pull.MAX_BYTES, self._context.ceiling_mb << 20),
+                    progress=progress,
+                )
+                record = await self._receive(pulled, stage)
+            finally:
+                await asyncio.shield(asyncio.to_thread(discard, stage))
+        self._use(record)
+        await self._on_pulled()
+        return record.report()
+
+    async def _receive(self, pulled: "Pulled", stage: Path) -> Record:
+        lock = Lock.from_json(pulled.record.lock)
+        own = await self._target_of(lock)
+        require_fit(lock, own)
+        key = set_key(lock.pins, lock.language, own)
+        async with hold_lock(self._context.folder.build_lock(key)):
+            return await _install(self._context, stage, key=key, lock=lock, pulled=pulled)
+
+
+async def _install(context: BuildContext, stage: Path, *, key: str, lock: Lock, pulled: "Pulled") -> Record:
+    known = context.folder.lock_of(key)
+    if known is not None and known.digest != lock.digest:
+        raise PackagesFailed(
+            "this host has the same pins with another lock, on which evaluators rely; "
+            f"`evaluator-host packages remove {key}` lets go of it, then pull again"
+        )
+    if (record := context.folder.record(lock.digest)) is not None:
+        await asyncio.to_thread(context.folder.keep_lock, key, lock)
+        return record
+    return await adopt(context, stage, key=key, lock=lock, pulled=pulled.record)

@@ -1,0 +1,174 @@
+"""Results on their way to the store: kept a few hundred at a time, each once, and only while the job is ours."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from evaluator_host.model.errors import StoreUnavailable
+from evaluator_host.model.json_values import encode_json
+from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.store.job import DesiredState
+from evaluator_host.store.job_queue import JobQueue, StoredOutput, StoredResult
+
+FLUSH_S: Final = 0.25
+_AT_ONCE: Final = 500
+_WAITING: Final = 4 * _AT_ONCE  # then whoever scores waits for the store
+_OUTPUT_BYTES: Final = 32 << 10  # of a model's answer count as one
+_PAUSE_S: Final = 0.5
+_LONGEST_PAUSE_S: Final = 10.0
+
+_log = logging.getLogger(__name__)
+
+
+class NoLongerOurs(Exception):
+    """Another host has taken the job, or it was removed."""
+
+
+class ResultWriter:
+    """Keeps the results of one job. `flush` at the end; `run` meanwhile.
+
+    Args:
+      queue: Of the store.
+      job_id: Of the job.
+      owner: This host.
+      on_wanted: Told what is wanted of the job whenever the store says so.
+    """
+
+    def __init__(self, queue: JobQueue, job_id: str, owner: str, *, on_wanted: Callable[[DesiredState], None]) -> None:
+        self._queue = queue
+        self._job_id = job_id
+        self._owner = owner
+        self._on_wanted = on_wanted
+        self._results: list[StoredResult] = []
+        self._outputs: list[StoredOutput] = []
+        self._output_bytes = 0
+        self._room = asyncio.Event()
+        self._room.set()
+        self._full = asyncio.Event()
+        self._since = time.monotonic()
+        self._turn = asyncio.Lock()
+        self._unsure = False  # whether the last write was kept
+        self.failed = 0
+
+    async def add_result(self, position: int, row: int, result: EvaluationResult) -> None:
+        """Take a result in; waits while the store is behind."""
+        self._results.append(stored_result(position, row, result))
+        self.failed += result.error is not None
+        await self._wait_for_room(len(self._results))
+
+    async def add_output(self, output: StoredOutput) -> None:
+        """Take in what a model answered; waits while the store is behind."""
+        self._outputs.append(output)
+        self._output_bytes += len(output.output or "")
+        await self._wait_for_room(max(len(self._outputs), self._output_bytes // _OUTPUT_BYTES))
+
+    async def keep_together(self, position: int, result: EvaluationResult) -> None:
+        """Keep what an evaluator made of all rows.
+
+        Raises:
+          NoLongerOurs: another host has the job.
+          StoreUnavailable: the store does not answer.
+        """
+        kept = encode_json(result).decode()
+        self._obey(await self._queue.save_together(self._job_id, self._owner, position, kept))
+
+    async def run(self) -> None:
+        """Keep what comes, and say that the job is worked on, until cancelled.
+
+        Raises:
+          NoLongerOurs: another host has it.
+        """
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._full.wait(), FLUSH_S)
+            self._full.clear()
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Keep everything taken in so far, however often the store has to be asked.
+
+        Raises:
+          NoLongerOurs: another host has the job.
+        """
+        task = asyncio.create_task(self._flush())  # a write that is cancelled midway may have been kept or not
+        await asyncio.shield(task)
+
+    async def _flush(self) -> None:
+        async with self._turn:
+            pause_s = _PAUSE_S
+            while True:
+                try:
+                    await self._keep()
+                except StoreUnavailable as error:
+                    _log.warning("job %s waits for the store: %s", self._job_id, error.detail)
+                    await asyncio.sleep(pause_s)
+                    pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+                    self._unsure = True
+                else:
+                    return
+
+    async def _keep(self) -> None:
+        if self._unsure:
+            await self._drop_kept()
+        outputs, results = self._outputs[:], self._results[:]
+        now = time.monotonic()
+        running_s = now - self._since
+        if outputs:
+            self._obey(await self._queue.save_outputs(self._job_id, self._owner, outputs))
+            del self._outputs[: len(outputs)]
+            self._output_bytes = sum(len(one.output or "") for one in self._outputs)
+        self._obey(await self._queue.save(self._job_id, self._owner, results, running_s=running_s))
+        del self._results[: len(results)]
+        self._since = now
+        self._room.set()
+
+    async def _drop_kept(self) -> None:
+        """Drop what was kept after all: the store may have fallen silent after the write, not before."""
+        answered = await self._queue.answered_rows(self._job_id)
+        self._outputs = [one for one in self._outputs if not _marked(answered, one.row)]
+        for position in {one.position for one in self._results}:
+            done = await self._queue.done_rows(self._job_id, position)
+            self._results = [one for one in self._results if one.position != position or not _marked(done, one.row)]
+        self._unsure = False
+
+    def _obey(self, wanted: DesiredState | None) -> None:
+        if wanted is None:
+            raise NoLongerOurs(self._job_id)
+        self._on_wanted(wanted)
+
+    async def _wait_for_room(self, held: int) -> None:
+        if held >= _AT_ONCE:
+            self._full.set()
+        if held >= _WAITING:
+            self._room.clear()
+            await self._room.wait()
+
+
+def stored_result(position: int, row: int, result: EvaluationResult) -> StoredResult:
+    """Return a result as it is kept."""
+    return StoredResult(
+        position=position,
+        row=row,
+        status=result.status.value,
+        score=_finite(result.score),
+        passed=result.passed,
+        error_code=result.error.code.value if result.error else None,
+        run_ms=result.timing_ms.run,
+        metrics=encode_json(result.metrics).decode(),
+        result=encode_json(result).decode(),
+    )
+
+
+def _marked(marks: bytearray, row: int) -> bool:
+    return row < len(marks) and bool(marks[row])
+
+
+def _finite(score: float | None) -> float | None:
+    """Return a score as a column holds it; the result itself keeps an integer of any size."""
+    try:
+        return None if score is None else float(score)
+    except OverflowError:
+        return None

@@ -1,0 +1,1 @@
+"""Results of jobs: figures, pages of rows, comparisons, downloads."""

@@ -1,0 +1,210 @@
+"""All rows of a job as a file that arrives piece by piece: NDJSON whole, CSV and Parquet as flat columns.
+
+The columns of a flat file are known before the first row: those of the data set, the metrics that the job's figures
+name, and `output` where a model was asked. Text that a spreadsheet would take for a formula is quoted by an apostrophe,
+as spreadsheets themselves do.
+"""
+
+import csv
+import io
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evaluator_host.datasets.format import Format
+from evaluator_host.jobs.results.aggregate import as_float
+from evaluator_host.jobs.results.results import JobResults
+from evaluator_host.jobs.results.row_reader import RowReader
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.json_values import encode_json
+from evaluator_host.schemas.results import JobRow
+from evaluator_host.store.results import Filter
+
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+_FIXED: Final = ("index", "evaluator", "status", "score", "passed", "label", "reason", "error", "message", "run_ms")
+
+
+class JobExports:
+    """Writes what jobs came to."""
+
+    def __init__(self, results: JobResults, rows: RowReader) -> None:
+        self._results = results
+        self._rows = rows
+
+    async def write(
+        self, workspace_id: str, job_id: str, format_: Format, *, evaluator: str | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield a file of a job's rows, piece by piece.
+
+        Raises:
+          NotFound: there is no such job, or it has no such evaluator.
+          InvalidRequest: rows are not written in that format, or this host was installed without Parquet.
+        """
+        chunks = self._rows.every(workspace_id, job_id, Filter(), evaluator=evaluator)
+        if format_ is Format.JSONL:
+            async for rows in chunks:
+                yield b"".join(encode_json(row) + b"\n" for row in rows)
+            return
+        columns = await self._columns(workspace_id, job_id)
+        writer = _writer(format_)(columns.header)
+        yield writer.begin()
+        async for rows in chunks:
+            yield writer.add([_flat(row, columns) for row in rows])
+        yield writer.end()
+
+    async def _columns(self, workspace_id: str, job_id: str) -> "_Columns":
+        figures = await self._results.figures(workspace_id, job_id)
+        metrics = dict.fromkeys(metric.name for one in figures.evaluators for metric in one.metrics)
+        columns = await self._rows.columns(workspace_id, job_id)
+        return _Columns(tuple(metrics), columns, output=await self._rows.has_outputs(workspace_id, job_id))
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """What a flat file has beside what every file has: metrics, columns of the data set, the model's answer."""
+
+    metrics: tuple[str, ...]
+    row: tuple[str, ...]
+    output: bool
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        output = ("output",) if self.output else ()
+        return (*_FIXED, *output, *(f"metrics.{name}" for name in self.metrics), *(f"row.{name}" for name in self.row))
+
+
+def _flat(row: JobRow, columns: _Columns) -> list[Any]:
+    result = row.result
+    error = result["error"] or {}
+    fixed = [
+        *(row.index, row.evaluator, result["status"], result["score"], result["passed"], result["label"]),
+        *(result["reason"], error.get("code"), error.get("message"), result["timing_ms"]["run"]),
+    ]
+    output = [row.output] if columns.output else []
+    metrics, cells = result["metrics"], row.row
+    return [
+        *fixed,
+        *output,
+        *(metrics.get(name) for name in columns.metrics),
+        *(cells.get(name) for name in columns.row),
+    ]
+
+
+class _Csv:
+    """CSV (RFC 4180) with a header; values that are no text or number are JSON."""
+
+    def __init__(self, header: Sequence[str]) -> None:
+        self._header = header
+
+    def begin(self) -> bytes:
+        return self._lines([self._header])
+
+    def add(self, rows: list[list[Any]]) -> bytes:
+        return self._lines(rows)
+
+    def end(self) -> bytes:
+        return b""
+
+    def _lines(self, rows: Sequence[Sequence[Any]]) -> bytes:
+        text = io.StringIO()
+        csv.writer(text).writerows([_csv_cell(value) for value in row] for row in rows)
+        return text.getvalue().encode("utf-8", "replace")
+
+
+def _csv_cell(value: Any) -> Any:
+    if isinstance(value, bool | dict | list):
+        return encode_json(value).decode()
+    if isinstance(value, str) and value.startswith(_FORMULA) and not _is_number(value):
+        return "'" + value
+    return value
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+class _Sink(io.RawIOBase):
+    """What a writer that only appends writes to: kept until it is taken away."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts: list[bytes] = []
+        self._position = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        part = bytes(data)
+        self._parts.append(part)
+        self._position += len(part)
+        return len(part)
+
+    def tell(self) -> int:
+        return self._position
+
+    def take(self) -> bytes:
+        taken = b"".join(self._parts)
+        self._parts.clear()
+        return taken
+
+
+class _Parquet:
+    """Parquet; numbers are doubles, `index` a long, `passed` a boolean, anything else text or JSON."""
+
+    def __init__(self, header: Sequence[str]) -> None:
+        try:
+            import pyarrow as pa  # noqa: PLC0415 - an extra that is large, and slow to import
+            from pyarrow import parquet  # noqa: PLC0415
+        except ImportError as error:
+            raise InvalidRequest(
+                "this host was installed without Parquet; install evaluator-host[parquet], or take JSONL or CSV"
+            ) from error
+        kinds: dict[str, Any] = {"index": pa.int64(), "passed": pa.bool_(), "score": pa.float64()}
+        kinds["run_ms"] = pa.float64()
+        fields: list[Any] = [
+            pa.field(name, kinds.get(name, pa.float64() if name.startswith("metrics.") else pa.string()))
+            for name in header
+        ]
+        self._pa = pa
+        self._schema = pa.schema(fields)
+        self._sink = _Sink()
+        sink: Any = self._sink  # any file object will do
+        self._writer = parquet.ParquetWriter(sink, self._schema)
+
+    def begin(self) -> bytes:
+        return self._sink.take()
+
+    def add(self, rows: list[list[Any]]) -> bytes:
+        columns = [
+            self._pa.array([_parquet_cell(row[number], str(field.type)) for row in rows], type=field.type)
+            for number, field in enumerate(self._schema)
+        ]
+        self._writer.write_batch(self._pa.record_batch(columns, schema=self._schema))
+        return self._sink.take()
+
+    def end(self) -> bytes:
+        self._writer.close()
+        return self._sink.take()
+
+
+def _parquet_cell(value: Any, kind: str) -> Any:
+    if value is None or kind in ("bool", "int64"):
+        return value
+    if kind == "double":
+        return as_float(value)
+    return value if isinstance(value, str) else encode_json(value).decode()
+
+
+def _writer(format_: Format) -> Callable[[Sequence[str]], "_Csv | _Parquet"]:
+    match format_:
+        case Format.CSV:
+            return _Csv
+        case Format.PARQUET:
+            return _Parquet
+        case _:
+            raise InvalidRequest(f"rows of a job are written as jsonl, csv or parquet, not {format_}")

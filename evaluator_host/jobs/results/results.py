@@ -1,0 +1,335 @@
+"""What a job came to: figures per evaluator, rows with their results, and how two jobs differ."""
+
+import asyncio
+import re
+from array import array
+from collections import Counter, OrderedDict
+from collections.abc import AsyncGenerator, AsyncIterable
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Any, Final
+
+import orjson
+from pydantic import TypeAdapter
+
+from evaluator_host.datasets.criteria import is_keyed
+from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.dialects.uipath.records import CRITERIA
+from evaluator_host.jobs.results.aggregate import aggregate, as_float, percentile, rubrics_of, with_rubrics
+from evaluator_host.jobs.results.comparison import paired_difference
+from evaluator_host.jobs.results.scatter import Scatter
+from evaluator_host.jobs.spec import evaluator_of
+from evaluator_host.model.errors import InvalidRequest, NotFound
+from evaluator_host.model.json_values import decode_json
+from evaluator_host.model.outcome import EvaluationResult, Status
+from evaluator_host.schemas.results import (
+    Change,
+    Comparison,
+    ErrorCount,
+    EvaluatorFigures,
+    FailureGroup,
+    JobEvaluatorReport,
+    JobFigures,
+    Latency,
+    Pairs,
+)
+from evaluator_host.store.datasets import Dataset, Datasets
+from evaluator_host.store.job import Job, JobEvaluator
+from evaluator_host.store.job_queue import StoredResult
+from evaluator_host.store.jobs import Jobs
+from evaluator_host.store.results import Figures, Filter, Results
+
+GROUPS: Final = 200
+_EXAMPLES: Final = 5
+_MESSAGE: Final = 300
+_NUMBERS: Final = re.compile(r"\d+")
+
+CHANGES_SHOWN: Final = 100
+_REMEMBERED: Final = 64  # jobs that have ended: their figures do not change
+_read_result: Final = TypeAdapter(EvaluationResult).validate_json
+
+
+class JobResults:
+    """Reads what jobs came to."""
+
+    def __init__(self, jobs: Jobs, results: Results, datasets: Datasets, folder: RowsFolder) -> None:
+        self._jobs = jobs
+        self._datasets = datasets
+        self._results = results
+        self._folder = folder
+        self._ended: OrderedDict[str, JobFigures] = OrderedDict()
+
+    async def figures(self, workspace_id: str, job_id: str) -> JobFigures:
+        """Return the figures of a job as far as it is.
+
+        Raises:
+          NotFound: the workspace has none of that id.
+        """
+        job = await self._jobs.get_job(workspace_id, job_id)
+        if (known := self._ended.get(job_id)) is not None:
+            return known
+        evaluators = await self._jobs.evaluators(job_id)
+        found = JobFigures(tuple([await self._of_evaluator(job_id, one) for one in evaluators]))
+        if job.status.final:
+            self._ended[job_id] = found
+            while len(self._ended) > _REMEMBERED:
+                self._ended.popitem(last=False)
+        return found
+
+    async def compare(
+        self, workspace_id: str, job_id: str, other_id: str, *, evaluator: str | None = None
+    ) -> list[Comparison]:
+        """Compare a job with a later one over the same rows, evaluator by evaluator.
+
+        Evaluators of the same name are compared, whatever their versions; where none has a name in common, those at
+        the same place.
+
+        Raises:
+          NotFound: the workspace has no such job.
+          InvalidRequest: the jobs are not over the same rows, or no evaluator can be compared.
+        """
+        before, after = await self._jobs.get_job(workspace_id, job_id), await self._jobs.get_job(workspace_id, other_id)
+        wanted = await self._in_common(before, after, evaluator)
+        return [await self._comparison(before, after, old, new) for old, new in wanted]
+
+    async def pairs(
+        self, workspace_id: str, job_id: str, other_id: str, *, evaluator: str | None = None, metric: str = "score"
+    ) -> Pairs:
+        """Return a metric of the rows that two jobs have in common, of the first evaluator that both have.
+
+        Raises:
+          NotFound: the workspace has no such job.
+          InvalidRequest: as for `compare`.
+        """
+        before, after = await self._jobs.get_job(workspace_id, job_id), await self._jobs.get_job(workspace_id, other_id)
+        old, new = (await self._in_common(before, after, evaluator))[0]
+        pairing = Scatter()
+        async for one, other in _paired(
+            self._results.figures(before.id, old.position), self._results.figures(after.id, new.position)
+        ):
+            was, now = _value(one, metric), _value(other, metric)
+            if was is not None and now is not None:
+                pairing.add_pair(one.row, was, now)
+        points, binned = await asyncio.to_thread(pairing.points)
+        return Pairs(old.label, new.label, metric, len(pairing), points, binned)
+
+    async def failures(self, workspace_id: str, job_id: str, *, evaluator: str | None = None) -> list[FailureGroup]:
+        """Return the rows that failed, put together by what went wrong, evaluator by evaluator.
+
+        Raises:
+          NotFound: the workspace has none of that id, or it has no such evaluator.
+        """
+        job = await self._jobs.get_job(workspace_id, job_id)
+        evaluators = [one for one in await self._jobs.evaluators(job.id) if evaluator in (None, one.label, one.name)]
+        if not evaluators:
+            raise NotFound(f"the job has no evaluator {str(evaluator)[:80]}")
+        found = []
+        for one in evaluators:
+            failed = self._results.every(job.id, Filter(one.position, Status.FAILED))
+            found += await failure_groups(one.label, failed)
+        return found
+
+    async def evaluators(self, workspace_id: str, job_id: str) -> list[JobEvaluatorReport]:
+        """Return what a job runs, as it was when the job was made.
+
+        Raises:
+          NotFound: the workspace has none of that id.
+        """
+        job = await self._jobs.get_job(workspace_id, job_id)
+        return [
+            JobEvaluatorReport(one.label, one.name, one.version, one.digest, evaluator_of(one))
+            for one in await self._jobs.evaluators(job.id)
+        ]
+
+    async def _in_common(
+        self, before: Job, after: Job, evaluator: str | None
+    ) -> list[tuple[JobEvaluator, JobEvaluator]]:
+        await self._require_same_rows(before, after)
+        pairs = _pairs(await self._jobs.evaluators(before.id), await self._jobs.evaluators(after.id))
+        wanted = [(old, new) for old, new in pairs if evaluator in (None, old.label, new.label, old.name)]
+        if not wanted:
+            raise InvalidRequest("the jobs have no evaluator in common that could be compared")
+        return wanted
+
+    async def _require_same_rows(self, before: Job, after: Job) -> None:
+        if before.dataset_id == after.dataset_id:
+            return
+        one = await self._datasets.get_dataset(before.workspace_id, before.dataset_id)
+        other = await self._datasets.get_dataset(after.workspace_id, after.dataset_id)
+        if one.facts.digest == other.facts.digest:
+            return
+        if not await asyncio.to_thread(same_cases, self._folder, one, other):
+            raise InvalidRequest(
+                f"the jobs are over other rows ({one.name or one.id}, {other.name or other.id}), and are compared row "
+                "by row; compare jobs over the same data set"
+            )
+
+    async def _of_evaluator(self, job_id: str, evaluator: JobEvaluator) -> EvaluatorFigures:
+        gathered = _Gathered()
+        async for one in self._results.figures(job_id, evaluator.position):
+            gathered.add(one)
+        together = await self._results.together(job_id, evaluator.position)
+        found = gathered.figures(evaluator.label, together=None if together is None else _read_result(together))
+        scored = Filter(evaluator.position, Status.SCORED)
+        first, _ = await self._results.page(job_id, scored, limit=1)
+        if not first or not (rubrics := rubrics_of(first[0])):
+            return found
+        return replace(found, metrics=await with_rubrics(found.metrics, rubrics, self._results.every(job_id, scored)))
+
+    async def _comparison(self, before: Job, after: Job, old: JobEvaluator, new: JobEvaluator) -> Comparison:
+        metrics: dict[str, list[tuple[float, float]]] = {}
+        fallen, risen = [], []
+        async for one, other in _paired(
+            self._results.figures(before.id, old.position), self._results.figures(after.id, new.position)
+        ):
+            was, now = _metrics(one), _metrics(other)
+            for name in was.keys() & now.keys():
+                metrics.setdefault(name, []).append((was[name], now[name]))
+            change = Change(one.row, one.score, other.score)
+            if (gain := _gain(one, other)) < 0:
+                fallen.append((gain, change))
+            elif gain > 0:
+                risen.append((-gain, change))
+        fallen.sort(key=lambda pair: pair[0])
+        risen.sort(key=lambda pair: pair[0])
+        return Comparison(
+            before=old.label,
+            after=new.label,
+            metrics=tuple(paired_difference(name, metrics[name]) for name in sorted(metrics)),
+            regressions=tuple(change for _, change in fallen[:CHANGES_SHOWN]),
+            improvements=tuple(change for _, change in risen[:CHANGES_SHOWN]),
+            regressed=len(fallen),
+            improved=len(risen),
+        )
+
+
+class _Gathered:
+    """Values of an evaluator's rows, eight bytes each."""
+
+    def __init__(self) -> None:
+        self._statuses: Counter[str] = Counter()
+        self._verdicts: Counter[bool | None] = Counter()
+        self._values: dict[str, array[float]] = {}
+        self._errors: dict[str, tuple[int, int]] = {}
+        self._run_ms = array("d")
+
+    def add(self, one: Figures) -> None:
+        self._statuses[one.status] += 1
+        if one.status == Status.SKIPPED:
+            return
+        self._verdicts[one.passed] += 1
+        self._run_ms.append(one.run_ms)
+        for name, value in _metrics(one).items():
+            self._values.setdefault(name, array("d")).append(value)
+        if one.error_code is not None:
+            count, example = self._errors.get(one.error_code, (0, one.row))
+            self._errors[one.error_code] = (count + 1, example)
+
+    def figures(self, label: str, *, together: EvaluationResult | None) -> EvaluatorFigures:
+        scored = self._statuses[Status.SCORED]
+        judged = self._verdicts[True] + self._verdicts[False]
+        return EvaluatorFigures(
+            evaluator=label,
+            rows=self._statuses.total(),
+            scored=scored,
+            failed=self._statuses[Status.FAILED],
+            skipped=self._statuses[Status.SKIPPED],
+            pass_rate=self._verdicts[True] / judged if judged else None,
+            metrics=tuple(
+                aggregate(name, values, nan_count=max(0, scored - len(values))) for name, values in self._values.items()
+            ),
+            errors=tuple(
+                ErrorCount(code, count, example)
+                for code, (count, example) in sorted(self._errors.items(), key=lambda item: -item[1][0])
+            ),
+            run_ms=self._latency(),
+            together=together,
+        )
+
+    def _latency(self) -> Latency | None:
+        if not self._run_ms:
+            return None
+        ordered = array("d", sorted(self._run_ms))
+        return Latency(*(round(percentile(ordered, p), 3) for p in (50, 90, 99)))
+
+
+def _metrics(one: Figures) -> dict[str, float]:
+    found: dict[str, Any] = orjson.loads(one.metrics)
+    return {name: as_float(value) for name, value in found.items()}
+
+
+def _value(one: Figures, metric: str) -> float | None:
+    return one.score if metric == "score" else _metrics(one).get(metric)
+
+
+def _gain(before: Figures, after: Figures) -> float:
+    """Return by how much a row's score rose; a row that fails where it was scored falls as far as can be."""
+    if before.score is not None and after.score is not None:
+        return after.score - before.score
+    if before.score is None and after.score is None:
+        return 0.0
+    return float("inf") if before.score is None else float("-inf")
+
+
+async def _paired(
+    earlier: AsyncGenerator[Figures, None], later: AsyncGenerator[Figures, None]
+) -> AsyncGenerator[tuple[Figures, Figures], None]:
+    """Yield the rows that both have; both come by row."""
+    one, other = await anext(earlier, None), await anext(later, None)
+    while one is not None and other is not None:
+        if one.row == other.row:
+            yield one, other
+        behind = one.row <= other.row, other.row <= one.row
+        if behind[0]:
+            one = await anext(earlier, None)
+        if behind[1]:
+            other = await anext(later, None)
+
+
+def _pairs(earlier: list[JobEvaluator], later: list[JobEvaluator]) -> list[tuple[JobEvaluator, JobEvaluator]]:
+    by_name = {one.name: one for one in later if one.name is not None}
+    named = [(one, by_name[one.name]) for one in earlier if one.name in by_name]
+    return named or list(zip(earlier, later, strict=False))
+
+
+async def failure_groups(label: str, failures: AsyncIterable[StoredResult]) -> list[FailureGroup]:
+    """Return the groups of an evaluator's failures, the greatest first.
+
+    Once there are `GROUPS` of them, what fits into none is counted by its code alone.
+    """
+    groups: dict[tuple[Any, ...], tuple[FailureGroup, list[int], int]] = {}
+    async for one in failures:
+        error = decode_json(one.result.encode())["error"]
+        message = str(error["message"])[:_MESSAGE]
+        key: tuple[Any, ...] = (error["code"], error["type"], error["line"], _NUMBERS.sub("#", message))
+        if key not in groups and len(groups) >= GROUPS:
+            key = (error["code"],)
+            error, message = {"code": error["code"], "type": None, "line": None}, "other errors of this kind"
+        found = groups.get(key)
+        if found is None:
+            group = FailureGroup(label, error["code"], error["type"], message, error["line"], 0, ())
+            found = (group, [], 0)
+        group, rows, count = found
+        if len(rows) < _EXAMPLES:
+            rows.append(one.row)
+        groups[key] = (group, rows, count + 1)
+    made = [
+        FailureGroup(group.evaluator, group.code, group.type, group.message, group.line, count, tuple(rows))
+        for group, rows, count in groups.values()
+    ]
+    return sorted(made, key=lambda group: (-group.count, group.rows))
+
+
+def same_cases(folder: RowsFolder, one: Dataset, other: Dataset) -> bool:
+    """Whether rows with criteria by evaluator are the same test cases in the same order. Blocking."""
+    wanted = {CRITERIA, "id"}
+    if one.facts.rows != other.facts.rows or not (wanted <= {*one.facts.columns} and wanted <= {*other.facts.columns}):
+        return False
+    pairs = zip_longest(folder.lines(one.id), folder.lines(other.id), fillvalue=(0, b"{}"))
+    return all(_is_same(decode_json(line), decode_json(line_of_other)) for (_, line), (_, line_of_other) in pairs)
+
+
+def _is_same(one: dict[str, object], other: dict[str, object]) -> bool:
+    if not (is_keyed(one) and is_keyed(other)) or one.get("id") is None:
+        return False
+    return bool(one["id"] == other.get("id")) and one["inputs"] == other["inputs"]

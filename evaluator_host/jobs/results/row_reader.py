@@ -1,0 +1,311 @@
+"""The rows of a job together with their results: in pages, or all of them for a download."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, Final
+
+from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.jobs.outputs import answered, request_log
+from evaluator_host.jobs.row_source import Chunk, RowSource
+from evaluator_host.jobs.spec import spec_from_json
+from evaluator_host.model.errors import InvalidRequest, NotFound
+from evaluator_host.model.evaluator import Json, Row
+from evaluator_host.model.json_values import decode_json
+from evaluator_host.schemas.results import JobRow, JobRowDetail, JobRowPage
+from evaluator_host.store.datasets import Datasets
+from evaluator_host.store.job import Job, JobEvaluator
+from evaluator_host.store.job_queue import StoredOutput, StoredResult
+from evaluator_host.store.jobs import Jobs
+from evaluator_host.store.outputs import Outputs
+from evaluator_host.store.results import Filter, Results, Sort
+
+_TEXT: Final = 300
+_TEXTS: Final = 2000  # characters of all texts of a value together
+_VALUES: Final = 100  # of data, and metrics of a result
+_DEPTH: Final = 6
+_LEFT_OUT: Final = "…"
+_UNREAD: Final[dict[str, Json]] = {"value": None, "logs": {"stdout": "", "stderr": "", "truncated": True}}
+
+_OF_RESULT: Final = ("label", "reason", "value", "error", "logs")
+
+_SEARCHED: Final = 500
+_SEARCHES: Final = 10
+
+
+class RowSearch:
+    """Finds a text, whatever its case."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text.casefold()
+
+    def matches(self, row: JobRow) -> bool:
+        """Return whether a value of the row has the text in it; names of columns do not count."""
+        result = [row.result.get(name) for name in _OF_RESULT]
+        return any(self._text in value.casefold() for value in _values([row.row, row.output, result]))
+
+
+def _values(value: Any) -> Iterator[str]:
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            left.extend(one.values())
+        elif isinstance(one, list):
+            left.extend(one)
+        elif isinstance(one, str):
+            yield one
+        elif one is not None and not isinstance(one, bool):
+            yield str(one)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Rows that somebody looks for."""
+
+    words: RowSearch
+    which: Filter
+    sort: Sort
+    limit: int
+
+
+class RowReader:
+    """Reads the rows of jobs with their results."""
+
+    def __init__(
+        self, jobs: Jobs, results: Results, datasets: Datasets, folder: RowsFolder, *, outputs: Outputs | None = None
+    ) -> None:
+        self._jobs = jobs
+        self._datasets = datasets
+        self._results = results
+        self._folder = folder
+        self._outputs = outputs
+
+    async def page(
+        self,
+        workspace_id: str,
+        job_id: str,
+        which: Filter,
+        *,
+        evaluator: str | None = None,
+        sort: Sort = Sort.ROW,
+        cursor: str | None = None,
+        limit: int = 100,
+        text: str | None = None,
+        total: bool = False,
+    ) -> JobRowPage:
+        """Return a page of rows.
+
+        Args:
+          workspace_id: Whose job it is.
+          job_id: Its id.
+          which: Which results; its position is worked out from `evaluator`.
+          evaluator: Label or name of one of the job's evaluators; None for all of them.
+          sort: Their order.
+          cursor: `next_cursor` of the page before.
+          limit: Rows of the page, at most.
+          text: Only rows with this in a value. Some thousands are looked through at once: a page may have fewer rows
+            than there are, or none, and still be followed by another.
+          total: Count the rows, whatever their text.
+
+        Raises:
+          NotFound: there is no such job, or it has no such evaluator.
+          InvalidRequest: the cursor is not of this query.
+        """
+        job = await self._jobs.get_job(workspace_id, job_id)
+        evaluators = await self._jobs.evaluators(job_id)
+        which = _at(which, evaluators, evaluator)
+        count = await self._results.count(job_id, which) if total else None
+        if text:
+            wanted = _Wanted(RowSearch(text), which, sort, limit)
+            rows, next_cursor = await self._searched(job, evaluators, wanted, cursor)
+        else:
+            found, next_cursor = await self._results.page(job_id, which, sort=sort, cursor=cursor, limit=limit)
+            rows = await self._rows(job, evaluators, found)
+        return JobRowPage(tuple(rows), next_cursor, count)
+
+    async def one(self, workspace_id: str, job_id: str, index: int) -> JobRowDetail:
+        """Return a row with what evaluators got and what they made of it.
+
+        Raises:
+          NotFound: there is no such job, or it has no such row.
+        """
+        job = await self._jobs.get_job(workspace_id, job_id)
+        if not 0 <= index < job.rows:
+            raise NotFound(f"the job has no row {index}; its rows are 0 to {job.rows - 1}")
+        evaluators = await self._jobs.evaluators(job_id)
+        results = await self._rows(job, evaluators, await self._results.of_row(job_id, index))
+        record = (await asyncio.to_thread(self._folder.some, job.dataset_id, [index]))[index]
+        mapping = spec_from_json(job.request).sources()
+        made = RowSource(self._folder, job.dataset_id, mapping=mapping, count=job.rows).row(index, record)
+        if self._outputs is not None and self._asks(job):
+            chunk = Chunk([index], [made])
+            asked = [row async for part in answered(chunk, self._outputs, job_id) for row in part.rows]
+            made = asked[0] if asked else made
+        return JobRowDetail(index, record, _given(made) if isinstance(made, Row) else None, tuple(results))
+
+    async def _searched(
+        self, job: Job, evaluators: list[JobEvaluator], wanted: "_Wanted", cursor: str | None
+    ) -> tuple[list[JobRow], str | None]:
+        rows: list[JobRow] = []
+        for _ in range(_SEARCHES):
+            found, following = await self._results.page(
+                job.id, wanted.which, sort=wanted.sort, cursor=cursor, limit=_SEARCHED
+            )
+            read = await self._rows(job, evaluators, found)
+            at = await asyncio.to_thread(_places, wanted.words, read, most=wanted.limit - len(rows))
+            rows += [read[place] for place in at]
+            if len(rows) == wanted.limit:
+                return rows, self._results.after(found[at[-1]], wanted.sort)
+            cursor = following
+            if cursor is None:
+                break
+        return rows, cursor
+
+    async def every(
+        self, workspace_id: str, job_id: str, which: Filter, *, evaluator: str | None = None
+    ) -> AsyncGenerator[list[JobRow], None]:
+        """Yield all rows by number, in chunks, whatever their number.
+
+        Raises:
+          NotFound: there is no such job, or it has no such evaluator.
+        """
+        job = await self._jobs.get_job(workspace_id, job_id)
+        evaluators = await self._jobs.evaluators(job_id)
+        which = _at(which, evaluators, evaluator)
+        cursor: str | None = None
+        while True:
+            found, cursor = await self._results.page(job_id, which, cursor=cursor, limit=500)
+            yield await self._rows(job, evaluators, found)
+            if cursor is None:
+                return
+
+    async def given(self, workspace_id: str, job_id: str, *, limit: int) -> list[Row]:
+        """Return the first rows of a job as its evaluators were given them, a model's outputs and traces included.
+
+        Rows that could not be made, or that the model has not answered, are left out.
+
+        Raises:
+          NotFound: there is no such job.
+        """
+        job = await self._jobs.get_job(workspace_id, job_id)
+        mapping = spec_from_json(job.request).sources()
+        rows = RowSource(self._folder, job.dataset_id, mapping=mapping, count=min(limit, job.rows))
+        chunk = await asyncio.to_thread(lambda: next(rows.chunks(bytearray()), Chunk([], [])))
+        found = list(chunk.rows)
+        if chunk.numbers and self._outputs is not None and self._asks(job):
+            found = [row async for part in answered(chunk, self._outputs, job_id) for row in part.rows]
+        return [row for row in found if isinstance(row, Row)]
+
+    async def columns(self, workspace_id: str, job_id: str) -> tuple[str, ...]:
+        """Return the columns of a job's data set.
+
+        Raises:
+          NotFound: there is no such job.
+        """
+        job = await self._jobs.get_job(workspace_id, job_id)
+        return (await self._datasets.get_dataset(workspace_id, job.dataset_id)).facts.columns
+
+    async def has_outputs(self, workspace_id: str, job_id: str) -> bool:
+        """Return whether a job asks a model for the outputs.
+
+        Raises:
+          NotFound: there is no such job.
+        """
+        return self._asks(await self._jobs.get_job(workspace_id, job_id))
+
+    def _asks(self, job: Job) -> bool:
+        return self._outputs is not None and spec_from_json(job.request).target is not None
+
+    async def _rows(self, job: Job, evaluators: list[JobEvaluator], results: list[StoredResult]) -> list[JobRow]:
+        numbers = sorted({result.row for result in results})
+        answers: dict[int, StoredOutput] = {}
+        if self._outputs is not None and self._asks(job):
+            answers = await self._outputs.of_rows(job.id, numbers)
+        labels = {one.position: one.label for one in evaluators}
+
+        def read() -> list[JobRow]:
+            records = self._folder.some(job.dataset_id, numbers)
+            rows = (
+                JobRow(one.row, labels[one.position], records[one.row], decode_json(one.result.encode()))
+                for one in results
+            )
+            return [_with_answer(row, answers.get(row.index)) for row in rows]
+
+        return await asyncio.to_thread(read)  # some megabytes to decode, while others are answered
+
+
+def _places(words: RowSearch, rows: list[JobRow], *, most: int) -> list[int]:
+    """Return where the first rows are that have the words."""
+    return list(islice((place for place, row in enumerate(rows) if words.matches(row)), most))
+
+
+def _given(row: Row) -> dict[str, Json]:
+    given: dict[str, Json] = {"inputs": row.inputs, "outputs": row.outputs, "trace": row.trace}
+    more = {"variables": row.variables, "criteria": row.criteria}
+    return given | {name: value for name, value in more.items() if value is not None}
+
+
+def _with_answer(row: JobRow, stored: StoredOutput | None) -> JobRow:
+    if stored is None:
+        return row
+    output = decode_json(stored.output.encode()) if stored.output is not None else None
+    return replace(row, output=output, request=request_log(stored))
+
+
+def _at(which: Filter, evaluators: list[JobEvaluator], wanted: str | None) -> Filter:
+    if wanted is None:
+        return which
+    found = [one.position for one in evaluators if wanted in (one.label, one.name)]
+    if not found:
+        labels = ", ".join(one.label for one in evaluators)
+        raise NotFound(f"the job has no evaluator {wanted[:80]}; it has {labels}")
+    if len(found) > 1:
+        raise InvalidRequest(f"the job has several evaluators {wanted[:80]}; name one with its version")
+    return Filter(
+        found[0], which.status, which.passed, which.error_code, min_score=which.min_score, max_score=which.max_score
+    )
+
+
+def row_preview(row: JobRow) -> JobRow:
+    """Return a row without its trace, the returned value, logs and traceback; long texts and great objects are cut."""
+    data = {name: value for name, value in row.row.items() if name != "trace"}
+    result = {**row.result, **_UNREAD}
+    for name in ("label", "reason"):
+        result[name] = _cut(result[name])
+    if result["error"]:
+        error = result["error"]
+        result["error"] = {**error, "message": _cut(error["message"]), "traceback": None, "hint": _cut(error["hint"])}
+    result["metrics"] = dict(list(result["metrics"].items())[:_VALUES])
+    result["warnings"] = []
+    return replace(row, row=_Cutter().cut(data), output=_Cutter().cut(row.output), result=result, request=None)
+
+
+def _cut(text: str | None, most: int = _TEXT) -> str | None:
+    return text if text is None or len(text) <= most else text[:most] + _LEFT_OUT
+
+
+class _Cutter:
+    """Cuts one value; what comes after the first `_VALUES` values in it is left out."""
+
+    def __init__(self) -> None:
+        self._left = _VALUES
+        self._characters = _TEXTS
+
+    def cut(self, value: Any, depth: int = 0) -> Any:
+        self._left -= 1
+        if isinstance(value, str):
+            return self._text(value)
+        if not isinstance(value, dict | list) or not value:
+            return value if not isinstance(value, int) or abs(value) < 1 << 64 else _cut(str(value))
+        if depth == _DEPTH:
+            return _LEFT_OUT
+        if isinstance(value, list):
+            return [self.cut(one, depth + 1) for one in value[: max(1, self._left)] if self._left > 0]
+        return {self._text(name): self.cut(one, depth + 1) for name, one in value.items() if self._left > 0}
+
+    def _text(self, text: str) -> str | None:
+        kept = _cut(text, min(_TEXT, self._characters))
+        self._characters -= min(_TEXT, self._characters, len(text))
+        return kept

@@ -1,0 +1,84 @@
+"""The rows of a job, in chunks: read from its data set, mapped, and without those that have a result already."""
+
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from evaluator_host.datasets.criteria import given_to, is_keyed
+from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.datasets.mapping import BadRow, Mapping, to_row
+from evaluator_host.model.json_values import decode_json
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, Given
+
+CHUNK_ROWS: Final = 2000
+CHUNK_BYTES: Final = 8 << 20  # as the rows lie in their file
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some rows of a job, by their numbers in the data set, with what stands for one that could not be made."""
+
+    numbers: list[int]
+    rows: list[Given]
+
+
+class RowSource:
+    """The rows of one job. Blocking; call it in a thread.
+
+    Args:
+      folder: Of all rows.
+      dataset_id: Of the job.
+      mapping: Of the job.
+      count: Rows to read, at most.
+      names: By which rows may name the evaluator they are for; None for rows as they are for nobody in particular.
+      outputs_come: A model is asked for the outputs.
+    """
+
+    def __init__(
+        self,
+        folder: RowsFolder,
+        dataset_id: str,
+        *,
+        mapping: Mapping,
+        count: int,
+        names: AbstractSet[str] | None = None,
+        outputs_come: bool = False,
+    ) -> None:
+        self._folder = folder
+        self._dataset_id = dataset_id
+        self._mapping = mapping
+        self._count = count
+        self._names = None if any(field == "criteria" for field, _ in mapping.sources) else names
+        self._outputs_come = outputs_come
+
+    def chunks(self, done: bytearray) -> Iterator[Chunk]:
+        """Yield what is not done: `done` has a byte per row, and may be shorter."""
+        chunk = Chunk([], [])
+        size = 0
+        first = next((number for number, mark in enumerate(done) if not mark), len(done))
+        for number, line in self._folder.lines(self._dataset_id, first=first):
+            if number >= self._count:
+                break
+            if number < len(done) and done[number]:
+                continue
+            chunk.numbers.append(number)
+            chunk.rows.append(self.row(number, decode_json(line)))
+            size += len(line)
+            if len(chunk.rows) >= CHUNK_ROWS or size >= CHUNK_BYTES:
+                yield chunk
+                chunk, size = Chunk([], []), 0
+        if chunk.rows:
+            yield chunk
+
+    def row(self, number: int, record: dict[str, Any]) -> Given:
+        """Return what a record of the data set becomes."""
+        try:
+            row = replace(to_row(record, self._mapping), index=number)
+        except BadRow as error:
+            return EvaluationError(
+                ErrorCode.BINDING_ERROR, f"the row cannot be made: {error}", hint="see the job's mapping"
+            )
+        if self._names is None or not is_keyed(record):
+            return row
+        return given_to(row, record, self._names, outputs_come=self._outputs_come)

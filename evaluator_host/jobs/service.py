@@ -1,0 +1,232 @@
+"""The verbs of jobs, for whoever asks: made, watched, asked to pause, go on or stop, removed."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final, TypeAlias
+
+import orjson
+
+from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.evaluators.registry import ResolvedEvaluator
+from evaluator_host.jobs.scheduler import Scheduler
+from evaluator_host.jobs.spec import JobSpec, StoredSpec, evaluator_to_json, label_of, spec_from_json, spec_to_json
+from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
+from evaluator_host.model.evaluator import Evaluator, Json
+from evaluator_host.models.access import ModelAccess
+from evaluator_host.schemas.jobs import JobError, JobProgress, JobReport, JobStatus
+from evaluator_host.service import Service
+from evaluator_host.service.prepared import evaluator_digest, require_fit
+from evaluator_host.store.datasets import Dataset, Datasets, new_dataset_id
+from evaluator_host.store.job import DesiredState, Job, JobEvaluator
+from evaluator_host.store.jobs import Jobs
+
+LOOK_EVERY_S: Final = 0.5  # at a job that somebody watches
+
+Find: TypeAlias = Callable[[str, str], Awaitable[ResolvedEvaluator]]
+"""From a workspace's id and a reference (`exact-match`, `exact-match@3`) to the evaluator; raises NotFound."""
+
+
+class JobService:
+    """The jobs of one host."""
+
+    def __init__(
+        self,
+        service: Service,
+        jobs: Jobs,
+        datasets: Datasets,
+        folder: RowsFolder,
+        scheduler: Scheduler,
+        find: Find,
+        models: ModelAccess | None = None,
+    ) -> None:
+        self._service = service
+        self._jobs = jobs
+        self._datasets = datasets
+        self._folder = folder
+        self._scheduler = scheduler
+        self._find = find
+        self._models = models
+
+    async def create_job(self, spec: JobSpec, workspace_id: str, *, idempotency_key: str | None = None) -> JobReport:
+        """Queue a job; with an idempotency key that was used before, return the job that it made then.
+
+        Raises:
+          InvalidRequest: an evaluator, the mapping or the data cannot be taken.
+          InvalidPin: a package is not pinned exactly.
+          NotFound: there is no such evaluator or data set.
+        """
+        if idempotency_key is not None:
+            made = await self._jobs.find_by_idempotency_key(workspace_id, idempotency_key)
+            if made is not None:
+                return await self._report(made)
+        stored = StoredSpec(spec.mapping, spec.target, spec.config)
+        stored.sources()
+        await self._require_target(spec, workspace_id)
+        evaluators: list[JobEvaluator] = []
+        for given in spec.evaluators:
+            evaluators.append(await self._evaluator(given, workspace_id, before=evaluators))
+        if not evaluators:
+            raise InvalidRequest("a job needs an evaluator", problems=(Problem("evaluators", "the list is empty"),))
+        dataset = await self._dataset(spec.dataset, workspace_id)
+        job = await self._jobs.add_job(
+            workspace_id,
+            dataset_id=dataset.id,
+            request=spec_to_json(stored),
+            rows=min(dataset.facts.rows, spec.config.limit_samples or dataset.facts.rows),
+            evaluators=evaluators,
+            idempotency_key=idempotency_key,
+        )
+        self._scheduler.wake()
+        return await self._report(job)
+
+    async def get_job(self, workspace_id: str, job_id: str) -> JobReport:
+        """Return a job.
+
+        Raises:
+          NotFound: the workspace has none of that id.
+        """
+        return await self._report(await self._jobs.get_job(workspace_id, job_id))
+
+    async def list_jobs(
+        self, workspace_id: str, *, limit: int = 100, before: datetime | None = None, status: JobStatus | None = None
+    ) -> list[JobReport]:
+        """Return jobs, the newest first; `before` is `created_at` of the last one of the page before."""
+        jobs = await self._jobs.list_jobs(workspace_id, limit=limit, before=before, status=status)
+        return [await self._report(job) for job in jobs]
+
+    async def watch_job(self, workspace_id: str, job_id: str) -> AsyncGenerator[JobReport, None]:
+        """Yield a job whenever it has changed, the first time at once, until it has ended.
+
+        Raises:
+          NotFound: the workspace has none of that id.
+        """
+        said: JobReport | None = None
+        while True:
+            report = await self.get_job(workspace_id, job_id)
+            if report != said:
+                yield report
+            if report.status.final:
+                return
+            said = report
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    async def set_desired_state(self, workspace_id: str, job_id: str, wanted: DesiredState) -> JobReport:
+        """Ask a job to pause, go on or stop.
+
+        Raises:
+          NotFound: the workspace has none of that id.
+          InUse: it has ended.
+        """
+        job = await self._jobs.set_desired_state(workspace_id, job_id, wanted)
+        self._scheduler.obey(job_id, wanted)
+        self._scheduler.wake()
+        return await self._report(job)
+
+    async def delete_job(self, workspace_id: str, job_id: str) -> None:
+        """Remove a job that has ended, its results, and the rows that nothing else needs.
+
+        Raises:
+          NotFound: the workspace has none of that id.
+          InUse: it has not ended.
+        """
+        await self._jobs.delete_job(workspace_id, job_id)
+        for dataset_id in await self._datasets.forget_unused():
+            await asyncio.to_thread(self._folder.remove, dataset_id)
+
+    async def _evaluator(
+        self, given: Evaluator | str, workspace_id: str, *, before: Sequence[JobEvaluator]
+    ) -> JobEvaluator:
+        position, taken = len(before), {one.label for one in before}
+        named = await self._find(workspace_id, given) if isinstance(given, str) else ResolvedEvaluator(given, None)
+        evaluator = named.evaluator
+        try:
+            require_fit(evaluator, self._service.settings)
+        except InvalidRequest as error:
+            problems = (
+                replace(one, field=f"evaluators.{position}.{one.field.removeprefix('evaluator.')}")
+                for one in error.problems
+            )
+            raise InvalidRequest(error.detail, problems=tuple(problems)) from error
+        if evaluator.python is not None:
+            await self._service.environments.queries.python(evaluator.python)
+        if evaluator.packages:
+            try:
+                await self._service.environments.queries.parse(evaluator.packages, evaluator.language)
+            except InvalidPin as error:
+                problems = (replace(one, field=f"evaluators.{position}.{one.field}") for one in error.problems)
+                raise InvalidPin(error.detail, problems=tuple(problems)) from error
+        digest = evaluator_digest(evaluator)
+        named_so = f"{evaluator.name}@{evaluator.version}"
+        label = named_so if evaluator.name else label_of(evaluator, position, taken=taken)
+        return JobEvaluator(
+            position=position,
+            label=label,
+            name=evaluator.name,
+            version=evaluator.version,
+            digest=digest,
+            content=evaluator_to_json(evaluator),
+            lock=named.lock,
+        )
+
+    async def _require_target(self, spec: JobSpec, workspace_id: str) -> None:
+        if spec.target is None:
+            return
+        if self._models is None:
+            raise InvalidRequest("this host asks no models")
+        if "outputs" in spec.mapping or "trace" in spec.mapping:
+            message = "outputs and trace come from the target's model; map other fields only"
+            raise InvalidRequest(message, problems=(Problem("mapping", message),))
+        await self._models.require(spec.target, workspace_id)
+
+    async def _dataset(self, given: str | Sequence[dict[str, Json]], workspace_id: str) -> Dataset:
+        if isinstance(given, str):
+            return await self._datasets.get_dataset(workspace_id, given)
+        dataset_id = new_dataset_id()
+        ceiling = self._service.settings.body_mb << 20
+        facts = await asyncio.to_thread(
+            self._folder.write, dataset_id, enumerate(given, start=1), format_="json", max_bytes=2 * ceiling
+        )
+        return await self._datasets.add_dataset(dataset_id, workspace_id, None, facts)
+
+    async def _report(self, job: Job) -> JobReport:
+        dataset = await self._datasets.get_dataset(job.workspace_id, job.dataset_id)
+        generated = None
+        if self._models is not None and spec_from_json(job.request).target is not None:
+            generated, _ = await self._models.outputs.count(job.id)
+        return job_report(job, await self._jobs.evaluators(job.id), dataset, generated=generated)
+
+
+def job_report(
+    job: Job, evaluators: list[JobEvaluator], dataset: Dataset, *, generated: int | None = None
+) -> JobReport:
+    """Return what is said of a job; `generated` counts the rows that its model was asked."""
+    request = spec_from_json(job.request)
+    return JobReport(
+        id=job.id,
+        status=job.status,
+        evaluators=tuple(evaluator.label for evaluator in evaluators),
+        dataset=dataset.name or dataset.id,
+        mapping=request.mapping,
+        target=request.target,
+        config=request.config,
+        progress=replace(_progress(job, job.rows * len(evaluators)), generated=generated),
+        error=JobError(**orjson.loads(job.error)) if job.error else None,
+        created_at=job.created_at,
+        started_at=job.started_at,
+        finished_at=job.finished_at,
+    )
+
+
+def _progress(job: Job, rows: int) -> JobProgress:
+    rate = job.done / job.running_s if job.done and job.running_s > 0 else None
+    left = max(0, rows - job.done)
+    eta_s = left / rate if rate and not job.status.final else None
+    return JobProgress(
+        rows=rows,
+        done=job.done,
+        failed=job.failed,
+        rows_per_s=None if rate is None else round(rate, 1),
+        eta_s=None if eta_s is None else round(eta_s, 1),
+    )

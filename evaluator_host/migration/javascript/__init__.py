@@ -1,0 +1,1 @@
+"""Migration of JavaScript and TypeScript evaluators."""

@@ -1,0 +1,250 @@
+"""Where a Python evaluator reads the ground truth: in place of the old fourth argument, from the inputs."""
+
+from typing import Final
+
+from tree_sitter import Node
+
+from evaluator_host.migration.draft import WIDTH, Draft, refuse
+from evaluator_host.migration.edits import Part, span
+from evaluator_host.migration.python.calls import is_in_loop
+from evaluator_host.migration.python.entry import Legacy, Parameter
+from evaluator_host.migration.python.text import line_of, quoted
+from evaluator_host.migration.scopes import Access, Use
+from evaluator_host.migration.syntax import ancestors, child, code_children, text
+
+ROW_NAMES: Final = frozenset(
+    (
+        *("datapoint", "data_point", "row", "record", "testset_row", "test_case", "testcase", "testcase_row"),
+        *("dataPoint", "testCase", "testsetRow"),
+    )
+)
+_ROW_METHODS: Final = frozenset(("get", "items", "keys", "values"))
+_CHANGES: Final = ("assignment", "augmented_assignment", "delete_statement")
+_INLINE: Final = 2  # as many reads stay readable in place
+_PLAIN: Final = frozenset(
+    (
+        *("integer", "float", "string", "true", "false", "none", "identifier"),
+        *("list", "dictionary", "tuple", "set", "subscript", "attribute", "call"),
+    )
+)
+_IN_BRACKETS: Final = ("unary_operator", "binary_operator", "conditional_expression", "boolean_operator")
+
+
+def reads_whole_row(draft: Draft, legacy: Legacy) -> bool:
+    """Whether the fourth argument is taken for the whole row of test data, as early hosts passed it."""
+    fourth = legacy.parameters[3]
+    uses = _uses(draft, legacy, fourth)
+    return fourth.name in ROW_NAMES and bool(uses) and all(_is_of_mapping(use) for use in uses)
+
+
+def _is_of_mapping(use: Use) -> bool:
+    around = use.node.parent
+    if use.access is not Access.READ or around is None:
+        return False
+    if around.type == "attribute":
+        return text(around.named_children[-1]) in _ROW_METHODS
+    if around.type == "comparison_operator":
+        return around.named_children[-1] == use.node and any(one.type in ("in", "not in") for one in around.children)
+    return around.type == "subscript" and child(around, "value") == use.node
+
+
+def rewrite_truth(draft: Draft, legacy: Legacy, inputs: str, *, dynamic: bool) -> str | None:
+    """Read the ground truth from the inputs: where it is used, or once at the start.
+
+    Returns the statement that the function has to start with, or None.
+    """
+    fourth = legacy.parameters[3]
+    uses = _uses(draft, legacy, fourth)
+    if draft.whole_row:
+        for use in uses:
+            _require_seen(draft, legacy, use, inputs)
+            draft.edits.replace_node(use.node, inputs)
+        draft.did(fourth.node, f"{fourth.name}, the whole row, is read from {inputs}")
+        return None
+    if not uses:
+        return None
+    access = _access(draft, fourth, uses, inputs)
+    looks = all(_only_looks(use) for use in _uses(draft, legacy, legacy.parameters[1]))
+    return read_column(draft, legacy, fourth, access=access, in_place=looks and not dynamic)
+
+
+def read_column(draft: Draft, legacy: Legacy, parameter: Parameter, *, access: str, in_place: bool) -> str | None:
+    """Read an old parameter from the inputs: where it is used, if it may be so, or once at the start.
+
+    Returns the statement that the function has to start with, or None.
+    """
+    uses = _uses(draft, legacy, parameter)
+    if not uses:
+        return None
+    if in_place and len(uses) <= _INLINE and all(_fits(draft, legacy, use, access) for use in uses):
+        for use in uses:
+            draft.edits.replace_node(use.node, access)
+            draft.did(use.node, f"{parameter.name} is read as {access}")
+        return None
+    inputs = access.partition("[")[0].partition(".")[0]
+    if legacy.is_lambda:
+        for use in uses:
+            _require_seen(draft, legacy, use, inputs)
+            draft.edits.replace_node(use.node, access)
+        draft.did(legacy.node, f"{parameter.name} is read as {access}")
+        return None
+    draft.did(legacy.node, f"{parameter.name} is read from {inputs} at the start")
+    return f"{parameter.name} = {access}"
+
+
+def _uses(draft: Draft, legacy: Legacy, parameter: Parameter) -> list[Use]:
+    found = draft.names.of(parameter.name, legacy.scope)
+    return [use for use in found if use.node != parameter.name_node and not draft.is_gone(use.node)]
+
+
+def _access(draft: Draft, fourth: Parameter, uses: list[Use], inputs: str) -> str:
+    key = quoted(draft, draft.wish.key)
+    tolerant = text(fourth.default) == "None" if fourth.default is not None else False
+    rewritten = any(use.access is not Access.READ for use in uses)
+    if tolerant or (not rewritten and any(_tolerates_none(use.node) for use in uses)):
+        draft.did(fourth.node, f"a row without {draft.wish.key!r} reaches the code now, as None")
+        return f"{inputs}.get({key})"
+    return f"{inputs}[{key}]"
+
+
+def _tolerates_none(node: Node) -> bool:
+    """Whether the code asks if there is a ground truth at all."""
+    around = node.parent
+    if around is None:
+        return False
+    if around.type == "comparison_operator":
+        return any(one.type in ("none", "is", "is not") for one in around.children)
+    if around.type == "conditional_expression":
+        return around.named_children[1] == node
+    if around.type == "boolean_operator":
+        return around.named_children[0] == node
+    return around.type in ("not_operator", "if_statement", "elif_clause")
+
+
+def _require_seen(draft: Draft, legacy: Legacy, use: Use, inputs: str) -> None:
+    if draft.names.is_hidden(inputs, use, legacy.scope):
+        raise refuse(use.node, f"{use.name} is used where {inputs} means something else; rename that first")
+    if legacy.is_lambda and any(around.type == "interpolation" for around in ancestors(use.node)):
+        raise refuse(use.node, f"{use.name} is used in a formatted text of a lambda; make a function of it first")
+    if use.access is not Access.READ:
+        raise refuse(use.node, f"{use.name} gets another value where there is no room for a statement")
+
+
+def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
+    """Whether a read may stand where the name stands: evaluated once, there, whatever happens, on a line that fits."""
+    if use.access is not Access.READ or use.scope is not legacy.scope or is_in_loop(use.node, legacy.node):
+        return False
+    for around in ancestors(use.node):
+        if around == legacy.node:
+            break
+        if around.type in ("try_statement", "interpolation", "with_statement"):
+            return False
+    width, more = draft.line_width(use.node), len(access) - len(use.name)
+    return legacy.is_lambda or width + more <= WIDTH or width > WIDTH
+
+
+def _only_looks(use: Use) -> bool:
+    """Whether a use of the inputs leaves them, and the name, as they are."""
+    around = use.node.parent
+    if use.access is not Access.READ or around is None:
+        return False
+    outer = around.parent
+    if around.type == "attribute":
+        return text(around.named_children[-1]) in _ROW_METHODS
+    if around.type == "subscript" and child(around, "value") == use.node and outer is not None:
+        return outer.type not in _CHANGES or child(outer, "right") == around
+    return around.type == "comparison_operator"
+
+
+def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | None:
+    """Put in the place of each use what an empty dict gives there.
+
+    Returns the statement that the function has to start with for the uses that stay, or None.
+    """
+    first = legacy.parameters[0]
+    uses = [
+        use
+        for use in draft.names.of(first.name, legacy.scope)
+        if use.node != first.name_node and not draft.is_gone(use.node)
+    ]
+    changed = any(use.access is not Access.READ or _is_changed(use.node) for use in uses)
+    shared = sum(not _is_attribute(use.node) for use in uses) > 1  # one dict, wherever it goes
+    staying = [use for use in uses if changed or dynamic or not _replaced(draft, use, shared=shared)]
+    if legacy.is_lambda and (changed or (staying and shared)):
+        what = "gets another value" if changed else "is used more than once"
+        raise refuse(legacy.node, f"{first.name} {what} where there is no room for a statement")
+    for use in staying[:1] if changed else staying:
+        draft.left(use.node, _advice(use))
+    if not staying:
+        return None
+    if legacy.is_lambda:
+        for use in staying:
+            braces = any(around.type == "interpolation" for around in ancestors(use.node))
+            draft.edits.replace_node(use.node, "dict()" if braces else "{}")
+        return None
+    return f"{first.name} = {{}}"
+
+
+def _advice(use: Use) -> str:
+    around = use.node.parent
+    if around is not None and around.type == "subscript":
+        what = line_of(around)
+        return f"{use.name} was always empty, so that {what} raises KeyError, as it did; take the value from the inputs"
+    return f"{use.name} was always empty, and is an empty dict now; write what is meant in its place"
+
+
+def _is_changed(node: Node) -> bool:
+    around = node.parent
+    outer = around.parent if around is not None else None
+    if around is None or outer is None or around.type not in ("subscript", "attribute"):
+        return False
+    if around.type == "attribute":
+        return text(around.named_children[-1]) != "get"
+    return outer.type in ("assignment", "augmented_assignment") and child(outer, "left") == around
+
+
+def _is_attribute(node: Node) -> bool:
+    return node.parent is not None and node.parent.type == "attribute"
+
+
+def _replaced(draft: Draft, use: Use, *, shared: bool) -> bool:
+    around = use.node.parent
+    if around is None:
+        return False
+    if around.type in ("argument_list", "keyword_argument") and not shared:
+        draft.edits.replace_node(use.node, "{}")
+        draft.did(use.node, f"{use.name} was always empty: {{}} is passed in its place")
+        return True
+    call = around.parent
+    if around.type != "attribute" or call is None or call.type != "call" or child(call, "function") != around:
+        return False
+    default = _default(call)
+    if default is None:
+        return False
+    draft.edits.replace_node(call, *default)
+    if default == ("None",):
+        draft.drop(*span(call))
+    draft.did(call, f"{line_of(call)} was always its default, for {use.name} was always empty")
+    return True
+
+
+def _default(call: Node) -> tuple[Part, ...] | None:
+    """Return what `….get(…)` gives on an empty dict; None when that cannot be told or moved."""
+    listing = child(call, "arguments")
+    arguments = code_children(listing) if listing is not None else []
+    if not arguments or arguments[0].type != "string" or _is_formatted(arguments[0]):
+        return None
+    if len(arguments) == 1:
+        return ("None",)
+    if len(arguments) != 2:
+        return None
+    value = arguments[1]
+    if value.type in _PLAIN:
+        return (span(value),)
+    if value.type in _IN_BRACKETS:
+        return ("(", span(value), ")")
+    return None
+
+
+def _is_formatted(string: Node) -> bool:
+    return any(one.type == "interpolation" for one in string.children)

@@ -1,0 +1,77 @@
+"""JSON values: decoding untrusted text, encoding for a guest or a caller, and how deep a value nests."""
+
+import json
+import re
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from typing import Any, Final
+
+import orjson
+
+VALUE_DEPTH: Final = 64  # levels a returned value may have (runtimes/PROTOCOL.md)
+_LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")  # orjson makes a float of an integer beyond 64 bits
+
+
+class InvalidJson(ValueError):
+    """The text is not JSON."""
+
+
+def decode_json(data: bytes) -> Any:
+    """Decode JSON that somebody untrusted wrote; integers beyond 64 bits stay exact, lone surrogates are replaced.
+
+    Raises:
+      InvalidJson: it is not JSON.
+    """
+    if _LONG_NUMBER.search(data) is None:
+        with suppress(orjson.JSONDecodeError):
+            return orjson.loads(data)
+    try:
+        return _decode_exactly(data.decode())
+    except (ValueError, RecursionError) as error:
+        raise InvalidJson(f"not JSON: {error}") from error
+
+
+def _decode_exactly(text: str) -> Any:
+    """Decode by the standard library, which keeps long integers; half an emoji becomes a question mark."""
+    value = json.loads(text, parse_constant=_refuse_constant)
+    if "\\ud" not in text and "\\uD" not in text:
+        return value
+    again = json.dumps(value, ensure_ascii=False)
+    try:
+        again.encode()
+    except UnicodeEncodeError:
+        return json.loads(again.encode("utf-8", "replace"))
+    return value
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def encode_json(value: Any) -> bytes:
+    """Encode JSON for a guest or a caller; dataclasses become objects, integers beyond 64 bits stay exact."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z)
+    except TypeError:  # an integer beyond 64 bits
+        plain = json.dumps(value, default=_plain, ensure_ascii=False, separators=(",", ":"))
+        return plain.encode("utf-8", "replace")
+
+
+def nests_within(value: Any, levels: int) -> bool:
+    """Whether a value has at most so many levels of lists and objects; walks layer by layer, never recursing."""
+    layer = [value]
+    for _ in range(levels):
+        layer = [inner for item in layer if isinstance(item, dict | list) for inner in _items(item)]
+        if not layer:
+            return True
+    return not any(isinstance(item, dict | list) for item in layer)
+
+
+def _items(value: dict[str, Any] | list[Any]) -> list[Any]:
+    return list(value.values()) if isinstance(value, dict) else value
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    raise TypeError(f"{type(value).__name__} has no JSON form")

@@ -1,0 +1,1 @@
+"""Calling LLMs: for online jobs, and for evaluators that ask judges."""

@@ -1,0 +1,111 @@
+"""Which models jobs may ask, with which key, and how they are reached."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+import httpx
+
+from evaluator_host.config.settings import Settings
+from evaluator_host.model.errors import InvalidRequest, Problem
+from evaluator_host.models.endpoint import Endpoint
+from evaluator_host.models.http_client import make_http_client
+from evaluator_host.models.prompts import require_prompt
+from evaluator_host.schemas.jobs import Target
+from evaluator_host.store.outputs import Outputs
+from evaluator_host.store.secrets import Secrets
+
+_OURS: Final = frozenset({"model", "messages", "stream", "stream_options", "n"})
+PORTS: Final = {"http": 80, "https": 443}
+
+
+class ModelAccess:
+    """The way to models, for jobs.
+
+    Args:
+      settings: Which hosts, and how they are reached.
+      secrets: Of the store.
+      outputs: Of the store.
+      any_key: Says whether a key was ever made: then callers are not the operator alone.
+    """
+
+    def __init__(
+        self, settings: Settings, *, secrets: Secrets, outputs: Outputs, any_key: Callable[[], Awaitable[bool]]
+    ) -> None:
+        self.outputs = outputs
+        self._settings = settings
+        self._secrets = secrets
+        self._any_key = any_key
+
+    async def require(self, target: Target, workspace_id: str) -> str | None:
+        """Check a target, and return its key.
+
+        Raises:
+          InvalidRequest: it cannot be taken, or jobs may not ask that host.
+          NotFound: there is no such secret.
+          Misconfigured: the secret cannot be opened.
+        """
+        parts = require_url(target.base_url)
+        _require_inference(target)
+        require_prompt(target)
+        await self._require_allowed(parts)
+        return await self._secrets.reveal(workspace_id, target.api_key) if target.api_key is not None else None
+
+    @asynccontextmanager
+    async def open(self, target: Target, workspace_id: str) -> AsyncIterator[Endpoint]:
+        """Open connections to a target, checked anew: settings and secrets may have changed since the job was made."""
+        key = await self.require(target, workspace_id)
+        client = make_http_client(
+            self._settings, target.base_url, timeout_s=target.timeout_s, at_once=target.concurrency
+        )
+        async with client:
+            yield Endpoint(target, key, client)
+
+    async def _require_allowed(self, parts: SplitResult) -> None:
+        allowed = {one.lower() for one in self._settings.target_hosts}
+        host = str(parts.hostname)
+        port = parts.port or PORTS[parts.scheme]
+        if allowed & {"*", host, f"{host}:{port}", f"[{host}]", f"[{host}]:{port}"}:
+            return
+        if not allowed and not await self._any_key():
+            return
+        raise _refused(
+            "base_url",
+            f"jobs may not ask {host}",
+            f"the operator allows it by EVALUATOR_HOST_TARGET_HOSTS='[\"{host}\"]'",
+        )
+
+
+def require_url(base_url: str) -> SplitResult:
+    """Check an address without repeating it: it may hold what somebody took for a place for the key."""
+    example = "write it as https://api.example.com/v1; the key goes into a secret"
+    try:
+        parts = urlsplit(base_url)
+        whole = parts.scheme in PORTS and bool(parts.hostname) and parts.port != 0
+        whole = whole and httpx.URL(base_url).host == parts.hostname  # whoever sends reads the same as we check
+    except (ValueError, httpx.InvalidURL) as error:
+        raise _refused("base_url", "it is no address", example) from error
+    if not whole:
+        raise _refused("base_url", "it must be an http:// or https:// address", example)
+    if "@" in parts.netloc:
+        raise _refused("base_url", "it may not hold a user or password", example)
+    if parts.query or parts.fragment or "?" in base_url or "#" in base_url:
+        raise _refused("base_url", "it may not have a query or a fragment", example)
+    if parts.path.rstrip("/").endswith("/chat/completions"):
+        raise _refused("base_url", "/chat/completions is added to it by the host", example)
+    if not base_url.isascii() or not base_url.isprintable() or " " in base_url or "\\" in base_url:
+        raise _refused("base_url", "it is no address", example)
+    return parts
+
+
+def _require_inference(target: Target) -> None:
+    taken = sorted(_OURS & set(target.inference))
+    if taken:
+        raise _refused("inference", f"{', '.join(taken)} cannot be set there: one answer per row, as a whole", None)
+
+
+def _refused(field: str, message: str, hint: str | None) -> InvalidRequest:
+    return InvalidRequest(
+        f"the target cannot be taken: {message}", problems=(Problem(f"target.{field}", message, hint),)
+    )

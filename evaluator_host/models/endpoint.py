@@ -1,0 +1,248 @@
+"""One OpenAI-compatible endpoint: a chat completion per call, tried again where that may help, with a log of it.
+
+A key is sent to the endpoint and nowhere else: redirects are not followed, the environment's proxies and .netrc are not
+read, and whatever comes back is masked before it is kept.
+"""
+
+import asyncio
+import base64
+import json
+import random
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Final, TypeAlias
+from urllib.parse import quote
+
+import httpx
+
+from evaluator_host.model.evaluator import Json
+from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
+from evaluator_host.models.openai_response import (
+    BadAnswer,
+    Completion,
+    fault_of,
+    read_completion,
+    read_text,
+    read_whole,
+)
+from evaluator_host.schemas.jobs import Target
+
+MASKED: Final = "[masked]"
+
+ANSWER_BYTES: Final = 2 << 20
+_FAULT_BYTES: Final = 64 << 10
+_MESSAGE_CHARS: Final = 500
+_AGAIN: Final = frozenset({408, 409, 425, 429})
+_PAUSE_S: Final = 0.5
+_LONGEST_PAUSE_S: Final = 30.0
+_LONGEST_WAIT_S: Final = 300.0  # whatever Retry-After says
+_CHAT: Final = "/chat/completions"
+_COMPLETIONS: Final = "/completions"
+
+_NO_SUCH_PATH: Final = frozenset({404, 405, 501})
+
+_Read: TypeAlias = Callable[[Any], Completion]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of one row. `output` is None, and `error` says why, when it failed for good.
+
+    Attributes:
+      output: Text, or the tool calls.
+      error: Masked, for people.
+      latency_ms: Of the try that was answered, else of the last one.
+      log: Attempts, tokens, times.
+    """
+
+    output: Json
+    error: str | None
+    latency_ms: float
+    log: dict[str, Json]
+
+
+class _Fault(Exception):
+    """A try that failed; `status` is None when there was no answer."""
+
+    def __init__(self, message: str, *, status: int | None = None, again: bool, wait_s: float = 0.0) -> None:
+        super().__init__(message)
+        self.status = status
+        self.again = again
+        self.wait_s = wait_s
+
+
+class Endpoint:
+    """Asks one model. Bound to one event loop; close its client.
+
+    Args:
+      target: Where, which model, how.
+      key: Sent as a bearer token; None for no key.
+      client: Its connections.
+    """
+
+    def __init__(self, target: Target, key: str | None, client: httpx.AsyncClient) -> None:
+        self._target = target
+        self._completes = target.completion
+        self._base_url = target.base_url.rstrip("/")
+        self._mask = Redactor(key)
+        self._client = client
+        self._headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+        }
+        if key is not None:
+            self._headers["Authorization"] = f"Bearer {key}"
+
+    async def ask(self, messages: list[Json]) -> Answer:
+        """Return what the model says to these messages, or why it does not; never raises."""
+        body = {**self._target.inference, "model": self._target.model}
+        if self._completes and len(messages) == 1:
+            answer = await self._ask(_COMPLETIONS, {**body, "prompt": messages[0]["content"]}, read_text)
+            if answer.error is None or _last_status(answer) not in _NO_SUCH_PATH:
+                return answer
+            self._completes = False
+        return await self._ask(_CHAT, {**body, "messages": messages}, read_completion)
+
+    async def complete(self, request: dict[str, Json]) -> Answer:
+        """Return the whole answer to a request, of a chat when it has `messages`; never raises."""
+        path = _CHAT if "messages" in request else _COMPLETIONS
+        return await self._ask(path, {**request, "model": self._target.model}, read_whole)
+
+    async def _ask(self, path: str, request: dict[str, Json], read: _Read) -> Answer:
+        url, body = self._base_url + path, encode_json(request)
+        attempts: list[Json] = []
+        started_at = datetime.now(UTC)
+        while True:
+            started = time.perf_counter()
+            fault: _Fault | None = None
+            completion: Completion | None = None
+            try:
+                completion = await self._try(url, body, read)
+            except _Fault as error:
+                fault = error
+            latency_ms = round((time.perf_counter() - started) * 1000, 3)
+            attempts.append(self._attempt(fault, latency_ms))
+            last = len(attempts) > self._target.retries
+            if fault is None or not fault.again or last:
+                return self._answer(completion, attempts, latency_ms, started_at)
+            await asyncio.sleep(max(fault.wait_s, _pause_s(len(attempts))))
+            started_at = datetime.now(UTC)
+
+    def _attempt(self, fault: _Fault | None, latency_ms: float) -> Json:
+        if fault is None:
+            return {"status": 200, "latency_ms": latency_ms, "error": None}
+        return {"status": fault.status, "latency_ms": latency_ms, "error": self._mask.text(str(fault))[:_MESSAGE_CHARS]}
+
+    def _answer(
+        self, completion: Completion | None, attempts: list[Json], latency_ms: float, started_at: datetime
+    ) -> Answer:
+        log: dict[str, Json] = {"started_at": started_at.isoformat(), "attempts": attempts, "model": self._target.model}
+        if completion is None:
+            tries = f" (after {len(attempts)} tries)" if len(attempts) > 1 else ""
+            return Answer(None, f"{attempts[-1]['error']}{tries}", latency_ms, log)
+        log |= self._mask.value(completion.facts)
+        return Answer(self._mask.value(completion.output), None, latency_ms, log)
+
+    async def _try(self, url: str, body: bytes, read: _Read) -> Completion:
+        timeout_s = self._target.timeout_s
+        try:
+            async with asyncio.timeout(timeout_s):
+                async with self._client.stream("POST", url, content=body, headers=self._headers) as response:
+                    return await self._read(response, read)
+        except TimeoutError as error:
+            raise _Fault(f"no answer within {timeout_s:g} s", again=True) from error
+        except httpx.HTTPError as error:
+            said = str(error) or type(error).__name__
+            raise _Fault(f"the connection failed: {said}", again=True) from error
+
+    async def _read(self, response: httpx.Response, read: _Read) -> Completion:
+        status = response.status_code
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise _Fault("the answer is compressed, which was not asked for", status=status, again=False)
+        if not response.is_success:
+            raise await self._refused(response)
+        data = await _body(response, ANSWER_BYTES + 1)
+        if len(data) > ANSWER_BYTES:
+            raise _Fault(f"the answer is longer than {ANSWER_BYTES >> 20} MB", status=status, again=False)
+        try:
+            return read(decode_json(data))
+        except (InvalidJson, BadAnswer) as error:
+            raise _Fault(f"the answer is no chat completion: {error}", status=status, again=False) from error
+
+    async def _refused(self, response: httpx.Response) -> _Fault:
+        status = response.status_code
+        if response.is_redirect:
+            where = self._mask.text(response.headers.get("location", ""))
+            return _Fault(f"HTTP {status}: redirects are not followed (to {where})", status=status, again=False)
+        said = fault_of(self._mask.text((await _body(response, _FAULT_BYTES)).decode("utf-8", "replace")))
+        again = status in _AGAIN or status >= httpx.codes.INTERNAL_SERVER_ERROR
+        wait_s = _wait_s(response.headers.get("retry-after"))
+        return _Fault(f"HTTP {status}: {said}".rstrip(": "), status=status, again=again, wait_s=wait_s)
+
+
+def _last_status(answer: Answer) -> Json:
+    return answer.log["attempts"][-1]["status"]
+
+
+async def _body(response: httpx.Response, most: int) -> bytes:
+    """Return the body, or as much of it as is wanted."""
+    data = bytearray()
+    async for chunk in response.aiter_raw():
+        data += chunk
+        if len(data) >= most:
+            break
+    return bytes(data[:most])
+
+
+def _pause_s(tries: int) -> float:
+    """Return how long to wait after so many tries: twice as long each time, half of it by chance."""
+    longest = min(_PAUSE_S * 2.0 ** (tries - 1), _LONGEST_PAUSE_S)
+    return float(longest * (0.5 + random.random() / 2))  # noqa: S311 - spreads callers, guards nothing
+
+
+def _wait_s(header: str | None) -> float:
+    """Return what `Retry-After` asks for: seconds, or a date."""
+    wait_s = 0.0
+    if header is not None:
+        with suppress(ValueError, TypeError, OverflowError):
+            wait_s = float(header) if header.strip().isdecimal() else _until(parsedate_to_datetime(header))
+    return max(0.0, min(wait_s, _LONGEST_WAIT_S))
+
+
+def _until(when: datetime) -> float:
+    return (when - datetime.now(when.tzinfo)).total_seconds()
+
+
+class Redactor:
+    """Replaces a secret in texts and JSON values; None masks nothing."""
+
+    def __init__(self, secret: str | None) -> None:
+        self._forms = sorted(_forms(secret), key=len, reverse=True) if secret else []
+
+    def text(self, text: str) -> str:
+        """Return a text without the secret."""
+        for form in self._forms:
+            text = text.replace(form, MASKED)
+        return text
+
+    def value(self, value: Any) -> Any:
+        """Return a JSON value without the secret, in names and values alike."""
+        match value:
+            case str():
+                return self.text(value)
+            case dict():
+                return {self.text(str(name)): self.value(inner) for name, inner in value.items()}
+            case list():
+                return [self.value(inner) for inner in value]
+            case _:
+                return value
+
+
+def _forms(secret: str) -> set[str]:
+    encoded = {base64.b64encode(text.encode()).decode().rstrip("=") for text in (secret, f"Bearer {secret}")}
+    return {secret, quote(secret, safe=""), quote(secret), json.dumps(secret)[1:-1], *encoded}

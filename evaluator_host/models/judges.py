@@ -1,0 +1,148 @@
+"""Models that evaluators ask: which ones they may, with which key, and how many at once.
+
+What asks is untrusted code: it chooses the address, the key and the words. So only hosts that the operator names are
+asked, and models that the operator configured, on no path but the two of the protocol; the key stays here, and nothing
+that comes back holds it.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from typing import Final
+
+import httpx
+
+from evaluator_host.config.settings import Settings
+from evaluator_host.dialects.model_requests import Ask
+from evaluator_host.model.errors import InvalidRequest, NotFound, Problem
+from evaluator_host.model.evaluator import Json
+from evaluator_host.models.access import PORTS, require_url
+from evaluator_host.models.endpoint import Endpoint
+from evaluator_host.models.http_client import make_http_client
+from evaluator_host.models.registered_models import ModelPlace, RegisteredModels
+from evaluator_host.schemas.jobs import Target
+from evaluator_host.store.secrets import Secrets
+
+_AT_ONCE: Final = 32
+_NAME: Final = r"([A-Za-z0-9_.\-]{1,255})"
+_REFERENCE: Final = re.compile(  # or the address that NVIDIA's client makes of one
+    rf"ref://{_NAME}/{_NAME}$|https?://[^/]+/apis/inference-gateway/v2/workspaces/{_NAME}/model/{_NAME}/-(?:/v1)?/?"
+)
+_SUFFIXES: Final = ("/chat/completions", "/completions")
+_NOT_SENT: Final = frozenset({"extra_body", "extra_headers", "extra_query", "timeout", "stream", "stream_options"})
+
+
+class Judges:
+    """Asks models for evaluators.
+
+    Args:
+      settings: Which hosts, and how they are reached.
+      secrets: Of the store; None where there are none.
+      kept: ModelAccess that callers made; None where there are none.
+    """
+
+    def __init__(self, settings: Settings, secrets: Secrets | None, kept: RegisteredModels | None) -> None:
+        self._settings = settings
+        self._secrets = secrets
+        self._kept = kept
+        self._clients: dict[str, httpx.AsyncClient] = {}
+        self._places = asyncio.Semaphore(_AT_ONCE)
+
+    async def answer(self, ask: Ask, workspace: str) -> dict[str, Json]:
+        """Ask a model: `{"response": …}`, or `{"error", "status"}` when it does not answer.
+
+        Raises:
+          InvalidRequest: it may not be asked.
+          NotFound: there is no such secret.
+        """
+        place = await self._place(ask, workspace)
+        key = await self._key(place.secret, workspace)
+        target = Target(place.base_url, place.model, timeout_s=ask.timeout_s, retries=ask.retries)
+        async with self._places:
+            answer = await Endpoint(target, key, self._client(place.base_url)).complete(_sent(ask.request))
+        if answer.error is None:
+            return {"response": answer.output}
+        return {"error": answer.error, "status": answer.log["attempts"][-1]["status"]}
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        for client in self._clients.values():
+            await client.aclose()
+
+    async def _place(self, ask: Ask, workspace: str) -> ModelPlace:
+        """Return where a request goes: as the operator or a caller has a reference, else as the evaluator says."""
+        found = _REFERENCE.match(ask.url)
+        if found is None:
+            return self._allowed(ModelPlace(ask.url, ask.model, ask.secret))
+        namespace, name = found[1] or found[3], found[2] or found[4]
+        configured = self._settings.models.get(f"{namespace}/{name}")
+        if configured is not None:
+            return ModelPlace(_base_url(configured.base_url), configured.model or name, configured.secret)
+        kept = None if self._kept is None else await self._kept.find_model(workspace, namespace, name)
+        if kept is None:
+            message = f"nothing says where the model {namespace}/{name}"[:120] + " answers"
+            hint = "name it in EVALUATOR_HOST_MODELS, make it with NeMo's client, or give a Model with its url"
+            raise _refused(message, hint)
+        return self._allowed(kept)
+
+    def _allowed(self, place: ModelPlace) -> ModelPlace:
+        base_url = _base_url(place.base_url)
+        self._require_allowed(base_url)
+        return replace(place, base_url=base_url)
+
+    def _client(self, base_url: str) -> httpx.AsyncClient:
+        parts = require_url(base_url)
+        origin = f"{parts.scheme}://{parts.netloc}"
+        if origin not in self._clients:
+            self._clients[origin] = make_http_client(self._settings, origin, timeout_s=60.0, at_once=_AT_ONCE)
+        return self._clients[origin]
+
+    def _require_allowed(self, base_url: str) -> None:
+        parts = require_url(base_url)
+        host, port = str(parts.hostname), parts.port or PORTS[parts.scheme]
+        allowed = {one.lower() for one in self._settings.judge_hosts}
+        if not allowed & {host, f"{host}:{port}", f"[{host}]", f"[{host}]:{port}"}:
+            raise _refused(
+                f"evaluators may not ask {host}",
+                f"the operator allows it by EVALUATOR_HOST_JUDGE_HOSTS='[\"{host}\"]'",
+            )
+
+    async def _key(self, secret: str | None, workspace: str) -> str | None:
+        if secret is None:
+            return None
+        name = secret.rpartition("/")[2]
+        if self._secrets is None:
+            raise NotFound(f"the key {name} of the model is a secret, which a running host keeps")
+        return await self._secrets.reveal(workspace, name)
+
+
+@asynccontextmanager
+async def open_judges(
+    settings: Settings, secrets: Secrets | None, *, kept: RegisteredModels | None = None
+) -> AsyncIterator[Judges]:
+    """Open the way to the models that evaluators ask."""
+    async with AsyncExitStack() as stack:
+        judges = Judges(settings, secrets, kept)
+        stack.push_async_callback(judges.aclose)
+        yield judges
+
+
+def _base_url(url: str) -> str:
+    """Return the address that both paths of the protocol are added to."""
+    base = url.rstrip("/")
+    for suffix in _SUFFIXES:
+        base = base.removesuffix(suffix)
+    return base
+
+
+def _sent(request: dict[str, Json]) -> dict[str, Json]:
+    """Return a request as it goes over the wire: what a client's library would have taken for itself is not in it."""
+    extra = request.get("extra_body")
+    merged = {**request, **extra} if isinstance(extra, dict) else request
+    return {name: value for name, value in merged.items() if name not in _NOT_SENT}
+
+
+def _refused(message: str, hint: str) -> InvalidRequest:
+    return InvalidRequest(message, problems=(Problem("model", message, hint),))

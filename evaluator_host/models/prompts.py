@@ -1,0 +1,83 @@
+"""From a record of a data set to the messages that a model is sent: templates over the record, see docs/jobs.md."""
+
+from typing import Any, Final
+
+from evaluator_host.datasets.mapping import is_row
+from evaluator_host.datasets.template import BadTemplate, compiled, is_template
+from evaluator_host.model.errors import InvalidRequest, Problem
+from evaluator_host.model.evaluator import Json
+from evaluator_host.model.json_values import encode_json
+from evaluator_host.schemas.jobs import Target
+
+_HINT: Final = "write a column as {{ question }} or {{ item.question }}"
+_DEPTH: Final = 16
+
+
+def require_prompt(target: Target) -> None:
+    """Check what a target sends.
+
+    Raises:
+      InvalidRequest: there is no prompt, or a template cannot be taken.
+    """
+    if bool(target.messages) == (target.prompt_template is not None):
+        raise _refused("target", "give either prompt_template or messages", _HINT)
+    texts = list(_texts(_messages(target), "target"))
+    for field, text in texts:
+        if is_template(text):
+            try:
+                compiled(text)
+            except BadTemplate as error:
+                raise _refused(field, f"the template cannot be taken: {error}", None) from error
+    if not any(is_template(text) for _, text in texts):
+        raise _refused("target", "no column is in the prompt: the model would be asked the same for every row", _HINT)
+
+
+def messages_of(target: Target, record: dict[str, Any]) -> list[Json]:
+    """Return the messages of a record.
+
+    Raises:
+      BadTemplate: the record does not fit a template.
+    """
+    if is_row(record):  # what a template is to reach lies one level down
+        record = {**(record.get("inputs") or {}), **record}
+    rendered: list[Json] = _rendered(_messages(target), record)
+    return rendered
+
+
+def _messages(target: Target) -> list[Json]:
+    asked = list(target.messages) or [{"role": "user", "content": target.prompt_template}]
+    return [{"role": "system", "content": target.system}, *asked] if target.system is not None else asked
+
+
+def _rendered(value: Any, record: dict[str, Any]) -> Any:
+    match value:
+        case str():
+            if not is_template(value):
+                return value
+            made = compiled(value).render(record)
+            return made if isinstance(made, str) else encode_json(made).decode()
+        case dict():
+            return {name: _rendered(inner, record) for name, inner in value.items()}
+        case list() | tuple():
+            return [_rendered(inner, record) for inner in value]
+        case _:
+            return value
+
+
+def _texts(value: Any, field: str, depth: int = 0) -> list[tuple[str, str]]:
+    """Return every text in the messages, by where it is."""
+    if depth > _DEPTH:
+        raise _refused(field, "the messages are nested too deeply", None)
+    match value:
+        case str():
+            return [(field, value)]
+        case dict():
+            return [pair for name, inner in value.items() for pair in _texts(inner, f"{field}.{name}", depth + 1)]
+        case list() | tuple():
+            return [pair for inner in value for pair in _texts(inner, field, depth + 1)]
+        case _:
+            return []
+
+
+def _refused(field: str, message: str, hint: str | None) -> InvalidRequest:
+    return InvalidRequest(f"the target cannot be taken: {message}", problems=(Problem(field, message, hint),))

@@ -1,1 +1,0 @@
-"""What NVIDIA's NeMo Platform client expects of a host, over our own data sets and durable jobs."""

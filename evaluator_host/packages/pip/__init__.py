@@ -1,0 +1,1 @@
+"""pip packages: pins, locks and versions."""

@@ -1,0 +1,215 @@
+"""Resolves pip pins with uv: wheels only, a hash for every file, no code of a package run."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from packaging.utils import canonicalize_name
+
+from evaluator_host.model.errors import HostError, Misconfigured, PackagesFailed, Problem
+from evaluator_host.packages.common_names import close_name
+from evaluator_host.packages.index import uv_workspace
+from evaluator_host.packages.lock import LockedPackage, Target
+from evaluator_host.packages.pins import Pin
+from evaluator_host.packages.resolver import Resolver, shorten, unreachable
+from evaluator_host.system.processes import Finished
+
+_SOURCE: Final = "set.in"
+_GLIBC_MINORS: Final = (17, 28, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40)  # for which uv has a platform
+_PACKAGE: Final = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)==(?P<version>[^\s;\\]+)\s*\\?")
+_HASH: Final = re.compile(r"\s+--hash=(?P<hash>sha(?:256|384|512):[0-9a-f]+)\s*\\?")
+_VIA: Final = re.compile(r"\s+#\s+(?:via\s+)?(?P<name>[A-Za-z0-9][\w.-]*)?.*")
+_NO_VERSION: Final = re.compile(r"there is no version of (?P<name>[\w.-]+)(?:\[[^\]]*\])?==(?P<version>[^\s,]+)")
+_NO_PACKAGE: Final = re.compile(r"(?P<name>[\w.-]+) was not found in the package registry")
+_NO_WHEEL: Final = re.compile(r"(?P<name>[\w.-]+)(?:\[[^\]]*\])?==(?P<version>\S+) has no (?:usable )?wheels")
+_DENIED: Final = re.compile(r"lack of valid authentication|40[137] (?:Unauthorized|Forbidden|Proxy)", re.IGNORECASE)
+_NO_ANSWER: Final = re.compile(
+    r"Request failed|Failed to fetch|error sending request|dns error|timed out|certificate"
+    r"|HTTP status (?:client|server)|Network connectivity is disabled",
+    re.IGNORECASE,
+)
+
+
+async def resolve_pip(
+    pins: Sequence[Pin], resolver: Resolver, *, sources: bool
+) -> tuple[tuple[LockedPackage, ...], str, tuple[str, ...]]:
+    """Return packages, lock text and notes.
+
+    Args:
+      pins: Canonical pins.
+      resolver: Runs uv; with `sources` in a sandbox, since uv then runs build scripts of packages.
+      sources: Whether packages without a wheel may be built to learn what they need.
+
+    Raises:
+      PackagesFailed: no such package or version, no wheel, or a conflict, in uv's words.
+      IndexUnavailable: the index does not answer.
+    """
+    finished = await _compile([pin.text for pin in pins], resolver, sources=sources)
+    if finished.code == 0:
+        packages = read_requirements(finished.stdout, {pin.name for pin in pins})
+        return packages, requirements_text(packages), tuple(_notes(finished.stderr, resolver))
+    raise await _failure(finished, pins, resolver)
+
+
+async def newest_version(requirement: str, resolver: Resolver, *, lowest: bool = False) -> str | None:
+    """Return the newest (or lowest) version of a range that has a wheel for the target; None when there is none.
+
+    Raises:
+      IndexUnavailable: the index does not answer.
+    """
+    finished = await _compile([requirement], resolver, lowest=lowest, deps=False)
+    if finished.code == 0:
+        found = _PACKAGE.search(finished.stdout)
+        return found["version"] if found else None
+    if unanswered(finished.stderr):
+        raise unreachable(last_cause(finished.stderr), resolver.index)
+    return None
+
+
+async def _compile(
+    requirements: Sequence[str],
+    resolver: Resolver,
+    *,
+    sources: bool = False,
+    lowest: bool = False,
+    deps: bool = True,
+) -> Finished:
+    with uv_workspace(resolver.index) as workspace:
+        (workspace.path / _SOURCE).write_text("".join(f"{line}\n" for line in requirements), "utf-8")
+        flags = [] if sources else ["--only-binary", ":all:"]
+        flags += ["--resolution", "lowest"] if lowest else []
+        flags += [] if deps else ["--no-deps"]
+        return await resolver.attempt(_command(flags, resolver), workspace)
+
+
+def _command(flags: Sequence[str], resolver: Resolver) -> tuple[str, ...]:
+    tools, target = resolver.tools, resolver.target
+    return (
+        str(tools.uv), "pip", "compile", _SOURCE, "--generate-hashes", "--no-config", "--no-header", "--no-sources",
+        "--no-progress", "--color", "never", "--annotation-style", "split", "--python", str(tools.python),
+        "--no-python-downloads", "--python-version", target.runtime, "--python-platform", platform_tag(target), *flags,
+    )  # fmt: skip
+
+
+def platform_tag(target: Target) -> str:
+    """Return uv's name for the newest manylinux that the target's C library loads; no wheel is older than 2.17."""
+    if target.machine not in {"x86_64", "aarch64"}:
+        raise Misconfigured(f"Packages cannot be resolved for {target.machine}, only for x86_64 and aarch64.")
+    minor = max((known for known in _GLIBC_MINORS if (2, known) <= target.glibc), default=_GLIBC_MINORS[0])
+    return f"{target.machine}-manylinux_2_{minor}"
+
+
+def read_requirements(text: str, requested: set[str]) -> tuple[LockedPackage, ...]:
+    """Return the packages in uv's requirements: lines of pinned names, hashes and comments, no address or option.
+
+    Raises:
+      PackagesFailed: there is another line.
+    """
+    versions: dict[str, str] = {}
+    hashes: dict[str, list[str]] = {}
+    needed: dict[str, set[str]] = {}
+    name = ""
+    for line in filter(str.strip, text.splitlines()):
+        if package := _PACKAGE.fullmatch(line):
+            name = canonicalize_name(package["name"])
+            versions[name] = package["version"]
+            hashes[name] = []
+        elif name and (digest := _HASH.fullmatch(line)):
+            hashes[name].append(digest["hash"])
+        elif name and (via := _VIA.fullmatch(line)):
+            needed.setdefault(canonicalize_name(via["name"] or ""), set()).add(name)
+        else:
+            raise PackagesFailed(f"The set resolves to a line that pins no package: {line.strip()[:120]}")
+    if unhashed := [name for name in versions if not hashes[name]]:
+        raise PackagesFailed(f"The index has no files with hashes of {', '.join(unhashed)}.")
+    return tuple(
+        LockedPackage(name, versions[name], name in requested, tuple(sorted(hashes[name])), _sorted(needed, name))
+        for name in sorted(versions)
+    )
+
+
+def _sorted(needed: Mapping[str, set[str]], name: str) -> tuple[str, ...]:
+    return tuple(sorted(needed.get(name, ())))
+
+
+def requirements_text(packages: Sequence[LockedPackage]) -> str:
+    """Return requirements with hashes, as uv installs them."""
+    lines = (" \\\n    --hash=".join([f"{package.name}=={package.version}", *package.hashes]) for package in packages)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _notes(stderr: str, resolver: Resolver) -> list[str]:
+    warnings = (line.removeprefix("warning: ") for line in stderr.splitlines() if line.startswith("warning: "))
+    return [shorten(warning, resolver.index) for warning in warnings]
+
+
+async def _failure(finished: Finished, pins: Sequence[Pin], resolver: Resolver) -> HostError:
+    said = finished.stderr
+    if unanswered(said):
+        return unreachable(last_cause(said), resolver.index)
+    flat = " ".join(said.split())
+    asked = {pin.name: pin for pin in pins}
+    if (missing := _NO_PACKAGE.search(flat)) and missing["name"] in asked:
+        return _no_package(asked[missing["name"]])
+    for pattern in (_NO_VERSION, _NO_WHEEL):
+        found = pattern.search(flat)
+        if found and (pin := asked.get(canonicalize_name(found["name"]))):
+            near = await _nearest(pin, resolver)
+            return _no_version(pin, near) if pattern is _NO_VERSION else NoWheel.for_pin(pin, resolver.target, near)
+    explanation = shorten(_explanation(said), resolver.index)
+    if "No solution found" in said:
+        if _NO_WHEEL.search(flat) or "has no usable wheels" in flat:
+            return NoWheel(f"These packages cannot be installed without building one from source:\n{explanation}")
+        return PackagesFailed(f"These packages cannot be installed together:\n{explanation}")
+    return PackagesFailed(f"The packages cannot be resolved:\n{explanation}")
+
+
+class NoWheel(PackagesFailed):
+    """A package has no wheel for the target, so only a build from source can install it."""
+
+    @classmethod
+    def for_pin(cls, pin: Pin, target: Target, near: Sequence[str]) -> "NoWheel":
+        """Return the failure that names the package and both ways out."""
+        where = f"Python {target.runtime} on linux {target.machine}"
+        instead = f"Pin {' or '.join(near)}, which has one, or let" if near else "Let"
+        detail = (
+            f"{pin.text} has no wheel for {where}, and building from source is off. "
+            f"{instead} the operator set allow_source_builds: it is then built inside a sandbox."
+        )
+        return cls(detail, problems=(Problem("packages", f"{pin.text} has no wheel", near[0] if near else None),))
+
+
+def _no_package(pin: Pin) -> PackagesFailed:
+    meant = close_name(pin.name, pin.language)
+    hint = f" Did you mean {meant}?" if meant else " Check the name: it may differ from the name that is imported."
+    problem = Problem("packages", f"there is no package {pin.name}", meant)
+    return PackagesFailed(f"There is no package {pin.name} in the index.{hint}", problems=(problem,))
+
+
+def _no_version(pin: Pin, near: Sequence[str]) -> PackagesFailed:
+    nearest = f" The nearest for this runtime: {', '.join(near)}." if near else ""
+    problem = Problem("packages", f"there is no {pin.text}", near[0] if near else None)
+    return PackagesFailed(f"{pin.name} has no version {pin.version}.{nearest}", problems=(problem,))
+
+
+def unanswered(said: str) -> bool:
+    """Whether uv failed because the index does not answer, and not because no solution exists."""
+    return bool(_DENIED.search(said)) or ("No solution found" not in said and bool(_NO_ANSWER.search(said)))
+
+
+async def _nearest(pin: Pin, resolver: Resolver) -> list[str]:
+    """Return pins of the versions around one that does not exist, the older first."""
+    below = await newest_version(f"{pin.name}<{pin.version}", resolver)
+    above = await newest_version(f"{pin.name}>{pin.version}", resolver, lowest=True)
+    return [Pin(pin.name, version, pin.extras).text for version in (below, above) if version]
+
+
+def _explanation(said: str) -> str:
+    lines = [line for line in said.splitlines() if not line.startswith(("warning:", "hint:", "error: No solution"))]
+    return "\n".join(lines).replace("  cause: ", "")
+
+
+def last_cause(said: str) -> str:
+    """Return the innermost cause that uv printed."""
+    causes = [line.split(":", maxsplit=1)[1].strip() for line in said.splitlines() if line.startswith("  cause:")]
+    return causes[-1] if causes else said

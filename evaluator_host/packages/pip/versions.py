@@ -1,0 +1,122 @@
+"""Lists the versions of a pip package that a runtime can load.
+
+A program of its own, so that a slow index or a large page does not block a host. Its argument is a JSON file; it prints
+`{"name", "versions": [newest, …]}`, `versions` null for an unknown package.
+"""
+
+import base64
+import html
+import json
+import re
+import ssl
+import sys
+import urllib.error
+import urllib.request
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.tags import Tag, compatible_tags, cpython_tags
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.version import Version
+
+_PAGE_BYTES: Final = 64 << 20  # the largest have 10 MB
+_INFLATED: Final = 31  # zlib's word for gzip
+_TIMEOUT_S: Final = 8.0
+_ACCEPT: Final = "application/vnd.pypi.simple.v1+json, text/html;q=0.2"
+_ANCHOR: Final = re.compile(r"<a\s([^>]*)>([^<]*)</a>", re.IGNORECASE)
+_OLDEST_GLIBC: Final = 5
+_LEGACY: Final = {"manylinux2014": 17, "manylinux2010": 12, "manylinux1": 5}
+
+
+def main(given: Path) -> None:
+    """Print the answer to the question in a file."""
+    asked = json.loads(given.read_text("utf-8"))
+    name = canonicalize_name(asked["name"])
+    page = _fetched(f"{asked['index'].rstrip('/')}/{name}/", asked)
+    found = None if page is None else usable(page, asked["runtime"], asked["machine"], asked["glibc"])
+    sys.stdout.write(json.dumps({"name": name, "versions": found}))
+
+
+def usable(files: Iterable[tuple[str, str | None]], runtime: str, machine: str, glibc: list[int]) -> list[str]:
+    """Return the versions of wheels that a runtime can load, newest first, final ones before pre-releases.
+
+    Args:
+      files: Names, each with its `Requires-Python`.
+      runtime: Of Python, `3.13`.
+      machine: `x86_64`, `aarch64`.
+      glibc: Version of the C library.
+    """
+    tags = frozenset(_tags(runtime, machine, glibc))
+    versions: set[Version] = set()
+    for file_name, requires in files:
+        version = _version(file_name, tags)
+        if version is not None and version not in versions and _takes(requires, runtime):
+            versions.add(version)
+    return [str(version) for version in sorted(versions, key=lambda one: (not one.is_prerelease, one), reverse=True)]
+
+
+def _version(file_name: str, tags: frozenset[Tag]) -> Version | None:
+    if not file_name.endswith(".whl"):
+        return None
+    try:
+        _, version, _, own = parse_wheel_filename(file_name)
+    except InvalidWheelFilename:
+        return None
+    return None if own.isdisjoint(tags) else version
+
+
+def _takes(requires: str | None, runtime: str) -> bool:
+    try:
+        return not requires or SpecifierSet(requires).contains(f"{runtime}.99" if runtime.count(".") == 1 else runtime)
+    except InvalidSpecifier:
+        return True
+
+
+def _tags(runtime: str, machine: str, glibc: list[int]) -> Iterator[Tag]:
+    major, minor = (int(part) for part in runtime.split(".")[:2])
+    newest = glibc[1]
+    platforms = [f"manylinux_2_{number}_{machine}" for number in range(newest, _OLDEST_GLIBC - 1, -1)]
+    platforms += [f"{name}_{machine}" for name, needs in _LEGACY.items() if needs <= newest]
+    platforms.append(f"linux_{machine}")
+    yield from cpython_tags((major, minor), platforms=platforms)
+    yield from compatible_tags((major, minor), interpreter=f"cp{major}{minor}", platforms=platforms)
+
+
+def _fetched(url: str, asked: dict[str, Any]) -> Iterator[tuple[str, str | None]] | None:
+    headers = {"Accept": _ACCEPT, "Accept-Encoding": "gzip"}
+    if asked.get("user"):
+        pair = f"{asked['user']}:{asked.get('password') or ''}"
+        headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+    context = ssl.create_default_context(cafile=asked["authorities"])
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310 - the operator's own address
+    try:
+        with urllib.request.urlopen(request, timeout=_TIMEOUT_S, context=context) as answer:  # noqa: S310
+            body = answer.read(_PAGE_BYTES)
+            if answer.headers.get("Content-Encoding") == "gzip":
+                body = zlib.decompressobj(_INFLATED).decompress(body, _PAGE_BYTES)
+            media_type = answer.headers.get_content_type()
+    except urllib.error.HTTPError as error:
+        if error.code == 404:
+            return None
+        raise
+    return _listed(body, media_type)
+
+
+def _listed(body: bytes, media_type: str) -> Iterator[tuple[str, str | None]]:
+    """Yield the files that were not withdrawn, each with the Python that it requires."""
+    if media_type.endswith("json"):
+        for file in json.loads(body)["files"]:
+            if not file.get("yanked"):
+                yield str(file["filename"]), file.get("requires-python")
+        return
+    for attributes, text in _ANCHOR.findall(body.decode("utf-8", "replace")):
+        if "data-yanked" not in attributes:
+            requires = re.search(r'data-requires-python="([^"]*)"', attributes)
+            yield html.unescape(text.strip()), html.unescape(requires[1]) if requires else None
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

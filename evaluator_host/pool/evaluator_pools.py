@@ -1,0 +1,190 @@
+"""The sandboxes and the waiting callers of each evaluator, and the lease that a caller holds."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from evaluator_host.model.errors import HostError
+from evaluator_host.model.evaluator import Json, SandboxSpec
+from evaluator_host.model.outcome import Failed, Loaded
+from evaluator_host.pool.fair_share import FairShare
+from evaluator_host.sandbox.messages import LoadRequest
+from evaluator_host.sandbox.session import Sandbox
+
+TURN_S: Final = 0.25  # shortest time that an evaluator keeps its sandboxes while another one has none
+EMPTY_POOLS: Final = 512  # evaluators whose compiled bundle is remembered without a sandbox
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRequest:
+    """Which evaluator of which workspace a lease is for, and the spec of its sandbox."""
+
+    workspace: str
+    digest: str
+    spec: SandboxSpec
+    load: LoadRequest
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Calls with an equal key share sandboxes; workspaces never do."""
+        return self.workspace, self.digest
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """A sandbox that has loaded an evaluator."""
+
+    sandbox: Sandbox
+    loaded: Loaded
+    fresh: bool = True
+    idle_since: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class Waiter:
+    """A caller that waits for a slot. The future returns the slot, or why the evaluator did not load."""
+
+    request: LeaseRequest
+    future: asyncio.Future[Slot | Failed]
+    since: float = field(default_factory=time.monotonic)
+
+
+class EvaluatorPool:
+    """The sandboxes of one evaluator of one workspace.
+
+    Leased and starting sandboxes count in the workspace's share; idle ones do not.
+
+    Attributes:
+      idle: Slots that no call uses, the most recently used last.
+      waiters: Callers, the longest waiting first.
+      starting: Sandboxes that start or load.
+      size: All its sandboxes: idle, leased, starting.
+      turn_until: When its sandboxes may be given to other evaluators that wait.
+      bundle: What the runner compiled, for the next sandbox of the same code.
+    """
+
+    def __init__(self, key: tuple[str, str], shares: FairShare) -> None:
+        self.key = key
+        self.workspace = key[0]
+        self._shares = shares
+        self.idle: deque[Slot] = deque()
+        self.waiters: deque[Waiter] = deque()
+        self.starting = 0
+        self.size = 0
+        self.turn_until = 0.0
+        self.bundle: Json = None
+
+    def grow(self, spec: SandboxSpec) -> None:
+        """Count a sandbox that starts."""
+        self.size += 1
+        self.starting += 1
+        self._shares.begin(self.workspace, spec)
+
+    def begin_turn(self, *, started: float) -> None:
+        """Begin its turn: a sandbox is ready whose start began at `started`.
+
+        A turn lasts at least as long as that start took; on a loaded machine sandboxes would otherwise be ended before
+        their first call.
+        """
+        now = time.monotonic()
+        self.turn_until = now + max(TURN_S, now - started)
+
+    def shrink(self, spec: SandboxSpec) -> None:
+        """Count one sandbox less, which was not idle."""
+        self.size -= 1
+        self._shares.end(self.workspace, spec)
+
+    def park(self, slot: Slot) -> None:
+        """Add a slot to `idle`."""
+        slot.idle_since = time.monotonic()
+        self.idle.append(slot)
+        self._shares.end(self.workspace, slot.sandbox.spec)
+
+    def unpark(self, slot: Slot) -> Slot:
+        """Remove a slot from `idle`, for a call or to end it."""
+        self.idle.remove(slot)
+        self._shares.begin(self.workspace, slot.sandbox.spec)
+        return slot
+
+    def pop_waiter(self) -> Waiter | None:
+        """Remove and return the caller that waits longest; callers that hung up are dropped."""
+        while self.waiters:
+            waiter = self.waiters.popleft()
+            if not waiter.future.done():
+                return waiter
+        return None
+
+    def answer_waiters(self, failed: Failed) -> None:
+        """Give all waiting callers the failure of the load."""
+        while (waiter := self.pop_waiter()) is not None:
+            waiter.future.set_result(failed)
+
+    def fail_waiters(self, error: HostError) -> None:
+        """Raise an error of the host in all waiting callers."""
+        while (waiter := self.pop_waiter()) is not None:
+            waiter.future.set_exception(error)
+
+    @property
+    def has_waiters(self) -> bool:
+        """Whether a caller still waits."""
+        while self.waiters and self.waiters[0].future.done():
+            self.waiters.popleft()
+        return bool(self.waiters)
+
+
+@dataclass(slots=True, eq=False)
+class Lease:
+    """A sandbox that one caller has alone until it releases it.
+
+    Attributes:
+      loaded: What the runner found in the evaluator.
+      warm: The evaluator was loaded before this lease.
+      queue_ms: Time waited for a sandbox, without its load.
+      load_ms: Start and load of the sandbox, when this lease waited for them.
+      answered: Rows answered under this lease so far.
+    """
+
+    owner: EvaluatorPool
+    slot: Slot
+    sandbox: Sandbox
+    loaded: Loaded
+    warm: bool
+    queue_ms: float
+    load_ms: float
+    answered: int = 0
+
+
+class EvaluatorPools:
+    """The evaluator pools of a host, by key."""
+
+    def __init__(self, shares: FairShare) -> None:
+        self._shares = shares
+        self._by_key: dict[tuple[str, str], EvaluatorPool] = {}
+
+    def pool_for(self, request: LeaseRequest) -> EvaluatorPool:
+        """Return the pool of a request's evaluator."""
+        key = request.key
+        found = self._by_key.get(key)
+        if found is None:
+            found = self._by_key[key] = EvaluatorPool(key, self._shares)
+        return found
+
+    def __iter__(self) -> Iterator[EvaluatorPool]:
+        return iter(list(self._by_key.values()))
+
+    def idle_longest(self) -> EvaluatorPool | None:
+        """Return the pool whose first idle sandbox to end: of the workspace with most at work, the longest idle."""
+        return min(
+            (one for one in self if one.idle),
+            key=lambda one: (-self._shares.share_of(one.workspace).sandboxes, one.idle[0].idle_since),
+            default=None,
+        )
+
+    def forget_empty(self) -> None:
+        """Forget the oldest pools with neither sandbox nor caller; the last `EMPTY_POOLS` of them stay."""
+        empty = [key for key, one in self._by_key.items() if not one.size and not one.waiters]
+        for key in empty[: max(0, len(empty) - EMPTY_POOLS)]:
+            del self._by_key[key]

@@ -1,0 +1,131 @@
+"""How much of the pool each workspace may use, so that no flood takes every sandbox or every place in the queue.
+
+A workspace may take three sandboxes for each one that stays free, and nine places of the queue for each one that stays
+free: one flood gets three quarters and nine tenths, two get 3/7 and 9/19 each, and something is left for the next
+workspace. A workspace with nothing at work may always start one sandbox; a workspace with no waiting call may always
+wait. As long as only one workspace has called, it may take everything.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from evaluator_host.model.errors import Busy
+from evaluator_host.model.evaluator import SandboxSpec
+from evaluator_host.pool.capacity import Capacity
+
+SANDBOXES_PER_FREE: Final = 3
+PLACES_PER_FREE: Final = 9
+_SOONEST_S: Final = 1.0
+_LATEST_S: Final = 30.0  # a caller should look again by then, however slowly the queue moves
+
+
+@dataclass(slots=True)
+class Share:
+    """What one workspace uses.
+
+    Attributes:
+      waiting: Its calls in the queue.
+      sandboxes: Its sandboxes that start, are leased, or end. Idle ones are free for everybody.
+      memory_mb: Sum of their memory limits.
+      waited_s: How long its last served call waited.
+      moved_at: When its queue last moved.
+    """
+
+    waiting: int = 0
+    sandboxes: int = 0
+    memory_mb: int = 0
+    waited_s: float = 0.0
+    moved_at: float = field(default_factory=time.monotonic)
+
+    @property
+    def retry_after_s(self) -> float:
+        """Seconds until a retry makes sense: about as long as the last call waited."""
+        stalled_s = time.monotonic() - self.moved_at
+        return min(_LATEST_S, max(_SOONEST_S, self.waited_s, stalled_s))
+
+
+class FairShare:
+    """The shares of all workspaces, against the ceilings of the pool."""
+
+    def __init__(self, capacity: Capacity, *, queue_limit: int) -> None:
+        self._capacity = capacity
+        self._queue_limit = queue_limit
+        self._all = Share()
+        self._by_workspace: dict[str, Share] = {}
+
+    @property
+    def waiting(self) -> int:
+        """Calls in the queue."""
+        return self._all.waiting
+
+    def share_of(self, workspace: str) -> Share:
+        """Return the share of a workspace, which counts as a workspace from then on."""
+        share = self._by_workspace.get(workspace)
+        if share is None:
+            share = self._by_workspace[workspace] = Share()
+        return share
+
+    def memory_with(self, workspace: str, spec: SandboxSpec) -> int:
+        """Return the MB that a workspace would have at work with one more sandbox."""
+        return self.share_of(workspace).memory_mb + spec.memory_mb
+
+    def may_start(self, workspace: str, spec: SandboxSpec) -> bool:
+        """Return whether one more sandbox leaves enough for others; `Capacity.fits` says whether there is room."""
+        own = self.share_of(workspace)
+        if own.sandboxes == 0 or len(self._by_workspace) == 1:
+            return True
+        free = self._capacity.max_sandboxes - self._all.sandboxes - 1
+        free_mb = self._capacity.memory_mb - self._all.memory_mb - spec.memory_mb
+        return (
+            own.sandboxes + 1 <= SANDBOXES_PER_FREE * free
+            and own.memory_mb + spec.memory_mb <= SANDBOXES_PER_FREE * free_mb
+        )
+
+    def begin(self, workspace: str, spec: SandboxSpec) -> None:
+        """Count a sandbox that is at work from now on."""
+        for share in (self.share_of(workspace), self._all):
+            share.sandboxes += 1
+            share.memory_mb += spec.memory_mb
+
+    def end(self, workspace: str, spec: SandboxSpec) -> None:
+        """Count a sandbox that is idle or gone from now on."""
+        for share in (self.share_of(workspace), self._all):
+            share.sandboxes -= 1
+            share.memory_mb -= spec.memory_mb
+
+    @contextmanager
+    def queued(self, workspace: str) -> Iterator[None]:
+        """Hold a place in the queue.
+
+        Raises:
+          Busy: the workspace already has as many places as it may have.
+        """
+        own = self.share_of(workspace)
+        if not self._may_wait(own):
+            retry_after_s = own.retry_after_s
+            raise Busy(
+                f"{own.waiting} calls of this workspace wait already; send fewer at once, or several rows per call, "
+                f"and come back in {retry_after_s:.0f} s",
+                retry_after_s=retry_after_s,
+            )
+        since = time.monotonic()
+        if not own.waiting:
+            own.moved_at, own.waited_s = since, 0.0
+        for share in (own, self._all):
+            share.waiting += 1
+        try:
+            yield
+            own.moved_at = time.monotonic()
+            own.waited_s = own.moved_at - since
+        finally:
+            for share in (own, self._all):
+                share.waiting -= 1
+
+    def _may_wait(self, own: Share) -> bool:
+        free = self._queue_limit - self._all.waiting
+        if own.waiting == 0 or len(self._by_workspace) == 1:
+            return own.waiting == 0 or free > 0
+        return own.waiting < PLACES_PER_FREE * free

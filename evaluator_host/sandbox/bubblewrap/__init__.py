@@ -1,0 +1,1 @@
+"""The bubblewrap backend: sandboxes from kernel namespaces, without a daemon."""

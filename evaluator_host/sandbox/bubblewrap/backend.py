@@ -1,0 +1,266 @@
+"""The bubblewrap backend: a container by kernel namespaces in milliseconds, no daemon, no image.
+
+Two ways, one policy (`bubblewrap_args`). An ordinary user's sandbox has a user namespace of its own. Root's has none:
+the runner drops to an unprivileged user that no other sandbox has.
+"""
+
+import asyncio
+import itertools
+import json
+import platform
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from evaluator_host.config import settings as config
+from evaluator_host.model.errors import Misconfigured, SandboxLost, SandboxUnavailable
+from evaluator_host.model.evaluator import SandboxSpec
+from evaluator_host.sandbox.base import Finding, FolderBackend
+from evaluator_host.sandbox.bubblewrap import doctor
+from evaluator_host.sandbox.bubblewrap.descriptors import InheritedFds
+from evaluator_host.sandbox.bubblewrap.identity import choose_identity
+from evaluator_host.sandbox.bubblewrap.mounts import compile_runner, find_libraries, find_python, network_files
+from evaluator_host.sandbox.bubblewrap.policy import Host, Identity, bubblewrap_args, etc_files, runner_command
+from evaluator_host.sandbox.bubblewrap.processes import BubblewrapProcesses, kill_orphans
+from evaluator_host.sandbox.bubblewrap.seccomp import UnknownPolicy, compile_policy, without_unix_sockets
+from evaluator_host.sandbox.linux import cgroups
+from evaluator_host.sandbox.linux.cgroup_discovery import find_cgroups, mounts_of
+from evaluator_host.sandbox.linux.cgroups import MEMORY, PIDS, Cgroups
+from evaluator_host.sandbox.linux.child import Child
+from evaluator_host.sandbox.linux.masked_paths import masked_paths_on
+from evaluator_host.sandbox.linux.overhead import process_limit
+from evaluator_host.sandbox.linux.pipe_link import PipeLink
+from evaluator_host.sandbox.linux.rlimits import limit_sandbox
+from evaluator_host.sandbox.linux.watchdog import Watch, Watchdog
+from evaluator_host.sandbox.pythons import Pythons, host_platform, own_python
+
+_ZONES: Final = Path("/usr/share/zoneinfo")
+_SETUP_S: Final = 10.0  # bubblewrap answers within 5 ms; a machine this slow cannot serve
+_MB: Final = 1024 * 1024
+_BACKENDS: Final = itertools.count(1)  # one process may have several, each with cgroups of its own
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """What is found out once, at the first start.
+
+    Attributes:
+      seccomp: Compiled filters, by whether the sandbox has network.
+    """
+
+    bwrap: doctor.Bubblewrap
+    host: Host
+    seccomp: dict[bool, bytes]
+    cgroups: Cgroups | None
+
+    def limits(self, controller: str) -> bool:
+        """Whether a cgroup controller is in force."""
+        return self.cgroups is not None and controller in self.cgroups.controllers
+
+
+class BubblewrapBackend(FolderBackend):
+    """Starts sandboxes with bubblewrap; see `base.Backend`.
+
+    Args:
+      node: The Node binary for JavaScript and TypeScript.
+      esbuild: Their bundler.
+      restricted: Folder that holds RestrictedPython.
+      runtimes_dir: Folder of the runners.
+      pythons: Other interpreters that a spec may ask for.
+      instance: Name of this host process (`instance.this_instance`), by which its cgroups are told from others'.
+
+    Attributes:
+      instance: Name of the folder of its cgroups.
+    """
+
+    name = "bubblewrap"
+
+    def __init__(
+        self,
+        *,
+        node: Path,
+        esbuild: Path,
+        restricted: Path,
+        runtimes_dir: Path = config.RUNTIMES_DIR,
+        instance: str,
+        pythons: Pythons | None = None,
+    ) -> None:
+        self._node = node
+        self._esbuild = esbuild
+        self._restricted = restricted
+        self._runtimes = runtimes_dir
+        self.instance = f"{instance}.{next(_BACKENDS)}"
+        self._pythons = pythons or Pythons()
+        self._numbers = itertools.count(1)
+        self.platform = host_platform()
+        self._watchdog = Watchdog()
+        self._preparing: asyncio.Task[_Ready] | None = None
+
+    async def start(self, spec: SandboxSpec) -> PipeLink:
+        """As `base.Backend.start`; returns when bubblewrap is about to start the runner, all limits in force.
+
+        Raises:
+          SandboxUnavailable: bubblewrap is missing, too old or refused; the detail says what to do.
+          SandboxLost: something killed it while it started.
+        """
+        ready = await self._ready()
+        if spec.environment.python not in (None, own_python().minor):
+            ready = await asyncio.to_thread(self._with_python, ready, spec)
+        identity = choose_identity()
+        try:
+            files = {**etc_files(identity), **(network_files() if spec.network else {})}
+            with InheritedFds(seccomp=ready.seccomp[spec.network], files=files) as inherited:
+                link, scope = self._spawn(spec, ready, identity=identity, inherited=inherited)
+                try:
+                    await self._confine(spec, ready, identity=identity, inherited=inherited, of=(link, scope))
+                except BaseException:
+                    await link.destroy()
+                    raise
+        except OSError as error:
+            if isinstance(error, FileNotFoundError):  # somebody removed our cgroup: look around again, next time
+                self._preparing = None
+            raise SandboxUnavailable(f"bubblewrap could not start a sandbox: {error}") from error
+        return link
+
+    def python_versions(self) -> tuple[str, ...]:
+        """As `base.Backend.python_versions`: this machine's."""
+        return self._pythons.minors()
+
+    async def findings(self) -> list[Finding]:
+        """As `base.Backend.findings`; really starts a sandbox."""
+        try:
+            ready = await self._ready()
+        except SandboxUnavailable as error:
+            return [Finding("bubblewrap", ok=False, detail=error.detail, fix=doctor.INSTALL)]
+        controllers = ready.cgroups.controllers if ready.cgroups is not None else ()
+        version = ready.cgroups.version if ready.cgroups is not None else None
+        return [
+            doctor.binary_finding(ready.bwrap),
+            *await doctor.trial(self),
+            doctor.limits_finding(version, controllers),
+        ]
+
+    async def sweep(self) -> int:
+        """As `base.Backend.sweep`: cgroups of dead hosts, and what bubblewrap left of a sandbox that had not begun."""
+        orphans = await asyncio.to_thread(kill_orphans)
+        return orphans + await asyncio.to_thread(cgroups.sweep, mounts_of())
+
+    async def close(self) -> None:
+        """As `base.Backend.close`: removes this host's own cgroup folders."""
+        if self._preparing is not None and self._preparing.done() and self._preparing.exception() is None:
+            ready = self._preparing.result()
+            if ready.cgroups is not None:
+                ready.cgroups.close()
+        self._preparing = None
+
+    async def _ready(self) -> _Ready:
+        if self._preparing is None or (self._preparing.done() and _failed(self._preparing)):
+            self._preparing = asyncio.ensure_future(self._prepare())
+        return await asyncio.shield(self._preparing)
+
+    async def _prepare(self) -> _Ready:
+        bwrap = await doctor.find_bubblewrap()
+        try:
+            policy = json.loads((config.SANDBOX_IMAGES_DIR / "seccomp.json").read_text(encoding="utf-8"))
+            machine = platform.machine()
+            seccomp = {
+                False: compile_policy(policy, machine),
+                True: compile_policy(without_unix_sockets(policy), machine),
+            }
+            host = self._find_host(bwrap)
+            self._check_paths()
+            await asyncio.to_thread(compile_runner, self._runtimes / "python")
+        except (OSError, ValueError, UnknownPolicy, Misconfigured) as error:
+            raise SandboxUnavailable(f"bubblewrap sandboxes cannot be prepared: {error}") from error
+        return _Ready(bwrap, host, seccomp, find_cgroups(self.instance))
+
+    def _with_python(self, ready: _Ready, spec: SandboxSpec) -> _Ready:
+        """Return the same with the interpreter of a spec that is not for this host's own."""
+        minor = spec.environment.python
+        facts = self._pythons.find_version(minor) if minor is not None else None
+        if facts is None:
+            raise SandboxUnavailable(f"there is no Python {minor} on this machine any more")
+        return replace(ready, host=replace(ready.host, python=find_python(facts)))
+
+    def _check_paths(self) -> None:
+        for path in (self._node, self._esbuild, self._restricted, self._runtimes):
+            if not path.exists():
+                raise FileNotFoundError(f"{path} does not exist")
+
+    def _find_host(self, bwrap: doctor.Bubblewrap) -> Host:
+        flags = self._runtimes / "javascript" / "node_flags.json"
+        return Host(
+            python=find_python(),
+            libraries=find_libraries(),
+            node=self._node.resolve(),
+            esbuild=self._esbuild.resolve(),
+            restricted=self._restricted.resolve(),
+            runtimes=self._runtimes.resolve(),
+            node_flags=tuple(json.loads(flags.read_text(encoding="utf-8"))) if flags.is_file() else (),
+            zones=_ZONES if _ZONES.is_dir() else None,
+            disable_userns=bwrap.can_disable_userns,
+            hidden=masked_paths_on(),
+        )
+
+    def _spawn(
+        self, spec: SandboxSpec, ready: _Ready, *, identity: Identity, inherited: InheritedFds
+    ) -> tuple[PipeLink, BubblewrapProcesses]:
+        arguments = bubblewrap_args(spec, ready.host, identity=identity, descriptors=inherited.descriptors)
+        args = inherited.args(arguments)
+        runner = runner_command(spec, ready.host, identity=identity)
+        child = Child(
+            [str(ready.bwrap.path), "--args", str(args), "--", *runner],
+            env={},  # of the first process in the sandbox too, where /proc/1/environ shows it
+            pass_fds=inherited.all,
+        )
+        inherited.hand_over()
+        scope = BubblewrapProcesses(child, watchdog=self._watchdog)
+        name = f"{spec.language.runner}-{next(self._numbers)}"
+        return PipeLink(name, child, scope=scope, wrapped=True), scope
+
+    async def _confine(
+        self,
+        spec: SandboxSpec,
+        ready: _Ready,
+        *,
+        identity: Identity,
+        inherited: InheritedFds,
+        of: tuple[PipeLink, BubblewrapProcesses],
+    ) -> None:
+        """Put limits on the sandbox: those of processes before its first, those of the whole before its guest."""
+        link, scope = of
+        processes = process_limit(spec.language, spec.processes)
+        pid = await self._first_process(scope, inherited)
+        if pid is None:
+            raise await _refused(link)
+        limited = ready.limits(MEMORY)
+        limit_sandbox(pid, spec, memory=not limited, own_user=identity.drop)
+        if not (limited and ready.limits(PIDS)):
+            scope.watch(Watch(pid, spec.memory_mb * _MB, processes, scope.kill))
+        inherited.go()
+        if ready.cgroups is not None:
+            group = ready.cgroups.create(link.id, memory_mb=spec.memory_mb, processes=processes)
+            await scope.limit(pid, group)
+        if link.ended:
+            raise await _refused(link)
+
+    async def _first_process(self, scope: BubblewrapProcesses, inherited: InheritedFds) -> int | None:
+        try:
+            async with asyncio.timeout(_SETUP_S):
+                pid = await inherited.first_process()
+            if pid is not None:
+                scope.hold(pid)
+        except (TimeoutError, ProcessLookupError):  # the latter: it failed while it made its mounts
+            return None
+        return pid
+
+
+async def _refused(link: PipeLink) -> SandboxUnavailable | SandboxLost:
+    exit_status = await link.destroy()
+    if exit_status.signal is not None:
+        return SandboxLost(f"something killed a sandbox while it started (signal {exit_status.signal})")
+    return SandboxUnavailable(doctor.advice(exit_status.stderr_tail))
+
+
+def _failed(task: "asyncio.Task[_Ready]") -> bool:
+    return task.cancelled() or task.exception() is not None

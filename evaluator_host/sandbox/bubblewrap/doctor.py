@@ -1,0 +1,158 @@
+"""Says whether bubblewrap works on this machine, and what to do where it does not."""
+
+import asyncio
+import os
+import re
+import shutil
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from evaluator_host.model.errors import HostError, SandboxUnavailable
+from evaluator_host.model.evaluator import Environment, Language, SandboxSpec
+from evaluator_host.sandbox.base import Backend, Finding
+from evaluator_host.sandbox.isolation_notes import bubblewrap_isolation
+from evaluator_host.system.processes import Command, run
+
+INSTALL: Final = (
+    "install bubblewrap 0.7 or newer: `apt-get install bubblewrap` (Debian 12, Ubuntu 24.04), "
+    "`dnf install bubblewrap`, `apk add bubblewrap` or `pacman -S bubblewrap`"
+)
+_VERSION_S: Final = 10.0
+_OLDEST: Final = (0, 7)  # --size, without which a guest could fill the host's memory through /tmp
+_DISABLE_USERNS: Final = (0, 8)
+_HELLO_S: Final = 20.0
+_PROC_SYS: Final = Path("/proc/sys")
+
+_USERNS_OFF: Final = (
+    ("kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"),
+    ("user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=10000"),
+    (
+        "kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "give bwrap an AppArmor profile with `userns,`, or sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bubblewrap:
+    """The installed program."""
+
+    path: Path
+    version: tuple[int, ...]
+
+    @property
+    def can_disable_userns(self) -> bool:
+        """Whether it can forbid user namespaces inside a sandbox."""
+        return self.version >= _DISABLE_USERNS
+
+
+async def find_bubblewrap() -> Bubblewrap:
+    """Return the installed bubblewrap.
+
+    Raises:
+      SandboxUnavailable: there is none that this backend can use; the detail says what to install.
+    """
+    path = _installed()
+    if path is None:
+        raise SandboxUnavailable(f"bubblewrap is not installed: {INSTALL}")
+    try:
+        output = (await run(Command((str(path), "--version"), Path("/"), {}), _VERSION_S)).stdout
+    except (OSError, TimeoutError) as error:
+        raise SandboxUnavailable(f"{path} cannot be run ({error}): {INSTALL}") from error
+    version = version_of(output)
+    if version < _OLDEST:
+        raise SandboxUnavailable(f"{output.strip() or path} is too old: {INSTALL}")
+    if path.stat().st_mode & stat.S_ISUID:
+        raise SandboxUnavailable(f"{path} is installed setuid root, which forbids size limits: chmod u-s {path}")
+    return Bubblewrap(path, version)
+
+
+def _installed() -> Path | None:
+    found = shutil.which("bwrap")
+    return None if found is None else Path(found).resolve()
+
+
+def version_of(output: str) -> tuple[int, ...]:
+    """Return the version in what `bwrap --version` printed; empty when there is none."""
+    match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", output)
+    return tuple(int(part) for part in match.groups(default="0")) if match else ()
+
+
+def advice(stderr: str) -> str:
+    """Return bubblewrap's own error message with what to do about it."""
+    said = stderr.strip() or "it ended without a word"
+    return f"bubblewrap could not start a sandbox: {said}. {remedy(said)}"
+
+
+def binary_finding(bwrap: Bubblewrap) -> Finding:
+    """Say which bubblewrap there is."""
+    version = ".".join(map(str, bwrap.version))
+    note = "" if bwrap.can_disable_userns else "; 0.8 would also forbid user namespaces by itself (the filter does too)"
+    return Finding("bubblewrap", ok=True, detail=f"{bwrap.path} {version}{note}")
+
+
+async def trial(backend: Backend) -> list[Finding]:
+    """Start a sandbox and say whether its runner came up."""
+    environment = Environment(digest="", language=Language.PYTHON, runtime="")
+    try:
+        link = await backend.start(SandboxSpec(Language.PYTHON, environment))
+    except HostError as error:
+        return [Finding("sandbox", ok=False, detail=error.detail, fix=remedy(error.detail))]
+    try:
+        async with asyncio.timeout(_HELLO_S):
+            answered = bool(await link.read())
+    except TimeoutError:
+        answered = False
+    exit_status = await link.destroy()
+    if not answered:
+        detail = f"its runner did not come up: {exit_status.stderr_tail.strip() or 'without a word'}"
+        return [Finding("sandbox", ok=False, detail=detail, fix=remedy(detail))]
+    who = "root, dropping to a user of its own" if os.geteuid() == 0 else "an ordinary user, in a user namespace"
+    return [
+        Finding("sandbox", ok=True, detail=f"a runner starts, as {who}"),
+        Finding("seccomp", ok=True, detail="our filter is in force (sandbox_images/seccomp.json)"),
+        bubblewrap_isolation(),
+    ]
+
+
+def limits_finding(version: int | None, controllers: Sequence[str]) -> Finding:
+    """Say by what memory, processes and cpu are limited."""
+    if version is not None and {"memory", "pids"} <= set(controllers):
+        return Finding("limits", ok=True, detail=f"cgroup v{version}: {', '.join(controllers)}")
+    granted = (
+        f"cgroup v{version} grants only {', '.join(controllers)}; else " if controllers else "no cgroup is granted: "
+    )
+    return Finding(
+        "limits",
+        ok=True,
+        detail=f"{granted}rlimits, and a watchdog that looks 20 times a second",
+        fix="for limits by the kernel, run the host as a systemd service with `Delegate=yes`, or as root",
+    )
+
+
+def remedy(said: str, *, proc_sys: Path = _PROC_SYS, euid: int | None = None) -> str:
+    """Return what to do about an error.
+
+    Args:
+      said: bubblewrap's words.
+      proc_sys: The kernel's settings.
+      euid: Whose attempt it was; this process's user when None.
+    """
+    if "proc" in said and "mount" in said.lower():
+        return (
+            "This looks like a container that hides parts of /proc: run the host outside of it, or use Docker instead"
+        )
+    if (os.geteuid() if euid is None else euid) == 0:
+        return "Root needs CAP_SYS_ADMIN here (in a container: --privileged), or use Docker instead"
+    for name, off, fix in _USERNS_OFF:
+        try:
+            value = (proc_sys / name).read_text().strip()
+        except OSError:
+            continue
+        if value == off:
+            return f"User namespaces are off for ordinary users ({name.replace('/', '.')} = {value}): {fix}"
+    return "Try `bwrap --unshare-all --ro-bind / / true` to see whether user namespaces work, or use Docker instead"

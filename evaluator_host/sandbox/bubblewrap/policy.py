@@ -1,0 +1,214 @@
+"""What a bubblewrap sandbox may see and do: the one pure function that turns a spec into bubblewrap's arguments.
+
+Whoever changes this changes the security policy of the bubblewrap backend; tests/unit/test_bubblewrap_args.py goes
+through it line by line. Nothing here looks at the machine: what was found on it comes in as `Host`.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from evaluator_host.model.evaluator import Language, SandboxSpec
+from evaluator_host.sandbox.bubblewrap.mounts import RUNNER_HOME, Bind, HostLibraries, HostPython
+from evaluator_host.sandbox.linux.masked_paths import PROC_FOLDERS
+
+NOBODY: Final = 65534
+_NODE: Final = Path("/opt/node/bin/node")
+_ESBUILD: Final = Path("/opt/esbuild/esbuild")
+_RESTRICTED: Final = Path("/opt/restricted")
+_PACKAGES: Final = Path("/opt/packages")
+_ZONES: Final = Path("/usr/share/zoneinfo")
+_DEVICES: Final = ("null", "zero", "full", "random", "urandom")
+_DEVICE_LINKS: Final = (
+    ("/proc/self/fd", "/dev/fd"),
+    ("/proc/self/fd/0", "/dev/stdin"),
+    ("/proc/self/fd/1", "/dev/stdout"),
+    ("/proc/self/fd/2", "/dev/stderr"),
+)
+_MB: Final = 1024 * 1024
+
+ENVIRONMENT: Final[Mapping[str, str]] = {
+    "PATH": "/usr/bin:/bin",
+    "HOME": "/tmp",  # noqa: S108 - the guest's own tmpfs
+    "TMPDIR": "/tmp",  # noqa: S108
+    "USER": "sandbox",
+    "LANG": "C.UTF-8",
+    "OMP_NUM_THREADS": "1",  # a row is forked from the loaded process; threads do not survive a fork
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What of this machine goes into sandboxes.
+
+    Attributes:
+      node_flags: Flags of Node before the runner's name.
+      zones: The time zone database, when there is one.
+      disable_userns: bubblewrap can forbid further user namespaces (0.8 and later).
+      hidden: What of /proc a sandbox finds empty (`hidden.masked_paths_on`).
+    """
+
+    python: HostPython
+    libraries: HostLibraries
+    node: Path
+    esbuild: Path
+    restricted: Path
+    runtimes: Path
+    node_flags: tuple[str, ...] = ()
+    zones: Path | None = None
+    disable_userns: bool = True
+    hidden: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who the guest is inside.
+
+    Attributes:
+      uid: Its user and group.
+      drop: bubblewrap runs as root without a user namespace, so the runner itself changes to `uid`.
+    """
+
+    uid: int = NOBODY
+    drop: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptors:
+    """Descriptors that bubblewrap inherits.
+
+    Attributes:
+      seccomp: The compiled filter.
+      info: Where it writes the first process's id.
+      block: It starts nothing in the sandbox before a byte arrives here.
+      files: Contents of files under /etc, by name.
+    """
+
+    seccomp: int
+    info: int
+    block: int
+    files: Mapping[str, int]
+
+
+def bubblewrap_args(spec: SandboxSpec, host: Host, *, identity: Identity, descriptors: Descriptors) -> list[str]:
+    """Return bubblewrap's arguments, its own name and the runner's command excluded."""
+    return [
+        *_namespaces(spec, host, identity),
+        *("--die-with-parent", "--new-session"),
+        *("--hostname", "sandbox"),
+        *_environment(spec, host),
+        *_files(spec, host),
+        *_own_files(spec, host, descriptors),
+        *("--remount-ro", "/"),
+        *("--chdir", "/tmp"),  # noqa: S108
+        *("--seccomp", str(descriptors.seccomp)),
+        *("--info-fd", str(descriptors.info)),
+        *("--block-fd", str(descriptors.block)),
+    ]
+
+
+def runner_command(spec: SandboxSpec, host: Host, *, identity: Identity) -> list[str]:
+    """Return the runner's command line inside the sandbox."""
+    if spec.language is Language.PYTHON:
+        command = [str(host.python.executable), "-I", "-S", "-B", "-X", "utf8", str(RUNNER_HOME / "runner.py")]
+        command += ["--restricted", str(_RESTRICTED)]
+    else:
+        command = [str(_NODE), *host.node_flags, str(RUNNER_HOME / "runner.mjs"), "--esbuild", str(_ESBUILD)]
+        command += ["--memory-mb", str(spec.memory_mb)]
+    if spec.environment.path is not None:
+        command += ["--packages", str(_PACKAGES)]
+    if spec.sdk is not None:
+        command += ["--sdk", str(RUNNER_HOME / spec.sdk)]
+    if identity.drop:
+        command += ["--drop-to", f"{identity.uid}:{identity.uid}"]
+    return [*command, "--private-tmp"]
+
+
+def etc_files(identity: Identity) -> dict[str, bytes]:
+    """Return the contents of /etc: one user, no name service, UTC because there is no `localtime`."""
+    return {
+        "passwd": f"sandbox:x:{identity.uid}:{identity.uid}::/tmp:/nonexistent\n".encode(),
+        "group": f"sandbox:x:{identity.uid}:\n".encode(),
+        "nsswitch.conf": b"passwd: files\ngroup: files\nhosts: files\n",
+        "hosts": b"127.0.0.1 localhost sandbox\n::1 localhost\n",
+    }
+
+
+def _namespaces(spec: SandboxSpec, host: Host, identity: Identity) -> Iterator[str]:
+    yield from ("--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup")
+    if not spec.network:
+        yield "--unshare-net"
+    if identity.drop:
+        # Without a user namespace root stays root, so that it can bind files under a 0700 home; what remains of its
+        # rights is what the runner needs to become `uid`, where it loses them.
+        yield from ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
+        return
+    yield from ("--unshare-user", "--uid", str(identity.uid), "--gid", str(identity.uid), "--cap-drop", "ALL")
+    if host.disable_userns:
+        yield "--disable-userns"
+    if spec.language is Language.PYTHON:
+        # Else bubblewrap stays as process 1, with the channel's descriptors and as the guest's own user: a row could
+        # open them in /proc/1/fd. The Python runner as process 1 lets nobody look into it; Node cannot do that anyway.
+        yield "--as-pid-1"
+
+
+def _environment(spec: SandboxSpec, host: Host) -> Iterator[str]:
+    yield "--clearenv"
+    for name, value in ENVIRONMENT.items():
+        yield from ("--setenv", name, value)
+    if spec.language is Language.PYTHON and host.python.library_path is not None:
+        yield from ("--setenv", "LD_LIBRARY_PATH", str(host.python.library_path))
+
+
+def _files(spec: SandboxSpec, host: Host) -> Iterator[str]:
+    binds = _binds(spec, host)
+    yield from _parents([bind.target for bind in binds])
+    for bind in binds:
+        yield from ("--ro-bind", str(bind.source), str(bind.target))
+    if spec.language is Language.PYTHON:
+        for folder in host.python.masked:
+            yield from ("--perms", "0555", "--size", "4096", "--tmpfs", str(folder), "--remount-ro", str(folder))
+    for source, target in host.libraries.links:
+        yield from ("--symlink", source, str(target))
+
+
+def _binds(spec: SandboxSpec, host: Host) -> list[Bind]:
+    binds = [*host.libraries.binds, Bind(host.runtimes / spec.language.runner, RUNNER_HOME)]
+    if spec.language is Language.PYTHON:
+        binds += [*host.python.binds, Bind(host.restricted, _RESTRICTED)]
+        if host.zones is not None:  # Node has its own time zones
+            binds.append(Bind(host.zones, _ZONES))
+    else:
+        binds += [Bind(host.node, _NODE), Bind(host.esbuild, _ESBUILD)]
+    if spec.environment.path is not None:
+        binds.append(Bind(spec.environment.path, _PACKAGES))
+    return binds
+
+
+def _own_files(spec: SandboxSpec, host: Host, descriptors: Descriptors) -> Iterator[str]:
+    yield from ("--proc", "/proc")
+    for path in map(str, host.hidden):
+        if path in PROC_FOLDERS:
+            yield from ("--perms", "0555", "--size", "4096", "--tmpfs", path, "--remount-ro", path)
+        else:
+            yield from ("--ro-bind", "/dev/null", path)
+    yield from _parents([Path("/dev/null"), *(Path("/etc", name) for name in descriptors.files)])
+    for device in _DEVICES:
+        yield from ("--dev-bind", f"/dev/{device}", f"/dev/{device}")
+    for source, target in _DEVICE_LINKS:
+        yield from ("--symlink", source, target)
+    for folder in ("/tmp", "/dev/shm"):  # noqa: S108
+        yield from ("--perms", "1777", "--size", str(spec.disk_mb * _MB), "--tmpfs", folder)
+    for name, descriptor in descriptors.files.items():
+        yield from ("--perms", "0444", "--file", str(descriptor), f"/etc/{name}")
+
+
+def _parents(targets: list[Path]) -> Iterator[str]:
+    """Create the folders above each target: those that bubblewrap creates by itself are closed to the guest's user."""
+    folders = {parent for target in targets for parent in PurePosixPath(target).parents if parent != PurePosixPath("/")}
+    for folder in sorted(folders):
+        yield from ("--perms", "0755", "--dir", str(folder))

@@ -1,0 +1,147 @@
+"""What holds the processes of a bubblewrap sandbox: its pid namespace, with a cgroup or a watchdog for the limits."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+from pathlib import Path
+from typing import Final
+
+from evaluator_host.sandbox.bubblewrap.descriptors import MEMORY_FILE
+from evaluator_host.sandbox.linux.cgroups import Cgroup
+from evaluator_host.sandbox.linux.child import Child, readable
+from evaluator_host.sandbox.linux.watchdog import Watch, Watchdog, children, tree
+
+_REMOVE_TRIES: Final = 100  # of 10 ms: an emptied cgroup stays busy until the kernel has let go of its last page
+
+_PROC: Final = Path("/proc")
+_WRAPPER: Final = "bwrap"
+_OURS: Final = f"/memfd:{MEMORY_FILE}"
+
+_log = logging.getLogger(__name__)
+
+
+class BubblewrapProcesses:
+    """A `pipe_link.ProcessScope`: the end of the namespace's first process is the end of all in it, by the kernel.
+
+    Args:
+      wrapper: bubblewrap's outer process, which waits for the first process.
+    """
+
+    def __init__(self, wrapper: Child, *, watchdog: Watchdog) -> None:
+        self._wrapper = wrapper
+        self._watchdog = watchdog
+        self._init: int | None = None  # pidfd of the first process
+        self._cgroup: Cgroup | None = None
+        self._watch: Watch | None = None
+
+    def hold(self, init_pid: int) -> None:
+        """Take the namespace's first process.
+
+        Raises:
+          OSError: it has ended already.
+        """
+        self._init = os.pidfd_open(init_pid)
+
+    async def limit(self, init_pid: int, cgroup: Cgroup) -> None:
+        """Own this cgroup and move every process into it, while the runner comes up: no guest's code is there yet.
+
+        A move waits 10 to 20 ms for the kernel (an RCU grace period), as long as an interpreter takes to start. What is
+        allocated before it stays charged to the host: a fraction of a MB, measured.
+
+        Raises:
+          OSError: the kernel refuses.
+        """
+        self._cgroup = cgroup
+        await asyncio.to_thread(_gather, init_pid, cgroup)
+
+    def watch(self, watch: Watch) -> None:
+        """Have the watchdog look after what the cgroup does not limit."""
+        self._watch = watch
+        self._watchdog.add(watch)
+
+    def kill(self) -> None:
+        """As `pipe_link.ProcessScope.kill`."""
+        if self._init is not None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._init, signal.SIGKILL)
+        elif self._wrapper.returncode is None:
+            # It may be just about to start the first process, which would wait for it for ever: stop it, then look.
+            with contextlib.suppress(OSError):
+                os.kill(self._wrapper.pid, signal.SIGSTOP)
+            for pid in children(self._wrapper.pid):
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+
+    async def gone(self) -> None:
+        """As `pipe_link.ProcessScope.gone`."""
+        if self._init is not None:
+            await readable(self._init)
+        else:  # who killed the wrapper may not have looked for what it had started
+            await asyncio.to_thread(kill_orphans)
+
+    def memory_events(self) -> int:
+        """As `pipe_link.ProcessScope.memory_events`."""
+        by_watch = int(self._watch is not None and self._watch.over_memory)
+        return by_watch + (self._cgroup.oom_kills() if self._cgroup is not None else 0)
+
+    def pids_hit(self) -> bool:
+        """As `pipe_link.ProcessScope.pids_hit`."""
+        if self._watch is not None and self._watch.over_processes:
+            return True
+        return self._cgroup is not None and self._cgroup.forks_refused() > 0
+
+    async def remove(self) -> None:
+        """As `pipe_link.ProcessScope.remove`."""
+        if self._watch is not None:
+            self._watchdog.remove(self._watch)
+        if self._init is not None:
+            os.close(self._init)
+            self._init = None
+        if self._cgroup is None:
+            return
+        for _ in range(_REMOVE_TRIES):
+            if self._cgroup.remove():
+                return
+            await asyncio.sleep(0.01)
+        _log.error("cgroup not removed: %s", ", ".join(map(str, self._cgroup.folders)))
+
+
+def _gather(init_pid: int, cgroup: Cgroup) -> None:
+    moved: set[int] = set()
+    while new := set(tree(init_pid)) - moved:  # what an unmoved process started meanwhile is found in the next round
+        for pid in new:
+            with contextlib.suppress(ProcessLookupError):
+                cgroup.add(pid)
+        moved |= new
+
+
+def kill_orphans() -> int:
+    """Kill first processes of our sandboxes whose bubblewrap died before it let them go; return how many.
+
+    bubblewrap ties the first process to itself (`--die-with-parent`) only after it has told that process to go on. When
+    it is killed in between, the process waits for ever, in no cgroup and known to nobody. Sandboxes of other programs
+    that use bubblewrap are left alone.
+    """
+    killed = 0
+    for process in _PROC.glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError):  # it has gone meanwhile, or is another user's
+            if _is_orphan(process):
+                os.kill(int(process.name), signal.SIGKILL)
+                killed += 1
+    return killed
+
+
+def _is_orphan(process: Path) -> bool:
+    if _name(process) != _WRAPPER:
+        return False
+    facts = dict(line.split(":\t", 1) for line in (process / "status").read_text().splitlines() if ":\t" in line)
+    is_first = facts["NSpid"].split()[1:][-1:] == ["1"]  # in a namespace below ours
+    if not is_first or _name(_PROC / facts["PPid"]) == _WRAPPER:
+        return False
+    return any(str(link.readlink()).startswith(_OURS) for link in (process / "fd").iterdir())
+
+
+def _name(process: Path) -> str:
+    return (process / "comm").read_text().strip()

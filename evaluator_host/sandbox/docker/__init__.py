@@ -1,0 +1,1 @@
+"""The Docker backend: sandboxes as containers of Docker or Podman."""

@@ -1,0 +1,203 @@
+"""An installed package set as a tree of files: its digest, and the tar in which it travels to an engine and back.
+
+Digest and tar come from one walk, so that what was hashed is what travels. Files are read in pieces and never all at
+once: sets of several hundred megabytes are common.
+"""
+
+import hashlib
+import stat
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BufferedReader, RawIOBase
+from pathlib import Path, PurePosixPath
+from typing import IO, TYPE_CHECKING, Final, TypeAlias, cast
+
+from evaluator_host.model.errors import SandboxUnavailable
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+_PIECE_BYTES: Final = 256 * 1024
+_BLOCK_BYTES: Final = 512  # of a tar
+_BUFFER_BYTES: Final = 1024 * 1024
+
+
+Facts: TypeAlias = tuple[str, str, str]  # kind, executable or not, digest of the content (or what a link names)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file, folder or link of a tree; `name` is relative to its root, `target` is a link's."""
+
+    name: str
+    path: Path
+    kind: bytes
+    executable: bool = False
+    target: str = ""
+    size: int = 0
+    mtime: int = 0
+
+
+def entries(root: Path) -> Iterator[Entry]:
+    """Yield a tree's entries, in one order on every machine.
+
+    Raises:
+      SandboxUnavailable: there is something in it that no package set holds (a socket, a device).
+    """
+    for path in sorted(root.rglob("*"), key=lambda one: one.relative_to(root).as_posix()):
+        yield _entry(path, path.relative_to(root).as_posix())
+
+
+def tree_digest(root: Path) -> str:
+    """Return `sha256:…` over names, contents, links and who may be executed; not over times and owners."""
+    whole = hashlib.sha256()
+    for name, (kind, executable, content) in tree_facts(root):
+        facts = (kind, name, executable, content)
+        whole.update(b"".join(len(fact.encode(*_BYTES)).to_bytes(8) + fact.encode(*_BYTES) for fact in facts))
+    return f"sha256:{whole.hexdigest()}"
+
+
+def tree_facts(root: Path) -> Iterator[tuple[str, Facts]]:
+    """Yield what a tree's digest is taken of, by the name of each entry."""
+    for entry in entries(root):
+        content = _content_digest(entry.path) if entry.kind == tarfile.REGTYPE else entry.target
+        yield entry.name, (entry.kind.decode(), str(int(entry.executable)), content)
+
+
+def tar_facts(pieces: Iterator[bytes]) -> Iterator[tuple[str, Facts]]:
+    """Yield the same of the one folder that a tar holds.
+
+    Raises:
+      tarfile.TarError: it is no whole tar.
+    """
+    with tarfile.open(fileobj=as_file(pieces), mode="r|") as tar:
+        for member in tar:
+            name = PurePosixPath(*PurePosixPath(member.name).parts[1:]).as_posix()
+            if name == ".":
+                continue
+            file = tar.extractfile(member) if member.isreg() else None
+            content = _read_digest(file) if file else member.linkname
+            executable = not member.issym() and bool(member.mode & stat.S_IXUSR)
+            yield name, (member.type.decode(), str(int(executable)), content)
+
+
+def tar_stream(files: dict[str, bytes], *, trees: dict[str, Path]) -> Iterator[bytes]:
+    """Yield a tar of a few small files and whole trees, piece by piece; nothing is copied to a disk or kept in memory.
+
+    Every user may read everything in it and nobody but its owner, root, may write. Times of modification are kept,
+    because compiled Python names that of its source.
+
+    Args:
+      files: Content by name.
+      trees: Folder by the name it gets.
+
+    Raises:
+      SandboxUnavailable: a file changed while it was read.
+    """
+    for name, content in files.items():
+        yield _header(name, tarfile.REGTYPE, size=len(content))
+        yield content + _padding(len(content))
+    for prefix, root in trees.items():
+        yield _header(prefix, tarfile.DIRTYPE, executable=True)
+        for entry in entries(root):
+            yield from _member(entry, f"{prefix}/{entry.name}")
+    yield bytes(2 * _BLOCK_BYTES)
+
+
+def as_file(pieces: Iterator[bytes]) -> IO[bytes]:
+    """Return an iterator of bytes as a file that can only be read on."""
+    return cast("IO[bytes]", BufferedReader(_Pieces(pieces), _BUFFER_BYTES))
+
+
+_BYTES: Final = ("utf-8", "surrogateescape")  # a name need not be UTF-8
+
+
+def _entry(path: Path, name: str) -> Entry:
+    about = path.lstat()
+    mtime = int(about.st_mtime)
+    if stat.S_ISLNK(about.st_mode):
+        return Entry(name, path, tarfile.SYMTYPE, target=str(path.readlink()), mtime=mtime)
+    if stat.S_ISDIR(about.st_mode):
+        return Entry(name, path, tarfile.DIRTYPE, executable=True, mtime=mtime)
+    if not stat.S_ISREG(about.st_mode):
+        raise SandboxUnavailable(f"{path} is neither a file, a folder nor a link; build the environment again")
+    executable = bool(about.st_mode & stat.S_IXUSR)
+    return Entry(name, path, tarfile.REGTYPE, executable=executable, size=about.st_size, mtime=mtime)
+
+
+def _member(entry: Entry, name: str) -> Iterator[bytes]:
+    yield _header(
+        name, entry.kind, executable=entry.executable, target=entry.target, size=entry.size, mtime=entry.mtime
+    )
+    if entry.kind != tarfile.REGTYPE:
+        return
+    sent = 0
+    for piece in _pieces(entry.path):
+        sent += len(piece)
+        if sent > entry.size:
+            break
+        yield piece
+    if sent != entry.size:
+        raise SandboxUnavailable(f"{entry.path} changed while it was read; build the environment again")
+    yield _padding(entry.size)
+
+
+def _header(
+    name: str, kind: bytes, *, executable: bool = False, target: str = "", size: int = 0, mtime: int = 0
+) -> bytes:
+    info = tarfile.TarInfo(name)
+    info.type = kind
+    info.mode = 0o755 if executable else 0o644
+    info.linkname = target
+    info.size = size
+    info.mtime = mtime
+    return info.tobuf(tarfile.PAX_FORMAT, *_BYTES)
+
+
+def _padding(size: int) -> bytes:
+    return bytes(-size % _BLOCK_BYTES)
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE_BYTES):
+            yield piece
+
+
+def _read_digest(file: IO[bytes]) -> str:
+    whole = hashlib.sha256()
+    while piece := file.read(_PIECE_BYTES):
+        whole.update(piece)
+    return whole.hexdigest()
+
+
+def _content_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class _Pieces(RawIOBase):
+    """An iterator of bytes as a file that can only be read on."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        super().__init__()
+        self._pieces = pieces
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        """It can be read."""
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer", /) -> int:
+        """Fill a buffer as far as the next piece goes."""
+        while not self._rest:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._rest = memoryview(piece)
+        room = memoryview(buffer).cast("B")
+        size = min(len(room), len(self._rest))
+        room[:size] = self._rest[:size]
+        self._rest = self._rest[size:]
+        return size

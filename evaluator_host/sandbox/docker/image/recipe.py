@@ -1,0 +1,131 @@
+"""What the runtime image is made of: pins, files, and the digest by which a stale image is recognised."""
+
+import hashlib
+import json
+import tarfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Final
+
+from evaluator_host.config.settings import RUNTIMES_DIR, SANDBOX_IMAGES_DIR
+from evaluator_host.sandbox.base import Platform
+from evaluator_host.sandbox.pythons import machine_name
+
+LABEL_RECIPE: Final = "evaluator-host.recipe"
+LABEL_BASE: Final = "evaluator-host.base"
+
+BASE_FILES: Final = ("base.Dockerfile", "pins.json", "strip.sh")
+_RECIPE_FILES: Final = (*BASE_FILES, "Dockerfile")
+_GLIBC: Final = (2, 41)  # of Debian trixie, the suite in pins.json
+_RUNNERS: Final = ("python", "javascript")
+_LEFT_OUT: Final = frozenset({"__pycache__", "node_modules", "tests"})
+
+
+@dataclass(frozen=True, slots=True)
+class Pins:
+    """`sandbox_images/pins.json`: the Debian suite, the base image, its Python, and what must be installed in it."""
+
+    suite: str
+    base_image: str
+    base_digest: str | None
+    python: str
+    packages: tuple[str, ...]
+
+    @property
+    def base_reference(self) -> str:
+        """What to pull: by digest where it is known."""
+        return f"{self.base_image}@{self.base_digest}" if self.base_digest else self.base_image
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """Programs of the host that go into the image; all must be built for the engine's platform.
+
+    Attributes:
+      node: The Node binary.
+      esbuild: The esbuild binary.
+      restricted: Directory that holds RestrictedPython, as for `--restricted`.
+    """
+
+    node: Path
+    esbuild: Path
+    restricted: Path
+
+
+def read_pins(images_dir: Path = SANDBOX_IMAGES_DIR) -> Pins:
+    """Read `pins.json`."""
+    data = json.loads((images_dir / "pins.json").read_bytes())
+    base = data["base"]
+    return Pins(data["suite"], base["image"], base["digest"], data["python"], tuple(data["packages"]))
+
+
+@cache
+def image_platform(machine: str) -> Platform:
+    """Return what containers of the runtime image run on, on a processor of that name."""
+    return Platform(read_pins().python, machine_name(machine), _GLIBC)
+
+
+def recipe_digest(*, runtimes_dir: Path = RUNTIMES_DIR, images_dir: Path = SANDBOX_IMAGES_DIR) -> str:
+    """Return the digest over runners and recipe: another one means that the image must be built again."""
+    files = [(f"images/{name}", images_dir / name) for name in _RECIPE_FILES]
+    return _digest([*files, *_runner_files(runtimes_dir)])
+
+
+def base_digest(*, images_dir: Path = SANDBOX_IMAGES_DIR) -> str:
+    """Return the digest over what the base image is made of."""
+    return _digest((name, images_dir / name) for name in BASE_FILES)
+
+
+def write_context(
+    target: IO[bytes], *, tools: Tools, runtimes_dir: Path = RUNTIMES_DIR, images_dir: Path = SANDBOX_IMAGES_DIR
+) -> None:
+    """Write the build context of the runtime image as a tar: `Dockerfile` and `opt/`.
+
+    Owners, times and modes are fixed, so that equal content meets the engine's build cache.
+    """
+    with tarfile.open(fileobj=target, mode="w") as tar:
+        _add(tar, "Dockerfile", images_dir / "Dockerfile")
+        _add(tar, "opt/node/bin/node", tools.node, executable=True)
+        _add(tar, "opt/esbuild/esbuild", tools.esbuild, executable=True)
+        for name, path in _tree(tools.restricted, "opt/restricted"):
+            _add(tar, name, path)
+        for name, path in _runner_files(runtimes_dir):
+            _add(tar, f"opt/runner/{name}", path)
+
+
+def write_base_context(target: IO[bytes], *, images_dir: Path = SANDBOX_IMAGES_DIR) -> None:
+    """Write the build context of the base image as a tar."""
+    with tarfile.open(fileobj=target, mode="w") as tar:
+        _add(tar, "Dockerfile", images_dir / "base.Dockerfile")
+        _add(tar, "strip.sh", images_dir / "strip.sh")
+
+
+def _runner_files(runtimes_dir: Path) -> Iterator[tuple[str, Path]]:
+    for runner in _RUNNERS:
+        yield from _tree(runtimes_dir / runner, runner)
+
+
+def _tree(root: Path, name: str) -> Iterator[tuple[str, Path]]:
+    """Yield every file below `root`, in one order on every machine."""
+    for path in sorted(root.rglob("*")):
+        relative = path.relative_to(root)
+        if path.is_file() and not _LEFT_OUT.intersection(relative.parts):
+            yield f"{name}/{relative.as_posix()}", path
+
+
+def _digest(files: Iterable[tuple[str, Path]]) -> str:
+    whole = hashlib.sha256()
+    for name, path in files:
+        whole.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return f"sha256:{whole.hexdigest()}"
+
+
+def _add(tar: tarfile.TarFile, name: str, path: Path, *, executable: bool = False) -> None:
+    info = tarfile.TarInfo(name)
+    info.mode = 0o755 if executable else 0o644
+    info.size = path.stat().st_size
+    with path.open("rb") if info.size else BytesIO() as source:
+        tar.addfile(info, source)

@@ -1,0 +1,164 @@
+"""Counts the kernel's kills at a container's memory limit, and its refused forks.
+
+On the engine's own machine the container's cgroup files have exact counts: `memory.oom_control` and `pids.events` (v1),
+`memory.events` and `pids.events` (v2). Elsewhere (remote engine, Docker Desktop's virtual machine, another mount
+namespace) the engine's stream of `oom` events tells of kills some milliseconds later, and nothing tells of forks.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+from itertools import chain, repeat
+from pathlib import Path
+from typing import Final, TypeAlias
+from urllib.parse import urlencode
+
+from evaluator_host.sandbox.docker.attach import Endpoint, open_streams
+
+_LOG: Final = logging.getLogger(__name__)
+_CGROUPS: Final = Path("/sys/fs/cgroup")
+_RETRY_S: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
+
+
+class Counter:
+    """One number of one cgroup file. The file stays open: a reading takes microseconds and no path walk."""
+
+    def __init__(self, path: Path, key: str) -> None:
+        self._key = key.encode()
+        self._last = 0
+        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def read(self) -> int:
+        """Return the count; once the cgroup is gone, the last one read."""
+        if self._fd >= 0:
+            with contextlib.suppress(OSError):  # ENODEV: the container ended
+                self._last = self._parse(os.pread(self._fd, 4096, 0))
+        return self._last
+
+    def close(self) -> None:
+        """Take a last reading and release the descriptor."""
+        self.read()
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _parse(self, text: bytes) -> int:
+        for line in text.splitlines():
+            key, _, number = line.partition(b" ")
+            if key == self._key:
+                return int(number)
+        return self._last
+
+
+Counters: TypeAlias = tuple[Counter | None, Counter | None]
+"""Of kills at the memory limit and of refused forks; None where the count cannot be read."""
+
+
+def find_counters(pid: int, container: str) -> Counters:
+    """Return the counters of a container.
+
+    Args:
+      pid: Of the container's process 1, as the engine numbers it. On a remote engine's word it may be any process here,
+        so a cgroup counts only when `container` is in its path.
+      container: Id of the container.
+    """
+    try:
+        lines = Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None, None
+    paths = {}
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if container in path:
+            paths.update(dict.fromkeys(controllers.split(","), path.lstrip("/")))
+    return (
+        _open(paths.get("memory"), "memory", "memory.oom_control")
+        or _open(paths.get(""), "", "memory.events", "oom_kill"),
+        _open(paths.get("pids"), "pids", "pids.events", "max") or _open(paths.get(""), "", "pids.events", "max"),
+    )
+
+
+def _open(path: str | None, mount: str, name: str, key: str = "oom_kill") -> Counter | None:
+    if path is None:
+        return None
+    try:
+        return Counter(_CGROUPS / mount / path / name, key)
+    except OSError:
+        return None
+
+
+class OomEvents:
+    """Listens to the engine's `oom` events of our containers and counts them.
+
+    The request is HTTP/1.0, which an engine answers with bare lines until the stream ends.
+
+    Args:
+      label: `name=value` of our containers.
+
+    Attributes:
+      epoch: How often an established stream broke. When it changes, the engine has restarted and lost its containers.
+    """
+
+    def __init__(self, label: str) -> None:
+        self.epoch = 0
+        self._label = label
+        self._counts: dict[str, int] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, endpoint: Endpoint, api_version: str) -> None:
+        """Begin to listen, unless it does already."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._listen(endpoint, api_version))
+
+    def count(self, container: str) -> int:
+        """Return the number of events of a container, by its name."""
+        return self._counts.get(container, 0)
+
+    def forget(self, container: str) -> None:
+        """Drop the count of a removed container."""
+        self._counts.pop(container, None)
+
+    async def stop(self) -> None:
+        """End the task."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _listen(self, endpoint: Endpoint, api_version: str) -> None:
+        filters = json.dumps({"type": ["container"], "event": ["oom"], "label": [self._label]})
+        path = f"/v{api_version}/events?{urlencode({'filters': filters})}"
+        request = f"GET {path} HTTP/1.0\r\nHost: {endpoint.host or 'localhost'}\r\n\r\n".encode("ascii")
+        pauses = chain(_RETRY_S, repeat(_RETRY_S[-1]))
+        while True:
+            try:
+                if await self._follow(endpoint, request):
+                    pauses = chain(_RETRY_S, repeat(_RETRY_S[-1]))
+            except (OSError, ValueError) as error:
+                _LOG.debug("engine events: %s", error)
+            await asyncio.sleep(next(pauses))
+
+    async def _follow(self, endpoint: Endpoint, request: bytes) -> bool:
+        """Count until the stream ends; False when it did not begin."""
+        reader, writer = await open_streams(endpoint)
+        try:
+            writer.write(request)
+            status = await reader.readline()
+            while (await reader.readline()).strip():
+                pass
+            if b" 200 " not in status:
+                return False
+            try:
+                while line := await reader.readline():
+                    self._count_event(line)
+            finally:
+                self.epoch += 1
+            return True
+        finally:
+            writer.transport.abort()
+
+    def _count_event(self, line: bytes) -> None:
+        if line.strip():
+            name = str(json.loads(line).get("Actor", {}).get("Attributes", {}).get("name", ""))
+            self._counts[name] = self._counts.get(name, 0) + 1

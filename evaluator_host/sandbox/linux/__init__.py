@@ -1,0 +1,1 @@
+"""Linux facilities that backends share: cgroups, watchdog, child processes, pipes."""

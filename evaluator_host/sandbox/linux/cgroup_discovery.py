@@ -1,0 +1,144 @@
+"""Finds where this host may make control groups: in which hierarchy, below which group, with which controllers."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from evaluator_host.sandbox.linux.cgroups import CPU, FOLDER, MEMORY, PIDS, Cgroups
+
+_WANTED: Final = (MEMORY, PIDS, CPU)
+_UNIFIED: Final = ""  # how /proc/self/cgroup names the version 2 hierarchy
+_PROC: Final = Path("/proc/self")
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """One mounted hierarchy.
+
+    Attributes:
+      mount: Where it is mounted.
+      own: The group of this process in it.
+    """
+
+    mount: Path
+    own: Path
+
+
+def find_cgroups(instance: str, *, proc: Path = _PROC) -> Cgroups | None:
+    """Return where `instance` can make groups that limit at least memory or processes, or None; makes its folder there.
+
+    Args:
+      instance: Name of the folder, from `instance.this_instance`.
+      proc: `/proc/self`, or a copy of it.
+    """
+    hierarchies = hierarchies_of(proc)
+    unified = hierarchies.get(_UNIFIED)
+    if unified is not None and MEMORY in _words(unified.mount / "cgroup.controllers"):
+        return _unified(unified, instance)
+    homes = {}
+    for controller in _WANTED:
+        hierarchy = hierarchies.get(controller)
+        if hierarchy is not None:
+            home = hierarchy.own / FOLDER / instance
+            if _made(home, probe="cgroup.procs"):
+                homes[controller] = home
+    if MEMORY in homes or PIDS in homes:
+        return Cgroups(1, homes)
+    Cgroups(1, homes).close()
+    return None
+
+
+def mounts_of(proc: Path = _PROC) -> tuple[Path, ...]:
+    """Return the hierarchies in which `cgroups.sweep` looks for what dead hosts left."""
+    hierarchies = hierarchies_of(proc)
+    return tuple(dict.fromkeys(h.mount for name, h in hierarchies.items() if name in (_UNIFIED, *_WANTED)))
+
+
+def hierarchies_of(proc: Path) -> dict[str, Hierarchy]:
+    """Return the mounted hierarchies by controller; version 2's by the empty name."""
+    groups: dict[str, str] = {}
+    with contextlib.suppress(OSError):
+        for line in (proc / "cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            groups.update(dict.fromkeys(controllers.split(","), path))
+    found = {}
+    for root, mount, kind, options in _mounts(proc):
+        names = [_UNIFIED] if kind == "cgroup2" else options
+        for name in names:
+            if name in groups and name not in found:
+                found[name] = Hierarchy(mount, _own_group(mount, root, groups[name]))
+    return found
+
+
+def _mounts(proc: Path) -> Iterator[tuple[str, Path, str, list[str]]]:
+    """Yield root, mount point, type and options of each mounted hierarchy (proc(5), mountinfo)."""
+    with contextlib.suppress(OSError):
+        for line in (proc / "mountinfo").read_text().splitlines():
+            before, _, after = line.partition(" - ")
+            kind, _, options = after.split(" ", 2)
+            if kind in ("cgroup", "cgroup2"):
+                fields = before.split(" ")
+                yield fields[3], Path(fields[4]), kind, options.split(",")
+
+
+def _own_group(mount: Path, root: str, path: str) -> Path:
+    """Return the folder of a group; `root` is the part of the hierarchy that is mounted (a container sees a part)."""
+    if path.startswith("/.."):  # outside of what this process may see
+        return mount
+    if root != "/" and (path == root or path.startswith(root + "/")):
+        path = path[len(root) :]
+    own = mount / path.lstrip("/")
+    return own if own.is_dir() else mount
+
+
+def _unified(hierarchy: Hierarchy, instance: str) -> Cgroups | None:
+    """Version 2: look for a group, from our own upwards, that may have children with controllers of their own."""
+    for parent in (hierarchy.own, *hierarchy.own.parents):
+        home = parent / FOLDER / instance
+        if os.access(parent / "cgroup.procs", os.W_OK) and _made(home, probe="cgroup.procs"):
+            controllers = _delegate(parent, home, own=parent == hierarchy.own)
+            if MEMORY in controllers and PIDS in controllers:
+                return Cgroups(2, dict.fromkeys(controllers, home))
+            Cgroups(2, {MEMORY: home}).close()
+        if parent == hierarchy.mount:
+            break
+    return None
+
+
+def _delegate(parent: Path, home: Path, *, own: bool) -> list[str]:
+    """Hand the controllers down from `parent` to the groups below `home`; return those that arrived."""
+    offered = [name for name in _WANTED if name in _words(parent / "cgroup.controllers")]
+    # A group with processes cannot hand controllers down. Where the host is alone in its group (a systemd service with
+    # Delegate=yes), it moves to one of its own below it.
+    if own and _words(parent / "cgroup.procs") == [str(os.getpid())]:
+        leaf = parent / FOLDER / "host"
+        if _made(leaf, probe="cgroup.procs"):
+            _try_write(leaf / "cgroup.procs", str(os.getpid()))
+    for folder in (parent, parent / FOLDER, home):
+        for name in offered:
+            if name not in _words(folder / "cgroup.subtree_control"):
+                _try_write(folder / "cgroup.subtree_control", f"+{name}")
+    return [name for name in offered if name in _words(home / "cgroup.subtree_control")]
+
+
+def _made(folder: Path, *, probe: str) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder / probe, os.W_OK)
+
+
+def _words(path: Path) -> list[str]:
+    try:
+        return path.read_text().split()
+    except OSError:
+        return []
+
+
+def _try_write(path: Path, text: str) -> None:
+    with contextlib.suppress(OSError):
+        path.write_text(text)

@@ -1,0 +1,227 @@
+"""One control group per sandbox: memory, processes and cpu limited by the kernel, with version 1 or 2 of its interface.
+
+Groups lie below the host's own (`…/evaluator-host/<instance>/<sandbox>`), so that whatever limits the host limits its
+sandboxes too. `cgroup_homes` finds out where; a machine that grants none gets a watchdog instead.
+"""
+
+import contextlib
+import logging
+import os
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from evaluator_host.sandbox.linux.instance import is_dead
+
+FOLDER: Final = "evaluator-host"
+MEMORY, PIDS, CPU = "memory", "pids", "cpu"
+_CPUS: Final = 1.0  # a row is one thread of user code; the rest is its runner's, which sleeps meanwhile
+_PERIOD_US: Final = 100_000
+_SHARES: Final = 256  # version 1, default 1024: the host answers before its guests compute
+_WEIGHT: Final = 25  # version 2, default 100
+_MB: Final = 1024 * 1024
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Cgroups:
+    """Where the groups of this host's sandboxes go.
+
+    Attributes:
+      version: Of the kernel's interface, 1 or 2.
+      homes: Folder per controller; with version 2 the same one for all.
+    """
+
+    version: int
+    homes: Mapping[str, Path]
+
+    @property
+    def controllers(self) -> tuple[str, ...]:
+        """Controllers in force, among memory, pids and cpu."""
+        return tuple(self.homes)
+
+    def create(self, name: str, *, memory_mb: int, processes: int) -> "Cgroup":
+        """Make a group with its limits; it takes less than a millisecond.
+
+        Raises:
+          OSError: the kernel refuses; nothing is left of it.
+        """
+        group = Cgroup(self.version, {controller: home / name for controller, home in self.homes.items()})
+        try:
+            for folder in group.folders:
+                folder.mkdir()
+            group.limit(memory_mb=memory_mb, processes=processes)
+        except OSError:
+            group.remove()
+            raise
+        return group
+
+    def close(self) -> None:
+        """Remove this instance's folders, which are empty when every sandbox has been destroyed."""
+        for home in dict.fromkeys(self.homes.values()):
+            for folder in (home, home.parent):
+                with contextlib.suppress(OSError):  # another instance is still in it
+                    folder.rmdir()
+
+
+class Cgroup:
+    """The group of one sandbox."""
+
+    def __init__(self, version: int, by_controller: Mapping[str, Path]) -> None:
+        self._version = version
+        self._by_controller = by_controller
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Its folders, one per hierarchy."""
+        return tuple(dict.fromkeys(self._by_controller.values()))
+
+    def limit(self, *, memory_mb: int, processes: int) -> None:
+        """Write the limits.
+
+        Raises:
+          OSError: the kernel refuses one.
+        """
+        limit, folders = str(memory_mb * _MB), self._by_controller
+        if MEMORY in folders:
+            if self._version == 1:
+                _write(folders[MEMORY] / "memory.limit_in_bytes", limit)
+                _write_if_there(folders[MEMORY] / "memory.memsw.limit_in_bytes", limit)
+            else:
+                _write(folders[MEMORY] / "memory.max", limit)
+                _write_if_there(folders[MEMORY] / "memory.swap.max", "0")
+        if PIDS in folders:
+            _write(folders[PIDS] / "pids.max", str(processes))
+        if CPU in folders:
+            quota = int(_CPUS * _PERIOD_US)
+            if self._version == 1:
+                _write_if_there(folders[CPU] / "cpu.shares", str(_SHARES))
+                _write_if_there(folders[CPU] / "cpu.cfs_quota_us", str(quota))
+            else:
+                _write_if_there(folders[CPU] / "cpu.weight", str(_WEIGHT))
+                _write_if_there(folders[CPU] / "cpu.max", f"{quota} {_PERIOD_US}")
+
+    def add(self, pid: int) -> None:
+        """Move a process into the group; what it starts from now on is in it too.
+
+        Raises:
+          OSError: the process is gone, or the kernel refuses.
+        """
+        for folder in self.folders:
+            _write(folder / "cgroup.procs", str(pid))
+
+    def oom_kills(self) -> int:
+        """How many processes the kernel killed at the memory limit."""
+        name = "memory.oom_control" if self._version == 1 else "memory.events"
+        return self._count(MEMORY, name, key="oom_kill")
+
+    def forks_refused(self) -> int:
+        """How often a fork was refused at the process limit."""
+        return self._count(PIDS, "pids.events", key="max")
+
+    def kill(self) -> None:
+        """Kill every process in it."""
+        for folder in self.folders:
+            try:
+                _write(folder / "cgroup.kill", "1")  # version 2, Linux 5.14
+            except OSError:
+                _kill_all(folder)
+
+    def remove(self) -> bool:
+        """Remove the folders; false when the kernel still holds one because something in it is not quite gone."""
+        done = True
+        for folder in self.folders:
+            try:
+                folder.rmdir()
+            except FileNotFoundError:
+                continue
+            except OSError:
+                done = False
+        return done
+
+    def _count(self, controller: str, name: str, *, key: str) -> int:
+        folder = self._by_controller.get(controller)
+        if folder is None:
+            return 0
+        with contextlib.suppress(OSError):
+            for line in (folder / name).read_text().splitlines():
+                field, _, value = line.partition(" ")
+                if field == key:
+                    return int(value)
+        return 0
+
+
+def sweep(mounts: tuple[Path, ...]) -> int:
+    """Remove the groups of instances whose host is dead, whatever group that host was in; return how many sandboxes'.
+
+    Args:
+      mounts: Hierarchies to go through, as `cgroup_homes.mounts_of` lists them.
+    """
+    removed: set[tuple[str, str]] = set()  # version 1 has a folder per controller
+    for mount in mounts:
+        for parent in _folders_of_ours(mount):
+            for instance in _subfolders(parent):
+                if is_dead(instance.name):
+                    removed |= {(instance.name, folder.name) for folder in _subfolders(instance) if _clear(folder)}
+                    _clear(instance)
+            with contextlib.suppress(OSError):
+                parent.rmdir()
+    return len(removed)
+
+
+def _clear(folder: Path, *, patience_s: float = 1.0) -> bool:
+    """Kill what is left in a group and remove it."""
+    until = time.monotonic() + patience_s
+    while True:
+        try:
+            folder.rmdir()
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            if time.monotonic() > until:
+                _log.warning("cannot remove %s: %s", folder, error)
+                return False
+            _kill_all(folder)
+            time.sleep(0.01)
+        else:
+            return True
+
+
+def _kill_all(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        for pid in (folder / "cgroup.procs").read_text().split():
+            with contextlib.suppress(OSError):
+                os.kill(int(pid), signal.SIGKILL)
+
+
+def _folders_of_ours(mount: Path) -> Iterator[Path]:
+    for path, names, _ in os.walk(mount):
+        if FOLDER in names:
+            yield Path(path) / FOLDER
+        names[:] = [name for name in names if name != FOLDER]
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    try:
+        return [entry for entry in folder.iterdir() if entry.is_dir()]
+    except OSError:
+        return []
+
+
+def _write(path: Path, text: str) -> None:
+    # Straight to the descriptor: the kernel's answer to a buffered write would come at close.
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, text.encode())
+    finally:
+        os.close(descriptor)
+
+
+def _write_if_there(path: Path, text: str) -> None:
+    """Write a limit that not every kernel is built with (swap accounting, cpu bandwidth)."""
+    with contextlib.suppress(OSError):
+        _write(path, text)

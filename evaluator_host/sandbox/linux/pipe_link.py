@@ -1,0 +1,289 @@
+"""The link over the standard input and output of a child process, and how such a sandbox is ended.
+
+The channel is a pair of pipes, not sockets: a runner may open its ends again through /proc. Reading and writing go
+straight to the descriptors: a warm call is one small write and one small read, and every layer between would show.
+"""
+
+import asyncio
+import fcntl
+import logging
+import os
+import termios
+from collections import deque
+from collections.abc import Coroutine
+from typing import Any, Final, Protocol
+
+from evaluator_host.sandbox.exit_status import ExitStatus
+from evaluator_host.sandbox.linux.child import Child
+
+_READ_BYTES: Final = 64 * 1024  # what a pipe holds, and below what malloc maps afresh for every read
+_QUEUE_BYTES: Final = 1024 * 1024  # written ahead before `drain` waits
+_STDERR_BYTES: Final = 8 * 1024
+_LAST_WORDS_S: Final = 0.5  # for a runner that closed its channel to end by itself, so that its exit code is known
+_BURIAL_S: Final = 10.0  # a killed process that is still there after this hangs in the kernel
+
+_log = logging.getLogger(__name__)
+
+
+class ProcessScope(Protocol):
+    """What holds a child's whole process tree: namespaces and cgroup, or just a process group."""
+
+    def kill(self) -> None:
+        """Send SIGKILL to every process in it."""
+        ...
+
+    async def gone(self) -> None:
+        """Wait until no process of it is left."""
+        ...
+
+    def memory_events(self) -> int:
+        """As `Link.memory_events`."""
+        ...
+
+    def pids_hit(self) -> bool:
+        """Whether a fork was refused in it."""
+        ...
+
+    async def remove(self) -> None:
+        """Remove what it has on the host (cgroup, directory, descriptors); nothing runs in it any more."""
+        ...
+
+
+class PipeLink:
+    """A `base.Link` over a child's pipes. One task reads, any may write.
+
+    Args:
+      link_id: Name of the sandbox.
+      child: The process at the other end.
+      scope: What holds it and all it starts.
+      wrapped: The child is a wrapper around the runner, which no guest can kill and which exits with 128 + number when
+        a signal ended the runner. When a signal ended the wrapper itself, the sandbox was lost.
+    """
+
+    def __init__(self, link_id: str, child: Child, *, scope: ProcessScope, wrapped: bool) -> None:
+        self._id = link_id
+        self._child = child
+        self._scope = scope
+        self._wrapped = wrapped
+        self._kills_known = 0  # at the memory limit, before the present row
+        self._loop = asyncio.get_running_loop()
+        self._queue: deque[memoryview] = deque()
+        self._queued = 0
+        self._room = asyncio.Event()
+        self._room.set()
+        self._deaf = False  # nothing can be written any more
+        self._eof = False
+        self._spoke = False  # at least one byte came from the runner
+        self._watching = False
+        self._reader: asyncio.Future[None] | None = None
+        self._stderr = bytearray()
+        self._burial: asyncio.Task[ExitStatus] | None = None
+        self._loop.add_reader(child.stderr, self._on_stderr)
+        self._farewell = asyncio.ensure_future(self._until_exit())
+
+    @property
+    def id(self) -> str:
+        """As `base.Link.id`."""
+        return self._id
+
+    @property
+    def ended(self) -> bool:
+        """As `base.Link.ended`."""
+        return self._eof or (self._child.exited.is_set() and self._unread() == 0)
+
+    def write(self, data: bytes) -> None:
+        """As `base.Link.write`."""
+        if self._deaf or not data:
+            return
+        rest = memoryview(data)
+        if not self._queue:
+            rest = rest[self._send(rest) :]
+            if not rest:
+                return
+            self._loop.add_writer(self._child.stdin, self._on_writable)
+        self._queue.append(rest)
+        self._queued += len(rest)
+        if self._queued > _QUEUE_BYTES:
+            self._room.clear()
+
+    async def drain(self) -> None:
+        """As `base.Link.drain`."""
+        await self._room.wait()
+
+    async def read(self) -> bytes:
+        """As `base.Link.read`."""
+        while not self._eof:
+            data = self._receive()
+            if data is not None:
+                return data
+            if self._child.exited.is_set():  # something else still holds the pipe: the runner is gone all the same
+                self._eof = True
+                break
+            await self._readable()
+        return b""
+
+    def memory_events(self) -> int:
+        """As `base.Link.memory_events`."""
+        kills = self._scope.memory_events()
+        if not self.ended:  # they ended rows, not the sandbox
+            self._kills_known = kills
+        return kills
+
+    async def destroy(self) -> ExitStatus:
+        """As `base.Link.destroy`."""
+        if self._burial is None:
+            self._burial = asyncio.ensure_future(self._bury())
+        return await asyncio.shield(self._burial)
+
+    def _receive(self) -> bytes | None:
+        try:
+            data = os.read(self._child.stdout, _READ_BYTES)
+        except BlockingIOError:
+            return None
+        except OSError:
+            data = b""
+        self._eof = not data
+        self._spoke = self._spoke or bool(data)
+        return data
+
+    async def _readable(self) -> None:
+        self._reader = self._loop.create_future()
+        if not self._watching:
+            self._loop.add_reader(self._child.stdout, self._on_readable)
+            self._watching = True
+        try:
+            await self._reader
+        finally:
+            self._reader = None
+
+    def _on_readable(self) -> None:
+        if self._reader is None:  # nobody wants it now: leave it in the pipe, which stops a guest that floods
+            self._unwatch()
+        elif not self._reader.done():
+            self._reader.set_result(None)
+
+    def _unwatch(self) -> None:
+        if self._watching:
+            self._loop.remove_reader(self._child.stdout)
+            self._watching = False
+
+    def _unread(self) -> int:
+        if self._burial is not None:
+            return 0
+        return int.from_bytes(fcntl.ioctl(self._child.stdout, termios.FIONREAD, b"\0" * 4), "little")
+
+    def _send(self, data: memoryview) -> int:
+        """Write what fits and return how much; all of it when nobody will ever read it."""
+        try:
+            return os.write(self._child.stdin, data)
+        except BlockingIOError:
+            return 0
+        except OSError:  # the other end is closed
+            self._give_up_writing()
+            return len(data)
+
+    def _on_writable(self) -> None:
+        sent = self._send(self._queue[0])
+        if self._deaf:
+            return
+        self._queued -= sent
+        if sent == len(self._queue[0]):
+            self._queue.popleft()
+        else:
+            self._queue[0] = self._queue[0][sent:]
+        if not self._queue:
+            self._loop.remove_writer(self._child.stdin)
+        if self._queued <= _QUEUE_BYTES:
+            self._room.set()
+
+    def _give_up_writing(self) -> None:
+        if not self._deaf:
+            self._deaf = True
+            self._loop.remove_writer(self._child.stdin)
+            self._queue.clear()
+            self._queued = 0
+            self._room.set()
+
+    def _on_stderr(self) -> None:
+        if not self._take_stderr():
+            self._loop.remove_reader(self._child.stderr)
+
+    def _take_stderr(self) -> bool:
+        try:
+            data = os.read(self._child.stderr, _READ_BYTES)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        self._stderr += data
+        del self._stderr[:-_STDERR_BYTES]
+        return bool(data)
+
+    async def _until_exit(self) -> None:
+        await self._child.exited.wait()
+        self._give_up_writing()
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
+
+    async def _bury(self) -> ExitStatus:
+        """Kill, wait, look, clean up, in that order: the cause of death is only known once nothing runs any more."""
+        child = self._child
+        try:
+            if self._eof:
+                await _within(_LAST_WORDS_S, child.exited.wait())
+            by_itself = child.exited.is_set()
+            self._scope.kill()
+            child.kill()
+            buried = await _within(_BURIAL_S, child.exited.wait()) and await _within(_BURIAL_S, self._scope.gone())
+            if not buried:
+                _log.error("sandbox %s: a process does not die", self._id)
+            exit_status = self._exit_status(by_itself=by_itself)
+            await self._scope.remove()
+        except OSError as error:
+            _log.exception("sandbox %s: could not be removed", self._id)
+            exit_status = ExitStatus(lost=True, stderr_tail=str(error))
+        finally:
+            self._close()
+        return exit_status
+
+    def _exit_status(self, *, by_itself: bool) -> ExitStatus:
+        self._take_stderr()
+        code, number, lost = self._end() if by_itself else (None, None, False)
+        oom_killed = self._scope.memory_events() > self._kills_known
+        return ExitStatus(
+            exit_code=code,
+            signal=number,
+            oom_killed=oom_killed,
+            pids_hit=self._scope.pids_hit(),
+            lost=lost and not oom_killed,
+            stderr_tail=bytes(self._stderr).decode("utf-8", "replace"),
+        )
+
+    def _end(self) -> tuple[int | None, int | None, bool]:
+        """Return exit code, signal, and whether the end cannot have been the guest's doing."""
+        returncode = self._child.returncode or 0
+        too_early = not self._spoke  # the runner says hello before it reads any code
+        if returncode < 0:
+            return None, -returncode, self._wrapped or too_early
+        if self._wrapped and returncode > 128:
+            return None, returncode - 128, too_early
+        return returncode, None, too_early
+
+    def _close(self) -> None:
+        self._give_up_writing()
+        self._unwatch()
+        self._loop.remove_reader(self._child.stderr)
+        self._farewell.cancel()
+        self._child.close()
+        self._eof = True
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
+
+
+async def _within(seconds: float, awaitable: Coroutine[Any, Any, Any]) -> bool:
+    try:
+        async with asyncio.timeout(seconds):
+            await awaitable
+    except TimeoutError:
+        return False
+    return True

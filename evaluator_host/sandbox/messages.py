@@ -1,0 +1,240 @@
+"""Turns a runner's frames into values, trusting nothing: whatever has the wrong shape is a ProtocolError."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evaluator_host.model.evaluator import Contract, Json, Language, Limits, Policy, SandboxSpec
+from evaluator_host.model.json_values import VALUE_DEPTH, decode_json, nests_within
+from evaluator_host.model.outcome import (
+    ErrorCode,
+    EvaluationError,
+    EvaluatorClass,
+    Failed,
+    Kind,
+    Loaded,
+    Logs,
+    MissingImport,
+    Note,
+    Outcome,
+    Returned,
+)
+from evaluator_host.sandbox.protocol import Frame, ProtocolError
+
+_LONG_AGO_MS = 1e9  # eleven days: a runner that claims more is not telling the time
+_CLASSES = 100
+_TEXT_CHARS = 16_384  # traceback cap of the runners; a guest that writes its own frames gets no more
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRequest:
+    """What to load: the evaluator's code and how its contract is found.
+
+    Attributes:
+      bundle: An earlier `Loaded.bundle`.
+      config: Arguments of a class.
+    """
+
+    code: str
+    language: Language
+    contract: Contract
+    entry: str | None
+    policy: Policy
+    limits: Limits
+    timeout_s: float
+    check: bool = False
+    bundle: Json = None
+    config: dict[str, Json] = field(default_factory=dict)
+
+    def header(self, load_id: str) -> dict[str, Json]:
+        """Return the header of its frame."""
+        return {
+            "type": "load",
+            "id": load_id,
+            "language": self.language,
+            "contract": self.contract,
+            "entry": self.entry,
+            "policy": self.policy,
+            "timeout_s": self.timeout_s,
+            "limits": {
+                "memory_mb": self.limits.memory_mb,
+                "processes": self.limits.processes,
+                "disk_mb": self.limits.disk_mb,
+                "log_kb": self.limits.log_kb,
+                "result_kb": self.limits.result_kb,
+            },
+            "check": self.check,
+        }
+
+    def body(self) -> dict[str, Json]:
+        """Return the body of its frame."""
+        body: dict[str, Json] = {"code": self.code, "bundle": self.bundle}
+        return {**body, "config": self.config} if self.config else body
+
+
+def prepare_header(prepare_id: str, modules: Sequence[str], *, timeout_s: float, spec: SandboxSpec) -> dict[str, Json]:
+    """Return the header of the frame that has modules imported ahead."""
+    limits = {"memory_mb": spec.memory_mb, "processes": spec.processes, "disk_mb": spec.disk_mb}
+    return {"type": "prepare", "id": prepare_id, "modules": list(modules), "timeout_s": timeout_s, "limits": limits}
+
+
+def loaded(frame: Frame) -> Loaded | Failed:
+    """Read the answer to a `load`.
+
+    Raises:
+      ProtocolError: the frame is no such answer.
+    """
+    try:
+        header, body = frame.header, decode_json(frame.body or b"{}")
+        imports = tuple(MissingImport(str(i["module"]), int(i["line"])) for i in body.get("missing_imports") or ())
+        if frame.type == "load_failed":
+            return Failed(_error(body["error"]), _logs(header.get("logs")), imports=imports, classes=_classes(body))
+        if frame.type != "loaded":
+            raise ProtocolError(f"unexpected frame {frame.type!r}")
+        return Loaded(
+            contract=Contract(header["contract"]),
+            contract_source=_text(header["contract_source"]),
+            reason=_text(header["reason"]),
+            entry=_text(header["entry"]),
+            parameters=tuple(_text(p) for p in header["parameters"]),
+            notes=_notes(header.get("notes")),
+            load_ms=_number(header.get("load_ms")),
+            imports=imports,
+            bundle=body.get("bundle"),
+            logs=_logs(header.get("logs")),
+            together=header.get("together") is True,
+            classes=_classes(body),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ProtocolError(f"malformed {frame.type!r} frame: {error!r}") from error
+
+
+def refused_to_prepare(frame: Frame) -> str | None:
+    """Read the answer to a `prepare`: why nothing was imported ahead, or None when all of it was.
+
+    Raises:
+      ProtocolError: the frame is no such answer.
+    """
+    if frame.type != "prepared":
+        raise ProtocolError(f"unexpected frame {frame.type!r}")
+    return None if frame.header.get("ready") is True else str(frame.header.get("reason"))[:_TEXT_CHARS]
+
+
+def outcome(frame: Frame) -> Outcome:
+    """Read the answer to a `call`.
+
+    Raises:
+      ProtocolError: the frame is no such answer.
+    """
+    try:
+        header, body = frame.header, decode_json(frame.body)
+        logs, run_ms, peak = _logs(header.get("logs")), _number(header.get("run_ms")), header.get("peak_memory_kb")
+        peak_kb = peak if isinstance(peak, int) and not isinstance(peak, bool) else None
+        if frame.type == "failed":
+            return Failed(_error(body["error"]), logs, run_ms, peak_kb)
+        if frame.type != "result":
+            raise ProtocolError(f"unexpected frame {frame.type!r}")
+        unsupported = body.get("unsupported")
+        return Returned(
+            kind=Kind(body["kind"]),
+            value=body.get("value"),
+            nonfinite=tuple(_text(p) for p in body.get("nonfinite") or ())[:8],
+            unsupported=(_text(unsupported["path"]), _text(unsupported["type"])) if unsupported else None,
+            notes=_notes(body.get("notes")),
+            logs=logs,
+            run_ms=run_ms,
+            peak_memory_kb=peak_kb,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ProtocolError(f"malformed {frame.type!r} frame: {error!r}") from error
+
+
+def timeout(timeout_s: float) -> EvaluationError:
+    """The error of a row that the host had to end because its runner did not."""
+    return EvaluationError(
+        ErrorCode.TIMEOUT,
+        f"the row did not finish within {timeout_s:g} s",
+        hint="make the evaluator faster, or raise limits.timeout_s",
+    )
+
+
+def memory_limit(memory_mb: int) -> EvaluationError:
+    """The error of a row that was killed at the memory limit of its sandbox."""
+    return EvaluationError(
+        ErrorCode.MEMORY_LIMIT,
+        f"the evaluator used more than {memory_mb} MB of memory and was stopped",
+        hint="use less memory at once, or raise limits.memory_mb",
+    )
+
+
+def _error(raw: dict[str, Any]) -> EvaluationError:
+    code = raw["code"]
+    if code in (ErrorCode.SANDBOX_LOST, ErrorCode.TARGET_FAILED):
+        raise ValueError("whether a sandbox or a model failed is for the host to say")
+    return EvaluationError(
+        code=ErrorCode.CRASHED if code == "cancelled" else ErrorCode(code),
+        message=_text(raw["message"]),
+        type=_optional_text(raw.get("type")),
+        line=_position(raw.get("line")),
+        column=_position(raw.get("column")),
+        traceback=_optional_text(raw.get("traceback")),
+        hint=_optional_text(raw.get("hint")),
+    )
+
+
+def _classes(body: dict[str, Any]) -> tuple[EvaluatorClass, ...]:
+    return tuple(_class(raw) for raw in (body.get("classes") or ())[:_CLASSES])
+
+
+def _class(raw: dict[str, Any]) -> EvaluatorClass:
+    return EvaluatorClass(
+        name=_text(raw["name"]),
+        line=_position(raw["line"]),
+        docstring=_optional_text(raw["docstring"]),
+        id=_optional_text(raw["id"]),
+        abstract=tuple(_text(name) for name in raw["abstract"])[:_CLASSES],
+        error=_error(raw["error"]) if raw["error"] is not None else None,
+        types=_optional_object(raw["types"]),
+        config=_optional_object(raw["config"]),
+    )
+
+
+def _optional_object(raw: object) -> dict[str, Any] | None:
+    if raw is None:
+        return None
+    if not isinstance(raw, dict) or not nests_within(raw, VALUE_DEPTH):
+        raise TypeError("expected an object")
+    return raw
+
+
+def _logs(raw: dict[str, Any] | None) -> Logs:
+    if raw is None:
+        return Logs()
+    return Logs(stdout=_whole_text(raw["stdout"]), stderr=_whole_text(raw["stderr"]), truncated=bool(raw["truncated"]))
+
+
+def _notes(raw: list[dict[str, Any]] | None) -> tuple[Note, ...]:
+    return tuple(Note(_text(n["code"]), _text(n["message"])) for n in raw or ())[:16]
+
+
+def _whole_text(raw: object) -> str:
+    if not isinstance(raw, str):
+        raise TypeError(f"expected text, got {type(raw).__name__}")
+    return raw
+
+
+def _text(raw: object) -> str:
+    return _whole_text(raw)[:_TEXT_CHARS]
+
+
+def _optional_text(raw: object) -> str | None:
+    return None if raw is None else _text(raw)
+
+
+def _number(raw: object) -> float:
+    known = isinstance(raw, int | float) and not isinstance(raw, bool) and 0 <= raw < _LONG_AGO_MS
+    return float(raw) if known else 0.0  # type: ignore[arg-type]
+
+
+def _position(raw: object) -> int | None:
+    return raw if isinstance(raw, int) and not isinstance(raw, bool) and 0 < raw < 1 << 31 else None

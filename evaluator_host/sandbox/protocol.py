@@ -1,0 +1,95 @@
+"""Frames to and from a runner (runtimes/PROTOCOL.md, version 1). Sans-I/O: bytes in, frames out, nothing trusted."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from evaluator_host.model.json_values import InvalidJson, decode_json
+
+PROTOCOL_VERSION: Final = 1
+HEADER_BYTES: Final = 2 * 1024 * 1024  # two log streams of 256 KiB, escaped as JSON
+BODY_BYTES: Final = 64 * 1024 * 1024  # the greatest request, 32 MiB, doubled by escapes
+CALLS_AHEAD: Final = 64  # calls that may be unanswered at once
+BYTES_AHEAD: Final = 1024 * 1024  # and their bytes, unless a single one is larger
+_PREFIX: Final = 8
+
+
+class ProtocolError(Exception):
+    """The peer sent something that is no frame; inside the host this is always the guest's crash."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A decoded header and an undecoded body."""
+
+    header: dict[str, Any]
+    body: bytes = b""
+
+    @property
+    def type(self) -> str:
+        """The header's `type`; checked to be a string when the frame was decoded."""
+        return str(self.header["type"])
+
+
+def encode(header: dict[str, Any], body: bytes = b"") -> bytes:
+    """Encode one frame. `body` is JSON already.
+
+    Raises:
+      ProtocolError: header or body is over its limit.
+    """
+    head = orjson.dumps(header)
+    if len(head) > HEADER_BYTES or len(body) > BODY_BYTES:
+        raise ProtocolError(f"frame too large: header {len(head)} bytes, body {len(body)} bytes")
+    return b"".join((len(head).to_bytes(4, "big"), len(body).to_bytes(4, "big"), head, body))
+
+
+class FrameDecoder:
+    """Cuts a byte stream into frames.
+
+    `feed` keeps an incomplete frame for the next call. Memory is bounded: a length that cannot be is refused when its
+    eight bytes have arrived, before anything is kept for it.
+    """
+
+    def __init__(self, *, header_bytes: int = HEADER_BYTES, body_bytes: int = BODY_BYTES) -> None:
+        self._buffer = bytearray()
+        self._header_bytes = header_bytes
+        self._body_bytes = body_bytes
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """Yield every frame that is complete now.
+
+        Raises:
+          ProtocolError: the stream is no sequence of frames; the decoder cannot go on.
+        """
+        self._buffer += data
+        start = 0
+        try:
+            while (end := self._end_of_frame(start)) is not None:
+                frame, start = self._frame(start, end), end
+                yield frame
+        finally:
+            del self._buffer[:start]
+
+    def _end_of_frame(self, start: int) -> int | None:
+        if len(self._buffer) - start < _PREFIX:
+            return None
+        head = int.from_bytes(self._buffer[start : start + 4], "big")
+        body = int.from_bytes(self._buffer[start + 4 : start + 8], "big")
+        if head > self._header_bytes or body > self._body_bytes:
+            raise ProtocolError(f"frame too large: header {head} bytes, body {body} bytes")
+        if head == 0:
+            raise ProtocolError("frame without a header")
+        end = start + _PREFIX + head + body
+        return end if len(self._buffer) >= end else None
+
+    def _frame(self, start: int, end: int) -> Frame:
+        head_end = start + _PREFIX + int.from_bytes(self._buffer[start : start + 4], "big")
+        try:
+            header = decode_json(bytes(self._buffer[start + _PREFIX : head_end]))
+        except InvalidJson as error:
+            raise ProtocolError(str(error)) from error
+        if not isinstance(header, dict) or not isinstance(header.get("type"), str):
+            raise ProtocolError("frame header is not an object with a type")
+        return Frame(header, bytes(self._buffer[head_end:end]))

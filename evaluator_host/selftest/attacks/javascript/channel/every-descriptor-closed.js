@@ -1,0 +1,2 @@
+// include: frames.js
+const attack = () => { toAll((fd) => fs.closeSync(fd)); };

@@ -1,0 +1,1 @@
+const attack = () => { return /(a+)+$/.test('a'.repeat(64) + '!') && 1; };

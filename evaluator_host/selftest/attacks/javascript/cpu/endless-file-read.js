@@ -1,0 +1,1 @@
+const attack = () => { require('fs').readFileSync('/dev/zero'); };

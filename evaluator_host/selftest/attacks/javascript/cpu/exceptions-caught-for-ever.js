@@ -1,0 +1,1 @@
+const attack = () => { for (;;) try { throw 1; } catch {} finally { continue; } };

@@ -1,0 +1,1 @@
+const attack = () => { return Promise.resolve().then(() => { for (;;); }); };

@@ -1,0 +1,1 @@
+const attack = () => { const again = () => Promise.resolve().then(again); return again(); };

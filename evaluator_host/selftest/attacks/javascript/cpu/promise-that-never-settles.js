@@ -1,0 +1,1 @@
+const attack = () => { setInterval(() => {}, 1000); return new Promise(() => {}); };

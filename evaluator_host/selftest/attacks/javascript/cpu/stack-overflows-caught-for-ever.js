@@ -1,0 +1,1 @@
+const attack = () => { const down = () => { try { down(); } finally { down(); } }; for (;;) try { down(); } catch {} };

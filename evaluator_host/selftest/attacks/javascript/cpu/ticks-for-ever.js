@@ -1,0 +1,1 @@
+const attack = () => { const again = () => process.nextTick(again); again(); };

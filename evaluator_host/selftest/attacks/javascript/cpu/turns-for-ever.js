@@ -1,0 +1,1 @@
+const attack = () => { const again = () => setImmediate(again); again(); return new Promise(() => {}); };

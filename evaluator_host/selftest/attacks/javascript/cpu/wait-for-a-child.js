@@ -1,0 +1,1 @@
+const attack = () => { require('child_process').spawnSync(process.execPath, ['-e', 'for (;;);']); };

@@ -1,0 +1,1 @@
+const attack = () => { const kept = []; for (;;) kept.push(Buffer.alloc(1 << 20, 1)); };

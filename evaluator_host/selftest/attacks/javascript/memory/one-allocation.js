@@ -1,0 +1,1 @@
+const attack = () => Buffer.alloc(2 ** 29, 1).length;

@@ -1,0 +1,2 @@
+// include: reach.js
+const attack = (inputs) => reach({ path: `\0${inputs.abstract}` });

@@ -1,0 +1,3 @@
+// include: reach.js
+
+const attack = async (inputs) => (await Promise.all(inputs.engine.map((path) => reach({ path })))).filter(Boolean).join();

@@ -1,0 +1,4 @@
+const attack = () => {
+  process.stdout.write(Buffer.from([0xff, 0xfe, 0x00, 0xc3, 0x28, 0xed, 0xa0, 0x80, 0x0a]));
+  console.log('\ud800 \u0000 \u001b[2J');
+};

@@ -1,0 +1,2 @@
+const fs = require('fs');
+const attack = () => { for (let n = 0; n < 300; n++) for (const fd of [1, 2]) fs.writeSync(fd, Buffer.alloc(1 << 16, 120)); };

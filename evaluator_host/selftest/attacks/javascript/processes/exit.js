@@ -1,0 +1,2 @@
+// include: child.js
+const attack = () => process.exit(0);

@@ -1,0 +1,2 @@
+// include: child.js
+const attack = () => { process.kill(process.pid, 'SIGSTOP'); for (;;); };

@@ -1,0 +1,2 @@
+await new Promise(() => {});
+export function evaluate(inputs, outputs, trace) { return 0.25; }

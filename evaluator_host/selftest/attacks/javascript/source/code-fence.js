@@ -1,0 +1,3 @@
+```js
+function evaluate(inputs, outputs, trace) { return 0.25; }
+```

@@ -1,0 +1,2 @@
+#!/usr/bin/env node
+function evaluate(inputs, outputs, trace) { return 0.25; }

@@ -1,0 +1,2 @@
+for (;;);
+function evaluate(inputs, outputs, trace) { return 0.25; }

@@ -1,0 +1,2 @@
+function evaluate(inputs, outputs, trace) { return 0.25; }
+return 1;

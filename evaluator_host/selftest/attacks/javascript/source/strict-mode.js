@@ -1,0 +1,2 @@
+'use strict';
+function evaluate(inputs, outputs, trace) { return 0.25; }

@@ -1,0 +1,1 @@
+function evaluate(inputs) { with ({ score: 0.25 }) { return score; } }

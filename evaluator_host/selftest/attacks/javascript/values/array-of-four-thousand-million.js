@@ -1,0 +1,4 @@
+function evaluate(inputs) {
+  if (inputs.calm) return 0.25;
+  const value = []; value.length = 2 ** 32 - 1; return { score: 1, value };
+}

@@ -1,0 +1,4 @@
+function evaluate(inputs) {
+  if (inputs.calm) return 0.25;
+  const value = new Map(); value.set('score', 1).set('me', value); return value;
+}

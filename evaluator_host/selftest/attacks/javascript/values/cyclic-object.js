@@ -1,0 +1,4 @@
+function evaluate(inputs) {
+  if (inputs.calm) return 0.25;
+  const value = { score: 1 }; value.more = [{ value }]; return value;
+}

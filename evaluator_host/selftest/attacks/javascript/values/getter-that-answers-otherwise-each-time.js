@@ -1,0 +1,4 @@
+function evaluate(inputs) {
+  if (inputs.calm) return 0.25;
+  let n = 0; return { get score() { return n++ ? {} : 0; } };
+}

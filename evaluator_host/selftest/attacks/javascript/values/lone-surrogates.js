@@ -1,0 +1,4 @@
+function evaluate(inputs) {
+  if (inputs.calm) return 0.25;
+  return { score: 0, reason: '\ud800 x \udfff', ['\udc00']: 1 };
+}

@@ -1,0 +1,4 @@
+function evaluate(inputs) {
+  if (inputs.calm) return 0.25;
+  return new Proxy({}, { ownKeys() { throw new TypeError('mine'); }, get() { throw new TypeError('mine'); } });
+}

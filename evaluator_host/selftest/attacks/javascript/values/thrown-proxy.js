@@ -1,0 +1,4 @@
+function evaluate(inputs) {
+  if (inputs.calm) return 0.25;
+  throw new Proxy({}, { get() { throw 1; }, getPrototypeOf() { throw 1; } });
+}

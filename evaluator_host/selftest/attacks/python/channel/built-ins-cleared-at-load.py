@@ -1,0 +1,3 @@
+__builtins__.clear()
+def evaluate(inputs, outputs, trace):
+    return {'score': 0.25, 'a': [1, None]}

@@ -1,0 +1,2 @@
+import re
+def attack(inputs): return re.match(r'(a+)+$', 'a' * 64 + '!')

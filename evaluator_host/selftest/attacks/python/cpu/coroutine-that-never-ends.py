@@ -1,0 +1,2 @@
+import asyncio
+def attack(inputs): return asyncio.run(asyncio.Event().wait())

@@ -1,0 +1,1 @@
+def attack(inputs): return attack(inputs)

@@ -1,0 +1,1 @@
+def attack(inputs): return int('9' * 10**7)

@@ -1,0 +1,2 @@
+def attack(inputs):
+    while True: pass

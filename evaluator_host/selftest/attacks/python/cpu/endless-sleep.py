@@ -1,0 +1,2 @@
+import time
+def attack(inputs): time.sleep(10**6)

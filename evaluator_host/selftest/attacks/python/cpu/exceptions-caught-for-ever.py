@@ -1,0 +1,4 @@
+def attack(inputs):
+    while True:
+        try: raise SystemExit
+        except BaseException: pass

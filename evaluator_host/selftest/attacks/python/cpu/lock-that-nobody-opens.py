@@ -1,0 +1,2 @@
+import threading
+def attack(inputs): threading.Semaphore(0).acquire()

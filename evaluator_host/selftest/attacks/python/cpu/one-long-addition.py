@@ -1,0 +1,1 @@
+def attack(inputs): return sum(range(10**15))

@@ -1,0 +1,1 @@
+def attack(inputs): return (3 ** (10**8)) % 7

@@ -1,0 +1,4 @@
+import os
+def attack(inputs):
+    os.mkfifo('f')
+    return open('f').read()

@@ -1,0 +1,2 @@
+# include: fill.py
+def attack(inputs): return fill("/dev/shm", 40)

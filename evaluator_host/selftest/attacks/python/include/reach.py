@@ -1,0 +1,15 @@
+import errno, socket
+
+def reach(address, family=socket.AF_INET, kind=socket.SOCK_STREAM):
+    """Return what answers there; a refusal counts, because it came from somewhere."""
+    with socket.socket(family, kind) as door:
+        door.settimeout(0.5)
+        try:
+            door.connect(address)
+            if kind == socket.SOCK_DGRAM:
+                door.send(b"?" * 16)
+        except TimeoutError:
+            return "no answer, but a way there"
+        except OSError as error:
+            return "refused from afar" if error.errno == errno.ECONNREFUSED else None
+        return f"connected to {address}"

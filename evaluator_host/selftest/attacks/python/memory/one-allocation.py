@@ -1,0 +1,1 @@
+def attack(inputs): return len(bytearray(300 << 20))

@@ -1,0 +1,3 @@
+def attack(inputs):
+    for folder in ("/tmp", "/dev/shm"):
+        open(f"{folder}/{inputs['mark']}", "w").close()

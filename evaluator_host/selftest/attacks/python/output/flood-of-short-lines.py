@@ -1,0 +1,2 @@
+def attack(inputs):
+    for number in range(30_000): print(number)

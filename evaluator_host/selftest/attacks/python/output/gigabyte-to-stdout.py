@@ -1,0 +1,6 @@
+import os
+
+def attack(inputs):
+    block = b"x" * (1 << 20)
+    for _ in range(1024):
+        os.write(1, block)

@@ -1,0 +1,19 @@
+# include: mark.py
+
+def attack(inputs):
+    if os.fork() == 0:
+        mark(inputs)
+        until = time.monotonic() + 20
+        while time.monotonic() < until:  # always a new process, so that a list of them is old when it is made
+            try:
+                if os.fork():
+                    os._exit(0)
+                os.setsid()
+            except BlockingIOError:
+                pass
+            time.sleep(0.001)
+        os._exit(0)
+    time.sleep(0.2)
+
+def left(inputs):
+    return [pid for pid in os.listdir("/proc") if pid.isdigit() and inputs["mark"] in open(f"/proc/{pid}/comm").read()]

@@ -1,0 +1,2 @@
+import sys
+def attack(inputs): sys.exit(0)

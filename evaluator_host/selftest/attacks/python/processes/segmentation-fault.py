@@ -1,0 +1,2 @@
+import ctypes
+def attack(inputs): ctypes.string_at(0)

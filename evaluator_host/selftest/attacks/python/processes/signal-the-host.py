@@ -1,0 +1,15 @@
+import hashlib, os
+
+def attack(inputs):
+    try:
+        os.kill(inputs["pid"], 0)
+        what = "signalled"
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        what = "seen"
+    if inputs["pid"] < 1000:  # may be the number of a process in here
+        with open(f"/proc/{inputs['pid']}/cmdline", "rb") as file:
+            if hashlib.sha256(file.read()).hexdigest() != inputs["command"]:
+                return None
+    return f"the host's process can be {what}"

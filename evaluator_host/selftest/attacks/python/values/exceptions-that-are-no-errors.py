@@ -1,0 +1,5 @@
+def value():
+    raise GeneratorExit
+
+def evaluate(inputs, outputs, trace):
+    return value()

@@ -1,0 +1,5 @@
+def value():
+    return float('nan')
+
+def evaluate(inputs, outputs, trace):
+    return value()

@@ -1,0 +1,137 @@
+"""Canaries on the host: listeners and a file with a secret. An attack that reaches one was not stopped."""
+
+import asyncio
+import hashlib
+import os
+import secrets
+import shutil
+import socket
+import tempfile
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from evaluator_host.model.evaluator import Json
+from evaluator_host.sandbox.linux.instance import is_dead, this_instance
+
+ENGINE_SOCKETS: Final = (
+    "/var/run/docker.sock",
+    "/run/docker.sock",
+    "/run/podman/podman.sock",
+    "/run/containerd/containerd.sock",
+    "/var/run/crio/crio.sock",
+)
+_PREFIX: Final = "selftest-"
+_MARK_BYTES: Final = 6  # with its two letters it fits into the 15 characters of a process name
+
+
+@dataclass(slots=True)
+class Canaries:
+    """The canaries of one selftest.
+
+    Attributes:
+      inputs: The part of an attack's `inputs` that says where they are.
+      secret: Content of the file; must never be in a result.
+      visits: Name of the listener for each connection to one.
+    """
+
+    inputs: dict[str, Json]
+    secret: str
+    visits: list[str] = field(default_factory=list)
+
+
+def new_mark() -> str:
+    """Return a name that occurs nowhere else on this machine."""
+    return f"eh{secrets.token_hex(_MARK_BYTES)}"
+
+
+@asynccontextmanager
+async def placed_canaries(data_dir: Path, *, engine: str | None) -> AsyncIterator[Canaries]:
+    """Place the canaries on this machine and remove them at the end.
+
+    Args:
+      data_dir: Of the host; the file and the socket lie in a folder of it.
+      engine: Address of the container engine in use.
+    """
+    with _folder(data_dir) as folder:
+        abstract = new_mark()
+        canaries = _canaries(folder, abstract=abstract, engine=engine)
+        tcp = await asyncio.start_server(_counting(canaries, "port"), "127.0.0.1", 0)
+        canaries.inputs["port"] = tcp.sockets[0].getsockname()[1]
+        servers = [
+            tcp,
+            await asyncio.start_unix_server(_counting(canaries, "abstract"), f"\0{abstract}"),
+            *(await _unix_server(canaries, folder / "s")),
+        ]
+        try:
+            yield canaries
+        finally:
+            for server in servers:
+                server.close()
+                await server.wait_closed()
+
+
+@contextmanager
+def _folder(data_dir: Path) -> Iterator[Path]:
+    """Make a folder that every user may look into, so that only the sandbox keeps a guest out."""
+    data_dir.mkdir(parents=True, exist_ok=True)
+    for left in data_dir.glob(f"{_PREFIX}*"):  # of a selftest that was killed
+        if is_dead(left.name.removeprefix(_PREFIX).rpartition("_")[0]):
+            shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{this_instance()}_", dir=data_dir) as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+def _canaries(folder: Path, *, abstract: str, engine: str | None) -> Canaries:
+    secret = secrets.token_hex(16)
+    (folder / "secret.txt").write_text(secret)
+    inputs: dict[str, Json] = {
+        "file": str(folder / "secret.txt"),
+        "socket": str(folder / "s"),
+        "abstract": abstract,
+        "addresses": _addresses(),
+        "passwd": hashlib.sha256(Path("/etc/passwd").read_bytes()).hexdigest(),
+        "pid": os.getpid(),
+        "command": hashlib.sha256(Path("/proc/self/cmdline").read_bytes()).hexdigest(),
+        "engine": [*ENGINE_SOCKETS, *([engine.removeprefix("unix://")] if engine else [])],
+    }
+    return Canaries(inputs, secret)
+
+
+def _open_to_all(path: Path) -> None:
+    path.chmod(0o777)
+
+
+def _counting(
+    canaries: Canaries, name: str
+) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]:
+    async def visit(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        canaries.visits.append(name)
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+
+    return visit
+
+
+async def _unix_server(canaries: Canaries, path: Path) -> list[asyncio.Server]:
+    try:
+        server = await asyncio.start_unix_server(_counting(canaries, "socket"), path)
+    except OSError:  # the data directory's path is longer than a socket's name may be
+        return []
+    _open_to_all(path)
+    return [server]
+
+
+def _addresses() -> list[str]:
+    """Return the addresses by which other machines reach this one."""
+    found = []
+    for family, elsewhere in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
+        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((elsewhere, 9))  # of documentation; nothing is sent, the kernel only picks a route
+            found.append(probe.getsockname()[0])
+    return found

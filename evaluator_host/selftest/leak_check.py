@@ -1,0 +1,127 @@
+"""Finds what sandboxes left on this machine: processes, descriptors, mounts, cgroups, containers, files."""
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import docker
+import docker.errors
+import requests
+
+from evaluator_host.sandbox.docker.cleanup import LABEL_INSTANCE
+from evaluator_host.sandbox.linux.cgroup_discovery import mounts_of
+from evaluator_host.sandbox.linux.cgroups import FOLDER
+from evaluator_host.sandbox.linux.instance import this_instance
+
+_PROC: Final = Path("/proc")
+_SPARE_DESCRIPTORS: Final = 8
+# A resolver's socket, a thread pool's pipe: made once and kept. A real leak grows with every sandbox.
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The resources that this process holds on its machine."""
+
+    children: frozenset[int]
+    descriptors: int
+    mounts: frozenset[str]
+    cgroups: frozenset[str]
+    containers: frozenset[str]
+    memory_mb: float
+
+
+def take_snapshot(engine: str | None) -> Snapshot:
+    """Return the resources that this process holds now.
+
+    Args:
+      engine: Address of the container engine to ask; None asks none.
+    """
+    return Snapshot(
+        children=frozenset(_children(os.getpid())),
+        descriptors=len(os.listdir("/proc/self/fd")),  # noqa: PTH208
+        mounts=frozenset(_mounts()),
+        cgroups=frozenset(_cgroups()),
+        containers=frozenset(_containers(engine)) if engine is not None else frozenset(),
+        memory_mb=_memory_mb(os.getpid()),
+    )
+
+
+def leaks(before: Snapshot, after: Snapshot) -> list[str]:
+    """Return a sentence for each kind of resource of which there is more than before."""
+    found = []
+    for name in ("children", "mounts", "cgroups", "containers"):
+        more = sorted(map(str, getattr(after, name) - getattr(before, name)))
+        if more:
+            found.append(f"{name} were left: {', '.join(more[:5])}")
+    if after.descriptors > before.descriptors + _SPARE_DESCRIPTORS:
+        found.append(f"{after.descriptors - before.descriptors} descriptors were left open")
+    return found
+
+
+def marked_processes(marks: Iterable[str]) -> dict[str, list[int]]:
+    """Return the processes of this machine that carry a mark in their name or command line, by mark."""
+    wanted = [(mark, mark.encode()) for mark in marks]
+    found: dict[str, list[int]] = {}
+    for entry in os.listdir(_PROC):  # noqa: PTH208 - many times a second
+        if entry.isdigit():
+            text = _read(_PROC / entry / "cmdline") + _read(_PROC / entry / "comm")
+            for mark, raw in wanted:
+                if raw in text:
+                    found.setdefault(mark, []).append(int(entry))
+    return found
+
+
+def marked_files(mark: str, data_dir: Path) -> list[str]:
+    """Return the host's files whose name holds the mark, in the folders where a program would write one."""
+    folders = {Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), data_dir}  # noqa: S108
+    found: list[str] = []
+    for folder in folders:
+        with suppress(OSError):
+            found += [str(folder / name) for name in os.listdir(folder) if mark in name]  # noqa: PTH208
+    return found
+
+
+def _children(pid: int) -> Iterator[int]:
+    for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
+        yield from map(int, _read(_PROC / str(pid) / "task" / task / "children").split())
+
+
+def _mounts() -> Iterator[str]:
+    """Yield the mount points of this namespace that a sandbox could have made."""
+    for line in _read(_PROC / "self" / "mountinfo").decode(errors="replace").splitlines():
+        point = line.split(" ")[4]
+        if any(word in point for word in ("/newroot", "/oldroot", "/bwrap")):
+            yield point
+
+
+def _cgroups() -> Iterator[str]:
+    instance = this_instance()
+    for mount in mounts_of():
+        for path, names, _ in os.walk(mount):
+            if Path(path).name == FOLDER:
+                yield from (f"{path}/{name}" for name in names if name.partition(".")[0] == instance)
+                names.clear()
+
+
+def _containers(engine: str) -> list[str]:
+    try:
+        with closing(docker.APIClient(base_url=engine)) as client:
+            listed = client.containers(all=True, filters={"label": f"{LABEL_INSTANCE}={this_instance()}"})
+    except (docker.errors.DockerException, requests.RequestException, OSError):
+        return []
+    return [str(one["Names"][0]) for one in listed]
+
+
+def _memory_mb(pid: int) -> float:
+    return int(_read(_PROC / str(pid) / "statm").split()[1]) * os.sysconf("SC_PAGE_SIZE") / (1024 * 1024)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

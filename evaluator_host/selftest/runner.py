@@ -1,0 +1,151 @@
+"""Runs attacks against one deployment, several at a time, and reports on each and on the host after all of them."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from evaluator_host.config.settings import SandboxChoice, Settings
+from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
+from evaluator_host.selftest.attack import Attack
+from evaluator_host.selftest.canaries import Canaries, placed_canaries
+from evaluator_host.selftest.leak_check import Snapshot, leaks, take_snapshot
+from evaluator_host.selftest.trial import AttackResult, Verdict, neighbour_problems, run_attack
+from evaluator_host.service import Service
+from evaluator_host.wiring.backends import choose_backend
+from evaluator_host.wiring.service import open_service
+
+_ENGINE: Final = "unix:///var/run/docker.sock"  # where docker-py looks when nothing is said
+_MORE_MEMORY_MB: Final = 192.0
+# Growth that is allowed to the host: buffers of frames, of at most 64 MiB each. A guest's gigabyte would exceed it.
+_LOAD_TIMEOUT_S: Final = 5.0  # some attacks hang while they load; honest ones of the catalogue take milliseconds
+_SETTLED_S: Final = 10.0  # an engine under load takes seconds to remove a container
+_POLL_S: Final = 0.2
+_TIMES_ALONE: Final = 2  # for an attack that ran out of time while others kept the machine busy
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The results of every attack.
+
+    Attributes:
+      backend: Name of the sandbox backend.
+      results: In the catalogue's order.
+      host: Each problem of the host after all attacks.
+    """
+
+    backend: str
+    results: tuple[AttackResult, ...]
+    host: tuple[str, ...]
+    seconds: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether every attack was stopped and the host is as it was."""
+        return not self.host and all(one.verdict is Verdict.STOPPED for one in self.results)
+
+
+async def attack_deployment(
+    settings: Settings,
+    attacks: Sequence[Attack],
+    *,
+    at_once: int,
+    progress: Callable[[AttackResult], None] = lambda _result: None,
+    again: int = _TIMES_ALONE,
+) -> Report:
+    """Start a host of its own with these settings, attack it, and end it.
+
+    Args:
+      settings: Of the deployment.
+      attacks: Those to run.
+      at_once: How many at a time.
+      progress: Called with each result as it comes.
+      again: How often an attack that only ran out of time is run once more, alone.
+
+    Raises:
+      SandboxUnavailable: no sandbox can be started.
+    """
+    started = time.monotonic()
+    settings = await _settled_on_a_backend(settings)
+    settings = settings.model_copy(update={"load_timeout_s": min(settings.load_timeout_s, _LOAD_TIMEOUT_S)})
+    engine = (settings.engine_address or _ENGINE) if settings.sandbox is SandboxChoice.DOCKER else None
+    before = await asyncio.to_thread(take_snapshot, engine)
+    async with (
+        open_service(settings, prewarm=False) as service,
+        placed_canaries(settings.data_dir, engine=engine) as canaries,
+    ):
+        results = await _run_all(service, canaries, attacks, at_once=at_once, progress=progress, again=again)
+        problems = [problem async for problem in _host_problems(service, canaries, before)]
+    problems += await _left_behind(before, engine)
+    return Report(str(settings.sandbox), results, tuple(problems), time.monotonic() - started)
+
+
+async def _settled_on_a_backend(settings: Settings) -> Settings:
+    """Return the settings with `auto` replaced by the backend that it chooses."""
+    if settings.sandbox is SandboxChoice.NONE:
+        raise Misconfigured(
+            "sandbox=none has no sandbox to attack: evaluators run as the host's own user; "
+            "set EVALUATOR_HOST_SANDBOX to bubblewrap or docker"
+        )
+    if settings.sandbox is not SandboxChoice.AUTO:
+        return settings
+    backend = await choose_backend(settings)
+    await backend.close()
+    return settings.model_copy(update={"sandbox": SandboxChoice(backend.name)})
+
+
+async def _run_all(
+    service: Service,
+    canaries: Canaries,
+    attacks: Sequence[Attack],
+    *,
+    at_once: int,
+    progress: Callable[[AttackResult], None],
+    again: int,
+) -> tuple[AttackResult, ...]:
+    turn = asyncio.Semaphore(at_once)
+
+    async def one(attack: Attack) -> AttackResult:
+        async with turn:
+            result = await run_attack(attack, service, canaries)
+        if not result.only_timed_out:
+            progress(result)
+        return result
+
+    async def alone(result: AttackResult) -> AttackResult:
+        if not result.only_timed_out:
+            return result
+        for _ in range(again):
+            result = await run_attack(result.attack, service, canaries)
+            if not result.only_timed_out:
+                break
+        progress(result)
+        return result
+
+    for language in dict.fromkeys(attack.language for attack in attacks):
+        for problem in await neighbour_problems(service, language):  # before any attack
+            raise SandboxUnavailable(f"an honest evaluator does not run as it must: {problem}")
+    together = await asyncio.gather(*(one(attack) for attack in attacks))
+    return tuple([await alone(result) for result in together])
+
+
+async def _host_problems(service: Service, canaries: Canaries, before: Snapshot) -> AsyncIterator[str]:
+    """Yield each problem of the host while it still runs."""
+    for name in sorted(set(canaries.visits)):
+        yield f"{canaries.visits.count(name)} connections reached the host's listener {name!r}"
+    if service.pool.waiting:
+        yield f"{service.pool.waiting} calls still wait, though all have been answered"
+    now = await asyncio.to_thread(take_snapshot, None)
+    if now.memory_mb > before.memory_mb + _MORE_MEMORY_MB:
+        yield f"the host grew from {before.memory_mb:.0f} MB to {now.memory_mb:.0f} MB"
+
+
+async def _left_behind(before: Snapshot, engine: str | None) -> list[str]:
+    """Return what is left after the host has ended; wait first for resources that are being removed."""
+    deadline = time.monotonic() + _SETTLED_S
+    while True:
+        found = leaks(before, await asyncio.to_thread(take_snapshot, engine))
+        if not found or time.monotonic() > deadline:
+            return found
+        await asyncio.sleep(_POLL_S)

@@ -1,0 +1,106 @@
+"""Calls an evaluator in a leased sandbox, and decides what is tried again when a sandbox is lost.
+
+The rule, for single rows, batches and rows together: a sandbox that is lost while it loads is replaced, up to three
+times; a row whose sandbox is lost is called once more in another one, and the second loss is its outcome. A runner that
+gave up (exit code 70, runtimes/PROTOCOL.md) counts as lost, but a second time it is the evaluator's own failure.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from evaluator_host.model.errors import SandboxLost
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult, Failed, Loaded, Note, Outcome
+from evaluator_host.pool import Lease, LeaseRequest, Pool
+from evaluator_host.sandbox.session import RunnerGaveUp
+from evaluator_host.service.prepared import Prepared
+from evaluator_host.service.row_io import Bound, ResultContext, leased_context, result, unloaded_context
+
+_PAUSES_S: Final = (0.0, 0.2, 1.0)  # before a sandbox is asked for in place of one that was lost while it loaded
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The outcome of a call; `loaded` is None when it had no sandbox to the end."""
+
+    context: ResultContext
+    outcome: Outcome
+    loaded: Loaded | None = None
+    notes: tuple[Note, ...] = ()
+
+    def result(self, *, started: float) -> EvaluationResult:
+        """Return the call's result; `started` is `time.perf_counter()` when its time began."""
+        return result(self.context, self.outcome, notes=self.notes, started=started)
+
+
+class LostRows:
+    """Remembers the rows whose sandbox was lost."""
+
+    def __init__(self) -> None:
+        self._once: set[int] = set()
+
+    def outcome(self, index: int, error: SandboxLost) -> Failed | None:
+        """Return None when the row is to be tried once more, else the loss as its outcome."""
+        if index not in self._once:
+            self._once.add(index)
+            return None
+        return _lost(error)
+
+
+async def attempt(pool: Pool, prepared: Prepared, bind: Callable[[Loaded], Awaitable[Bound]]) -> Attempt:
+    """Make one call that has a sandbox to itself.
+
+    Args:
+      pool: Leases the sandbox.
+      prepared: The evaluator.
+      bind: Returns the call's body for what was loaded; called again for a retry.
+
+    Raises:
+      Busy: too many calls wait already.
+      SandboxUnavailable: no sandbox can be started.
+    """
+    lost, timeout_s = LostRows(), prepared.evaluator.limits.timeout_s
+    while True:
+        lease = await lease_sandbox(pool, prepared.request)
+        if isinstance(lease, Failed):
+            return Attempt(unloaded_context(prepared, pool.backend.name), lease)
+        try:
+            bound = await bind(lease.loaded)
+            if isinstance(bound.body, EvaluationError):
+                outcome: Outcome = Failed(bound.body)
+            else:
+                outcome = await lease.sandbox.call(bound.body, timeout_s=timeout_s)
+        except SandboxLost as error:
+            if (failed := lost.outcome(0, error)) is not None:
+                return Attempt(unloaded_context(prepared, pool.backend.name), failed)
+        else:
+            return Attempt(leased_context(prepared, lease), outcome, lease.loaded, bound.notes)
+        finally:
+            pool.release(lease)
+
+
+async def lease_sandbox(pool: Pool, request: LeaseRequest) -> Lease | Failed:
+    """Lease a sandbox, or return a `Failed` when the evaluator does not load. One that is lost as it loads is replaced.
+
+    Raises:
+      Busy: too many calls wait already.
+      SandboxUnavailable: no sandbox can be started.
+    """
+    for pause_s in _PAUSES_S:
+        try:
+            return await pool.lease_sandbox(request)
+        except RunnerGaveUp:
+            break  # once more only
+        except SandboxLost:
+            await asyncio.sleep(pause_s)
+    try:
+        return await pool.lease_sandbox(request)
+    except SandboxLost as error:
+        return _lost(error)
+
+
+def _lost(error: SandboxLost) -> Failed:
+    if isinstance(error, RunnerGaveUp):
+        return error.failed
+    return Failed(EvaluationError(ErrorCode.SANDBOX_LOST, error.detail, hint="retry the call"))

@@ -1,0 +1,137 @@
+"""Prepares evaluators for their calls: installs what they pin, and keeps the prepared form of those called lately."""
+
+import sys
+import time
+from collections import OrderedDict
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+import orjson
+
+from evaluator_host.config.settings import Settings
+from evaluator_host.environments.store import Environments, InstalledSet
+from evaluator_host.model.errors import InvalidPin
+from evaluator_host.model.evaluator import Evaluator
+from evaluator_host.packages.lock import Lock
+from evaluator_host.service.prepared import Prepared, prepare, require_fit
+from evaluator_host.service.sdks import SdkNeeds, sdk_needs
+
+_KEPT: Final = 512
+_KEPT_BYTES: Final = 64 << 20
+
+_Key: TypeAlias = tuple[str, str, bytes, bool, str | None]
+_locked = lru_cache(maxsize=64)(Lock.from_json)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    prepared: Prepared
+    needs: SdkNeeds | None
+    python: str | None
+    size_bytes: int
+
+
+class Preparer:
+    """Prepares each evaluator version of a workspace once, as long as it is kept: the last 512, of 64 MB in all."""
+
+    def __init__(self, settings: Settings, environments: Environments) -> None:
+        self._settings = settings
+        self._environments = environments
+        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
+        self._kept_bytes = 0
+
+    async def prepare(
+        self, evaluator: Evaluator, workspace: str, *, check: bool = False, lock: str | None = None
+    ) -> Prepared:
+        """Return an evaluator ready to be leased a sandbox; a package set that is new is installed first.
+
+        Args:
+          evaluator: As the caller gave it.
+          workspace: Whose call it is.
+          check: It is loaded only, and its imports are looked at.
+          lock: Of the evaluator's packages, as JSON; None for what this host resolves its pins to.
+
+        Raises:
+          InvalidRequest: a limit is over its ceiling, or the code cannot be taken.
+          InvalidPin: a package is not pinned exactly.
+          PackagesFailed: the set cannot be resolved or installed.
+          IndexUnavailable: the set is new, and the index does not answer.
+        """
+        key = _key(evaluator, workspace, check=check, lock=lock)
+        kept = self._kept.get(key) if key is not None else None
+        if key is not None and kept is not None:
+            self._kept.move_to_end(key)
+        if kept is not None and kept.prepared.environment.path is None:  # no set that may have been installed anew
+            return kept.prepared
+        needs, python = (kept.needs, kept.python) if kept is not None else await self._needs(evaluator)
+        started, known = time.perf_counter(), None
+        if evaluator.packages or needs is not None:
+            known = await self._require_set(evaluator, needs, python=python, lock=lock, workspace=workspace)
+            if kept is not None and kept.prepared.environment is known.environment:
+                return kept.prepared
+        environment_ms = (time.perf_counter() - started) * 1000
+        prepared = prepare(
+            replace(evaluator, settings=deepcopy(evaluator.settings)),  # the caller may change its configuration
+            settings=self._settings,
+            workspace=workspace,
+            check=check,
+            known=known,
+            sdk=None if needs is None else needs.sdk,
+            python=python,
+        )
+        if key is not None:
+            self._keep(key, prepared, needs, python)
+        return prepared if known is None else replace(prepared, environment_ms=environment_ms)
+
+    async def _needs(self, evaluator: Evaluator) -> tuple[SdkNeeds | None, str | None]:
+        """Return the light modules that an evaluator needs, and the version of Python if it is not the host's own."""
+        needs = sdk_needs(evaluator)
+        if not evaluator.packages and needs is None and evaluator.python is None:
+            return None, None
+        require_fit(evaluator, self._settings)  # before minutes are spent on its packages
+        return needs, await self._environments.queries.python(evaluator.python)
+
+    async def _require_set(
+        self, evaluator: Evaluator, needs: SdkNeeds | None, *, python: str | None, lock: str | None, workspace: str
+    ) -> InstalledSet:
+        """Return the set that an evaluator runs on, installed; its packages are the evaluator's own pins."""
+        environments, language = self._environments, evaluator.language
+        try:
+            if lock is not None:
+                known = await environments.require_locked(_locked(lock), workspace=workspace)
+            elif needs is not None and not evaluator.packages:
+                shipped = needs.lock(environments.queries.target(language, python))
+                known = await environments.require_locked(shipped, workspace=workspace)
+            else:
+                packages = (*evaluator.packages, *(needs.pins if needs is not None else ()))
+                known = await environments.require(packages, language, python, workspace=workspace)
+        except InvalidPin as error:
+            problems = tuple(replace(problem, field=f"evaluator.{problem.field}") for problem in error.problems)
+            raise InvalidPin(error.detail, problems=problems) from error
+        return known if needs is None else replace(known, packages=needs.without(known.packages))
+
+    def _keep(self, key: _Key, prepared: Prepared, needs: SdkNeeds | None, python: str | None) -> None:
+        """Keep a prepared evaluator, in place of those that were called longest ago."""
+        texts = (*key[1:3], key[4] or "", prepared.source.code)
+        kept = _Kept(prepared, needs, python, sum(sys.getsizeof(text) for text in texts))
+        if (before := self._kept.pop(key, None)) is not None:
+            self._kept_bytes -= before.size_bytes
+        self._kept[key] = kept
+        self._kept_bytes += kept.size_bytes
+        while len(self._kept) > _KEPT or self._kept_bytes > _KEPT_BYTES:
+            _, oldest = self._kept.popitem(last=False)
+            self._kept_bytes -= oldest.size_bytes
+
+
+def _key(evaluator: Evaluator, workspace: str, *, check: bool, lock: str | None) -> _Key | None:
+    """Return what tells one evaluator version from another; None when its settings cannot be encoded.
+
+    All but the code is compared as JSON, since `==` takes 1 for 1.0 and for true.
+    """
+    try:
+        rest = orjson.dumps(replace(evaluator, code=""))
+    except TypeError:  # an integer beyond 64 bits
+        return None
+    return workspace, evaluator.code, rest, check, lock

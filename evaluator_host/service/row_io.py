@@ -1,0 +1,196 @@
+"""Makes the body of a call from a row, and the result from its outcome."""
+
+import time
+from collections.abc import AsyncIterable
+from dataclasses import dataclass, replace
+
+from evaluator_host.dialects import CONTRACTS, Binding, encode
+from evaluator_host.dialects.nemo import contract as nemo
+from evaluator_host.model.evaluator import Language, Row
+from evaluator_host.model.outcome import (
+    EnvironmentInfo,
+    ErrorCode,
+    EvaluationError,
+    EvaluationResult,
+    EvaluatorInfo,
+    Loaded,
+    Logs,
+    Note,
+    Outcome,
+    SandboxInfo,
+    Skipped,
+    Timing,
+)
+from evaluator_host.pool import Lease
+from evaluator_host.sandbox.protocol import BODY_BYTES
+from evaluator_host.sandbox.session import Sandbox
+from evaluator_host.service.normalise import RunInfo, normalise
+from evaluator_host.service.prepared import Prepared
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The JSON body of a call, or why there is none; `notes` are for the result."""
+
+    body: bytes | EvaluationError
+    notes: tuple[Note, ...] = ()
+
+
+def bind(prepared: Prepared, loaded: Loaded, row: Row | EvaluationError) -> Bound:
+    """Return the body for a row by the contract that the runner found. An error in its place is returned as it is."""
+    if isinstance(row, EvaluationError):
+        return Bound(row)
+    binding = CONTRACTS[loaded.contract].bind(row, prepared.evaluator.settings)
+    if not isinstance(binding, Binding):
+        return Bound(binding)
+    body = encode(binding)
+    if isinstance(body, bytes) and len(body) > BODY_BYTES:
+        body = _too_long("the row has", len(body), hint="send less in one row")
+    return Bound(body, binding.notes)
+
+
+async def bind_together(rows: AsyncIterable[Row]) -> Bound | None:
+    """Return the body for scoring rows together, None when there is no row.
+
+    Rows are held as JSON only, and no more of them than a sandbox takes.
+    """
+    body = bytearray(b'{"together":[')
+    empty = len(body)
+    async for row in rows:
+        part = encode(nemo.bind_one_of_many(row))
+        if isinstance(part, EvaluationError):
+            return Bound(part)
+        if len(body) > empty:
+            body += b","
+        body += part
+        if len(body) + 2 > BODY_BYTES:
+            return Bound(_too_long("the rows together have over", BODY_BYTES, hint="take fewer rows"))
+    return Bound(bytes(body + b"]}")) if len(body) > empty else None
+
+
+def _too_long(what: str, size: int, *, hint: str) -> EvaluationError:
+    message = f"{what} {size >> 20} MB as JSON; a sandbox takes at most {BODY_BYTES >> 20} MB"
+    return EvaluationError(ErrorCode.BINDING_ERROR, message, hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class ResultContext:
+    """What the results of one lease have in common, or of an evaluator that has no sandbox.
+
+    Attributes:
+      notes: On the source and the load.
+      load_logs: What a Python module printed while it was loaded for this lease.
+      timing_ms: Of the first row, which waited for the sandbox and the package set.
+    """
+
+    prepared: Prepared
+    evaluator: EvaluatorInfo
+    environment: EnvironmentInfo
+    backend: str
+    notes: tuple[Note, ...]
+    warm: bool
+    timing_ms: Timing
+    load_logs: Logs
+
+
+def leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
+    """Return the context of the results of a lease."""
+    loaded, sandbox = lease.loaded, lease.sandbox
+    is_python = prepared.evaluator.language is Language.PYTHON  # a row of JavaScript has loaded, and printed, itself
+    return ResultContext(
+        prepared,
+        _evaluator_info(prepared, loaded),
+        environment_info(prepared, sandbox),
+        sandbox.backend,
+        notes=(*prepared.source.notes, *loaded.notes),
+        warm=lease.warm,
+        timing_ms=Timing(
+            queue=round(lease.queue_ms, 3),
+            environment=round(prepared.environment_ms, 3),
+            load=round(lease.load_ms, 3),
+        ),
+        load_logs=loaded.logs if is_python and not lease.warm else Logs(),
+    )
+
+
+def unloaded_context(prepared: Prepared, backend: str) -> ResultContext:
+    """Return the context of the results of an evaluator that did not load, or whose sandbox was lost."""
+    return ResultContext(
+        prepared,
+        _evaluator_info(prepared, None),
+        environment_info(prepared, None),
+        backend,
+        notes=prepared.source.notes,
+        warm=False,
+        timing_ms=Timing(environment=round(prepared.environment_ms, 3)),
+        load_logs=Logs(),
+    )
+
+
+def result(
+    context: ResultContext,
+    outcome: Outcome | Skipped,
+    *,
+    started: float,
+    notes: tuple[Note, ...] = (),
+    first: bool = True,
+) -> EvaluationResult:
+    """Return the normalised result of one row.
+
+    Args:
+      context: Of its lease.
+      outcome: The sandbox's answer, or why it was not asked.
+      started: `time.perf_counter()` when the row's time began.
+      notes: On the row's arguments.
+      first: Of its lease. Later rows waited for no sandbox, and the load printed nothing for them.
+    """
+    run_ms, peak = (0.0, None) if isinstance(outcome, Skipped) else (outcome.run_ms, outcome.peak_memory_kb)
+    if first and (context.load_logs.stdout or context.load_logs.stderr):
+        outcome = _with_logs_of_load(outcome, context.load_logs)
+    waited = context.timing_ms if first else Timing()
+    info = RunInfo(
+        timing_ms=Timing(
+            queue=waited.queue,
+            environment=waited.environment,
+            load=waited.load,
+            run=round(run_ms, 3),
+            total=round((time.perf_counter() - started) * 1000, 3),
+        ),
+        evaluator=context.evaluator,
+        environment=context.environment,
+        sandbox=SandboxInfo(context.backend, warm=context.warm or not first, peak_memory_kb=peak),
+    )
+    all_notes = (*context.notes, *notes) if notes else context.notes
+    prepared = context.prepared
+    return normalise(outcome, prepared.evaluator, info=info, notes=all_notes, source=prepared.source)
+
+
+def _with_logs_of_load(outcome: Outcome | Skipped, loading: Logs) -> Outcome | Skipped:
+    """Put the output of the load before that of the row for which the evaluator was loaded."""
+    if isinstance(outcome, Skipped):
+        return outcome
+    own = outcome.logs
+    logs = Logs(loading.stdout + own.stdout, loading.stderr + own.stderr, loading.truncated or own.truncated)
+    return replace(outcome, logs=logs)
+
+
+def _evaluator_info(prepared: Prepared, loaded: Loaded | None) -> EvaluatorInfo:
+    evaluator = prepared.evaluator
+    return EvaluatorInfo(
+        name=evaluator.name,
+        version=evaluator.version,
+        digest=prepared.digest,
+        language=evaluator.language,
+        contract=loaded.contract if loaded else None,
+        contract_source=loaded.contract_source if loaded else None,
+    )
+
+
+def environment_info(prepared: Prepared, sandbox: Sandbox | None) -> EnvironmentInfo:
+    """Return the environment as results show it; a sandbox names its runtime more exactly than the package set."""
+    environment = prepared.environment
+    return EnvironmentInfo(
+        digest=environment.digest,
+        runtime=sandbox.runtime if sandbox else environment.runtime,
+        packages=environment.packages,
+    )

@@ -1,0 +1,89 @@
+"""Makes the answers of the verbs that are no result of a row."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from evaluator_host import __version__
+from evaluator_host.config.settings import Settings
+from evaluator_host.environments.store import Environments
+from evaluator_host.model.evaluator import Contract, Language, Limits
+from evaluator_host.model.outcome import EvaluationResult, EvaluatorClass, Failed, Status
+from evaluator_host.pool import Lease, Pool
+from evaluator_host.schemas.evaluation import BatchSummary, CheckReport, HostInfo
+from evaluator_host.service.prepared import Prepared
+from evaluator_host.service.row_io import environment_info
+
+
+def summarise(results: Sequence[EvaluationResult], *, seconds: float) -> BatchSummary:
+    """Summarise results that took `seconds` of wall-clock time."""
+    statuses = Counter(result.status for result in results)
+    scores = [result.score for result in results if result.score is not None]
+    verdicts = [result.passed for result in results if result.passed is not None]
+    return BatchSummary(
+        rows=len(results),
+        scored=statuses[Status.SCORED],
+        failed=statuses[Status.FAILED],
+        skipped=statuses[Status.SKIPPED],
+        mean=sum(scores) / len(scores) if scores else None,
+        pass_rate=sum(verdicts) / len(verdicts) if verdicts else None,
+        errors=dict(Counter(result.error.code.value for result in results if result.error)),
+        rows_per_s=round(len(results) / seconds, 1) if seconds > 0 else 0.0,
+    )
+
+
+def host_info(settings: Settings, pool: Pool, environments: Environments) -> HostInfo:
+    """Say what a host is and has, but for its further versions of Python."""
+    return HostInfo(
+        version=__version__,
+        backend=pool.backend.name,
+        languages=tuple(language.value for language in Language),
+        contracts=tuple(contract.value for contract in Contract),
+        sandboxes=pool.capacity.sandboxes,
+        max_sandboxes=pool.capacity.max_sandboxes,
+        waiting=pool.waiting,
+        default_limits=Limits(),
+        limit_ceilings=settings.limit_ceilings,
+        runtimes={
+            "python": environments.queries.target(Language.PYTHON).runtime,
+            "node": environments.queries.target(Language.JAVASCRIPT).runtime,
+        },
+    )
+
+
+def check_report(prepared: Prepared, answer: Lease | Failed) -> CheckReport:
+    """Read a load as a report: a failed one is a problem, a missing import is one too."""
+    if isinstance(answer, Failed):
+        return CheckReport(
+            ok=False,
+            contract=None,
+            contract_source=None,
+            reason=None,
+            parameters=(),
+            missing_imports=answer.imports,
+            problems=(prepared.source.locate(answer.error),),
+            notes=prepared.source.notes,
+            environment=environment_info(prepared, None),
+            logs=answer.logs,
+            classes=_classes(prepared, answer.classes),
+        )
+    loaded = answer.loaded
+    return CheckReport(
+        ok=not loaded.imports,
+        contract=loaded.contract,
+        contract_source=loaded.contract_source,
+        reason=loaded.reason,
+        parameters=loaded.parameters,
+        missing_imports=loaded.imports,
+        problems=(),
+        notes=(*prepared.source.notes, *loaded.notes),
+        environment=environment_info(prepared, answer.sandbox),
+        logs=loaded.logs,
+        classes=_classes(prepared, loaded.classes),
+    )
+
+
+def _classes(prepared: Prepared, found: tuple[EvaluatorClass, ...]) -> tuple[EvaluatorClass, ...]:
+    """Move errors to where the user sees them."""
+    locate = prepared.source.locate
+    return tuple(replace(one, error=locate(one.error)) if one.error is not None else one for one in found)

@@ -1,0 +1,220 @@
+"""What hosts do with jobs: take one up, keep what its rows came to, say that they live, leave it.
+
+A host that works on a job owns it. Every write of its work names the owner, so that a host which was thought dead, and
+was not, changes nothing any more.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import case, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from evaluator_host.model.outcome import Status
+from evaluator_host.schemas.jobs import JobStatus
+from evaluator_host.store.database import Database
+from evaluator_host.store.job import DesiredState, Job, as_job, select_jobs
+from evaluator_host.store.tables import JobTable, OutputTable, ResultTable, TogetherTable
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResult:
+    """What an evaluator made of a row. `metrics` and `result` are JSON."""
+
+    position: int
+    row: int
+    status: str
+    score: float | None
+    passed: bool | None
+    error_code: str | None
+    run_ms: float
+    metrics: str
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredOutput:
+    """What a model answered to a row, or why it did not. `output` and `log` are JSON."""
+
+    row: int
+    output: str | None
+    error: str | None
+    latency_ms: float
+    log: str
+
+
+class JobQueue:
+    """Jobs as hosts see them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def waiting(self) -> list[Job]:
+        """Return the queued jobs, the oldest first."""
+        query = select_jobs().where(JobTable.status == JobStatus.QUEUED).order_by(JobTable.created_at)
+        async with self._database.reading() as connection:
+            return [as_job(row) for row in await connection.execute(query)]
+
+    async def running(self) -> list[Job]:
+        """Return the jobs that have an owner. Whether it lives is told by `heartbeat_at` changing, not by the clock."""
+        async with self._database.reading() as connection:
+            return [
+                as_job(row)
+                for row in await connection.execute(select_jobs().where(JobTable.status == JobStatus.RUNNING))
+            ]
+
+    async def claim_job(self, job: Job, owner: str) -> bool:
+        """Become the owner of a job, unless it has changed meanwhile."""
+        now = datetime.now(UTC)
+        unchanged = (
+            (JobTable.id == job.id) & (JobTable.status == job.status) & JobTable.owner.is_not_distinct_from(job.owner)
+        )
+        values = {"status": JobStatus.RUNNING, "owner": owner, "heartbeat_at": now, "started_at": job.started_at or now}
+        async with self._database.transaction() as connection:
+            done = await connection.execute(update(JobTable).where(unchanged).values(**values))
+            return done.rowcount == 1
+
+    async def release_job(
+        self, job_id: str, owner: str, status: JobStatus, *, running_s: float = 0.0, error: str | None = None
+    ) -> bool:
+        """End the ownership with a new status; says whether it was still ours."""
+        finished = datetime.now(UTC) if status.final else None
+        new: Any = status
+        if status is JobStatus.PAUSED:  # somebody may have asked it to go on meanwhile
+            new = case((JobTable.wanted == DesiredState.RUN, JobStatus.QUEUED), else_=JobStatus.PAUSED)
+        async with self._database.transaction() as connection:
+            done = await connection.execute(
+                update(JobTable)
+                .where(_owned(job_id, owner))
+                .values(
+                    status=new,
+                    owner=None,
+                    heartbeat_at=None,
+                    error=error,
+                    finished_at=finished,
+                    running_s=JobTable.running_s + running_s,
+                )
+            )
+            return done.rowcount == 1
+
+    async def heartbeat(self, job_id: str, owner: str, *, running_s: float = 0.0) -> DesiredState | None:
+        """Say that the owner still works on it; returns what is wanted of it, None when it is no longer ours."""
+        return await self.save(job_id, owner, (), running_s=running_s)
+
+    async def save(
+        self, job_id: str, owner: str, results: Sequence[StoredResult], *, running_s: float = 0.0
+    ) -> DesiredState | None:
+        """Keep results, and count them; returns what is wanted of the job, None when it is no longer ours.
+
+        All are kept, or none; a row that has a result already makes it fail.
+        """
+        failed = sum(result.status == "failed" for result in results)
+        async with self._database.transaction() as connection:
+            wanted = await _note(connection, job_id, owner, done=len(results), failed=failed, running_s=running_s)
+            if wanted is not None and results:
+                await connection.execute(insert(ResultTable), [_result_values(job_id, result) for result in results])
+        return wanted
+
+    async def save_outputs(
+        self, job_id: str, owner: str, outputs: Sequence[StoredOutput], *, running_s: float = 0.0
+    ) -> DesiredState | None:
+        """Keep what a model answered; as `save`."""
+        async with self._database.transaction() as connection:
+            wanted = await _note(connection, job_id, owner, running_s=running_s)
+            if wanted is not None and outputs:
+                await connection.execute(insert(OutputTable), [_output_values(job_id, output) for output in outputs])
+        return wanted
+
+    async def save_together(self, job_id: str, owner: str, position: int, result: str) -> DesiredState | None:
+        """Keep what an evaluator made of all rows, as JSON, unless it is there already; as `save`."""
+        values = {"job_id": job_id, "position": position, "result": result}
+        async with self._database.transaction() as connection:
+            wanted = await _note(connection, job_id, owner)
+            if wanted is not None and await connection.scalar(_together(job_id, position)) is None:
+                await connection.execute(insert(TogetherTable), [values])
+        return wanted
+
+    async def has_together(self, job_id: str, position: int) -> bool:
+        """Return whether it is kept what an evaluator made of all rows."""
+        async with self._database.reading() as connection:
+            return await connection.scalar(_together(job_id, position)) is not None
+
+    async def unscored_rows(self, job_id: str, position: int, *, count: int) -> bytearray:
+        """Return a byte per row of a job: 0 where an evaluator has a score for it."""
+        table = ResultTable
+        query = select(table.row).where(
+            table.job_id == job_id, table.position == position, table.status == Status.SCORED.value
+        )
+        scored = await self._marks(query)
+        scored.extend(bytes(count - len(scored)))
+        return bytearray(not mark for mark in scored)
+
+    async def done_rows(self, job_id: str, position: int) -> bytearray:
+        """Return a byte per row: 1 where an evaluator of the job has a result."""
+        query = select(ResultTable.row).where(ResultTable.job_id == job_id, ResultTable.position == position)
+        return await self._marks(query)
+
+    async def answered_rows(self, job_id: str) -> bytearray:
+        """Return a byte per row: 1 where the model has answered."""
+        return await self._marks(select(OutputTable.row).where(OutputTable.job_id == job_id))
+
+    async def outputs(self, job_id: str, first: int, *, limit: int) -> dict[int, StoredOutput]:
+        """Return outputs from a row on, by row."""
+        table = OutputTable
+        query = (
+            select(table.row, table.output, table.error, table.latency_ms, table.log)
+            .where(table.job_id == job_id, table.row >= first)
+            .order_by(table.row)
+            .limit(limit)
+        )
+        async with self._database.reading() as connection:
+            return {row[0]: StoredOutput(*row) for row in await connection.execute(query)}
+
+    async def _marks(self, query: Any) -> bytearray:
+        marks = bytearray()
+        async with self._database.reading() as connection:
+            for row in await connection.scalars(query):
+                if row >= len(marks):
+                    marks.extend(bytes(row + 1 - len(marks)))
+                marks[row] = 1
+        return marks
+
+
+async def _note(
+    connection: AsyncConnection, job_id: str, owner: str, *, done: int = 0, failed: int = 0, running_s: float = 0.0
+) -> DesiredState | None:
+    """Count work of an owner, in the transaction that keeps it; None when the job is no longer theirs."""
+    changed = await connection.execute(
+        update(JobTable)
+        .where(_owned(job_id, owner))
+        .values(
+            heartbeat_at=datetime.now(UTC),
+            done=JobTable.done + done,
+            failed=JobTable.failed + failed,
+            running_s=JobTable.running_s + running_s,
+        )
+    )
+    if changed.rowcount != 1:
+        return None
+    return DesiredState(str(await connection.scalar(select(JobTable.wanted).where(JobTable.id == job_id))))
+
+
+def _together(job_id: str, position: int) -> Any:
+    table = TogetherTable
+    return select(table.job_id).where(table.job_id == job_id, table.position == position)
+
+
+def _owned(job_id: str, owner: str) -> Any:
+    return (JobTable.id == job_id) & (JobTable.owner == owner) & (JobTable.status == JobStatus.RUNNING)
+
+
+def _result_values(job_id: str, result: StoredResult) -> dict[str, Any]:
+    names = ("position", "row", "status", "score", "passed", "error_code", "run_ms", "metrics", "result")
+    return {"job_id": job_id, **{name: getattr(result, name) for name in names}}
+
+
+def _output_values(job_id: str, output: StoredOutput) -> dict[str, Any]:
+    names = ("row", "output", "error", "latency_ms", "log")
+    return {"job_id": job_id, **{name: getattr(output, name) for name in names}}

@@ -1,0 +1,118 @@
+"""Runs helper programs (uv, npm, node, bwrap): with time and output bounded, and no process left that they started."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeAlias
+
+OUTPUT_BYTES: Final = 16 * 1024 * 1024  # a lock of 2,000 packages is about 4 MB
+PLAIN_PATH: Final = "/usr/bin:/bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program to run.
+
+    Attributes:
+      environment: All its variables besides a plain PATH and LANG; it may hold credentials, so never show it.
+      stdin: What it reads on standard input.
+    """
+
+    argv: tuple[str, ...]
+    cwd: Path
+    environment: Mapping[str, str] = field(repr=False)
+    stdin: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The exit code and the output of a program that has ended; undecodable bytes are replaced."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+Run: TypeAlias = Callable[[Command, float], Awaitable[Finished]]
+"""Runs a command within a number of seconds, as `run` does; a build sandbox offers the same."""
+
+
+class OutputFlood(Exception):
+    """A program wrote more than `OUTPUT_BYTES` and was killed."""
+
+
+class LimitReached(Exception):
+    """A program was killed at a limit of memory, processes or disk; the text tells the user which."""
+
+
+async def run(
+    command: Command, timeout_s: float, *, started: Callable[[int], None] | None = None, inherit: bool = False
+) -> Finished:
+    """Run a command in a process group of its own and return its output; kill what is left of the group.
+
+    Args:
+      command: What to run.
+      timeout_s: Wall-clock seconds for all of it.
+      started: Called with its process id.
+      inherit: Whether it sees the variables of this process instead of `command.environment`.
+
+    Raises:
+      OSError: it cannot be started.
+      TimeoutError: it did not end within `timeout_s`.
+      OutputFlood: it wrote more than `OUTPUT_BYTES` to one stream.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *command.argv,
+        cwd=command.cwd,
+        env=None if inherit else {"PATH": PLAIN_PATH, "LANG": "C.UTF-8", **command.environment},
+        stdin=asyncio.subprocess.PIPE if command.stdin else asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        if started is not None:
+            started(process.pid)
+        async with asyncio.timeout(timeout_s):
+            stdout, stderr = await _communicate(process, command.stdin)
+            code = await process.wait()
+    finally:
+        await _end(process)
+    return Finished(code, stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace"))
+
+
+async def _communicate(process: asyncio.subprocess.Process, stdin: bytes) -> tuple[bytes, bytes]:
+    readers = [asyncio.create_task(_read(stream)) for stream in (process.stdout, process.stderr) if stream]
+    try:
+        if process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it ended without reading all
+                process.stdin.write(stdin)
+                await process.stdin.drain()
+            process.stdin.close()
+        stdout, stderr = await asyncio.gather(*readers)
+    finally:
+        for reader in readers:
+            reader.cancel()
+    return stdout, stderr
+
+
+async def _read(stream: asyncio.StreamReader) -> bytes:
+    kept = bytearray()
+    while chunk := await stream.read(65_536):
+        kept += chunk
+        if len(kept) > OUTPUT_BYTES:
+            raise OutputFlood
+    return bytes(kept)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Kill the group even when its leader has ended: a child of it may live on."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    # Before `wait`, which returns when the pipes are closed too: a pipe that is not read to its end never closes.
+    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
+    await asyncio.shield(process.wait())

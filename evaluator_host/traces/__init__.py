@@ -1,0 +1,1 @@
+"""Traces: OTLP, the documented tree of spans, flat lists of spans."""

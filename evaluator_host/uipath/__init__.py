@@ -1,1 +1,0 @@
-"""UiPath's project layout: evaluators in their files, eval sets, recorded executions, agents, results."""

@@ -1,0 +1,93 @@
+"""The routes of data sets: uploaded as they arrive, listed, read, removed."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import FileResponse
+from fastapi.routing import APIRoute
+
+from evaluator_host.datasets.format import Format
+from evaluator_host.datasets.service import DatasetService
+from evaluator_host.schemas.datasets import DatasetReport
+from evaluator_host.web.auth.access import Access, caller_of
+from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.http.error_responses import describe_error
+from evaluator_host.web.http.responses import json_response
+
+_MISSING = describe_error(404, "No such data set.")
+_REFUSED = {
+    **describe_error(409, "There is a data set of that name."),
+    **describe_error(413, "The file is too large."),
+    **describe_error(422, "The file is not of its format, or holds no row."),
+}
+_FILE: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            media_type: {"schema": {"type": "string", "format": "binary"}}
+            for media_type in ("application/x-ndjson", "text/csv", "application/json", "application/vnd.apache.parquet")
+        },
+    }
+}
+
+
+def datasets_api(shelf: DatasetService, access: Access) -> APIRouter:
+    """Return the routes over a host's data sets. A key sees those of its workspace."""
+    router = APIRouter(prefix="/v1/datasets", route_class=APIRoute, tags=["datasets"])
+
+    @router.post("", status_code=201, response_model=DatasetReport, responses=_REFUSED, openapi_extra=_FILE)
+    async def upload(
+        request: Request,
+        name: Annotated[str, Query(description="Letters, digits, dots, dashes and underscores, at most 63.")],
+        *,
+        replace: Annotated[bool, Query(description="Take the name from the data set that has it.")] = False,
+    ) -> Response:
+        """Keep the rows of a file: JSONL, CSV, TSV, JSON (an array, or an eval set of UiPath) or Parquet, by its type.
+
+        Lines that are no row are kept out, and reported by number.
+        """
+        caller = caller_of(request.scope)
+        with AuditedCall(access, caller, "datasets.upload"):
+            format_ = Format.of_media_type(request.headers.get("content-type", ""))
+            report = await shelf.add_dataset(caller.workspace, name, request.stream(), format_, replace=replace)
+        return json_response(report, 201, {"Location": f"/v1/datasets/{report.name}"})
+
+    @router.get("", response_model=list[DatasetReport])
+    async def datasets(request: Request) -> Response:
+        """List data sets, the newest first."""
+        return json_response(await shelf.list_datasets(caller_of(request.scope).workspace))
+
+    @router.get("/{name}", response_model=DatasetReport, responses=_MISSING)
+    async def show(name: str, request: Request) -> Response:
+        """Show a data set: its columns, its size, its bad lines."""
+        return json_response(await shelf.get_dataset(caller_of(request.scope).workspace, name))
+
+    @router.get("/{name}/rows", response_model=list[dict[str, Any]], responses=_MISSING)
+    async def rows(
+        name: str,
+        request: Request,
+        first: Annotated[int, Query(ge=0, description="Number of the first row, from 0.")] = 0,
+        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    ) -> Response:
+        """Some rows of a data set."""
+        return json_response(await shelf.rows(caller_of(request.scope).workspace, name, first, limit=limit))
+
+    @router.get(
+        "/{name}/file",
+        response_class=FileResponse,
+        responses={**_MISSING, 200: {"content": {"application/x-ndjson": {}}, "description": "One row a line."}},
+    )
+    async def download(name: str, request: Request) -> Response:
+        """All rows, as lines of JSON."""
+        path = await shelf.path(caller_of(request.scope).workspace, name)
+        return FileResponse(path, media_type="application/x-ndjson", filename=f"{name}.jsonl")
+
+    @router.delete("/{name}", status_code=204, responses=_MISSING)
+    async def delete(name: str, request: Request) -> Response:
+        """Remove a data set. Jobs that use its rows keep them."""
+        caller = caller_of(request.scope)
+        with AuditedCall(access, caller, "datasets.delete"):
+            await shelf.delete_dataset(caller.workspace, name)
+        return Response(status_code=204)
+
+    return router

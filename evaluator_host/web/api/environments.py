@@ -1,0 +1,97 @@
+"""The routes of package sets: have one built, look at it, watch its build, remove it."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
+from fastapi.routing import APIRoute
+
+from evaluator_host.environments.record import BuildEvent, BuildStatus, EnvironmentReport
+from evaluator_host.model.errors import NotFound
+from evaluator_host.service import Service
+from evaluator_host.web.api.bodies import EnvironmentIn, pin_texts
+from evaluator_host.web.auth.access import Access, caller_of
+from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.auth.keyring import Caller
+from evaluator_host.web.auth.package_visibility import no_such_set
+from evaluator_host.web.http.error_responses import describe_error
+from evaluator_host.web.http.responses import event_response, json_response
+
+_MISSING = describe_error(404, "No such package set.")
+_REFUSED: dict[int | str, dict[str, Any]] = {
+    202: {"model": EnvironmentReport, "description": "It is being built."},
+    **describe_error(422, "A pin is not exact, or there is no such Python here."),
+}
+
+
+def environments_api(service: Service, access: Access, *, route_class: type[APIRoute]) -> APIRouter:
+    """Return the routes over a service's package sets. A key sees those that its workspace asked for."""
+    router = APIRouter(prefix="/v1/environments", route_class=route_class, tags=["environments"])
+
+    @router.post("", response_model=EnvironmentReport, responses=_REFUSED)
+    async def build(body: EnvironmentIn, request: Request) -> Response:
+        """Install a package set, unless it is there: 200 when it is ready, 202 while it is being built."""
+        caller = caller_of(request.scope)
+        with AuditedCall(access, caller, "environments.build"):
+            pins = pin_texts(body.packages, body.language)
+            report = await service.install(pins, body.language, body.python, workspace=caller.workspace)
+            access.package_visibility.note(caller, report.key, report.digest)
+        return json_response(report, 200 if report.status is BuildStatus.READY else 202)
+
+    @router.get("", response_model=list[EnvironmentReport])
+    async def reports(request: Request) -> Response:
+        """List the package sets that this workspace asked for: being built, installed (last used first), failed."""
+        found = await service.environments.reports()
+        return json_response(await access.package_visibility.filtered(caller_of(request.scope), found))
+
+    @router.get("/{digest}", response_model=EnvironmentReport, responses=_MISSING)
+    async def show(digest: str, request: Request) -> Response:
+        """Show a package set by its digest or its key, its lock included."""
+        return json_response(await _seen(service, access, caller_of(request.scope), digest))
+
+    @router.delete("/{digest}", status_code=204, responses={**_MISSING, **describe_error(409, "It is in use.")})
+    async def delete(digest: str, request: Request) -> Response:
+        """Remove a package set and its lock; from this workspace only, when another one asked for it too."""
+        caller = caller_of(request.scope)
+        with AuditedCall(access, caller, "environments.delete"):
+            report = await _seen(service, access, caller, digest)
+            if await access.package_visibility.is_shared(caller, report):
+                await access.package_visibility.forget(caller, report)
+            else:
+                await service.environments.delete(digest)
+                await access.package_visibility.forget(caller, report)
+        return Response(status_code=204)
+
+    @router.get(
+        "/{digest}/events",
+        response_class=StreamingResponse,
+        responses={**_MISSING, 200: {"content": {"text/event-stream": {}}, "description": "Steps, until the last."}},
+    )
+    async def events(digest: str, request: Request) -> Response:
+        """Watch a build: one server-sent event per step, the last being `ready` or `failed`."""
+        await _seen(service, access, caller_of(request.scope), digest)
+        return event_response(_build_events(service.environments.events(digest)))
+
+    return router
+
+
+async def _seen(service: Service, access: Access, caller: Caller, name: str) -> EnvironmentReport:
+    """Return a set that the caller sees.
+
+    Raises:
+      NotFound: there is none, or it is somebody else's.
+    """
+    try:
+        report = await service.environments.find_report(name)
+    except NotFound:
+        raise no_such_set(name) from None
+    await access.package_visibility.require(caller, report, name)
+    return report
+
+
+async def _build_events(events: AsyncGenerator[BuildEvent, None]) -> AsyncGenerator[tuple[str, object], None]:
+    async with aclosing(events) as steps:
+        async for event in steps:
+            yield event.step, event

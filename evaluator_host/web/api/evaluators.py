@@ -1,0 +1,125 @@
+"""The routes of named evaluators: kept, listed, next versions, removed."""
+
+from dataclasses import fields
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.routing import APIRoute
+from pydantic import ConfigDict, Field
+
+from evaluator_host.evaluators.registry import EvaluatorRegistry
+from evaluator_host.schemas.evaluators import EvaluatorReport
+from evaluator_host.schemas.results import JobEvaluatorReport
+from evaluator_host.web.api.bodies import EXACT_MATCH, EvaluatorIn
+from evaluator_host.web.auth.access import Access, caller_of
+from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.http.error_responses import describe_error
+from evaluator_host.web.http.responses import json_response
+
+_MISSING = describe_error(404, "No such evaluator or version.")
+_REFUSED = describe_error(422, "The evaluator does not load, or cannot be taken; every fault is named.")
+_TAKEN = describe_error(409, "There is an evaluator of that name.")
+_SAME: dict[int | str, dict[str, Any]] = {
+    200: {"model": EvaluatorReport, "description": "The newest version is this already."}
+}
+
+_Force = Annotated[bool, Query(description="Keep it although it does not load.")]
+
+
+class NewVersionIn(EvaluatorIn):
+    """Body of `PUT /v1/evaluators/{name}`: an evaluator, and perhaps another description or sampling rate."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"code": EXACT_MATCH, "threshold": 0.5}]})
+
+    description: str | None = Field(None, max_length=4000, description="For people; by default as it was.")
+    sampling: float | None = Field(
+        None, ge=0, le=1, description="Share of live traces to score; by default as it was, at first 1."
+    )
+
+
+class NewEvaluatorIn(NewVersionIn):
+    """Body of `POST /v1/evaluators`: a name and an evaluator."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "exact-match", "code": EXACT_MATCH}]})
+
+    name: str = Field(description="Letters, digits, dots, dashes and underscores, at most 63.")
+
+
+def evaluators_api(registry: EvaluatorRegistry, access: Access, *, route_class: type[APIRoute]) -> APIRouter:
+    """Return the routes over a host's named evaluators. A key sees those of its workspace."""
+    router = APIRouter(prefix="/v1/evaluators", route_class=route_class, tags=["evaluators"])
+
+    @router.post("", status_code=201, response_model=EvaluatorReport, responses={**_TAKEN, **_REFUSED})
+    async def create(body: NewEvaluatorIn, request: Request, *, force: _Force = False) -> Response:
+        """Keep an evaluator under a name, as version 1, provided that it loads."""
+        caller, evaluator = caller_of(request.scope), body.to_model()
+        with AuditedCall(access, caller, "evaluators.create", evaluator=evaluator):
+            report = await registry.create_evaluator(
+                caller.workspace,
+                body.name,
+                evaluator,
+                description=body.description or "",
+                sampling=1.0 if body.sampling is None else body.sampling,
+                force=force,
+                key_id=caller.key_id,
+            )
+        return json_response(shown(report), 201, {"Location": f"/v1/evaluators/{report.name}"})
+
+    @router.get("", response_model=list[EvaluatorReport])
+    async def evaluators(request: Request) -> Response:
+        """List evaluators by name, the newest version of each."""
+        return json_response([shown(one) for one in await registry.list_evaluators(caller_of(request.scope).workspace)])
+
+    @router.get("/{name}", response_model=EvaluatorReport, responses=_MISSING)
+    async def newest(name: str, request: Request) -> Response:
+        """Show the newest version of an evaluator."""
+        return json_response(shown(await registry.get_evaluator(caller_of(request.scope).workspace, name)))
+
+    @router.put("/{name}", status_code=201, response_model=EvaluatorReport, responses={**_SAME, **_MISSING, **_REFUSED})
+    async def update(name: str, body: NewVersionIn, request: Request, *, force: _Force = False) -> Response:
+        """Make the next version, provided that it loads. What the newest one is already makes none."""
+        caller, evaluator = caller_of(request.scope), body.to_model()
+        with AuditedCall(access, caller, "evaluators.update", evaluator=evaluator):
+            before = await registry.get_evaluator(caller.workspace, name)
+            report = await registry.update_evaluator(
+                caller.workspace,
+                name,
+                evaluator,
+                description=body.description,
+                sampling=body.sampling,
+                force=force,
+                key_id=caller.key_id,
+            )
+        return json_response(shown(report), 200 if report.version == before.version else 201)
+
+    @router.delete("/{name}", status_code=204, responses=_MISSING)
+    async def delete(name: str, request: Request) -> Response:
+        """Remove an evaluator and all its versions. Jobs keep what they ran."""
+        caller = caller_of(request.scope)
+        with AuditedCall(access, caller, "evaluators.delete"):
+            await registry.delete_evaluator(caller.workspace, name)
+        return Response(status_code=204)
+
+    @router.get("/{name}/versions", response_model=list[EvaluatorReport], responses=_MISSING)
+    async def versions(name: str, request: Request) -> Response:
+        """List every version, the newest first."""
+        return json_response([shown(one) for one in await registry.versions(caller_of(request.scope).workspace, name)])
+
+    @router.get(
+        "/{name}/versions/{version}",
+        response_model=EvaluatorReport,
+        responses={**_MISSING, **describe_error(422, "The version is no number.")},
+    )
+    async def version(name: str, version: int, request: Request) -> Response:
+        """Show one version."""
+        return json_response(shown(await registry.get_evaluator(caller_of(request.scope).workspace, name, version)))
+
+    return router
+
+
+def shown(report: EvaluatorReport | JobEvaluatorReport) -> dict[str, Any]:
+    """Return a version as the API shows it: the evaluator in it is what `POST /v1/evaluate` takes."""
+    found = {one.name: getattr(report, one.name) for one in fields(report)}
+    evaluator = {one.name: getattr(report.evaluator, one.name) for one in fields(report.evaluator)}
+    del evaluator["name"], evaluator["version"]
+    return {**found, "evaluator": evaluator}

@@ -1,0 +1,143 @@
+"""The routes of what jobs came to: figures, rows, downloads, comparisons."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from fastapi.routing import APIRoute
+
+from evaluator_host.datasets.format import Format
+from evaluator_host.jobs.results.exports import JobExports
+from evaluator_host.jobs.results.results import JobResults
+from evaluator_host.jobs.results.row_reader import RowReader, row_preview
+from evaluator_host.model.outcome import ErrorCode, Status
+from evaluator_host.schemas.results import (
+    Comparison,
+    FailureGroup,
+    JobEvaluatorReport,
+    JobFigures,
+    JobRowDetail,
+    JobRowPage,
+    Pairs,
+)
+from evaluator_host.store.results import Filter, Sort
+from evaluator_host.web.api.evaluators import shown
+from evaluator_host.web.auth.access import caller_of
+from evaluator_host.web.http.error_responses import describe_error
+from evaluator_host.web.http.responses import json_response
+
+_MISSING = describe_error(404, "No such job, or it has no such evaluator.")
+_REFUSED = {**_MISSING, **describe_error(422, "The cursor is of another query, or the jobs cannot be compared.")}
+
+
+_FILES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "content": {
+            media_type: {} for media_type in ("application/x-ndjson", "text/csv", "application/vnd.apache.parquet")
+        },
+        "description": "The file.",
+    }
+}
+
+
+def job_results_api(
+    results: JobResults, rows: RowReader, exports: JobExports, *, route_class: type[APIRoute]
+) -> APIRouter:
+    """Return the routes over what a host's jobs came to."""
+    router = APIRouter(prefix="/v1/jobs/{job_id}", route_class=route_class, tags=["jobs"])
+
+    @router.get("/results", response_model=JobFigures, responses=_MISSING)
+    async def figures(job_id: str, request: Request) -> Response:
+        """Figures per evaluator and metric, as far as the job is."""
+        return json_response(await results.figures(caller_of(request.scope).workspace, job_id))
+
+    @router.get("/rows", response_model=JobRowPage, responses=_REFUSED)
+    async def page(
+        job_id: str,
+        request: Request,
+        *,
+        evaluator: Annotated[str | None, Query(description="One of the job's: exact-match@1, or its name.")] = None,
+        status: Status | None = None,
+        passed: bool | None = None,
+        error: Annotated[ErrorCode | None, Query(description="Only rows that failed for this reason.")] = None,
+        min_score: Annotated[float | None, Query(allow_inf_nan=False)] = None,
+        max_score: Annotated[float | None, Query(allow_inf_nan=False)] = None,
+        sort: Sort = Sort.ROW,
+        cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
+        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+        text: Annotated[
+            str | None,
+            Query(max_length=200, description="Only rows with this in a value; a page may then be short."),
+        ] = None,
+        total: Annotated[bool, Query(description="Count the rows, whatever their text.")] = False,
+        short: Annotated[
+            bool, Query(alias="brief", description="Without traces, values and logs, and with long data cut.")
+        ] = False,
+    ) -> Response:
+        """Rows with their results, filtered and sorted, a page at a time."""
+        which = Filter(None, status, passed, error, min_score=min_score, max_score=max_score)
+        workspace = caller_of(request.scope).workspace
+        asked: dict[str, Any] = {"evaluator": evaluator, "sort": sort, "cursor": cursor, "limit": limit}
+        found = await rows.page(workspace, job_id, which, **asked, text=text, total=total)
+        return json_response(replace(found, rows=tuple(map(row_preview, found.rows))) if short else found)
+
+    @router.get("/rows/{index}", response_model=JobRowDetail, responses=_MISSING)
+    async def one(job_id: str, index: int, request: Request) -> Response:
+        """A row as its evaluators got it, and what each made of it."""
+        return json_response(await rows.one(caller_of(request.scope).workspace, job_id, index))
+
+    @router.get("/failures", response_model=list[FailureGroup], responses=_MISSING)
+    async def failures(job_id: str, request: Request, evaluator: str | None = None) -> Response:
+        """Rows that failed, put together by what went wrong, the greatest group first."""
+        workspace = caller_of(request.scope).workspace
+        return json_response(await results.failures(workspace, job_id, evaluator=evaluator))
+
+    @router.get("/evaluators", response_model=list[JobEvaluatorReport], responses=_MISSING)
+    async def evaluators(job_id: str, request: Request) -> Response:
+        """What the job runs, as it was when the job was made."""
+        found = await results.evaluators(caller_of(request.scope).workspace, job_id)
+        return json_response([shown(one) for one in found])
+
+    @router.get("/rows.{file_format}", response_class=StreamingResponse, responses={**_REFUSED, **_FILES})
+    async def download(
+        job_id: str,
+        file_format: Literal["jsonl", "csv", "parquet"],
+        request: Request,
+        evaluator: Annotated[str | None, Query(description="One of the job's: exact-match@1, or its name.")] = None,
+    ) -> Response:
+        """Every row with its result, as a file: JSONL whole, CSV and Parquet as flat columns."""
+        format_ = Format(file_format)
+        pieces = exports.write(caller_of(request.scope).workspace, job_id, format_, evaluator=evaluator)
+        first = await anext(pieces, b"")  # what cannot be written is a problem, not a file that breaks off
+        headers = {"Content-Disposition": f'attachment; filename="{job_id}.{file_format}"'}
+        return StreamingResponse(_whole(first, pieces), media_type=format_.media_type, headers=headers)
+
+    @router.get("/compare/{other_id}", response_model=list[Comparison], responses=_REFUSED)
+    async def compare(job_id: str, other_id: str, request: Request, evaluator: str | None = None) -> Response:
+        """Compare with a later job over the same rows: paired differences, regressions, improvements."""
+        workspace = caller_of(request.scope).workspace
+        return json_response(await results.compare(workspace, job_id, other_id, evaluator=evaluator))
+
+    @router.get("/compare/{other_id}/pairs", response_model=Pairs, responses=_REFUSED)
+    async def pairs(
+        job_id: str,
+        other_id: str,
+        request: Request,
+        evaluator: str | None = None,
+        metric: Annotated[str, Query(max_length=200)] = "score",
+    ) -> Response:
+        """A metric row by row in two jobs, as at most 2,000 points: rows with the same values are one."""
+        workspace = caller_of(request.scope).workspace
+        return json_response(await results.pairs(workspace, job_id, other_id, evaluator=evaluator, metric=metric))
+
+    return router
+
+
+async def _whole(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
+    yield first
+    async with aclosing(rest) as pieces:
+        async for piece in pieces:
+            yield piece

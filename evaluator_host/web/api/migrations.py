@@ -1,0 +1,88 @@
+"""The bodies of migrations, and the rows that they mean."""
+
+import asyncio
+from itertools import islice
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, FailFast, Field
+
+from evaluator_host.datasets.mapping import BadRow, Mapping, to_row
+from evaluator_host.datasets.service import DatasetService
+from evaluator_host.jobs.results.row_reader import RowReader
+from evaluator_host.model.errors import InvalidRequest, Problem
+from evaluator_host.model.evaluator import Json, Row
+from evaluator_host.web.api.bodies import EvaluatorIn, RowIn
+
+LEGACY: Final = (
+    "def evaluate(app_params, inputs, output, correct_answer):\n    return 1.0 if output == correct_answer else 0.0\n"
+)
+_STORED_ROWS: Final = 1000  # of a data set or a job; both versions run on each
+
+
+class ProofIn(BaseModel):
+    """The rows that a migration is to be proven on."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rows: Annotated[list[RowIn], FailFast()] = Field(
+        default_factory=list,
+        description="Rows to prove it on; without any, rows are made up from what the code reads.",
+    )
+    dataset: str | None = Field(None, description="Or the data set to prove it on: its first 1,000 rows.")
+    job: str | None = Field(None, description="Or the job: its first 1,000 rows, as its evaluators were given them.")
+    mapping: dict[str, str] = Field(
+        default_factory=dict, description="Row fields by column or template of the data set."
+    )
+
+    async def to_rows(self, datasets: DatasetService, jobs: RowReader, workspace: str) -> list[Row] | None:
+        """Return the rows to prove it on; None when there are none.
+
+        Raises:
+          InvalidRequest: rows come from several places, the mapping does not fit, or the job has no row.
+          NotFound: there is no such data set or job.
+        """
+        places = [name for name in ("rows", "dataset", "job") if getattr(self, name)]
+        if len(places) > 1:
+            problem = Problem(places[1], f"there is {places[0]} as well", "give one of them")
+            raise InvalidRequest("the rows come from several places", problems=(problem,))
+        if self.job is not None:
+            found = await jobs.given(workspace, self.job, limit=_STORED_ROWS)
+            if not found:
+                raise InvalidRequest("the job has no row", problems=(Problem("job", "no row could be made of it"),))
+            return found
+        if self.dataset is None:
+            return [row.to_row() for row in self.rows] or None
+        mapping = Mapping.from_sources(self.mapping)
+        records = await datasets.rows(workspace, self.dataset, 0, limit=_STORED_ROWS)
+        return await asyncio.to_thread(_rows, records, mapping)
+
+
+class MigrateIn(EvaluatorIn, ProofIn):
+    """Body of `POST /v1/migrate`: a legacy evaluator, and rows to prove its migration on."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"code": LEGACY, "rows": [{"inputs": {"correct_answer": "Paris"}, "outputs": "Paris"}]}]
+        }
+    )
+
+    to: Literal["evaluate", "main"] = Field("evaluate", description="The contract of the new code.")
+
+
+class MigrateStoredIn(ProofIn):
+    """Body of `POST /v1/evaluators/migrate`: which named evaluators, and whether to make versions of them."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"dry_run": True}]})
+
+    names: Annotated[list[str], FailFast()] = Field(
+        default_factory=list, max_length=1000, description="Of evaluators; none stands for every legacy one."
+    )
+    dry_run: bool = Field(default=True, description="Say what would become of each, and make no version.")
+    force: bool = Field(default=False, description="Make a version of what was not proven too.")
+
+
+def _rows(records: list[dict[str, Json]], mapping: Mapping) -> list[Row]:
+    try:
+        return [to_row(record, mapping) for record in islice(records, _STORED_ROWS)]
+    except BadRow as error:
+        raise InvalidRequest("the data set does not fit", problems=(Problem("mapping", str(error)),)) from error

@@ -1,0 +1,1 @@
+"""Keys, workspaces, rates, audit: who may call and what is recorded."""

@@ -1,0 +1,147 @@
+"""Who may call, how often, what they see, and what is kept of it; the one thing that guard and routes share."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+from starlette.types import Scope
+
+from evaluator_host.config.settings import Settings
+from evaluator_host.model.errors import HostError, RateLimited, StoreUnavailable
+from evaluator_host.store.audit import AuditLog
+from evaluator_host.store.store import Store
+from evaluator_host.web.auth.keyring import REFRESH_S, Caller, Keyring
+from evaluator_host.web.auth.package_visibility import PackageVisibility
+
+_CALLER = "evaluator_host.caller"
+
+_BUCKETS_KEPT: Final = 10_000  # buckets; a full one need not be kept
+
+_log = logging.getLogger(__name__)
+
+
+class RateLimiter:
+    """Limits how often each key may call: one token bucket per key, refilled at a steady rate.
+
+    Args:
+      per_s: Requests per second of one key; None: as many as it likes.
+      burst: Requests that may come at once.
+      clock: Seconds that only grow.
+    """
+
+    def __init__(self, per_s: float | None, *, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_s = per_s
+        self._burst = float(burst)
+        self._clock = clock
+        self._forget_at = 0.0
+        self._buckets: dict[str | None, tuple[float, float]] = {}  # what is left, and when
+
+    def count_request(self, key_id: str | None) -> None:
+        """Count a request.
+
+        Raises:
+          RateLimited: there were too many; nothing was counted.
+        """
+        if self._per_s is None:
+            return
+        now = self._clock()
+        left, at = self._buckets.get(key_id, (self._burst, now))
+        left = min(self._burst, left + (now - at) * self._per_s)
+        if left < 1.0:
+            wait_s = (1.0 - left) / self._per_s
+            raise RateLimited(
+                f"this key may ask {self._per_s:g} times a second; come back in {max(1, round(wait_s))} s, "
+                "or send more rows with each request",
+                retry_after_s=wait_s,
+            )
+        self._buckets[key_id] = (left - 1.0, now)
+        if len(self._buckets) > _BUCKETS_KEPT and now >= self._forget_at:
+            self._forget_full(now)
+
+    def _forget_full(self, now: float) -> None:
+        per_s = self._per_s or 1.0
+        self._forget_at = now + self._burst / per_s  # by then all of today's are full, unless they ask again
+        self._buckets = {
+            key: (left, at) for key, (left, at) in self._buckets.items() if left + (now - at) * per_s < self._burst
+        }
+
+
+class Access:
+    """What one host knows of its callers. Bound to one event loop."""
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self.keyring = Keyring(store.keys)
+        self.rates = RateLimiter(settings.rate_limit_per_s, burst=settings.rate_limit_burst)
+        self.audit_log = AuditLog(store.audit, days=settings.audit_days)
+        self.package_visibility = PackageVisibility(store.package_sets)
+        self._failing: set[str] = set()
+
+    def dropped(self) -> float:
+        """Return how many entries of the audit log were lost."""
+        return float(self.audit_log.dropped)
+
+    async def run(self) -> None:
+        """Keep keys fresh and write what waits, until cancelled. A database that fails is tried again."""
+        while True:
+            await asyncio.sleep(REFRESH_S)
+            await self.keep()
+
+    async def keep(self) -> None:
+        """One round of `run`."""
+        await self._try("keys are not refreshed", self.keyring.refresh)
+        await self._write()
+
+    async def close(self) -> None:
+        """Write what still waits."""
+        await self._try("last uses of keys are lost", self.keyring.write_uses)
+        await self._write()
+
+    async def _write(self) -> None:
+        await self._try("the audit log waits", self.audit_log.write)
+        await self._try("package sets asked for are not noted", self.package_visibility.write)
+
+    async def _try(self, failure: str, chore: Callable[[], Awaitable[None]]) -> None:
+        """Do a chore; its failure is said once, not every second."""
+        try:
+            await chore()
+        except StoreUnavailable as error:
+            if failure not in self._failing:
+                _log.warning("%s: %s", failure, error.detail)
+                self._failing.add(failure)
+        except Exception as error:  # noqa: BLE001 - a fault in one chore must not end the others: keys would stay valid
+            _log.error("%s", failure, exc_info=error)
+        else:
+            self._failing.discard(failure)
+
+
+@asynccontextmanager
+async def open_access(store: Store, settings: Settings) -> AsyncIterator[Access]:
+    """Open what a host knows of its callers; on the way out, what waits is written.
+
+    Raises:
+      StoreUnavailable: the database does not answer.
+    """
+    access = Access(store, settings)
+    await access.keyring.refresh()
+    keeping = asyncio.create_task(access.run())
+    try:
+        yield access
+    finally:
+        keeping.cancel()
+        with suppress(asyncio.CancelledError, HostError):
+            await keeping
+        await access.close()
+
+
+def set_caller(scope: Scope, caller: Caller) -> None:
+    """Remember whose a request is."""
+    scope[_CALLER] = caller
+
+
+def caller_of(scope: Scope) -> Caller:
+    """Return whose a request is; the guard has said so before any route runs, but for the probes."""
+    caller: Caller = scope[_CALLER]
+    return caller

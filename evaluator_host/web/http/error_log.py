@@ -1,0 +1,92 @@
+"""How faults are logged: what kind, and where in the code; the message may quote somebody's data and is left out."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import queue
+import sys
+import threading
+import traceback
+from types import TracebackType
+from typing import Any, Final, TypeAlias
+
+_FRAMES: Final = 30
+_LINES: Final = 10_000  # that wait to be written; what comes above that is dropped and counted
+_LAST_S: Final = 1.0  # for what waits at the end
+_Fault: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+
+_log = logging.getLogger("evaluator_host.fault")
+
+
+class DataFreeFormatter(logging.Formatter):
+    """Formats a record whose exception, when it has one, is reduced to its kind and its places."""
+
+    def formatException(self, ei: _Fault) -> str:  # noqa: N802 - the name that logging calls
+        """Return the chain of exceptions, the cause first, without what they say."""
+        parts, error = list[str](), ei[1]
+        while error is not None and len(parts) < _FRAMES:
+            frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
+            places = "".join(f"\n  {frame.filename}:{frame.lineno} in {frame.name}" for frame in frames)
+            parts.append(f"{type(error).__module__}.{type(error).__qualname__}{places}")
+            error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        return "\nwhich led to\n".join(reversed(parts))
+
+
+class NonBlockingHandler(logging.Handler):
+    """Hands formatted lines to a thread of its own; `emit` never blocks.
+
+    Args:
+      descriptor: Written to directly: a thread stuck in a buffered stream would keep the interpreter from ending.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self._lines: queue.Queue[str] = queue.Queue(_LINES)
+        self._dropped = 0
+        threading.Thread(target=self._write, name="log", daemon=True).start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Queue a record's line, or drop it when too many wait."""
+        line = self.format(record) + "\n"
+        if self._dropped:
+            line = f"({self._dropped} lines were not written: nobody read them)\n{line}"
+        try:
+            self._lines.put_nowait(line)
+            self._dropped = 0
+        except queue.Full:
+            self._dropped += 1
+
+    def flush(self) -> None:
+        """Wait until everything is written, or for a second."""
+        with self._lines.all_tasks_done:
+            self._lines.all_tasks_done.wait_for(lambda: not self._lines.unfinished_tasks, _LAST_S)
+
+    def _write(self) -> None:
+        while True:
+            rest = self._lines.get().encode("utf-8", "backslashreplace")
+            with contextlib.suppress(OSError):  # closed: there is nobody to tell
+                while rest:
+                    rest = rest[os.write(self._descriptor, rest) :]
+            self._lines.task_done()
+
+
+def log_to_stderr(*, debug: bool) -> None:
+    """Log warnings of everything, and what this package says, to standard error.
+
+    Args:
+      debug: Say what exceptions say, too.
+    """
+    kind = logging.Formatter if debug else DataFreeFormatter
+    handler = NonBlockingHandler(sys.stderr.fileno())
+    handler.setFormatter(kind("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.getLogger("evaluator_host").setLevel(logging.INFO)
+
+
+def log_loop_fault(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log what the event loop has to say; its own way would print tasks with the message of their exception."""
+    error = context.get("exception")
+    fault = (type(error), error, error.__traceback__) if error is not None else None
+    _log.error("%s", context.get("message", "a fault in the event loop"), exc_info=fault)

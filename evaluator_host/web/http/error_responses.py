@@ -1,0 +1,149 @@
+"""The one error shape: RFC 9457 `application/problem+json`, with every fault named. Never a user's data in a 500."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+from evaluator_host.model.errors import Busy, HostError, InvalidRequest, NotFound, Problem, Unauthorized
+
+SECURITY_HEADERS: Final = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"content-security-policy", b"frame-ancestors 'none'; base-uri 'none'; object-src 'none'; form-action 'self'"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+"""Headers of every response."""
+
+_HINTS = {
+    "extra_forbidden": "remove it, or look for a misspelling",
+    "missing": "add it",
+    "json_invalid": "send a JSON object with Content-Type: application/json",
+}
+
+
+class FieldProblem(BaseModel):
+    """One fault of a request."""
+
+    field: str = Field(description="Dotted path into the body.")
+    message: str
+    hint: str | None = Field(None, description="What to do instead.")
+
+
+class ProblemBody(BaseModel):
+    """What an error answers (`application/problem+json`)."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    code: str = Field(description="Stable name, see docs/api.md.")
+    detail: str
+    errors: list[FieldProblem] = Field(default_factory=list)
+
+
+_REFERENCE: Final = "#/components/schemas/{model}"
+_CONTENT: Final = {"application/problem+json": {"schema": {"$ref": _REFERENCE.format(model=ProblemBody.__name__)}}}
+
+
+def describe_error(status: int, text: str) -> dict[int | str, dict[str, Any]]:
+    """Return an entry for the `responses` of a route: an error with this status.
+
+    It refers to the schema by name. Given as a model, FastAPI would build the schema again for each route.
+    """
+    return {status: {"description": text, "content": _CONTENT}}
+
+
+def problem_response(error: HostError) -> Response:
+    """Return the response for an error of the host."""
+    headers = _headers(error)
+    body = {
+        "type": "about:blank",
+        "title": type(error).__name__,
+        "status": error.status,
+        "code": error.code,
+        "detail": error.detail,
+        "errors": list(error.problems),
+    }
+    return Response(orjson.dumps(body), error.status, headers, "application/problem+json")
+
+
+def _headers(error: HostError) -> dict[str, str]:
+    """Return what a response of this error says besides its body; the guard may not be there to add to it."""
+    headers = {name.decode(): value.decode() for name, value in SECURITY_HEADERS}
+    match error:
+        case Busy():
+            headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
+        case Unauthorized():
+            headers["WWW-Authenticate"] = 'Bearer realm="evaluator-host"'
+        case _:
+            pass
+    return headers
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    """Answer every error that a route raises on purpose in this shape; any other is the guard's to answer."""
+    describe = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        schema = describe()
+        body = ProblemBody.model_json_schema(ref_template=_REFERENCE)
+        schemas = schema.setdefault("components", {}).setdefault("schemas", {})
+        schemas.update({**body.pop("$defs"), ProblemBody.__name__: body})
+        return schema
+
+    app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's own way to extend it
+
+    async def host_error(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HostError)  # noqa: S101 - registered for this class
+        return problem_response(error)
+
+    async def invalid(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class
+        return problem_response(_invalid_request(error.errors()))
+
+    async def http_error(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class
+        return problem_response(_of_status(error))
+
+    app.add_exception_handler(HostError, host_error)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, http_error)
+
+
+def _of_status(error: HTTPException) -> HostError:
+    if isinstance(error.__cause__, HostError):  # FastAPI wraps whatever is raised while it reads a body
+        return error.__cause__
+    if error.status_code == NotFound.status:
+        return NotFound("no such page; the API is described at /docs")
+    wrapped = InvalidRequest(str(error.detail))
+    wrapped.status = error.status_code
+    return wrapped
+
+
+def _invalid_request(faults: Sequence[Any]) -> InvalidRequest:
+    problems = tuple(_problem(fault) for fault in faults[:50])
+    names = ", ".join(problem.field or "body" for problem in problems[:3])
+    return InvalidRequest(f"the request cannot be taken: {names}", problems=problems)
+
+
+def _problem(fault: Mapping[str, Any]) -> Problem:
+    path = ".".join(str(part) for part in fault["loc"] if part != "body" and not _is_tag(part))
+    kind, message = fault["type"], str(fault["msg"])
+    if kind == "extra_forbidden":
+        message = "unknown field"
+    elif kind == "json_invalid":
+        message, path = f"not valid JSON: {fault.get('ctx', {}).get('error', '')}", ""
+    return Problem(path, message, _HINTS.get(kind))
+
+
+def _is_tag(part: object) -> bool:
+    """Whether a part of a path names no field but one of several forms that a field may have."""
+    return isinstance(part, str) and part.startswith("<")

@@ -1,0 +1,192 @@
+"""What stands between the network and the routes: names and origins, keys and rates, body size and time, headers.
+
+A page of another origin must not post code to a developer's localhost, neither directly (Origin, Sec-Fetch-Site) nor by
+a DNS name that was pointed at 127.0.0.1 (Host). A request without a key that works, or over its limits, is refused
+before anything of the application runs. A fault of the application is answered here too, with nobody's data in it.
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, Iterable
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from evaluator_host.model.errors import HostError, InvalidRequest, Refused, TooLarge, TooSlow, Unauthorized
+from evaluator_host.web.auth.access import Access, set_caller
+from evaluator_host.web.http.error_responses import SECURITY_HEADERS, problem_response
+
+BYTES_PER_S: Final = 256 * 1024  # a body that keeps arriving faster than this is not too slow, however large
+
+_OPEN: Final = frozenset({"/healthz", "/readyz"})
+_READING: Final = frozenset({"GET", "HEAD"})
+_UPLOADS: Final = frozenset({"/v1/datasets"})
+_FILES: Final = re.compile(r"/apis/files/v2/workspaces/[^/]+/filesets/[^/]+/-/.+")
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::[0-9]{1,5})?")
+_ONCE: Final = frozenset({b"host", b"origin", b"authorization", b"content-length", b"content-type"})
+_READ: Final = _ONCE | {b"sec-fetch-site", b"sec-fetch-mode"}
+
+_log = logging.getLogger(__name__)
+
+
+class AccessMiddleware:
+    """ASGI middleware around the whole application; nothing of it runs for a request that is refused.
+
+    Args:
+      app: The application.
+      access: Who may call; None refuses everybody.
+      hosts: Names to answer to, besides loopback.
+      body_bytes: Greatest body.
+      upload_bytes: Greatest body of an upload, which goes to disk as it arrives.
+      body_timeout_s: For a body to arrive; one that arrives steadily may take longer.
+      open_paths: Served without a key, besides the probes.
+      is_page: Whether a path is a page for people or a file of one, to be read without a key.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        access: Access | None,
+        hosts: Iterable[str],
+        body_bytes: int,
+        upload_bytes: int,
+        body_timeout_s: float,
+        open_paths: Iterable[str] = (),
+        is_page: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        self._app = app
+        self._access = access
+        self._hosts = _LOOPBACK | {host.lower() for host in hosts}
+        self._body_bytes = body_bytes
+        self._upload_bytes = upload_bytes
+        self._body_timeout_s = body_timeout_s
+        self._open = _OPEN | set(open_paths)
+        self._is_page = is_page
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse, or pass on with a bounded body."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        sending = _Sending(send)
+        try:
+            headers = _headers(scope)
+            ceiling = self._upload_bytes if _is_upload(scope) else self._body_bytes
+            self._check(headers, ceiling)
+            await self._admit(scope, headers)
+            await self._app(scope, self._bounded(receive, ceiling), sending)
+        except HostError as error:
+            await self._answer(error, scope, receive, sending)
+        except Exception as error:  # noqa: BLE001 - the edge: whatever it is, the caller gets the one error shape
+            _log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
+            await self._answer(HostError("the host failed; its log says where"), scope, receive, sending)
+
+    async def _answer(self, error: HostError, scope: Scope, receive: Receive, sending: "_Sending") -> None:
+        if sending.started:  # too late for another answer: cutting it off is all that can be said
+            raise error
+        await problem_response(error)(scope, receive, sending)
+
+    def _check(self, headers: dict[bytes, str], ceiling: int) -> None:
+        host = headers.get(b"host", "").lower()
+        named = _HOST.fullmatch(host)
+        if named is None or (named.group(1) or named.group(2)) not in self._hosts:
+            raise Refused(
+                f"this host does not answer to the name {host[:100]!r}; "
+                "use localhost, or have the operator add the name to EVALUATOR_HOST_ALLOWED_HOSTS"
+            )
+        origin = headers.get(b"origin")
+        if origin is not None and _netloc(origin) != host:
+            raise Refused(f"pages of {origin[:100]!r} may not use this host")
+        # A browser that sends no Origin still says that another site asks; following a link to the docs is fine.
+        if headers.get(b"sec-fetch-site") == "cross-site" and headers.get(b"sec-fetch-mode") != "navigate":
+            raise Refused("pages of another site may not use this host")
+        length = headers.get(b"content-length", "0")
+        if length.isdecimal() and int(length[:20]) > ceiling:
+            raise _too_large(ceiling)
+
+    async def _admit(self, scope: Scope, headers: dict[bytes, str]) -> None:
+        if scope["path"] in self._open or (scope["method"] in _READING and self._is_page(scope["path"])):
+            return
+        if self._access is None:
+            raise Unauthorized("this host admits nobody")
+        caller = await self._access.keyring.admit(headers.get(b"authorization"))
+        self._access.rates.count_request(caller.key_id)
+        set_caller(scope, caller)
+
+    def _bounded(self, receive: Receive, ceiling: int) -> Receive:
+        """Count a body while it arrives, and its time."""
+        loop = asyncio.get_running_loop()
+        seen, arrived, deadline = 0, False, loop.time() + self._body_timeout_s
+
+        async def bounded() -> Message:
+            nonlocal seen, arrived
+            if arrived:  # what comes now is that the caller hung up
+                return await receive()
+            try:
+                async with asyncio.timeout_at(deadline + seen / BYTES_PER_S):
+                    message = await receive()
+            except TimeoutError as error:
+                raise TooSlow(f"the body did not arrive within {self._body_timeout_s:g} s") from error
+            if message["type"] == "http.request":
+                seen += len(message.get("body", b""))
+                arrived = not message.get("more_body", False)
+                if seen > ceiling:
+                    raise _too_large(ceiling)
+            return message
+
+        return bounded
+
+
+class _Sending:
+    """Sends a response with the headers that every response has."""
+
+    def __init__(self, send: Send) -> None:
+        self.started = False
+        self._send = send
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.started = True
+            headers = message.setdefault("headers", [])
+            own = {name for name, _ in headers}
+            message["headers"] = [*headers, *(pair for pair in SECURITY_HEADERS if pair[0] not in own)]
+        await self._send(message)
+
+
+def _headers(scope: Scope) -> dict[bytes, str]:
+    """Return the headers that are looked at here.
+
+    Raises:
+      InvalidRequest: one of them is there twice: a proxy before this host may have read the other one.
+    """
+    found: dict[bytes, str] = {}
+    for name, value in scope["headers"]:
+        if name in _READ:
+            if name in found and name in _ONCE:
+                raise InvalidRequest(f"there are several headers {name.decode()}; send one")
+            found[name] = value.decode("latin-1")
+    return found
+
+
+def _netloc(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
+
+
+def _is_upload(scope: Scope) -> bool:
+    if scope["method"] == "PUT":
+        return _FILES.fullmatch(scope["path"]) is not None
+    return scope["method"] == "POST" and scope["path"] in _UPLOADS
+
+
+def _too_large(ceiling: int) -> TooLarge:
+    return TooLarge(
+        f"the body is over this host's ceiling of {ceiling >> 20} MB; send fewer rows at once, or have the operator "
+        "raise EVALUATOR_HOST_BODY_MB (of a data set EVALUATOR_HOST_DATASETS_MB)"
+    )

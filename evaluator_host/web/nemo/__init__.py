@@ -1,1 +1,0 @@
-"""The routes that NVIDIA's NeMo Platform client calls, under `/apis`."""

@@ -1,0 +1,63 @@
+// Writes src/api/schema.d.ts: the types of what `/v1` takes and answers, from the host's OpenAPI document on stdin.
+// `make types` runs it. With --check, as in `make check`, it writes nothing and fails when the file is stale.
+import { readFile, writeFile } from "node:fs/promises";
+import { text } from "node:stream/consumers";
+import openapiTS, { astToString } from "openapi-typescript";
+
+const FILE = new URL("./src/api/schema.d.ts", import.meta.url);
+const HEADER = "// Generated from the host's OpenAPI document by `make types`; do not edit.\n\n";
+const REFERENCE = /#\/components\/schemas\/(\w+)/g;
+const PROSE = ["title", "description", "examples", "default"]; // left out: rewording a docstring changes no type
+
+/** The schemas that requests and answers of `/v1` have, by name, and the names of those that only answers have. */
+function schemasOfV1({ paths, components }) {
+  const routes = Object.entries(paths).filter(([path]) => path.startsWith("/v1/")).flatMap(([, methods]) => Object.values(methods));
+  const sent = reachable(routes.map(({ parameters, requestBody }) => [parameters, requestBody]), components.schemas);
+  const answered = reachable(routes.map(({ responses }) => responses), components.schemas);
+  return {
+    schemas: Object.fromEntries([...sent, ...answered].map((name) => [name, components.schemas[name]])),
+    onlyAnswered: answered.difference(sent),
+  };
+}
+
+function reachable(part, schemas, found = new Set()) {
+  for (const [, name] of JSON.stringify(part).matchAll(REFERENCE)) {
+    if (!found.has(name)) reachable(schemas[name], schemas, found.add(name));
+  }
+  return found;
+}
+
+/** A schema with nothing but what makes a type. An answer has every field, also those with a default. */
+function typed(schema, everyField) {
+  const { properties, ...rest } = Object.fromEntries(Object.entries(schema).filter(([key]) => !PROSE.includes(key)));
+  for (const key of ["items", "additionalProperties"]) if (typeof rest[key] === "object") rest[key] = typed(rest[key], everyField);
+  for (const key of ["anyOf", "allOf", "oneOf", "prefixItems"]) if (key in rest) rest[key] = rest[key].map((one) => typed(one, everyField));
+  if (properties === undefined) return rest;
+  const fields = Object.entries(properties).map(([name, field]) => [name, typed(field, everyField)]);
+  return { ...rest, properties: Object.fromEntries(fields), ...(everyField && { required: Object.keys(properties) }) };
+}
+
+/** FastAPI writes the module before a class name that two modules have: `a__b__JobIn`. In `/v1` the class name alone is unique. */
+function shortName(name) {
+  return name.split("__").at(-1);
+}
+
+async function generated(document) {
+  const { schemas, onlyAnswered } = schemasOfV1(document);
+  const named = {};
+  for (const [name, schema] of Object.entries(schemas)) {
+    if (shortName(name) in named) throw new Error(`/v1 has two schemas named ${shortName(name)}: rename one of the classes`);
+    named[shortName(name)] = typed(schema, onlyAnswered.has(name));
+  }
+  const short = JSON.stringify(named).replace(REFERENCE, (_, name) => `#/components/schemas/${shortName(name)}`);
+  const part = { openapi: "3.1.0", info: { title: "", version: "" }, paths: {}, components: { schemas: JSON.parse(short) } };
+  return HEADER + astToString(await openapiTS(part, { alphabetize: true, silent: true }));
+}
+
+const wanted = await generated(JSON.parse(await text(process.stdin)));
+if (!process.argv.includes("--check")) {
+  await writeFile(FILE, wanted);
+} else if ((await readFile(FILE, "utf8").catch(() => "")) !== wanted) {
+  console.error("The API has changed, and src/api/schema.d.ts of the pages has not: run `make types`, and commit what it writes.");
+  process.exitCode = 1;
+}

@@ -1,0 +1,83 @@
+/** Short names for what `/v1` takes and answers. `schema.d.ts` is generated; only what the OpenAPI document leaves open is written here. */
+import type { components } from "./schema";
+
+type Schemas = components["schemas"];
+
+export type Language = Schemas["Language"];
+export type Contract = Exclude<Schemas["Contract"], "auto">;
+export type Limits = Schemas["Limits"];
+export type Settings = Schemas["EvaluatorSettings"];
+export type HostInfo = Schemas["HostInfo"];
+export type ProblemBody = Schemas["ProblemBody"];
+export type Problem = Schemas["FieldProblem"];
+
+export type EvaluatorIn = Schemas["EvaluatorIn"];
+export type Row = Schemas["RowIn"];
+export type Result = Schemas["EvaluationResult"];
+export type EvaluationError = Schemas["EvaluationError"];
+export type Timing = Schemas["Timing"];
+export type CheckReport = Schemas["CheckReport"];
+export type EvaluatorClass = Schemas["EvaluatorClass"];
+export type EnvironmentReport = Schemas["EnvironmentReport"];
+export type PackageVersions = Schemas["PackageVersions"];
+
+export type StoredMigration = Schemas["StoredMigration"];
+export type SecretReport = Schemas["SecretReport"];
+
+export type Proof = Schemas["Proof"];
+export type Remark = Schemas["Remark"];
+export type Migration = Schemas["Migration"];
+
+/** In an answer, the name and the version are fields of the report, not of the evaluator in it. */
+export type StoredEvaluator = Omit<Schemas["Evaluator"], "name" | "version">;
+/** Its contract is never `auto`: the host has found out which one it is, or says null. */
+export type EvaluatorReport = Omit<Schemas["EvaluatorReport"], "contract" | "evaluator"> & { contract: Contract | null; evaluator: StoredEvaluator };
+
+export type DatasetReport = Schemas["DatasetReport"];
+export type JobStatus = Schemas["JobStatus"];
+export type JobConfig = Schemas["JobConfig"];
+export type JobIn = Schemas["JobIn"];
+export type JobReport = Omit<Schemas["JobReport"], "target"> & { target: Target | null };
+export type JobEvaluator = Omit<Schemas["JobEvaluatorReport"], "evaluator"> & { evaluator: StoredEvaluator };
+export type JobFigures = Schemas["JobFigures"];
+export type EvaluatorFigures = Schemas["EvaluatorFigures"];
+export type Aggregate = Schemas["Aggregate"];
+/** The document has messages and inference parameters as objects of anything. */
+export type Target = Omit<Schemas["Target"], "messages" | "inference"> & { messages: Columns[]; inference: Columns };
+export type FailureGroup = Schemas["FailureGroup"];
+export type Comparison = Schemas["Comparison"];
+export type Difference = Schemas["Difference"];
+export type Change = Schemas["Change"];
+export type Pairs = Schemas["Pairs"];
+
+/** Any JSON value. The document describes a row of a data set as an object of anything. */
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type Columns = Record<string, Json>;
+
+/** The document describes stored results and rows only as objects. */
+export type JobRow = Omit<Schemas["JobRow"], "row" | "result" | "output" | "request"> & { row: Columns; result: Result; output: Json; request: RequestLog | null };
+export type JobRowPage = Omit<Schemas["JobRowPage"], "rows"> & { rows: JobRow[] };
+export type JobRowDetail = Omit<Schemas["JobRowDetail"], "row" | "given" | "results"> & { row: Columns; given: Row | null; results: JobRow[] };
+export type TraceReport = Omit<Schemas["TraceReport"], "result" | "trace"> & { result: Result; trace: Columns };
+
+/** The requests that a job sent to its model for one row; the document says "object". */
+export interface RequestLog {
+  attempts?: { status?: number | null; ms?: number; error?: string | null }[];
+  latency_ms?: number;
+  tokens?: Record<string, number>;
+  cost?: number;
+  finish_reason?: string | null;
+  error?: string | null;
+}
+
+/** An event of `GET /v1/environments/{digest}/events`; OpenAPI 3.1 does not describe events. */
+export interface BuildEvent {
+  step: "resolving" | "downloading" | "installing" | "checking" | "ready" | "failed";
+  done: number;
+  total: number | null;
+  detail: string | null;
+}
+
+export function isFinal(status: JobStatus): boolean {
+  return status === "completed" || status === "failed" || status === "cancelled";
+}

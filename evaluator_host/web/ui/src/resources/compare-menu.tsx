@@ -1,0 +1,48 @@
+import { useState } from "preact/hooks";
+import { call } from "../api/http";
+import { Button } from "../components/button";
+import { Dialog } from "../components/dialog";
+import { ErrorNote } from "../components/error-note";
+import { Spinner } from "../components/spinner";
+import { useLoaded } from "../components/use-loaded";
+import { Link } from "../router";
+import { ago, shortId } from "./format";
+import type { JobReport } from "../api/types";
+
+/** A menu that opens the comparison with another job over the same data set. */
+export function CompareMenu({ job }: { job: JobReport }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Button onClick={() => setOpen(true)}>Compare…</Button>
+      {open && <Choice job={job} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+function Choice({ job, onClose }: { job: JobReport; onClose: () => void }) {
+  const found = useLoaded((signal) => call<JobReport[]>("GET", "/v1/jobs", { signal, query: { limit: 200 } }), [job.id]);
+  const others = (found.value ?? []).filter((one) => one.id !== job.id && one.dataset === job.dataset);
+  const earlierFirst = (other: JobReport) => (other.created_at < job.created_at ? `/compare/${other.id}/${job.id}` : `/compare/${job.id}/${other.id}`);
+  return (
+    <Dialog title="Compare with another job" onClose={onClose}>
+      {found.error !== null && <ErrorNote error={found.error} />}
+      {found.value === null && found.loading && <Spinner label="Loading jobs" />}
+      {found.value !== null && others.length === 0 && <p class="muted">No other job uses the same data set. To compare two jobs, run this one again with another version of an evaluator.</p>}
+      {others.length > 0 && (
+        <ul class="choices">
+          {others.map((other) => (
+            <li key={other.id}>
+              <Link to={earlierFirst(other)}>
+                <span class="mono">{shortId(other.id)}</span> {other.evaluators.join(", ")}
+              </Link>
+              <span class="muted">
+                {other.status}, {ago(other.created_at)}
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Dialog>
+  );
+}

@@ -1,0 +1,67 @@
+import { useState } from "preact/hooks";
+import { Button } from "../components/button";
+import { Field } from "../components/field";
+import { Link } from "../router";
+import type { EvaluatorReport } from "../api/types";
+
+interface ChoiceProps {
+  evaluators: readonly EvaluatorReport[];
+  /** References: `name`, `name@3`. */
+  chosen: readonly string[];
+  onChosen: (chosen: readonly string[]) => void;
+}
+
+/** Chooses the stored evaluators of a job, in the newest or a specific version. */
+export function EvaluatorChoice({ evaluators, chosen, onChosen }: ChoiceProps) {
+  const [text, setText] = useState("");
+  const [other, setOther] = useState("");
+  if (evaluators.length === 0) {
+    return (
+      <p class="muted">
+        There is no stored evaluator yet: write one in the <Link to="/">workbench</Link> and save it under a name.
+      </p>
+    );
+  }
+  const nameOf = (reference: string) => reference.replace(/@\d+$|@latest$/, "");
+  const toggle = (name: string) => onChosen(chosen.some((one) => nameOf(one) === name) ? chosen.filter((one) => nameOf(one) !== name) : [...chosen, name]);
+  const add = () => {
+    if (other.trim() !== "" && !chosen.includes(other.trim())) onChosen([...chosen, other.trim()]);
+    setOther("");
+  };
+  const shown = evaluators.filter((one) => one.name.toLowerCase().includes(text.trim().toLowerCase()));
+  const named = chosen.filter((reference) => /@/.test(reference) || !evaluators.some((one) => one.name === reference));
+  return (
+    <div class="record-stack">
+      {evaluators.length > 8 && <Field label="Find an evaluator" bare type="search" placeholder="Find…" value={text} onValue={setText} />}
+      <ul class="choices choices-tall">
+        {shown.map((one) => (
+          <li key={one.name}>
+            <label class="check">
+              <input type="checkbox" checked={chosen.some((reference) => nameOf(reference) === one.name)} onChange={() => toggle(one.name)} />
+              <span>{one.name}</span>
+            </label>
+            <span class="muted">version {one.version}</span>
+          </li>
+        ))}
+      </ul>
+      {named.length > 0 && (
+        <p class="chips">
+          {named.map((reference) => (
+            <span key={reference} class="chip chip-accent">
+              {reference}
+              <button type="button" class="chip-remove" aria-label={`Remove ${reference}`} onClick={() => onChosen(chosen.filter((one) => one !== reference))}>
+                <span aria-hidden="true">×</span>
+              </button>
+            </span>
+          ))}
+        </p>
+      )}
+      <div class="field-row">
+        <Field label="Specific version" bare placeholder="Specific version: name@3" value={other} spellcheck={false} onValue={setOther} />
+        <Button onClick={add} disabled={other.trim() === ""}>
+          Add
+        </Button>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,62 @@
+import { useHost } from "../host";
+import { Link } from "../router";
+import type { EvaluatorReport, Limits } from "../api/types";
+import { percent, shortId } from "./format";
+import { Facts, When } from "./parts";
+
+/** The facts about a version, except its code. */
+export function EvaluatorFacts({ report }: { report: EvaluatorReport }) {
+  const { evaluator, environment, origin, problem } = report;
+  const config = Object.keys(evaluator.settings.config ?? {}).length > 0;
+  return (
+    <>
+      {problem && (
+        <div class="note note-error">
+          <p class="note-title">It does not load{problem.line !== null && `, line ${problem.line}`}</p>
+          <p class="note-text">{problem.message}</p>
+        </div>
+      )}
+      <Facts
+        facts={[
+          ["Version", `${report.version} of ${report.latest}`],
+          ["Language", environment?.runtime ? `${evaluator.language}, ${environment.runtime}` : evaluator.language],
+          ["Contract", report.contract ? `${report.contract} (${report.contract_source ?? "declared"})` : "unknown"],
+          ["Threshold", evaluator.threshold === null ? "none" : String(evaluator.threshold)],
+          evaluator.packages.length > 0 && ["Packages", <Pins key="pins" report={report} />],
+          evaluator.settings.entry !== null && ["Entry", evaluator.settings.entry],
+          config && ["Config", <code key="config">{JSON.stringify(evaluator.settings.config)}</code>],
+          ["Limits", <ChangedLimits key="limits" limits={evaluator.limits} />],
+          evaluator.policy !== "none" && ["Policy", evaluator.policy],
+          ["Live traffic", `${percent(report.sampling)} of traces`],
+          ["Made", <When key="made" at={report.created_at} />],
+          report.created_by !== null && ["By key", report.created_by],
+          origin !== null && ["Migrated from", `version ${origin.version}: ${origin.proof.verdict.replace("_", " ")} on ${origin.proof.rows} rows`],
+          ["Digest", <code key="digest">{shortId(report.digest)}</code>],
+        ]}
+      />
+    </>
+  );
+}
+
+function Pins({ report }: { report: EvaluatorReport }) {
+  const pins = report.evaluator.packages.map((pin) => (
+    <span key={String(pin)} class="chip mono">
+      {String(pin)}
+    </span>
+  ));
+  return (
+    <span class="chips">
+      {pins}
+      {report.environment && <Link to={`/environments/${encodeURIComponent(report.environment.digest)}`}>environment</Link>}
+    </span>
+  );
+}
+
+const UNITS: Record<keyof Limits, string> = { timeout_s: "s", memory_mb: "MB memory", processes: "processes", disk_mb: "MB disk", log_kb: "KB logs", result_kb: "KB result" };
+
+function ChangedLimits({ limits }: { limits: Limits }) {
+  const defaults = useHost()?.default_limits;
+  const names = (Object.keys(UNITS) as (keyof Limits)[]).filter((name) => defaults === undefined || limits[name] !== defaults[name]);
+  if (names.length === 0) return <>the host’s defaults</>;
+  return <>{names.map((name) => `${limits[name]} ${UNITS[name]}`).join(", ")}</>;
+}

@@ -1,0 +1,137 @@
+/** The figures of one evaluator in a job, as numbers and as a plot. */
+import { useMemo } from "preact/hooks";
+import { call } from "../api/http";
+import { Select } from "../components/field";
+import { Table } from "../components/table";
+import { useLoaded } from "../components/use-loaded";
+import { Link, setQuery } from "../router";
+import { Failures } from "./failures";
+import { count, figure, milliseconds, oneLine, percent } from "./format";
+import { Panel, Verdict } from "./parts";
+import { Plot } from "./plot";
+import { ResultView } from "./result-view";
+import { isFinal, type Aggregate, type EvaluatorFigures, type JobReport, type JobRowPage } from "../api/types";
+
+interface FiguresProps {
+  job: JobReport;
+  figures: EvaluatorFigures;
+  metric: string | null;
+  /** A new value makes the figures load again. */
+  stamp: string;
+}
+
+export function Figures({ job, figures, metric, stamp }: FiguresProps) {
+  const shown = figures.metrics.find((one) => one.name === metric) ?? figures.metrics.find((one) => one.name === "score") ?? figures.metrics[0];
+  const score = figures.metrics.find((one) => one.name === "score");
+  return (
+    <>
+      <ul class="tiles" aria-label={`Figures of ${figures.evaluator}`}>
+        <Tile name="Mean score" value={figure(score?.mean)} note={score?.std_dev ? `std dev ${figure(score.std_dev)}` : ""} />
+        <Tile name="Passed" value={percent(figures.pass_rate)} note={figures.pass_rate === null ? "not reported" : ""} />
+        <Tile name="Scored" value={count(figures.scored)} note={figures.skipped > 0 ? `${count(figures.skipped)} skipped` : ""} />
+        <Tile name="Failed" value={count(figures.failed)} tone={figures.failed > 0 ? "fail" : ""} note={figures.rows > 0 ? percent(figures.failed / figures.rows) : ""} />
+        <Tile name="Run time, median" value={milliseconds(figures.run_ms?.p50)} note={figures.run_ms ? `p99 ${milliseconds(figures.run_ms.p99)}` : ""} />
+      </ul>
+      {figures.together && (
+        <Panel title="All rows combined">
+          <ResultView result={figures.together} />
+        </Panel>
+      )}
+      <div class="figure-columns">
+        {shown && <Distribution job={job} metrics={figures.metrics} shown={shown} />}
+        <div class="figure-side">
+          {figures.failed > 0 && <Failures job={job} evaluator={figures.evaluator} stamp={isFinal(job.status) ? "end" : stamp} />}
+          <Slowest job={job} evaluator={figures.evaluator} stamp={stamp} />
+        </div>
+      </div>
+      {figures.metrics.length > 1 && <Metrics metrics={figures.metrics} />}
+    </>
+  );
+}
+
+function Tile({ name, value, note, tone = "" }: { name: string; value: string; note: string; tone?: string }) {
+  return (
+    <li class="tile">
+      <span class="tile-name">{name}</span>
+      <span class={`tile-value ${tone}`}>{value}</span>
+      <span class="tile-note">{note}</span>
+    </li>
+  );
+}
+
+function Distribution({ job, metrics, shown }: { job: JobReport; metrics: readonly Aggregate[]; shown: Aggregate }) {
+  const bins = shown.histogram;
+  const key = JSON.stringify(bins);
+  const drawing = useMemo(() => ({ kind: "histogram" as const, bins, x: shown.name, y: "rows" }), [key, shown.name]);
+  const choose = (
+    <Select label="Metric" bare value={shown.name} options={metrics.map(({ name }) => ({ value: name, label: name }))} onValue={(value) => setQuery({ metric: value === "score" ? null : value })} />
+  );
+  const showBin = (index: number) => {
+    const bin = bins[index];
+    if (bin !== undefined) setQuery({ min: String(bin.lower_bound), max: String(bin.upper_bound), cursor: null, at: null });
+  };
+  const summary = `How ${shown.name} is distributed over ${count(shown.count)} rows: mean ${figure(shown.mean)}, median ${figure(shown.percentiles?.["p50"])}, from ${figure(shown.min)} to ${figure(shown.max)}`;
+  return (
+    <Panel title="Distribution" actions={metrics.length > 1 ? choose : undefined}>
+      {bins.length === 0 ? (
+        <p class="muted">No row has a value that is a finite number.</p>
+      ) : (
+        <Plot name={`${job.id}-${shown.name}`} summary={summary} drawing={drawing} header={["from", "to", "rows"]} rows={bins.map((bin) => [bin.lower_bound, bin.upper_bound, bin.count])} {...(shown.name === "score" ? { onRow: showBin } : {})}>
+          {shown.name === "score" ? "Click a bar to see its rows." : ""}
+        </Plot>
+      )}
+    </Panel>
+  );
+}
+
+function Metrics({ metrics }: { metrics: readonly Aggregate[] }) {
+  const names = ["Count", "Mean", "Std dev", "Min", "p10", "Median", "p90", "p99", "Max", "Missing"];
+  const head = (
+    <>
+      <th scope="col">Metric</th>
+      {names.map((name) => (
+        <th key={name} scope="col" class="number">
+          {name}
+        </th>
+      ))}
+    </>
+  );
+  return (
+    <Table label="Metrics" head={head}>
+      {metrics.map((one) => (
+        <tr key={one.name}>
+          <th scope="row">{oneLine(one.name, 60)}</th>
+          {[one.count, one.mean, one.std_dev, one.min, one.percentiles?.["p10"], one.percentiles?.["p50"], one.percentiles?.["p90"], one.percentiles?.["p99"], one.max, one.nan_count].map((value, at) => (
+            <td key={names[at]} class="number">
+              {at === 0 || at === 9 ? count(value ?? 0) : figure(value)}
+            </td>
+          ))}
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+/** The rows that ran longest. */
+function Slowest({ job, evaluator, stamp }: { job: JobReport; evaluator: string; stamp: string }) {
+  const found = useLoaded((signal) => call<JobRowPage>("GET", `/v1/jobs/${job.id}/rows`, { signal, query: { evaluator, sort: "-run_ms", limit: 5, brief: true } }), [job.id, evaluator, stamp]);
+  const rows = found.value?.rows ?? [];
+  if (rows.length === 0) return null;
+  const most = Math.max(1e-6, ...rows.map((row) => row.result.timing_ms.run));
+  return (
+    <Panel title="Slowest rows">
+      <ol class="bars">
+        {rows.map((row) => (
+          <li key={row.index} class="bar-line">
+            <Link to={`/jobs/${job.id}/rows/${row.index}`}>row {count(row.index)}</Link>
+            <span class="bar-track" aria-hidden="true">
+              <span class="bar-fill" style={{ width: `${(row.result.timing_ms.run / most) * 100}%` }} />
+            </span>
+            <span class="number nowrap">{milliseconds(row.result.timing_ms.run)}</span>
+            <Verdict result={row.result} />
+          </li>
+        ))}
+      </ol>
+    </Panel>
+  );
+}

@@ -1,0 +1,91 @@
+/** Numbers, sizes, times and rows, as people read them. */
+const COUNTS = new Intl.NumberFormat("en-US");
+const WHOLE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
+const MINUTE_S = 60;
+const HOUR_S = 60 * MINUTE_S;
+const DAY_S = 24 * HOUR_S;
+
+export const NOTHING = "–";
+
+/** 10000 → 10,000. */
+export function count(value: number): string {
+  return COUNTS.format(value);
+}
+
+/** "1 row", "2 rows". */
+export function counted(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`;
+}
+
+/** Formats a score or another figure with four significant digits. */
+export function figure(value: number | null | undefined): string {
+  if (value === null || value === undefined) return NOTHING;
+  if (Number.isInteger(value) && Math.abs(value) < 1e7) return String(value);
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-4 || size >= 1e7)) return value.toExponential(3);
+  return String(Number(size >= 1000 ? value.toFixed(1) : value.toPrecision(4)));
+}
+
+/** The same with its sign. */
+export function signed(value: number | null): string {
+  return value === null ? NOTHING : `${value > 0 ? "+" : ""}${figure(value)}`.replace("-", "−");
+}
+
+export function percent(value: number | null): string {
+  if (value === null) return NOTHING;
+  const hundredth = value * 100;
+  return `${hundredth === 0 || hundredth === 100 ? hundredth : hundredth.toFixed(1)} %`;
+}
+
+export function milliseconds(value: number | null | undefined): string {
+  if (value === null || value === undefined) return NOTHING;
+  if (value === 0) return "0 ms";
+  if (value >= 1000) return seconds(value / 1000);
+  return `${value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2)} ms`;
+}
+
+export function seconds(value: number): string {
+  if (value < MINUTE_S) return `${value < 10 ? Number(value.toFixed(1)) : value.toFixed(0)} s`;
+  if (value < HOUR_S) return `${Math.floor(value / MINUTE_S)} min ${Math.floor(value % MINUTE_S)} s`;
+  return `${Math.floor(value / HOUR_S)} h ${Math.floor((value % HOUR_S) / MINUTE_S)} min`;
+}
+
+export function bytes(value: number): string {
+  if (value < 1000) return `${value} B`;
+  const units = ["kB", "MB", "GB", "TB"];
+  let size = value / 1000;
+  let at = 0;
+  while (size >= 1000 && at < units.length - 1) {
+    size /= 1000;
+    at += 1;
+  }
+  return `${size < 10 ? size.toFixed(1) : size.toFixed(0)} ${units[at]}`;
+}
+
+/** Formats a moment as how long ago it was, or as a date after a week. */
+export function ago(iso: string, now = Date.now()): string {
+  const passed = (now - Date.parse(iso)) / 1000;
+  if (passed < 5) return "just now";
+  if (passed < MINUTE_S) return `${Math.floor(passed)} s ago`;
+  if (passed < HOUR_S) return `${Math.floor(passed / MINUTE_S)} min ago`;
+  if (passed < DAY_S) return `${Math.floor(passed / HOUR_S)} h ago`;
+  if (passed < 7 * DAY_S) return `${Math.floor(passed / DAY_S)} d ago`;
+  return DAY.format(new Date(iso));
+}
+
+export function moment(iso: string): string {
+  return WHOLE.format(new Date(iso));
+}
+
+/** Formats a value as one line of a table, cut at `most` characters. */
+export function oneLine(value: unknown, most = 120): string {
+  const text = typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
+  const line = text.replaceAll(/\s+/g, " ").trim();
+  return line.length > most ? `${line.slice(0, most - 1)}…` : line;
+}
+
+/** Return the first characters of a job's id or of a digest, for display. */
+export function shortId(id: string): string {
+  return id.replace(/^(job_|sha256:)/, "").slice(0, 8);
+}

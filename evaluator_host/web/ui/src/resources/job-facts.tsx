@@ -1,0 +1,61 @@
+import { Link } from "../router";
+import { DatasetName } from "./dataset-name";
+import { count, counted, seconds } from "./format";
+import { Facts, When } from "./parts";
+import type { JobReport } from "../api/types";
+
+/** The configuration and the times of a job. */
+export function JobFacts({ job }: { job: JobReport }) {
+  const { config, target } = job;
+  const mapping = Object.entries(job.mapping);
+  const pace = [
+    config.parallelism !== null && `${config.parallelism} in parallel`,
+    config.isolation === "batch" && "rows share a process",
+    config.limit_samples !== null && `the first ${count(config.limit_samples)} rows`,
+    config.max_failures !== null && `fails after more than ${counted(config.max_failures, "failed row")}`,
+  ].filter(Boolean);
+  const took = job.started_at && job.finished_at ? (Date.parse(job.finished_at) - Date.parse(job.started_at)) / 1000 : null;
+  return (
+    <Facts
+      facts={[
+        ["Data set", <DatasetName key="dataset" job={job} />],
+        ["Evaluators", <Evaluators key="evaluators" labels={job.evaluators} />],
+        mapping.length > 0 && (["Mapping", <Mapping key="mapping" mapping={mapping} />] as const),
+        target !== null && (["Model", `${target.model} at ${target.base_url}`] as const),
+        pace.length > 0 && (["Execution", pace.join(", ")] as const),
+        ["Created", <When key="made" at={job.created_at} />],
+        took !== null && (["Duration", seconds(took)] as const),
+      ]}
+    />
+  );
+}
+
+function Mapping({ mapping }: { mapping: readonly (readonly [string, string])[] }) {
+  return (
+    <span class="chips">
+      {mapping.map(([field, source]) => (
+        <code key={field}>
+          {field} ← {source}
+        </code>
+      ))}
+    </span>
+  );
+}
+
+/** Stored evaluators link to their version. */
+function Evaluators({ labels }: { labels: readonly string[] }) {
+  return (
+    <span class="chips">
+      {labels.map((label) => {
+        const stored = /^(.+)@(\d+)$/.exec(label);
+        return stored ? (
+          <Link key={label} to={`/evaluators/${encodeURIComponent(stored[1]!)}?version=${stored[2]}`}>
+            {label}
+          </Link>
+        ) : (
+          <span key={label}>{label}</span>
+        );
+      })}
+    </span>
+  );
+}

@@ -1,0 +1,137 @@
+/** The form that starts a job, and the request body made from it. */
+import { readJson } from "../json";
+import { type Draft, EMPTY, toEvaluator, withStored } from "../workbench/draft";
+import { hasOwnRows } from "./dataset-name";
+import type { Columns, Contract, EvaluatorIn, JobConfig, JobEvaluator, JobIn, JobReport, Target } from "../api/types";
+
+export interface TargetForm {
+  base_url: string;
+  model: string;
+  secret: string;
+  system: string;
+  prompt: string;
+  /** Messages of the previous job, if it has messages instead of a prompt. */
+  messages: Columns[];
+  inference: string;
+  concurrency: string;
+  timeout_s: string;
+  retries: string;
+}
+
+/** An evaluator with settings of its own in this job. */
+export interface Own {
+  draft: Draft;
+  /** As it is stored; null when it is not. */
+  stored: Draft | null;
+  contract: Contract | null;
+}
+
+export interface JobForm {
+  /** References to stored ones (`name`, `name@3`), and names that only `own` knows. */
+  evaluators: readonly string[];
+  own: Readonly<Record<string, Own>>;
+  dataset: string;
+  mapping: readonly { field: string; source: string }[];
+  parallelism: string;
+  limit: string;
+  batch: boolean;
+  maxFailures: string;
+  asksModel: boolean;
+  target: TargetForm;
+}
+
+const NO_TARGET: TargetForm = { base_url: "", model: "", secret: "", system: "", prompt: "", messages: [], inference: "", concurrency: "8", timeout_s: "60", retries: "4" };
+
+/** Returns a form with the values of the address; everything else is empty. */
+export function newForm(query: URLSearchParams): JobForm {
+  const evaluators = query.getAll("evaluator");
+  return { evaluators, own: {}, dataset: query.get("dataset") ?? "", mapping: [], parallelism: "", limit: "", batch: false, maxFailures: "", asksModel: false, target: NO_TARGET };
+}
+
+/** Returns the form that runs a job again. Evaluators without a name are included as they were. */
+export function formOf(job: JobReport, ran: readonly JobEvaluator[]): JobForm {
+  const nameOf = ({ label, name }: JobEvaluator) => (name === null ? `${label} (pasted)` : label);
+  const text = (value: number | null) => (value === null ? "" : String(value));
+  return {
+    evaluators: ran.map(nameOf),
+    own: Object.fromEntries(ran.filter(({ name }) => name === null).map((one) => [nameOf(one), { draft: withStored(EMPTY, one.evaluator, null), stored: null, contract: null }])),
+    dataset: hasOwnRows(job) ? "" : job.dataset,
+    mapping: Object.entries(job.mapping).map(([field, source]) => ({ field, source })),
+    parallelism: text(job.config.parallelism),
+    limit: text(job.config.limit_samples),
+    batch: job.config.isolation === "batch",
+    maxFailures: text(job.config.max_failures),
+    asksModel: job.target !== null,
+    target: job.target === null ? NO_TARGET : targetForm(job.target),
+  };
+}
+
+function targetForm(target: Target): TargetForm {
+  return {
+    base_url: target.base_url,
+    model: target.model,
+    secret: target.api_key ?? "",
+    system: target.system ?? "",
+    prompt: target.prompt_template ?? "",
+    messages: target.messages,
+    inference: Object.keys(target.inference).length > 0 ? JSON.stringify(target.inference, null, 2) : "",
+    concurrency: String(target.concurrency),
+    timeout_s: String(target.timeout_s),
+    retries: String(target.retries),
+  };
+}
+
+/** Returns a message about what is missing or wrong; null when the job can be started. */
+export function faultOf(form: JobForm): string | null {
+  if (form.evaluators.length === 0) return "Choose an evaluator.";
+  if (form.dataset === "") return "Choose a data set.";
+  if (form.mapping.some(({ field, source }) => (field.trim() === "") !== (source.trim() === ""))) return "A line of the mapping lacks its field or its source.";
+  for (const reference of form.evaluators) {
+    const own = form.own[reference];
+    if (own !== undefined && Object.keys(toEvaluator(own.draft).faults).length > 0) return `Fix the settings of ${reference}.`;
+  }
+  if (!form.asksModel) return null;
+  if (form.target.base_url.trim() === "" || form.target.model.trim() === "") return "The model needs a base URL and a name.";
+  if (form.target.prompt.trim() === "" && form.target.messages.length === 0) return "The model needs a prompt.";
+  const inference = readJson(form.target.inference);
+  return inference.ok ? null : `Inference settings: ${inference.message}`;
+}
+
+/** Whether the settings differ from those of the stored evaluator. */
+export function isChanged(own: Own): boolean {
+  return own.stored === null || JSON.stringify(toEvaluator(own.draft).evaluator) !== JSON.stringify(toEvaluator(own.stored).evaluator);
+}
+
+function evaluatorOf(form: JobForm, reference: string): string | EvaluatorIn {
+  const own = form.own[reference];
+  return own !== undefined && isChanged(own) ? toEvaluator(own.draft).evaluator : reference;
+}
+
+export function jobBody(form: JobForm): JobIn {
+  const number = (text: string) => (text.trim() === "" ? null : Number(text));
+  const config: JobConfig = {
+    parallelism: number(form.parallelism),
+    limit_samples: number(form.limit),
+    isolation: form.batch ? "batch" : "row",
+    max_failures: number(form.maxFailures),
+  };
+  const mapping = Object.fromEntries(form.mapping.map(({ field, source }) => [field.trim(), source.trim()]).filter(([field, source]) => field && source));
+  return { evaluators: form.evaluators.map((reference) => evaluatorOf(form, reference)), dataset: form.dataset, mapping, target: form.asksModel ? targetOf(form.target) : null, config };
+}
+
+function targetOf(form: TargetForm): JobIn["target"] {
+  const inference = readJson(form.inference);
+  const prompt = form.prompt.trim() === "" ? null : form.prompt;
+  return {
+    base_url: form.base_url.trim(),
+    model: form.model.trim(),
+    api_key: form.secret === "" ? null : { secret: form.secret },
+    prompt_template: prompt,
+    messages: prompt === null && form.messages.length > 0 ? form.messages : null,
+    system: form.system.trim() === "" ? null : form.system,
+    inference: inference.ok && inference.given ? (inference.value as Columns) : {},
+    concurrency: Number(form.concurrency),
+    timeout_s: Number(form.timeout_s),
+    retries: Number(form.retries),
+  };
+}

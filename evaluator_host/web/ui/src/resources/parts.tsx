@@ -1,0 +1,137 @@
+/** Components that the pages of stored things share: page head, facts, moments, chips, scores. */
+import type { ComponentChildren } from "preact";
+import { Link } from "../router";
+import { ago, figure, moment, NOTHING } from "./format";
+import type { JobStatus, Result } from "../api/types";
+
+interface HeadProps {
+  title: ComponentChildren;
+  /** The parent page. */
+  up?: { to: string; label: string };
+  /** Beside the title: a chip. */
+  mark?: ComponentChildren;
+  children?: ComponentChildren;
+}
+
+/** The head of a page: where it is, what it is, what can be done. */
+export function PageHead({ title, up, mark, children }: HeadProps) {
+  return (
+    <header class="page-head">
+      <div class="record-title">
+        {up && (
+          <nav aria-label="Breadcrumb">
+            <Link to={up.to} class="record-up">
+              ‹ {up.label}
+            </Link>
+          </nav>
+        )}
+        <h1>{title}</h1>
+        {mark}
+      </div>
+      {children && <div class="page-actions">{children}</div>}
+    </header>
+  );
+}
+
+export type Fact = readonly [string, ComponentChildren] | false | null | undefined;
+
+/** Names and values, side by side. */
+export function Facts({ facts }: { facts: readonly Fact[] }) {
+  return (
+    <dl class="facts">
+      {facts.map(
+        (fact) =>
+          fact && (
+            <div key={fact[0]} class="fact">
+              <dt>{fact[0]}</dt>
+              <dd>{fact[1]}</dd>
+            </div>
+          ),
+      )}
+    </dl>
+  );
+}
+
+/** A panel with a heading. */
+export function Panel({ title, actions, children, class: given }: { title: string; actions?: ComponentChildren; children: ComponentChildren; class?: string }) {
+  return (
+    <section class={`panel ${given ?? ""}`} aria-label={title}>
+      <div class="panel-head">
+        <h2>{title}</h2>
+        {actions && <div class="page-actions">{actions}</div>}
+      </div>
+      <div class="panel-body">{children}</div>
+    </section>
+  );
+}
+
+/** A moment: how long ago, and in full when pointed at. */
+export function When({ at }: { at: string | null }) {
+  if (at === null) return <>{NOTHING}</>;
+  return (
+    <time dateTime={at} title={moment(at)} class="nowrap">
+      {ago(at)}
+    </time>
+  );
+}
+
+const STATUS_CHIPS: Record<string, string> = {
+  completed: "chip-pass",
+  ready: "chip-pass",
+  scored: "chip-pass",
+  failed: "chip-fail",
+  running: "chip-accent",
+  building: "chip-accent",
+  queued: "chip-info",
+  paused: "chip-warn",
+  cancelled: "",
+  skipped: "",
+};
+
+/** The status of a job or a build, as a chip. */
+export function StatusChip({ status }: { status: JobStatus | "ready" | "building" }) {
+  return <span class={`chip ${STATUS_CHIPS[status] ?? ""}`}>{status}</span>;
+}
+
+/** The outcome of a row as a chip: passed, not passed, or an error code. */
+export function Verdict({ result }: { result: Result }) {
+  if (result.status === "failed") return <span class="chip chip-fail">{result.error?.code ?? "failed"}</span>;
+  if (result.passed === true) return <span class="chip chip-pass">passed</span>;
+  if (result.passed === false) return <span class="chip chip-warn">not passed</span>;
+  return <span class="chip">{result.status}</span>;
+}
+
+/** A score; of one between 0 and 1 also a bar. */
+export function Score({ value }: { value: number | null }) {
+  if (value === null) return <span class="muted">{NOTHING}</span>;
+  return (
+    <span class="score">
+      {value >= 0 && value <= 1 && (
+        <span class="score-track" aria-hidden="true">
+          <span class="score-bar" style={{ width: `${value * 100}%` }} />
+        </span>
+      )}
+      <span>{figure(value)}</span>
+    </span>
+  );
+}
+
+interface SegmentsProps<T extends string> {
+  label: string;
+  value: T;
+  options: readonly { value: T; label: string }[];
+  onValue: (value: T) => void;
+}
+
+/** One of a few, side by side. */
+export function Segments<T extends string>({ label, value, options, onValue }: SegmentsProps<T>) {
+  return (
+    <div class="segments" role="group" aria-label={label}>
+      {options.map((option) => (
+        <button key={option.value} type="button" aria-pressed={option.value === value} onClick={() => onValue(option.value)}>
+          {option.label}
+        </button>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,135 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ApiError, isAbort, upload } from "../api/http";
+import { Button } from "../components/button";
+import { Dialog } from "../components/dialog";
+import { ErrorNote } from "../components/error-note";
+import { Field, Select } from "../components/field";
+import { Link } from "../router";
+import { BadLines } from "./bad-lines";
+import { bytes, counted } from "./format";
+import type { DatasetReport } from "../api/types";
+
+const FORMATS: Record<string, string> = {
+  jsonl: "application/x-ndjson",
+  ndjson: "application/x-ndjson",
+  csv: "text/csv",
+  tsv: "text/tab-separated-values",
+  json: "application/json",
+  parquet: "application/vnd.apache.parquet",
+};
+const OPTIONS = [
+  { value: "jsonl", label: "JSONL: an object on every line" },
+  { value: "csv", label: "CSV, with a header" },
+  { value: "tsv", label: "TSV, with a header" },
+  { value: "json", label: "JSON: an array of objects" },
+  { value: "parquet", label: "Parquet" },
+];
+
+interface UploadProps {
+  file: File;
+  /** Names that data sets have already. */
+  taken: readonly string[];
+  onDone: (report: DatasetReport) => void;
+  onClose: () => void;
+}
+
+/** Asks for the name and format of a file, uploads it, and reports the result. */
+export function UploadDialog({ file, taken, onDone, onClose }: UploadProps) {
+  const [name, setName] = useState(() => nameFor(file.name));
+  const [format, setFormat] = useState(() => formatOf(file.name));
+  const [share, setShare] = useState<number | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const [report, setReport] = useState<DatasetReport | null>(null);
+  const abort = useRef<AbortController | null>(null);
+  useEffect(() => () => abort.current?.abort(), []);
+  const replaces = taken.includes(name.trim());
+  const send = async () => {
+    abort.current = new AbortController();
+    setError(null);
+    setShare(0);
+    try {
+      const made = await upload<DatasetReport>("/v1/datasets", file, {
+        contentType: FORMATS[format]!,
+        query: { name: name.trim(), replace: replaces },
+        signal: abort.current.signal,
+        onSent: setShare,
+      });
+      setReport(made);
+      onDone(made);
+    } catch (problem) {
+      if (!isAbort(problem)) setError(problem);
+    }
+    setShare(null);
+  };
+  if (report !== null) return <Uploaded report={report} onClose={onClose} />;
+  const sending = share !== null;
+  return (
+    <Dialog
+      title="Upload a data set"
+      onClose={onClose}
+      onSubmit={() => !sending && name.trim() !== "" && void send()}
+      actions={
+        <>
+          <Button onClick={onClose}>{sending ? "Stop" : "Cancel"}</Button>
+          <Button kind={replaces ? "danger" : "primary"} type="submit" busy={sending} disabled={name.trim() === ""}>
+            {replaces ? "Replace" : "Upload"}
+          </Button>
+        </>
+      }
+    >
+      <p class="wrap">
+        {file.name}, {bytes(file.size)}
+      </p>
+      <Field label="Name" value={name} onValue={setName} hint={replaces ? "A data set with this name exists. It will be replaced; existing jobs keep their rows." : "Letters, digits, dots, dashes and underscores."} disabled={sending} />
+      <Select label="Format" value={format} onValue={setFormat} options={OPTIONS} disabled={sending} />
+      {sending && <Sending share={share} />}
+      {error !== null && <ErrorNote title={error instanceof ApiError && error.status === 422 ? "The file was rejected" : "The upload failed"} error={error} />}
+    </Dialog>
+  );
+}
+
+function Sending({ share }: { share: number }) {
+  const whole = Math.round(share * 100);
+  return (
+    <div>
+      <div class="progress" role="progressbar" aria-label="Upload" aria-valuenow={whole} aria-valuemin={0} aria-valuemax={100}>
+        <div class="progress-bar" style={{ width: `${whole}%` }} />
+      </div>
+      <p class="muted">{share < 1 ? `${whole} % sent` : "Reading the rows…"}</p>
+    </div>
+  );
+}
+
+function Uploaded({ report, onClose }: { report: DatasetReport; onClose: () => void }) {
+  const place = `/datasets/${encodeURIComponent(report.name)}`;
+  return (
+    <Dialog
+      title={`${report.name} is uploaded`}
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={onClose}>Close</Button>
+          <Link to={place} class="button button-primary">
+            View its rows
+          </Link>
+        </>
+      }
+    >
+      <p role="status">
+        {counted(report.rows, "row")} with {counted(report.columns.length, "column")}: {report.columns.join(", ")}
+      </p>
+      <BadLines report={report} />
+    </Dialog>
+  );
+}
+
+/** Returns a valid data set name made from the file's name. */
+export function nameFor(file: string): string {
+  const stem = file.replace(/\.[^.]*$/, "");
+  return stem.replaceAll(/[^A-Za-z0-9._-]+/g, "-").replaceAll(/^[^A-Za-z0-9]+|-+$/g, "").slice(0, 63);
+}
+
+function formatOf(file: string): string {
+  const suffix = file.split(".").at(-1)?.toLowerCase() ?? "";
+  return suffix === "ndjson" ? "jsonl" : suffix in FORMATS ? suffix : "jsonl";
+}

@@ -1,0 +1,206 @@
+"""Serves a service over HTTP with uvicorn, from the first sandbox to a stop that leaves nothing behind.
+
+A program can embed it: `serve_http(settings, listener)` needs a listening socket and no command line.
+"""
+
+import asyncio
+import json
+import resource
+import signal
+import socket
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+import uvicorn
+
+from evaluator_host import __version__
+from evaluator_host.config.settings import Settings
+from evaluator_host.model.errors import Misconfigured
+from evaluator_host.models.judges import open_judges
+from evaluator_host.models.registered_models import RegisteredModels
+from evaluator_host.web.api.bodies import EXACT_MATCH
+from evaluator_host.web.app import create_app
+from evaluator_host.web.auth.access import open_access
+from evaluator_host.web.http.connection_limits import ConnectionLimits
+from evaluator_host.web.http.drain import Drain
+from evaluator_host.web.http.error_log import log_loop_fault
+from evaluator_host.wiring.service import open_service
+from evaluator_host.wiring.store import open_store, open_stored_resources
+
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_MOST_DESCRIPTORS: Final = 65_536
+_OWN_DESCRIPTORS: Final = 224  # of 1,024: sixteen sandboxes of six each, logs, database, engine, builds
+_FEWEST_CONNECTIONS: Final = 64
+_CUT_S: Final = 5.0  # to answer the calls under way with 503 and stop their rows
+_FLUSH_S: Final = 2  # to send the last responses
+
+
+class _Server(uvicorn.Server):
+    """A uvicorn server that prints a greeting and stops in two steps.
+
+    The first signal refuses new calls and gives those under way some time; a second one ends them immediately.
+    Uvicorn's own handlers would end the process before the sandboxes.
+    """
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        *,
+        drain: Drain,
+        greet: Callable[[str], object],
+        greeting: tuple[str, ...],
+        grace_s: float,
+    ) -> None:
+        super().__init__(config)
+        self._greet = greet
+        self._greeting = greeting
+        self._drain = drain
+        self._grace_s = grace_s
+        self._hurry = asyncio.Event()
+        self._stopping: asyncio.Task[None] | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for line in self._greeting:
+            self._greet(line)
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        loop = asyncio.get_running_loop()
+        handled = SIGNALS if threading.current_thread() is threading.main_thread() else ()
+        for number in handled:
+            loop.add_signal_handler(number, self._on_signal)
+        try:
+            yield
+        finally:
+            for number in handled:
+                loop.remove_signal_handler(number)
+
+    async def stop_after(self, event: asyncio.Event) -> None:
+        """Do what the first signal does, once the event is set."""
+        await event.wait()
+        self._on_signal()
+
+    def _on_signal(self) -> None:
+        if self._stopping is None:
+            self._stopping = asyncio.ensure_future(self._stop())
+        else:
+            self._hurry.set()
+
+    async def _stop(self) -> None:
+        self._drain.begin()
+        waits = [asyncio.ensure_future(event.wait()) for event in (self._drain.idle, self._hurry)]
+        await asyncio.wait(waits, timeout=self._grace_s, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+        self._drain.cut()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CUT_S):
+                await self._drain.idle.wait()
+        self.should_exit = True
+
+
+async def serve_http(
+    settings: Settings,
+    listener: socket.socket,
+    *,
+    greet: Callable[[str], object] | None = None,
+    stop: asyncio.Event | None = None,
+) -> None:
+    """Serve HTTP on a listening socket until SIGINT or SIGTERM, or until `stop` is set.
+
+    Signals are handled in the main thread only. Before listening on an address that other machines reach, call
+    `require_key`.
+
+    Args:
+      settings: The operator's settings.
+      listener: A TCP socket that already listens. It is closed at the end.
+      greet: Called with each line of the greeting, once requests are accepted.
+      stop: Setting it stops the host as the first signal does: calls under way get `settings.stop_grace_s` to end.
+
+    Raises:
+      SandboxUnavailable: no backend works.
+      Misconfigured: the database belongs to another version.
+      StoreUnavailable: the database does not answer.
+    """
+    asyncio.get_running_loop().set_exception_handler(log_loop_fault)
+    async with (
+        open_store(settings) as store,
+        open_access(store, settings) as access,
+        open_judges(settings, store.secrets, kept=RegisteredModels(store.entities)) as models,
+        open_service(settings, models=models) as service,
+        open_stored_resources(service, store) as resources,
+    ):
+        service.metrics.watch("audit_dropped", "Audit entries lost because the database failed.", access.dropped)
+        drain = Drain(create_app(service, settings, access, resources))
+        config = uvicorn.Config(
+            drain,
+            loop="none",
+            http=type("Connection", (ConnectionLimits,), {"most_connections": room_for_connections()}),
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=_FLUSH_S,
+        )
+        lines = greeting(base_url(listener), service.info().backend) if greet else ()
+        server = _Server(config, drain=drain, greet=greet or str, greeting=lines, grace_s=settings.stop_grace_s)
+        stopping = asyncio.create_task(server.stop_after(stop or asyncio.Event()))
+        try:
+            await server.serve(sockets=[listener])
+        finally:
+            stopping.cancel()
+
+
+async def require_key(settings: Settings) -> None:
+    """Check that a usable key exists. Without one, anyone who reaches the host could run code on it.
+
+    Raises:
+      Misconfigured: there is no usable key.
+      StoreUnavailable: the database does not answer.
+    """
+    async with open_store(settings) as store:
+        if await store.keys.any_usable():
+            return
+    raise Misconfigured(
+        f"refusing to listen on {settings.host}: there is no key, so anyone who reaches this host could run code. "
+        "Create one first (evaluator-host keys create NAME, with the same data directory or database), or listen on "
+        "127.0.0.1"
+    )
+
+
+def base_url(listener: socket.socket) -> str:
+    """Return the URL of a listening socket."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def greeting(url: str, backend: str) -> tuple[str, ...]:
+    """Return the lines to print once a host listens: its address, its backend, a call to paste."""
+    body = {
+        "evaluator": {"code": EXACT_MATCH.replace("'", '"')},  # no quote that would end the shell's
+        "inputs": {"correct_answer": "Paris"},
+        "outputs": "Paris",
+    }
+    return (
+        f"Evaluator Host {__version__} listens on {url} (sandbox: {backend}; API: {url}/docs).",
+        f"Open {url} in a browser to write an evaluator, or try a call:",
+        f"curl -s {url}/v1/evaluate -H 'Content-Type: application/json' -d '{json.dumps(body)}'",
+    )
+
+
+def room_for_connections() -> int:
+    """Raise this process's limit of descriptors; return how many of them connections may use.
+
+    The limit is usually 1,024, and the process may raise it. A thousand simultaneous callers and their sandboxes need
+    more.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    ceiling = _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MOST_DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < ceiling:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (ceiling, hard))
+        soft = ceiling
+    return max(_FEWEST_CONNECTIONS, (ceiling if soft == resource.RLIM_INFINITY else soft) - _OWN_DESCRIPTORS)

@@ -1,0 +1,31 @@
+"""Static types of both clients: `make check` has mypy read this, nothing runs it."""
+
+from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
+from typing import Any, assert_type
+
+from evaluator_host import AsyncClient, Client, EvaluationResult, Evaluator
+from evaluator_host.schemas.evaluators import EvaluatorReport
+from evaluator_host.schemas.jobs import JobReport
+from evaluator_host.schemas.results import JobRow
+
+
+def sync_types(client: Client, evaluator: Evaluator) -> None:
+    assert_type(client.evaluate(evaluator, inputs={"a": 1}, outputs="b"), EvaluationResult)
+    assert_type(client.evaluators.all(), list[EvaluatorReport])
+    assert_type(client.jobs.create([evaluator], "rows"), JobReport)
+    assert_type(client.jobs.rows("id", status="failed"), Generator[JobRow, None, None])
+    assert_type(client.jobs.download("id", Path("rows.csv")), int)
+    client.evaluate(1)  # type: ignore[arg-type]
+    client.datasets.get()  # type: ignore[call-arg]
+
+
+async def async_types(client: AsyncClient, evaluator: Evaluator) -> None:
+    assert_type(await client.evaluate(evaluator, inputs={"a": 1}, outputs="b"), EvaluationResult)
+    assert_type(await client.evaluators.all(), list[EvaluatorReport])
+    assert_type(await client.jobs.create([evaluator], "rows"), JobReport)
+    assert_type(client.jobs.rows("id", status="failed"), AsyncGenerator[JobRow, None])
+    assert_type(client.datasets.rows("rows"), AsyncGenerator[dict[str, Any], None])
+    assert_type(await client.jobs.download("id", Path("rows.csv")), int)
+    client.secrets.delete("key")  # type: ignore[unused-coroutine]
+    await client.evaluate(1)  # type: ignore[arg-type]

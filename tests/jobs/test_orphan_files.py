@@ -1,0 +1,254 @@
+"""What no record refers to is removed from a data directory; not where another database may know it."""
+
+import asyncio
+import logging
+import os
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from evaluator_host.client import Client
+from evaluator_host.config.settings import Settings
+from evaluator_host.jobs.open import orphan_files
+from evaluator_host.sandbox.base import Finding
+from evaluator_host.store.datasets import new_dataset_id
+from evaluator_host.store.entities import Kind, Place
+from evaluator_host.store.store import open_store
+from evaluator_host.wiring.store import database_finding
+from tests.databases import ENGINES, Databases
+from tests.server import Server, new_home
+
+ROWS = [{"n": n} for n in range(3)]
+FILES = "/apis/files/v2/workspaces/default/filesets"
+
+
+class Home:
+    """A data directory, and the hosts of several databases on it, as far as they keep and sweep."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder
+        self.orphans = orphan_files(Settings(data_dir=folder))
+
+    async def host(self, url: str) -> None:
+        """Start a host: it sweeps."""
+        async with open_store(url, self.path) as store:
+            await self.orphans.sweep(store)
+
+    async def keep(self, url: str) -> set[str]:
+        """Keep a data set and a file, and return their ids."""
+        async with open_store(url, self.path) as store:
+            dataset = new_dataset_id()
+            facts = self.orphans.rows.write(dataset, enumerate(ROWS), format_="jsonl", max_bytes=1 << 20)
+            await store.datasets.add_dataset(dataset, "default", dataset, facts)
+            blob = await self.file_alone()
+            await store.entities.add_entity(Place("default", Kind.FILE, "main"), blob, {"blob": blob})
+        return {dataset, blob}
+
+    def rows_alone(self) -> str:
+        """Write rows that no database knows."""
+        made = new_dataset_id()
+        self.orphans.rows.write(made, enumerate(ROWS), format_="jsonl", max_bytes=1 << 20)
+        return made
+
+    async def file_alone(self) -> str:
+        """Write a file that no database knows."""
+        return (await self.orphans.blobs.receive(_chunks())).id
+
+    def there(self) -> set[str]:
+        return {path.name for name in ("datasets", "filesets") for path in (self.path / name).iterdir()}
+
+    def notes(self) -> set[str]:
+        return {path.name for path in (self.path / "databases").iterdir()}
+
+    def age(self) -> None:
+        age(self.path)
+
+    async def doctor(self, url: str | None = None) -> Finding:
+        return await database_finding(Settings(data_dir=self.path, database_url=SecretStr(url) if url else None))
+
+
+async def _chunks() -> AsyncIterator[bytes]:
+    yield b"one file"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture
+def other_url(request: pytest.FixtureRequest, database_url: str, databases: Databases) -> str:
+    """A database of the other kind."""
+    return databases.make(next(engine for engine in ENGINES if not database_url.startswith(engine)))
+
+
+async def test_a_host_removes_what_its_database_does_not_know(home: Home, database_url: str) -> None:
+    await home.host(database_url)
+    known = await home.keep(database_url)
+    home.rows_alone()
+    await home.file_alone()
+    home.age()
+    young = {home.rows_alone(), await home.file_alone()}
+    await home.host(database_url)
+    assert home.there() == known | young
+    found = await home.doctor(database_url)
+    assert found.ok, found.detail
+
+
+@pytest.mark.engine
+async def test_hosts_of_two_databases_leave_each_other_everything(
+    home: Home, database_url: str, other_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await home.host(database_url)
+    kept = await home.keep(database_url) | {home.rows_alone(), await home.file_alone()}
+    (home.path / "datasets" / f"ds_9.{_dead()}").mkdir()
+    kept |= {f"ds_9.{_dead()}"}
+    home.age()
+    assert "other databases" not in caplog.text
+    with caplog.at_level(logging.WARNING):
+        await home.host(other_url)
+    assert [record.message.count("doctor") for record in caplog.records] == [1]
+    assert home.there() == kept
+    kept |= await home.keep(other_url)
+    home.age()
+    for url in (database_url, other_url):
+        await home.host(url)
+        assert home.there() == kept, "of the one that came second too"
+
+
+@pytest.mark.engine
+async def test_what_a_database_forgets_goes_beside_another_one_too(
+    home: Home, database_url: str, other_url: str
+) -> None:
+    await home.host(database_url)
+    kept = await home.keep(database_url)
+    await home.host(other_url)
+    kept |= (own := await home.keep(other_url))
+    (dataset,) = (one for one in own if one.startswith("ds_"))
+    async with open_store(other_url, home.path) as store:
+        await store.datasets.release("default", dataset)
+    await home.host(other_url)
+    assert home.there() == kept - {dataset}
+
+
+@pytest.mark.engine
+async def test_doctor_says_what_is_unknown_and_what_to_do(home: Home, database_url: str, other_url: str) -> None:
+    assert (await home.doctor(database_url)).ok, "nothing is there yet"
+    await home.host(database_url)
+    kept = await home.keep(database_url)
+    before = await home.doctor(other_url)
+    await home.host(other_url)
+    after = await home.doctor(other_url)
+    for found in (before, after):
+        assert not found.ok
+        assert "1 data sets and 1 files (0.0 MB)" in found.detail
+        assert "@" not in database_url or "postgresql+psycopg://host@" in found.detail, "where the other one was"
+        assert found.fix is not None
+        assert str(home.path / "databases") in found.fix
+    assert "0 data sets and 0 files" in (await home.doctor(database_url)).detail
+
+    async with open_store(other_url, home.path) as store:
+        (home.path / "databases" / await store.identity()).unlink()
+    home.rows_alone()
+    home.age()
+    await home.host(database_url)
+    assert home.there() == kept
+    assert (await home.doctor(database_url)).ok
+
+
+async def test_rows_of_a_removed_sqlite_file_stay_until_their_note_goes(home: Home) -> None:
+    file = home.path / "evaluator-host.db"
+    await home.host(f"sqlite:///{file}")
+    kept = await home.keep(f"sqlite:///{file}")
+    home.age()
+    (old,) = home.notes()
+    for path in home.path.glob("evaluator-host.db*"):
+        path.unlink()
+    assert not (await home.doctor()).ok
+    assert not file.exists(), "doctor looks, and makes nothing"
+    await home.host(f"sqlite:///{file}")
+    assert home.there() == kept
+    assert f"{old}: {file}" in (await home.doctor()).detail
+    (home.path / "databases" / old).unlink()
+    await home.host(f"sqlite:///{file}")
+    assert home.there() == set()
+
+
+async def test_a_directory_from_before_is_its_databases_where_that_knows_all(home: Home, database_url: str) -> None:
+    kept = await home.keep(database_url)
+    await home.host(database_url)
+    assert len(home.notes()) == 1
+    home.rows_alone()
+    home.age()
+    await home.host(database_url)
+    assert home.there() == kept
+
+
+@pytest.mark.engine
+async def test_what_is_unknown_in_a_directory_from_before_stays(home: Home, database_url: str, other_url: str) -> None:
+    kept = await home.keep(database_url) | await home.keep(other_url)
+    home.age()
+    for url in (database_url, other_url, database_url):
+        await home.host(url)
+        assert home.there() == kept
+        assert "unknown" in home.notes()
+    assert "unknown: used before databases were noted" in (await home.doctor(database_url)).detail
+
+
+@pytest.mark.engine
+async def test_databases_that_start_at_once_are_both_noted(home: Home, database_url: str, other_url: str) -> None:
+    async with open_store(database_url, home.path) as one, open_store(other_url, home.path) as other:
+        await asyncio.gather(*(home.orphans.sweep(store) for store in (one, other, one, other)))
+        assert home.notes() == {await one.identity(), await other.identity()}
+
+
+async def test_where_no_note_can_be_written_everything_stays(
+    home: Home, database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await home.host(database_url)
+    kept = {home.rows_alone(), await home.file_alone()}
+    home.age()
+    shutil.rmtree(home.path / "databases")
+    (home.path / "databases").write_text("in the way")
+    await home.host(database_url)
+    assert home.there() == kept
+    assert str(home.path / "databases") in caplog.text
+
+
+def serving(home: Path, url: str, log: str) -> Server:
+    return Server(data_dir=home, log=home.parent / log, environment={"EVALUATOR_HOST_DATABASE_URL": url})
+
+
+@pytest.mark.engine
+def test_a_host_on_the_data_of_another_database_loses_none(database_url: str, other_url: str, tmp_path: Path) -> None:
+    home = new_home(tmp_path)
+    with serving(home, database_url, "first") as host, Client(host.url) as client:
+        client.datasets.upload("numbers", ROWS)
+        assert host.client.post(FILES, json={"name": "kept"}).status_code == 201
+        assert host.client.put(f"{FILES}/kept/-/rows.jsonl", content=b'{"a": 1}\n').status_code == 200
+        assert "other databases" not in host.log
+    age(home)
+    with serving(home, other_url, "second") as host, Client(host.url) as client:
+        assert client.datasets.all() == []
+        client.datasets.upload("numbers", [{"n": 7}])
+        assert host.log.count("other databases use") == 1
+    age(home)
+    with serving(home, database_url, "third") as host, Client(host.url) as client:
+        assert host.client.get("/v1/datasets/numbers/rows").json() == ROWS
+        assert host.client.get(f"{FILES}/kept/-/rows.jsonl").text == '{"a": 1}\n'
+    with serving(home, other_url, "fourth") as host:
+        assert host.client.get("/v1/datasets/numbers/rows").json() == [{"n": 7}]
+
+
+def age(home: Path) -> None:
+    """Make rows and files two hours old."""
+    for path in home.glob("*sets/*"):
+        os.utime(path, (path.stat().st_mtime - 7200,) * 2)
+
+
+def _dead() -> str:
+    namespace = Path("/proc/self/ns/pid").stat().st_ino
+    return f"host-{namespace}-{os.getpid()}-1"

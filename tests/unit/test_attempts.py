@@ -1,0 +1,120 @@
+"""What is tried again when a sandbox is lost: the same for single rows, batches and rows together."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.config.settings import Settings
+from evaluator_host.model.errors import SandboxLost
+from evaluator_host.model.evaluator import Evaluator, Row
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, Failed, Loaded
+from evaluator_host.pool import Pool
+from evaluator_host.sandbox.session import RunnerGaveUp, Sandbox
+from evaluator_host.service import Service, attempts
+from evaluator_host.service.corpus_scores import each
+from evaluator_host.service.metrics import Metrics
+from tests.fake_runner import FakeBackend
+from tests.unit.pools import opened
+
+OK = Evaluator("ok")
+CRASHED = Failed(EvaluationError(ErrorCode.CRASHED, "the runner gave up"))
+
+
+@asynccontextmanager
+async def host(folder: Path) -> AsyncIterator[tuple[Service, FakeBackend]]:
+    async with opened(max_per_evaluator=1) as (pool, backend):
+        yield service_on(pool, folder), backend
+
+
+def service_on(pool: Pool, folder: Path) -> Service:
+    return Service(Settings(data_dir=folder), pool, Metrics(), None)  # type: ignore[arg-type] - nothing is pinned here
+
+
+def words_of(backend: FakeBackend) -> list[str]:
+    return [call["args"][1] for link in backend.links for call in link.calls]
+
+
+async def test_a_row_whose_sandbox_is_lost_is_called_once_more_and_then_failed(tmp_path: Path) -> None:
+    async with host(tmp_path) as (service, backend):
+        found = await service.evaluate(OK, Row(outputs="lost"))
+        assert (found.error.code, words_of(backend)) == (ErrorCode.SANDBOX_LOST, ["lost", "lost"])
+
+
+async def test_rows_behind_a_lost_one_are_neither_lost_nor_scored_twice(tmp_path: Path) -> None:
+    async with host(tmp_path) as (service, backend):
+        found = await service.evaluate_batch(OK, [Row(outputs=word) for word in ("a", "lost", "b", "c")])
+        assert [one.status for one in found] == ["scored", "failed", "scored", "scored"]
+        assert found[1].error.code is ErrorCode.SANDBOX_LOST
+        assert words_of(backend).count("lost") == 2
+
+
+class _Loads:
+    """Loads that are lost, by the errors given, before one succeeds."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *errors: SandboxLost) -> None:
+        self.count, self._errors, self._load = 0, list(errors), Sandbox.load
+        loads = self
+
+        async def load(sandbox: Sandbox, request: object) -> Loaded | Failed:
+            return await loads.load(sandbox, request)
+
+        monkeypatch.setattr(Sandbox, "load", load)
+        monkeypatch.setattr(attempts, "_PAUSES_S", (0.0, 0.0, 0.0))
+
+    async def load(self, sandbox: Sandbox, request: object) -> Loaded | Failed:
+        self.count += 1
+        if self._errors:
+            raise self._errors.pop(0)
+        return await self._load(sandbox, request)
+
+
+@pytest.mark.parametrize("batch", [False, True])
+async def test_a_sandbox_that_is_lost_while_it_loads_is_replaced_three_times(
+    batch: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for losses, status in ((3, "scored"), (4, "failed")):
+        loads = _Loads(monkeypatch, *(SandboxLost("killed") for _ in range(losses)))
+        async with host(tmp_path) as (service, _):
+            row = Row(outputs="a")
+            found = (await service.evaluate_batch(OK, [row]))[0] if batch else await service.evaluate(OK, row)
+            assert (found.status, loads.count) == (status, 4)
+        monkeypatch.undo()
+
+
+@pytest.mark.parametrize("batch", [False, True])
+async def test_a_runner_that_gives_up_twice_as_it_loads_is_the_evaluators_own_failure(
+    batch: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads = _Loads(monkeypatch, RunnerGaveUp(CRASHED), RunnerGaveUp(CRASHED))
+    async with host(tmp_path) as (service, _):
+        row = Row(outputs="a")
+        found = (await service.evaluate_batch(OK, [row]))[0] if batch else await service.evaluate(OK, row)
+        assert (found.error.code, loads.count) == (ErrorCode.CRASHED, 2)
+
+
+async def test_rows_together_are_drawn_once_and_called_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load, calls, drawn = Sandbox.load, [], []
+
+    async def together(self: Sandbox, request: object) -> Loaded | Failed:
+        return replace(await load(self, request), together=True)
+
+    async def lost(_self: Sandbox, body: bytes, **_more: object) -> None:
+        calls.append(body)
+        raise SandboxLost("killed")
+
+    async def rows() -> AsyncIterator[Row]:
+        async for row in each([Row(outputs="a"), Row(outputs="b")]):
+            drawn.append(row)
+            yield row
+
+    monkeypatch.setattr(Sandbox, "load", together)
+    monkeypatch.setattr(Sandbox, "call", lost)
+    async with host(tmp_path) as (service, _):
+        found = await service.score_together(OK, rows())
+        assert found.error.code is ErrorCode.SANDBOX_LOST
+        assert (len(drawn), len(calls), calls[0] == calls[-1]) == (2, 2, True)

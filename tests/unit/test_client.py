@@ -1,0 +1,157 @@
+"""Verbs of both clients: the same ones, with the same signatures, over a host that only a function answers for."""
+
+import inspect
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from evaluator_host.client import AsyncClient, Client
+from evaluator_host.client.transport import Verbs
+from evaluator_host.model.errors import Busy, HostUnreachable, NotFound
+from tests.both_clients import FLAVOURS, open_client
+
+GROUPS = ("evaluators", "datasets", "jobs", "secrets")
+Answer = Callable[[httpx.Request], httpx.Response]
+
+
+def verbs_of(client: Client | AsyncClient) -> dict[str, Any]:
+    owners = {"": client, **{f"{name}.": getattr(client, name) for name in GROUPS}}
+    return {
+        f"{prefix}{name}": method
+        for prefix, owner in owners.items()
+        for name, method in inspect.getmembers(type(owner), inspect.isfunction)
+        if not name.startswith("_") and name != "close"
+    }
+
+
+def test_both_clients_have_the_same_verbs_with_the_same_signatures() -> None:
+    sync, awaited = verbs_of(Client()), verbs_of(AsyncClient())
+    assert len(sync) > 35
+    assert {name: inspect.signature(verb) for name, verb in sync.items()} == {
+        name: inspect.signature(verb) for name, verb in awaited.items()
+    }
+    assert [name for name, value in vars(Client()).items() if isinstance(value, Verbs)] == list(GROUPS)
+
+
+@pytest.mark.parametrize(("name", "verb"), verbs_of(Client()).items())
+def test_every_verb_serves_both_and_documents_its_arguments(name: str, verb: Any) -> None:
+    assert not inspect.iscoroutinefunction(verb), f"{name} is not decorated"
+    assert not inspect.isasyncgenfunction(verb), f"{name} is not decorated"
+    described = inspect.getdoc(verb) or ""
+    for parameter in list(inspect.signature(verb).parameters)[1:]:
+        assert f"  {parameter}: " in described, f"{name} does not say what {parameter} is"
+
+
+class Pieces(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """A body in pieces, after which the connection breaks if `broken`."""
+
+    def __init__(self, *pieces: bytes, broken: bool = False) -> None:
+        self.pieces = pieces
+        self.broken = broken
+        self.closed = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self.pieces
+        if self.broken:
+            raise httpx.ReadError("cut")
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in iter(self):
+            yield piece
+
+    def close(self) -> None:
+        self.closed = True
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture(params=FLAVOURS)
+def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Client, list[Answer]]]:
+    answers: list[Answer] = []
+
+    def handle(asked: httpx.Request) -> httpx.Response:
+        return answers.pop(0)(asked)
+
+    async def handle_async(asked: httpx.Request) -> httpx.Response:
+        await asked.aread()
+        return handle(asked)
+
+    with open_client(request.param, "http://host", retries=1) as opened:
+        handler = handle if request.param == "sync" else handle_async
+        monkeypatch.setattr(opened._transport.http, "_transport", httpx.MockTransport(handler))
+        yield opened, answers
+
+
+def report(status: str, done: int) -> bytes:
+    progress = {"rows": 2, "done": done, "failed": 0, "rows_per_s": None, "eta_s": None}
+    config = {"parallelism": None, "limit_samples": None, "isolation": "row", "max_failures": None}
+    times = dict.fromkeys(("started_at", "finished_at")) | {"created_at": "2026-01-01T00:00:00Z"}
+    job = {"id": "j", "status": status, "evaluators": ["a"], "dataset": "d", "mapping": {}, "target": None}
+    return json.dumps({**job, "config": config, "progress": progress, "error": None, **times}).encode()
+
+
+def test_a_watch_survives_a_broken_connection_and_an_event_cut_in_two(client: tuple[Client, list[Answer]]) -> None:
+    opened, answers = client
+    event = b"event: progress\ndata: " + report("running", 1) + b"\n\n"
+    answers += [
+        lambda _: httpx.Response(200, stream=Pieces(event[:40], event[40:], b"data: ", broken=True)),
+        lambda _: httpx.Response(200, content=report("running", 1)),
+        lambda _: httpx.Response(200, stream=Pieces(b"data: " + report("completed", 2) + b"\n")),
+        lambda _: httpx.Response(200, content=report("completed", 2)),
+    ]
+    seen: list[int] = []
+    assert opened.jobs.wait("j", on_progress=lambda job: seen.append(job.progress.done)).status.final
+    assert (seen, answers) == ([1, 2], [])
+
+
+def test_a_watch_that_is_left_closes_its_connection(client: tuple[Client, list[Answer]]) -> None:
+    opened, answers = client
+    body = Pieces(*[b"data: " + report("running", 1) + b"\n"] * 2)
+    answers.append(lambda _: httpx.Response(200, stream=body))
+    for job in opened.jobs.watch("j"):
+        assert job.progress.done == 1
+        break
+    assert body.closed
+
+
+def test_a_watch_of_no_job_says_so(client: tuple[Client, list[Answer]]) -> None:
+    opened, answers = client
+    answers += [lambda _: httpx.Response(404, content=b'{"code": "not_found", "detail": "none"}')] * 2
+    with pytest.raises(NotFound):
+        list(opened.jobs.watch("j"))
+
+
+def test_a_file_is_sent_with_its_size_and_only_once(client: tuple[Client, list[Answer]], tmp_path: Path) -> None:
+    opened, answers = client
+    (tmp_path / "a.csv").write_bytes(b"a,b\n" * 50_000)
+    asked: list[httpx.Request] = []
+
+    def busy(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(429, content=b'{"code": "busy", "detail": "full"}')
+
+    answers.append(busy)
+    with pytest.raises(Busy):
+        opened.datasets.upload("a", tmp_path / "a.csv")
+    (request,) = asked
+    assert (request.headers["Content-Length"], request.headers["Content-Type"]) == ("200000", "text/csv")
+    assert "Transfer-Encoding" not in request.headers
+
+
+def test_a_download_that_is_refused_writes_no_file(client: tuple[Client, list[Answer]], tmp_path: Path) -> None:
+    opened, answers = client
+    answers.append(lambda _: httpx.Response(404, stream=Pieces(b'{"code": "not_found", "detail": "none"}')))
+    with pytest.raises(NotFound):
+        opened.jobs.download("j", tmp_path / "rows.csv")
+    assert not (tmp_path / "rows.csv").exists()
+    answers.append(lambda _: httpx.Response(200, stream=Pieces()))
+    assert opened.jobs.download("j", tmp_path / "rows.csv") == 0
+    assert (tmp_path / "rows.csv").read_bytes() == b""
+    answers.append(lambda _: httpx.Response(200, stream=Pieces(b"a,b\n", broken=True)))
+    with pytest.raises(HostUnreachable, match="cut"):
+        opened.jobs.download("j", tmp_path / "rows.csv")

@@ -1,0 +1,89 @@
+"""The parts of uvicorn that `connection_limits` builds on: not a public interface, so an upgrade may change them."""
+
+import ast
+import asyncio
+import inspect
+from collections.abc import AsyncIterator
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+import pytest_asyncio
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from evaluator_host.web.http import connection_limits
+from evaluator_host.web.http.connection_limits import ConnectionLimits
+
+METHODS = {
+    "connection_made": ["transport"],
+    "connection_lost": ["exc"],
+    "data_received": ["data"],
+    "pause_writing": [],
+    "resume_writing": [],
+    "send_400_response": ["msg"],
+    "on_message_begin": [],
+    "on_headers_complete": [],
+    "on_body": ["body"],
+    "on_message_complete": [],
+}
+ATTRIBUTES = {"connections", "transport", "cycle"}
+CYCLE_ATTRIBUTES = {"transport", "response_complete", "more_body", "keep_alive"}
+CHANGED = f"uvicorn {uvicorn.__version__} has changed `{{}}`: adapt web/http/connection_limits.py to it"
+
+
+@pytest_asyncio.fixture
+async def protocol() -> AsyncIterator[Any]:
+    """Uvicorn's own protocol, in the middle of a request with a body."""
+
+    async def app(_scope: Any, receive: Any, _send: Any) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    plain = HttpToolsProtocol(uvicorn.Config(app, lifespan="off", ws="none"), ServerState(), {})
+    plain.connection_made(Mock(spec=asyncio.Transport, get_extra_info=Mock(return_value=None)))
+    plain.data_received(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{")
+    yield plain
+    plain.connection_lost(None)
+    await asyncio.gather(*plain.tasks)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_uvicorn_still_calls_the_methods_that_are_overridden(name: str) -> None:
+    method = getattr(HttpToolsProtocol, name, None)
+    assert method is not None, CHANGED.format(name)
+    assert list(inspect.signature(method).parameters)[1:] == METHODS[name], CHANGED.format(name)
+
+
+async def test_uvicorn_still_has_the_attributes_that_are_read(protocol: Any) -> None:
+    missing = [name for name in sorted(ATTRIBUTES) if not hasattr(protocol, name)]
+    missing += [f"cycle.{name}" for name in sorted(CYCLE_ATTRIBUTES) if not hasattr(protocol.cycle, name)]
+    assert missing == [], CHANGED.format(", ".join(missing))
+    assert protocol in protocol.connections, CHANGED.format("connections")
+    assert protocol.cycle.transport is protocol.transport, CHANGED.format("cycle.transport")
+
+
+async def test_uvicorn_still_keeps_the_state_of_a_request_in_its_cycle(protocol: Any) -> None:
+    cycle = protocol.cycle
+    assert (cycle.response_complete, cycle.more_body, cycle.keep_alive) == (False, True, True), CHANGED.format("cycle")
+    protocol.data_received(b"}")
+    assert cycle.more_body is False, CHANGED.format("cycle.more_body")
+
+
+def test_nothing_else_of_uvicorn_is_used() -> None:
+    used, of_cycle = set(), set()
+    for node in ast.walk(ast.parse(inspect.getsource(connection_limits))):
+        if isinstance(node, ast.Attribute):
+            match node.value:
+                case ast.Name("self" | "other" | "oldest") | ast.Attribute(attr="_connection"):
+                    used.add(node.attr)
+                case ast.Attribute(attr="cycle" | "_cycle"):
+                    of_cycle.add(node.attr)
+                case _:
+                    pass
+    own = set(vars(ConnectionLimits)) | {"_begun", "_cycle", "_connection", "is_closing"}
+    assert used - own == ATTRIBUTES
+    assert of_cycle == CYCLE_ATTRIBUTES
+    overridden = {name for name in vars(ConnectionLimits) if hasattr(HttpToolsProtocol, name) and name[0] != "_"}
+    assert overridden == set(METHODS)

@@ -1,0 +1,103 @@
+"""Evaluators that are prepared once per version: what is kept, what is told apart, and how much."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.config.settings import Settings
+from evaluator_host.environments.store import InstalledSet
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Environment, Evaluator, EvaluatorSettings, Language, Limits
+from evaluator_host.service import prepared as preparing
+from evaluator_host.service import preparer as module
+from evaluator_host.service.prepared import evaluator_digest
+from evaluator_host.service.preparer import Preparer
+
+CODE = "def evaluate(inputs, outputs, trace):\n    return 1\n"
+
+
+class Sets:
+    """The package sets of a host, with one in it."""
+
+    def __init__(self) -> None:
+        self.queries = self
+        self.install()
+
+    def install(self) -> None:
+        environment = Environment("sha256:set", Language.PYTHON, "python 3.11", path=Path("/set"))
+        self.known = InstalledSet(("six==1.16.0",), environment)
+
+    async def python(self, _asked: str | None) -> None:
+        return None
+
+    async def require(self, *_args: object, **_more: object) -> InstalledSet:
+        return self.known
+
+
+@pytest.fixture
+def preparer(tmp_path: Path) -> Preparer:
+    return Preparer(Settings(data_dir=tmp_path), Sets())  # type: ignore[arg-type]
+
+
+async def test_an_evaluator_is_neither_cleaned_nor_hashed_again(
+    preparer: Preparer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await preparer.prepare(Evaluator(CODE), "w")
+    for name in ("cleaned", "evaluator_digest", "require_fit"):
+        monkeypatch.setattr(preparing, name, None)
+    assert await preparer.prepare(Evaluator(CODE.encode().decode()), "w") is first
+
+
+async def test_what_changes_a_result_or_its_sandbox_is_prepared_anew(preparer: Preparer) -> None:
+    base = Evaluator(CODE, threshold=1.0)
+    others = [
+        replace(base, code=CODE + "\n"),
+        replace(base, threshold=1),
+        replace(base, threshold=True),
+        replace(base, name="n"),
+        replace(base, limits=Limits(timeout_s=1.0)),
+        replace(base, settings=EvaluatorSettings(config={"a": 1})),
+        replace(base, settings=EvaluatorSettings(config={"a": True})),
+        replace(base, settings=EvaluatorSettings(config={"a": 2**70})),
+    ]
+    for evaluator in (base, *others, base, *others):
+        made = await preparer.prepare(evaluator, "w")
+        assert (made.digest, made.evaluator) == (evaluator_digest(evaluator), evaluator)
+    made = await preparer.prepare(base, "w")
+    assert (await preparer.prepare(base, "other")).request.workspace == "other"
+    assert (await preparer.prepare(base, "w", check=True)).request.digest != made.request.digest
+
+
+async def test_a_configuration_that_its_caller_changes_is_not_changed_in_what_is_kept(preparer: Preparer) -> None:
+    config = {"words": ["a"]}
+    await preparer.prepare(Evaluator(CODE, settings=EvaluatorSettings(config=config)), "w")
+    config["words"].append("b")
+    again = await preparer.prepare(Evaluator(CODE, settings=EvaluatorSettings(config={"words": ["a"]})), "w")
+    assert again.request.load.config == {"words": ["a"]}
+
+
+async def test_a_set_that_is_installed_anew_is_used_from_then_on(tmp_path: Path) -> None:
+    sets = Sets()
+    preparer = Preparer(Settings(data_dir=tmp_path), sets)  # type: ignore[arg-type]
+    evaluator = Evaluator(CODE, packages=("six==1.16.0",))
+    first = await preparer.prepare(evaluator, "w")
+    assert (await preparer.prepare(evaluator, "w")).request is first.request
+    sets.install()
+    assert (await preparer.prepare(evaluator, "w")).environment is sets.known.environment
+
+
+async def test_no_more_is_kept_than_fits(preparer: Preparer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_KEPT", 3)
+    made = [await preparer.prepare(Evaluator(CODE + f"# {n}\n"), "w") for n in range(4)]
+    assert await preparer.prepare(Evaluator(CODE + "# 1\n"), "w") is made[1]
+    assert await preparer.prepare(Evaluator(CODE + "# 0\n"), "w") is not made[0]
+    monkeypatch.setattr(module, "_KEPT_BYTES", 10_000)
+    long = Evaluator(CODE + "#" * 20_000)
+    assert await preparer.prepare(long, "w") is not await preparer.prepare(long, "w")
+
+
+async def test_what_is_refused_is_refused_again(preparer: Preparer) -> None:
+    for _ in range(2):
+        with pytest.raises(InvalidRequest):
+            await preparer.prepare(Evaluator(CODE, limits=Limits(memory_mb=10**9)), "w")
