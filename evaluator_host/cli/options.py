@@ -3,7 +3,7 @@
 import asyncio
 import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -14,8 +14,7 @@ import pydantic
 import typer
 
 from evaluator_host.config.settings import SandboxChoice, Settings
-from evaluator_host.dialects.uipath.modules import layout_of_code, with_modules
-from evaluator_host.dialects.uipath.project import Layout
+from evaluator_host.dialects.table import all_dialects
 from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.model.evaluator import Contract, Evaluator, Language, Policy
 from evaluator_host.model.json_values import InvalidJson, decode_json
@@ -42,7 +41,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 LanguageOption = Annotated[Language | None, typer.Option(help="Default: by the file's suffix.", show_default=False)]
 ContractOption = Annotated[Contract, typer.Option(help="How the code is called; auto infers it from the code.")]
 EntryOption = Annotated[str | None, typer.Option(help="Name of the function or class, when the code has several.")]
-ScoreOutputOption = Annotated[str | None, typer.Option(help="nemo: which of several outputs is the score.")]
+ScoreOutputOption = Annotated[str | None, typer.Option(help="Which of several outputs is the score.")]
 ConfigOption = Annotated[
     str | None, typer.Option(help="Arguments of a class, or its configuration: a JSON object, or a file that holds it.")
 ]
@@ -77,19 +76,19 @@ def read_evaluator(
     language: Language | None,
     *,
     host: Settings,
-    project: Layout | None = None,
+    with_modules: Callable[[str, Path], str] | None = None,
     alone: bool = False,
     **fields: Any,
 ) -> LoadedEvaluator:
     """Return the evaluator in a file; a field that is None keeps its default.
 
-    With one of a UiPath project go the project's modules that it imports.
+    A Python file that lies in a project of some dialect is followed by the modules of the project that it imports.
 
     Args:
       file: The source.
       language: None: by the suffix.
       host: Where a pin that is not exact is looked up.
-      project: Of UiPath, that it is of. None: the one that it lies in.
+      with_modules: Returns the code with the modules of its project; None for that of the project that it lies in.
       alone: Leave the project's modules out.
       fields: As in the body of `POST /v1/evaluate`; nested under `limits` and `settings`. Pins that the file itself
         declares (PEP 723, `npm:` specifiers) are added to `packages`; `settings.config` is JSON, or the file of it.
@@ -106,11 +105,17 @@ def read_evaluator(
     packages = [*given.pop("packages", ()), *(pin.text for pin in script.pins)]
     body = {"code": script.source, "language": language, "packages": packages, **given}
     evaluator = _evaluator(body)
-    project = project or layout_of_code(file)
-    if project is None or alone or language is not Language.PYTHON or evaluator.policy is not Policy.NONE:
-        return LoadedEvaluator(evaluator, script.requires_python)
-    code = with_modules(script.source, file, project)
-    return LoadedEvaluator(replace(evaluator, code=code), script.requires_python)
+    if not alone and language is Language.PYTHON and evaluator.policy is Policy.NONE:
+        evaluator = replace(evaluator, code=(with_modules or _with_project_modules)(script.source, file))
+    return LoadedEvaluator(evaluator, script.requires_python)
+
+
+def _with_project_modules(code: str, file: Path) -> str:
+    """Return the code of a file with the modules of its project that it imports, in whichever dialect it is."""
+    for dialect in all_dialects():
+        if dialect.project_modules is not None:
+            code = dialect.project_modules.load()(code, file)
+    return code
 
 
 def evaluator_from_text(code: str, language: Language, **fields: Any) -> LoadedEvaluator:

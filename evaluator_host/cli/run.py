@@ -19,6 +19,7 @@ from evaluator_host.cli.summary import Summary
 from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.rows import FileRow, RowFile
+from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Policy, Row
 from evaluator_host.model.json_values import encode_json
@@ -236,7 +237,7 @@ class ScoredRows:
         if index >= len(self._scored):
             self._scored.extend(bytes(index + 1 - len(self._scored)))
         self._scored[index] = result.status is Status.SCORED
-        self._has_corpus_scores = self._has_corpus_scores or result.evaluator.contract is Contract.NEMO
+        self._has_corpus_scores = self._has_corpus_scores or _has_corpus_scores(result.evaluator.contract)
 
     async def score_corpus(
         self, target: "Service | RemoteService", evaluator: Evaluator, rows: Iterable[FileRow]
@@ -276,3 +277,7 @@ def _open(path: Path) -> BinaryIO:
         return path.open("wb")
     except OSError as error:
         raise InvalidRequest(f"cannot write {path}: {error.strerror}") from error
+
+
+def _has_corpus_scores(contract: Contract | None) -> bool:
+    return contract is not None and dialect_of(contract).bind_one_of_many is not None

@@ -64,7 +64,7 @@ class HostVerbs(Verbs[TransportT]):
           outputs: Any JSON value: the output to score.
           trace: `{"spans": {id: {"name", "attributes", "children"}}}`.
           variables: Arguments of contract `main`, by name.
-          criteria: Criteria of contract `uipath`.
+          criteria: Evaluation criteria of the test case, for dialects that have them.
 
         Raises:
           NotFound: there is no evaluator of that name.

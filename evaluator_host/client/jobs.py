@@ -56,7 +56,7 @@ class JobVerbs(Verbs[TransportT]):
 
         Args:
           evaluators: Evaluators with their code, and names of stored ones (`exact-match@3`).
-          dataset: Name of a data set, rows, or `{"eval_set": {…}, "executions": […]}` (docs/uipath.md); with an eval
+          dataset: Name of a data set, rows, or `{"eval_set": {…}, "executions": […]}` (docs/dialects); with an eval
             set and no evaluators, the job runs those that the eval set names.
           mapping: Row fields by column or template: `{"outputs": "answer", "correct_answer": "gold"}`.
           target: A model that makes the outputs first.

@@ -113,7 +113,7 @@ class Settings(BaseSettings):
     )
     models: dict[str, ModelEndpoint] = Field(
         default_factory=dict,
-        description="Models that NeMo's client names as workspace/name: JSON, see nemo.md#models.",
+        description='Models that evaluators may name: JSON {"workspace/name": {"base_url", "model", "secret"}}.',
     )
     jobs_at_once: int = Field(4, ge=1, description="Jobs that this host works on at a time; more wait.")
     traces_days: int = Field(30, ge=0, description="How long traces of live traffic are kept; 0 keeps them for ever.")

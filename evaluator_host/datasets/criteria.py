@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from evaluator_host.datasets.mapping import is_row
-from evaluator_host.dialects.uipath.records import AGENT_ERROR, CRITERIA
+from evaluator_host.dialects.row_documents import AGENT_ERROR, CRITERIA
 from evaluator_host.model.evaluator import Row
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Given, Note, Skipped
 

@@ -16,8 +16,7 @@ from typing import Any, BinaryIO, Final, TypeAlias
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.json_array import ItemTooLong, NotAnArray, array_items
 from evaluator_host.datasets.mapping import BadRow
-from evaluator_host.dialects.uipath.eval_set import is_eval_set
-from evaluator_host.dialects.uipath.records import rows_of
+from evaluator_host.dialects.table import row_document
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.json_values import InvalidJson, decode_json
 
@@ -78,7 +77,7 @@ def _starts_with_bom(file: BinaryIO, start: int) -> bool:
 
 
 def _wrapped(file: BinaryIO, max_row_bytes: int) -> list[Any]:
-    """Return the rows of `{"rows": […]}` or of an eval set: a request body kept as a file, with a body's limit."""
+    """Return the rows of `{"rows": […]}` or of a dialect's document. Its size may be that of a request's body."""
     text = file.read(max_row_bytes + 1)
     if len(text) > max_row_bytes:
         raise InvalidRequest(
@@ -88,8 +87,9 @@ def _wrapped(file: BinaryIO, max_row_bytes: int) -> list[Any]:
     if isinstance(body, BadRow):
         raise InvalidRequest(f"the data file is {body}")
     if not isinstance(body.get("rows"), list):
-        if is_eval_set(body) or "eval_set" in body:
-            return rows_of(body)
+        document = row_document(body)
+        if document is not None:
+            return document.rows(body)
         raise InvalidRequest('a .json data file is an array of rows, or {"rows": […]}; one row a line is .jsonl')
     rows: list[Any] = body["rows"]
     return rows

@@ -1,7 +1,7 @@
-"""What a returned value means, as far as contracts agree: numbers, bools, objects with a score, and what is refused.
+"""Reads returned values by the rules that dialects share: numbers, bools, objects with a score, and errors.
 
-The value was written by the guest, and its runner's word for it is checked too: a kind that the value contradicts, or
-nesting that no runner lets through, is the guest's crash.
+The guest wrote the value, so the kind that its runner states is checked against it. A contradiction, or nesting deeper
+than a runner lets through, counts as a crash of the guest.
 """
 
 import json
@@ -10,13 +10,13 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_host.dialects.language_terms import described, valid_returns, words
+from evaluator_host.dialects.language_terms import described, terms, valid_returns
 from evaluator_host.dialects.metric_leaves import Leaves, NotFinite, TooDeep, finite, look_through
-from evaluator_host.model.evaluator import Contract, Json, Language
+from evaluator_host.model.evaluator import Json, Language
 from evaluator_host.model.json_values import VALUE_DEPTH
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Kind, Note, Returned
 
-__all__ = ["Scored", "invalid_text", "labelled", "mapping", "numeric_text", "parsed", "read", "text_as_number", "words"]
+__all__ = ["Scored", "invalid_text", "labelled", "mapping", "numeric_text", "parsed", "read", "terms", "text_as_number"]
 
 _PASSED: Final = ("passed", "success", "pass")
 _REASON: Final = ("reason", "explanation", "comment", "log")
@@ -24,12 +24,12 @@ _RESERVED: Final = frozenset(("score", "label", "details", *_PASSED, *_REASON))
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NON_FINITE: Final = frozenset(sign + word for sign in ("", "+", "-") for word in ("nan", "inf", "infinity"))
 _SHOWN: Final = 60
-_SHAPES: Final = ("cyclic value", f"value deeper than {VALUE_DEPTH} levels")  # what runners say instead of a type
+_SHAPES: Final = ("cyclic value", f"value deeper than {VALUE_DEPTH} levels")  # runners name these instead of a type
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What a value means before threshold and range are looked at; `metrics` holds the score too."""
+    """The meaning of a value before threshold and range are looked at; `metrics` holds the score too."""
 
     score: float | int | None
     passed: bool | None
@@ -47,11 +47,17 @@ class _Refused(Exception):
         self.error = error
 
 
-def read(returned: Returned, language: Language, *, contract: Contract = Contract.EVALUATE) -> Scored | EvaluationError:
-    """Read whatever is not text."""
+def read(returned: Returned, language: Language, *, needs_score: bool = False) -> Scored | EvaluationError:
+    """Return the meaning of a value that is not text.
+
+    Args:
+      returned: The value and its kind.
+      language: Of the evaluator, for the words of error messages.
+      needs_score: An object without `score` is an error.
+    """
     value = returned.value
     if returned.unsupported is not None:
-        return _unsupported(returned.unsupported, language, contract)
+        return _unsupported(returned.unsupported, language, needs_score=needs_score)
     if returned.nonfinite:
         return _non_finite(returned.nonfinite, language)
     kind = returned.kind
@@ -61,22 +67,20 @@ def read(returned: Returned, language: Language, *, contract: Contract = Contrac
     if kind is Kind.BOOL and isinstance(value, bool):
         return Scored(float(value), value, {"score": float(value)})
     if kind is Kind.OBJECT and isinstance(value, dict):
-        return mapping(value, language, contract=contract)
+        return mapping(value, language, needs_score=needs_score)
     if kind is Kind.NULL or kind is Kind.MISSING:
-        return _nothing(kind, language, contract)
+        return _nothing(kind, language, needs_score=needs_score)
     if kind is Kind.ARRAY or kind is Kind.UNSUPPORTED:
         what = described(value, language) if isinstance(value, list) else "a value with no JSON form"
-        return _invalid(f"the evaluator returned {what}", language, contract)
+        return _invalid(f"the evaluator returned {what}", language, needs_score=needs_score)
     return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
 
 
-def mapping(
-    value: dict[str, Json], language: Language, *, contract: Contract = Contract.EVALUATE
-) -> Scored | EvaluationError:
-    """Read an object: reserved keys by meaning, every other numeric or boolean leaf as a metric."""
+def mapping(value: dict[str, Json], language: Language, *, needs_score: bool = False) -> Scored | EvaluationError:
+    """Return the meaning of an object: reserved keys by their meaning, every other number or bool in it as a metric."""
     notes: list[Note] = []
     try:
-        score, passed = _score(value, language, notes, contract)
+        score, passed = _score(value, language, notes, needs_score=needs_score)
         metrics: dict[str, float | int] = {} if score is None else {"score": score}
         leaves = Leaves(metrics, notes)
         for key, item in value.items():
@@ -95,7 +99,7 @@ def mapping(
 
 
 def labelled(text: str) -> Scored:
-    """Take text as a label."""
+    """Return text as a label, without a score."""
     note = Note("no_score", "the evaluator returned text, which is kept as label; score is null")
     return Scored(None, None, {}, label=text, notes=(note,))
 
@@ -110,7 +114,7 @@ def parsed(text: str) -> float | None:
 
 
 def text_as_number(text: str, path: str, language: Language) -> Scored | EvaluationError | None:
-    """Take text as the score where that was always accepted; None when it is no number."""
+    """Return text as a score, where a dialect accepts that; None when it is no number."""
     score = parsed(text)
     if score is None:
         return _non_finite((path,), language) if text.strip().lower() in _NON_FINITE else None
@@ -121,8 +125,8 @@ def text_as_number(text: str, path: str, language: Language) -> Scored | Evaluat
 
 
 def numeric_text(text: str, language: Language) -> EvaluationError:
-    """Refuse a number that was returned as text."""
-    call = words(language).to_number
+    """Return the error for a number that was returned as text."""
+    call = terms(language).to_number
     return EvaluationError(
         ErrorCode.INVALID_RESULT,
         f"the evaluator returned the text {text[:_SHOWN]!r}, not a number; return {valid_returns(language)}",
@@ -130,13 +134,13 @@ def numeric_text(text: str, language: Language) -> EvaluationError:
     )
 
 
-def invalid_text(text: str, language: Language, *, contract: Contract = Contract.EVALUATE) -> EvaluationError:
-    """Refuse text that means nothing under a contract."""
-    return _invalid(f"the evaluator returned the text {text[:_SHOWN]!r}", language, contract)
+def invalid_text(text: str, language: Language, *, needs_score: bool = False) -> EvaluationError:
+    """Return the error for text that has no meaning in a dialect."""
+    return _invalid(f"the evaluator returned the text {text[:_SHOWN]!r}", language, needs_score=needs_score)
 
 
 def _score(
-    value: dict[str, Json], language: Language, notes: list[Note], contract: Contract
+    value: dict[str, Json], language: Language, notes: list[Note], *, needs_score: bool
 ) -> tuple[float | int | None, bool | None]:
     """Return score and pass of an object: an explicit pass wins over a bool score, and makes up for a missing one."""
     explicit = next((value[key] for key in _PASSED if isinstance(value.get(key), bool)), None)
@@ -156,11 +160,13 @@ def _score(
         if read_text is not None:
             raise _Refused(read_text)
     if score is not None:
-        raise _Refused(_invalid(f"the score is {described(score, language)}, not a number", language, contract))
-    if contract is Contract.MAIN:
+        raise _Refused(
+            _invalid(f"the score is {described(score, language)}, not a number", language, needs_score=needs_score)
+        )
+    if needs_score:
         raise _Refused(_without_score(value, language))
     if explicit is None:
-        notes.append(Note("no_score", f"the returned {words(language).object} has no score; score is null"))
+        notes.append(Note("no_score", f"the returned {terms(language).object} has no score; score is null"))
         return None, None
     return float(explicit), explicit
 
@@ -175,37 +181,41 @@ def _non_finite(paths: tuple[str, ...], language: Language) -> EvaluationError:
     where = ", ".join(path[:_SHOWN] for path in paths)
     return EvaluationError(
         ErrorCode.NON_FINITE,
-        f"the value at {where} is {words(language).non_finite}, or too large for a float",
+        f"the value at {where} is {terms(language).non_finite}, or too large for a float",
         hint="return a finite number; look for a division by zero or the mean of nothing",
     )
 
 
-def _nothing(kind: Kind, language: Language, contract: Contract) -> EvaluationError:
-    word = words(language).missing if kind is Kind.MISSING else words(language).null
+def _nothing(kind: Kind, language: Language, *, needs_score: bool) -> EvaluationError:
+    word = terms(language).missing if kind is Kind.MISSING else terms(language).null
     return EvaluationError(
         ErrorCode.INVALID_RESULT,
-        f"the evaluator returned nothing ({word}); return {valid_returns(language, contract)}",
+        f"the evaluator returned nothing ({word}); return {valid_returns(language, needs_score=needs_score)}",
         hint="does every branch end in a return statement?",
     )
 
 
-def _unsupported(unsupported: tuple[str, str], language: Language, contract: Contract) -> EvaluationError:
+def _unsupported(unsupported: tuple[str, str], language: Language, *, needs_score: bool) -> EvaluationError:
     path, kind = unsupported
     where = "the evaluator returned" if path == "$" else f"the value at {path[:_SHOWN]} is"
     if kind in _SHAPES:
-        return _invalid(f"{where} a {kind}, which has no JSON form", language, contract)
-    return _invalid(f"{where} a value of type {kind[:_SHOWN]}, which has no JSON form", language, contract)
+        return _invalid(f"{where} a {kind}, which has no JSON form", language, needs_score=needs_score)
+    return _invalid(
+        f"{where} a value of type {kind[:_SHOWN]}, which has no JSON form", language, needs_score=needs_score
+    )
 
 
 def _without_score(value: dict[str, Json], language: Language) -> EvaluationError:
     keys = ", ".join(repr(key[:_SHOWN]) for key in list(value)[:8])
-    what = words(language).object
+    what = terms(language).object
     return EvaluationError(
         ErrorCode.INVALID_RESULT,
-        f"the returned {what} has no score; main returns {words(language).shape} with a number",
+        f"the returned {what} has no score; main returns {terms(language).shape} with a number",
         hint=f"its keys are {keys}" if keys else f"the {what} is empty",
     )
 
 
-def _invalid(what: str, language: Language, contract: Contract) -> EvaluationError:
-    return EvaluationError(ErrorCode.INVALID_RESULT, f"{what}; return {valid_returns(language, contract)}")
+def _invalid(what: str, language: Language, *, needs_score: bool) -> EvaluationError:
+    return EvaluationError(
+        ErrorCode.INVALID_RESULT, f"{what}; return {valid_returns(language, needs_score=needs_score)}"
+    )

@@ -1,14 +1,14 @@
-"""Messages in the language of the author: what they would call a dict, None, or a valid result."""
+"""Terms of the author's language for error messages: its names for an object, for null, for a valid result."""
 
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_host.model.evaluator import Contract, Json, Language
+from evaluator_host.model.evaluator import Json, Language
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """What one language calls things."""
+class LanguageTerms:
+    """The names that one language has for values."""
 
     shape: str
     object: str
@@ -21,7 +21,7 @@ class Words:
     to_number: str
 
 
-_PYTHON: Final = Words(
+_PYTHON: Final = LanguageTerms(
     shape="{'score': …}",
     object="dict",
     array="list",
@@ -32,7 +32,7 @@ _PYTHON: Final = Words(
     non_finite="nan or inf",
     to_number="float(…)",
 )
-_JAVASCRIPT: Final = Words(
+_JAVASCRIPT: Final = LanguageTerms(
     shape="{ score: … }",
     object="object",
     array="array",
@@ -45,26 +45,26 @@ _JAVASCRIPT: Final = Words(
 )
 
 
-def words(language: Language) -> Words:
-    """Return the author's words."""
+def terms(language: Language) -> LanguageTerms:
+    """Return the terms of a language."""
     return _PYTHON if language is Language.PYTHON else _JAVASCRIPT
 
 
-def valid_returns(language: Language, contract: Contract = Contract.EVALUATE) -> str:
-    """Say what an evaluator may return."""
-    word = words(language)
-    if contract is Contract.MAIN:
-        return f"{word.shape} with a number"
-    return f"a number, a {word.boolean} or {word.shape}"
+def valid_returns(language: Language, *, needs_score: bool = False) -> str:
+    """Return a list, in words, of the values that an evaluator may return."""
+    term = terms(language)
+    if needs_score:
+        return f"{term.shape} with a number"
+    return f"a number, a {term.boolean} or {term.shape}"
 
 
 def described(value: Json, language: Language) -> str:
     """Name the type of a JSON value, with its article."""
-    word = words(language)
+    term = terms(language)
     if isinstance(value, str):
         return f"the text {value[:60]!r}"
     if isinstance(value, dict):
-        return f"{'an' if word.object[0] in 'aeiou' else 'a'} {word.object}"
+        return f"{'an' if term.object[0] in 'aeiou' else 'a'} {term.object}"
     if isinstance(value, list):
-        return f"{'an' if word.array[0] in 'aeiou' else 'a'} {word.array}"
+        return f"{'an' if term.array[0] in 'aeiou' else 'a'} {term.array}"
     return f"{value!r:.60}"

@@ -113,7 +113,7 @@ def outward_links(root: Path) -> list[str]:
 def _stays(link: Path, home: Path) -> bool:
     try:
         return (link.parent.resolve() / link.readlink()).resolve().is_relative_to(home)
-    except (OSError, RuntimeError):  # a loop: 3.13 says it otherwise than 3.11
+    except (OSError, RuntimeError):  # a loop of links: another exception in 3.13 than in 3.11
         return False
 
 

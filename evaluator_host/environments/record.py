@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
@@ -107,18 +107,7 @@ class Record:
     def report(self) -> EnvironmentReport:
         """Return the set as the API shows it."""
         return EnvironmentReport(
-            key=self.key,
-            digest=self.digest,
-            status=BuildStatus.READY,
-            language=self.language,
-            runtime=self.runtime,
-            packages=self.packages,
-            size_bytes=self.size_bytes,
-            built_at=self.built_at,
-            build_s=self.build_s,
-            import_ms=self.import_ms,
-            notes=self.notes,
-            lock=self.lock,
+            status=BuildStatus.READY, **{one.name: getattr(self, one.name) for one in fields(self)}
         )
 
     @classmethod

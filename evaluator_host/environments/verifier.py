@@ -1,4 +1,4 @@
-"""Compares installations, and the backend's copies of them, with what was installed, and repairs both."""
+"""Compares installations, and the backend's copies of them, with their recorded digests, and repairs both."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

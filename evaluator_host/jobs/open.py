@@ -1,4 +1,4 @@
-"""Opens the verbs over what is stored, with the scheduler that works on jobs meanwhile."""
+"""Opens the services over the store, together with the scheduler that runs jobs."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ from evaluator_host.store.store import Store
 
 @asynccontextmanager
 async def open_stored_resources(service: Service, store: Store) -> AsyncIterator[StoredResources]:
-    """Open the verbs, and work on jobs until the block ends; those at work are then left for the next host.
+    """Open the services, and run jobs until the block ends; running jobs are then released for the next host.
 
     Raises:
       StoreUnavailable: the database does not answer.
@@ -57,7 +57,7 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
                     store.datasets,
                     folder=folder,
                     scheduler=scheduler,
-                    find=registry.resolve,
+                    resolve=registry.resolve,
                     models=models,
                 ),
                 results=results,
@@ -75,6 +75,6 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
 
 
 def orphan_files(settings: Settings) -> OrphanFiles:
-    """Return what looks after the rows and files of a host."""
+    """Return the sweeper of a host's rows and files."""
     blobs = BlobFolder(settings.data_dir / "filesets", max_bytes=settings.datasets_mb << 20)
     return OrphanFiles(settings.data_dir, RowsFolder(settings.data_dir / "datasets"), blobs)

@@ -1,7 +1,7 @@
-"""Online jobs: asks a model about every row that it was not asked about yet, and puts its answers into rows to score.
+"""Online jobs: calls a model for every row without an answer, and puts the answers into the rows to score.
 
-Each answer is in the store before anything is scored, so that no row is paid for twice. Some rows are in memory at a
-time: those being asked, and those about to be.
+Every answer is stored before scoring begins, so that no call is paid for twice. Only the rows of running and imminent
+calls are in memory.
 """
 
 import asyncio
@@ -34,14 +34,14 @@ _Asked = tuple[int, list[Json] | EvaluationError]
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """The prompts of a job's rows. Blocking; call it in a thread."""
+    """Makes the prompts of a job's rows. Blocking; call it in a thread."""
 
     folder: RowsFolder
     job: Job
     target: Target
 
     def chunks(self, answered: bytearray) -> Iterator[list[_Asked]]:
-        """Yield what was not asked: `answered` has a byte per row, and may be shorter."""
+        """Yield the rows without an answer, as (number, messages); `answered` has a 1 for every answered row."""
         made: list[_Asked] = []
         size = 0
         first = next((number for number, mark in enumerate(answered) if not mark), len(answered))
@@ -68,12 +68,12 @@ class Prompts:
 
 
 class Generation:
-    """Asks an endpoint, several rows at once.
+    """Calls a model for several rows at once.
 
     Args:
       endpoint: The model.
-      writer: Keeps what it answers.
-      on_failed: Told of every row that failed for good; what it raises ends the generation.
+      writer: Stores the answers.
+      on_failed: Called for every row that failed for good; its exception ends the generation.
     """
 
     def __init__(self, endpoint: Endpoint, writer: ResultWriter, *, on_failed: Callable[[], None]) -> None:
@@ -82,7 +82,7 @@ class Generation:
         self._on_failed = on_failed
 
     async def run(self, chunks: Iterator[list[_Asked]], *, concurrency: int) -> None:
-        """Ask for every row; each worker takes the next row as soon as it has kept the last one's answer."""
+        """Call the model for every row; each of `concurrency` workers has one call under way at a time."""
         turn = asyncio.Lock()
         async with aclosing(_each(chunks)) as rows, asyncio.TaskGroup() as group:
             for _ in range(concurrency):
@@ -117,7 +117,7 @@ class Generation:
 
 
 async def answered(chunk: Chunk, outputs: Outputs, job_id: str) -> AsyncGenerator[Chunk, None]:
-    """Yield a chunk's rows as the model answered them: its text as the outputs, the call as the trace."""
+    """Yield a chunk's rows with the model's answers: the text as outputs, the call as trace."""
     rows = dict(zip(chunk.numbers, chunk.rows, strict=True))
     async for found in outputs.stretches(job_id, chunk.numbers[0], chunk.numbers[-1]):
         numbers = [number for number in found if number in rows]
@@ -126,7 +126,7 @@ async def answered(chunk: Chunk, outputs: Outputs, job_id: str) -> AsyncGenerato
 
 
 def request_log(stored: StoredOutput) -> dict[str, Json]:
-    """Return how a model was asked, as the API shows it."""
+    """Return the log of a model call as the API shows it."""
     log: dict[str, Json] = decode_json(stored.log.encode())
     error = decode_json(stored.error.encode()) if stored.error is not None else None
     return {**log, "latency_ms": stored.latency_ms, "error": error["message"] if error else None}
@@ -151,7 +151,7 @@ def _with_output(row: Given, stored: StoredOutput, job_id: str) -> Given:
 
 
 def _trace(row: Row, output: Json, stored: StoredOutput, job_id: str) -> dict[str, Json]:
-    """Return the call as a trace of one span, in the documented shape."""
+    """Return the model call as a trace of one span, in the documented shape."""
     log = decode_json(stored.log.encode())
     digest = sha256(f"{job_id} {stored.row}".encode()).hexdigest()
     unit: dict[str, Json] = {"duration": {"total": stored.latency_ms / 1000}}

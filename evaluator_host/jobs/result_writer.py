@@ -1,4 +1,4 @@
-"""Results on their way to the store: kept a few hundred at a time, each once, and only while the job is ours."""
+"""Writes the results of a running job in batches: each result once, and only while this host owns the job."""
 
 import asyncio
 import logging
@@ -15,8 +15,8 @@ from evaluator_host.store.job_queue import JobQueue, StoredOutput, StoredResult
 
 FLUSH_S: Final = 0.25
 _AT_ONCE: Final = 500
-_WAITING: Final = 4 * _AT_ONCE  # then whoever scores waits for the store
-_OUTPUT_BYTES: Final = 32 << 10  # of a model's answer count as one
+_WAITING: Final = 4 * _AT_ONCE  # then scoring waits for the store
+_OUTPUT_BYTES: Final = 32 << 10  # so many bytes of answers count as one result
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 10.0
 
@@ -24,24 +24,27 @@ _log = logging.getLogger(__name__)
 
 
 class NoLongerOurs(Exception):
-    """Another host has taken the job, or it was removed."""
+    """Another host has claimed the job, or it was deleted."""
 
 
 class ResultWriter:
-    """Keeps the results of one job. `flush` at the end; `run` meanwhile.
+    """Stores the results of one job. Have `run` work meanwhile, and call `flush` at the end.
+
+    Attributes:
+      failed: Failed results since this writer was made.
 
     Args:
       queue: Of the store.
-      job_id: Of the job.
-      owner: This host.
-      on_wanted: Told what is wanted of the job whenever the store says so.
+      job_id: The job.
+      owner: Name of this host's scheduler.
+      on_desired: Called with the desired state of the job after every write.
     """
 
-    def __init__(self, queue: JobQueue, job_id: str, owner: str, *, on_wanted: Callable[[DesiredState], None]) -> None:
+    def __init__(self, queue: JobQueue, job_id: str, owner: str, *, on_desired: Callable[[DesiredState], None]) -> None:
         self._queue = queue
         self._job_id = job_id
         self._owner = owner
-        self._on_wanted = on_wanted
+        self._on_desired = on_desired
         self._results: list[StoredResult] = []
         self._outputs: list[StoredOutput] = []
         self._output_bytes = 0
@@ -50,36 +53,36 @@ class ResultWriter:
         self._full = asyncio.Event()
         self._since = time.monotonic()
         self._turn = asyncio.Lock()
-        self._unsure = False  # whether the last write was kept
+        self._unsure = False  # whether the last write may have succeeded although it raised
         self.failed = 0
 
     async def add_result(self, position: int, row: int, result: EvaluationResult) -> None:
-        """Take a result in; waits while the store is behind."""
+        """Add a result to the next batch; wait while the store is behind."""
         self._results.append(stored_result(position, row, result))
         self.failed += result.error is not None
         await self._wait_for_room(len(self._results))
 
     async def add_output(self, output: StoredOutput) -> None:
-        """Take in what a model answered; waits while the store is behind."""
+        """Add a model's answer to the next batch; wait while the store is behind."""
         self._outputs.append(output)
         self._output_bytes += len(output.output or "")
         await self._wait_for_room(max(len(self._outputs), self._output_bytes // _OUTPUT_BYTES))
 
-    async def keep_together(self, position: int, result: EvaluationResult) -> None:
-        """Keep what an evaluator made of all rows.
+    async def write_together(self, position: int, result: EvaluationResult) -> None:
+        """Store the score that an evaluator gave to all rows together.
 
         Raises:
           NoLongerOurs: another host has the job.
           StoreUnavailable: the store does not answer.
         """
         kept = encode_json(result).decode()
-        self._obey(await self._queue.save_together(self._job_id, self._owner, position, kept))
+        self._apply(await self._queue.save_together(self._job_id, self._owner, position, kept))
 
     async def run(self) -> None:
-        """Keep what comes, and say that the job is worked on, until cancelled.
+        """Write batches and heartbeats until cancelled.
 
         Raises:
-          NoLongerOurs: another host has it.
+          NoLongerOurs: another host has the job.
         """
         while True:
             with suppress(TimeoutError):
@@ -88,12 +91,12 @@ class ResultWriter:
             await self.flush()
 
     async def flush(self) -> None:
-        """Keep everything taken in so far, however often the store has to be asked.
+        """Write everything that was added so far, and retry until the store takes it.
 
         Raises:
           NoLongerOurs: another host has the job.
         """
-        task = asyncio.create_task(self._flush())  # a write that is cancelled midway may have been kept or not
+        task = asyncio.create_task(self._flush())  # a write that is cancelled midway may have succeeded or not
         await asyncio.shield(task)
 
     async def _flush(self) -> None:
@@ -101,7 +104,7 @@ class ResultWriter:
             pause_s = _PAUSE_S
             while True:
                 try:
-                    await self._keep()
+                    await self._write()
                 except StoreUnavailable as error:
                     _log.warning("job %s waits for the store: %s", self._job_id, error.detail)
                     await asyncio.sleep(pause_s)
@@ -110,23 +113,23 @@ class ResultWriter:
                 else:
                     return
 
-    async def _keep(self) -> None:
+    async def _write(self) -> None:
         if self._unsure:
-            await self._drop_kept()
+            await self._drop_stored()
         outputs, results = self._outputs[:], self._results[:]
         now = time.monotonic()
         running_s = now - self._since
         if outputs:
-            self._obey(await self._queue.save_outputs(self._job_id, self._owner, outputs))
+            self._apply(await self._queue.save_outputs(self._job_id, self._owner, outputs))
             del self._outputs[: len(outputs)]
             self._output_bytes = sum(len(one.output or "") for one in self._outputs)
-        self._obey(await self._queue.save(self._job_id, self._owner, results, running_s=running_s))
+        self._apply(await self._queue.save(self._job_id, self._owner, results, running_s=running_s))
         del self._results[: len(results)]
         self._since = now
         self._room.set()
 
-    async def _drop_kept(self) -> None:
-        """Drop what was kept after all: the store may have fallen silent after the write, not before."""
+    async def _drop_stored(self) -> None:
+        """Drop results that are stored after all: the connection may have broken after the write."""
         answered = await self._queue.answered_rows(self._job_id)
         self._outputs = [one for one in self._outputs if not _marked(answered, one.row)]
         for position in {one.position for one in self._results}:
@@ -134,10 +137,10 @@ class ResultWriter:
             self._results = [one for one in self._results if one.position != position or not _marked(done, one.row)]
         self._unsure = False
 
-    def _obey(self, wanted: DesiredState | None) -> None:
-        if wanted is None:
+    def _apply(self, desired: DesiredState | None) -> None:
+        if desired is None:
             raise NoLongerOurs(self._job_id)
-        self._on_wanted(wanted)
+        self._on_desired(desired)
 
     async def _wait_for_room(self, held: int) -> None:
         if held >= _AT_ONCE:
@@ -148,7 +151,7 @@ class ResultWriter:
 
 
 def stored_result(position: int, row: int, result: EvaluationResult) -> StoredResult:
-    """Return a result as it is kept."""
+    """Return a result as the store takes it."""
     return StoredResult(
         position=position,
         row=row,
@@ -167,7 +170,7 @@ def _marked(marks: bytearray, row: int) -> bool:
 
 
 def _finite(score: float | None) -> float | None:
-    """Return a score as a column holds it; the result itself keeps an integer of any size."""
+    """Return a score for its column, which holds a float; the JSON of the result keeps an integer of any size."""
     try:
         return None if score is None else float(score)
     except OverflowError:

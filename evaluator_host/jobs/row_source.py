@@ -1,4 +1,4 @@
-"""The rows of a job, in chunks: read from its data set, mapped, and without those that have a result already."""
+"""Reads the rows of a job in chunks: mapped, and without the rows that have a result already."""
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -12,12 +12,12 @@ from evaluator_host.model.json_values import decode_json
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Given
 
 CHUNK_ROWS: Final = 2000
-CHUNK_BYTES: Final = 8 << 20  # as the rows lie in their file
+CHUNK_BYTES: Final = 8 << 20  # of JSON in the file of rows
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some rows of a job, by their numbers in the data set, with what stands for one that could not be made."""
+    """Rows of a job, with their numbers in the data set; an error or a skip stands for a row that is not evaluated."""
 
     numbers: list[int]
     rows: list[Given]
@@ -27,12 +27,12 @@ class RowSource:
     """The rows of one job. Blocking; call it in a thread.
 
     Args:
-      folder: Of all rows.
-      dataset_id: Of the job.
-      mapping: Of the job.
-      count: Rows to read, at most.
-      names: By which rows may name the evaluator they are for; None for rows as they are for nobody in particular.
-      outputs_come: A model is asked for the outputs.
+      folder: The rows of all data sets.
+      dataset_id: The job's data set.
+      mapping: The job's mapping.
+      count: Most rows to read.
+      names: Names under which a row may hold criteria for the evaluator; None to leave criteria by evaluator aside.
+      outputs_come: Whether a model writes the outputs.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class RowSource:
         self._outputs_come = outputs_come
 
     def chunks(self, done: bytearray) -> Iterator[Chunk]:
-        """Yield what is not done: `done` has a byte per row, and may be shorter."""
+        """Yield the rows that are not done. `done` has one byte per row, 1 for done; it may be shorter."""
         chunk = Chunk([], [])
         size = 0
         first = next((number for number, mark in enumerate(done) if not mark), len(done))
@@ -72,7 +72,7 @@ class RowSource:
             yield chunk
 
     def row(self, number: int, record: dict[str, Any]) -> Given:
-        """Return what a record of the data set becomes."""
+        """Return the row of a record, or the error or skip in its place."""
         try:
             row = replace(to_row(record, self._mapping), index=number)
         except BadRow as error:

@@ -1,8 +1,8 @@
-"""One job at work: every evaluator over every row that has no result yet.
+"""Runs one job: every evaluator over every row that has no result yet.
 
-Whatever ends it (done, paused, cancelled, failed, a host that shuts down), what has been scored is kept before it is
-left. A host that dies loses at most what was scored since the last write: those rows have no result, and are scored
-again.
+A job ends because it is done, paused, cancelled or failed, or because its host shuts down; its results are stored
+before the host releases it. A host that dies loses the results since the last write, and the next host scores those
+rows again.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.dialects.table import may_score_together
 from evaluator_host.jobs.outputs import Generation, Prompts, answered
 from evaluator_host.jobs.result_writer import NoLongerOurs, ResultWriter
 from evaluator_host.jobs.row_source import Chunk, RowSource
@@ -26,7 +27,7 @@ from evaluator_host.model.errors import (
     SandboxUnavailable,
     StoreUnavailable,
 )
-from evaluator_host.model.evaluator import Contract, Evaluator, Language, Row
+from evaluator_host.model.evaluator import Evaluator, Row
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.models.access import ModelAccess
 from evaluator_host.schemas.jobs import JobStatus
@@ -36,14 +37,14 @@ from evaluator_host.store.job_queue import JobQueue
 
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0
-_PATIENCE: Final = 40  # tries in a row without a result, some ten minutes; then the job has failed
+_PATIENCE: Final = 40  # tries in a row without a result, about ten minutes; then the job fails
 _TRANSIENT: Final = (Busy, SandboxUnavailable, SandboxLost, IndexUnavailable, StoreUnavailable)
 
 _log = logging.getLogger(__name__)
 
 
 class TooManyFailures(Exception):
-    """More rows have failed than the job allows; `str` says how many."""
+    """More rows failed than `max_failures` allows; `str` gives both numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,12 @@ class JobContext:
     """What every job of a host needs.
 
     Attributes:
-      owner: This host, as the store knows it.
-      models: For online jobs.
-      together: Held while rows are scored together: one evaluator at a time, for they are in memory all at once.
+      service: Evaluates rows.
+      queue: Of the store.
+      folder: The rows of all data sets.
+      owner: Name of this host's scheduler, see `scheduler.owner_name`.
+      models: For online jobs; None for a host without them.
+      together: Held while an evaluator scores all rows together, because these are all in memory: one at a time.
     """
 
     service: Service
@@ -65,57 +69,57 @@ class JobContext:
 
 
 class JobRun:
-    """One job, from the moment it is ours until it is left."""
+    """One job of this host, from claim to release."""
 
     def __init__(self, context: JobContext, job: Job, evaluators: list[JobEvaluator]) -> None:
         self._context = context
         self._job = job
         self._evaluators = evaluators
         self._request = spec_from_json(job.request)
-        self._writer = ResultWriter(context.queue, job.id, context.owner, on_wanted=self.obey)
-        self._wanted = DesiredState.RUN
+        self._writer = ResultWriter(context.queue, job.id, context.owner, on_desired=self.set_desired_state)
+        self._desired = DesiredState.RUN
         self._stop = asyncio.Event()
-        self._unanswered = 0  # rows that the model was asked about in vain
-        self.obey(job.wanted)
+        self._unanswered = 0  # rows for which the model gave no answer
+        self.set_desired_state(job.wanted)
 
-    def obey(self, wanted: DesiredState) -> None:
-        """Take note of what is wanted of the job."""
-        if wanted is not DesiredState.RUN:
-            self._wanted = wanted
+    def set_desired_state(self, desired: DesiredState) -> None:
+        """Stop soon when the job is to pause or to be cancelled."""
+        if desired is not DesiredState.RUN:
+            self._desired = desired
             self._stop.set()
 
     async def run(self) -> None:
-        """Work until the job is done or is to stop, and leave it. A host that cancels this leaves it for later."""
+        """Run the job until it is done or is to stop, and release it; when cancelled, release it as queued."""
         try:
             status, error = await self._work()
         except NoLongerOurs:
-            _log.warning("job %s is no longer this host's", self._job.id)
+            _log.warning("another host has taken job %s, or it was deleted", self._job.id)
         except asyncio.CancelledError:
             await self._writer.flush()
-            await self._leave(JobStatus.QUEUED, None)
+            await self._release(JobStatus.QUEUED, None)
             raise
-        except Exception as fault:  # noqa: BLE001 - a job that is left as it is would be taken up for ever
-            await self._leave(*self._ending(fault))
+        except Exception as fault:  # noqa: BLE001 - a job that stayed claimed would be run again and again
+            await self._release(*self._ending(fault))
         else:
-            await self._leave(status, error)
+            await self._release(status, error)
 
     async def _work(self) -> tuple[JobStatus, str | None]:
-        """Score until that is done, or until something stops it; then keep what was scored."""
+        """Score until all rows are done or the job is to stop; then store the results."""
         scoring = asyncio.create_task(self._score())
-        keeping = asyncio.create_task(self._writer.run())
+        writing = asyncio.create_task(self._writer.run())
         stopping = asyncio.create_task(self._stop.wait())
-        tasks = (scoring, keeping, stopping)
+        tasks = (scoring, writing, stopping)
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
-        if not keeping.cancelled():
-            keeping.result()  # raises what ended it
+        if not writing.cancelled():
+            writing.result()  # raises the fault that ended it
         await self._writer.flush()
         if scoring.cancelled():
-            return (JobStatus.CANCELLED if self._wanted is DesiredState.CANCEL else JobStatus.PAUSED), None
+            return (JobStatus.CANCELLED if self._desired is DesiredState.CANCEL else JobStatus.PAUSED), None
         return self._ending(scoring.exception())
 
     def _ending(self, fault: BaseException | None) -> tuple[JobStatus, str | None]:
@@ -130,10 +134,10 @@ class JobRun:
             case TooManyFailures():
                 return JobStatus.FAILED, _error("max_failures", str(fault))
             case _:
-                _log.error("job %s failed for a fault of this host", self._job.id, exc_info=fault)
+                _log.error("job %s failed because of a fault of this host", self._job.id, exc_info=fault)
                 return JobStatus.FAILED, _error("internal", "the host has a fault; its log says more")
 
-    async def _leave(self, status: JobStatus, error: str | None) -> None:
+    async def _release(self, status: JobStatus, error: str | None) -> None:
         pause_s = _PAUSE_S
         while True:
             try:
@@ -148,7 +152,7 @@ class JobRun:
 
     async def _score(self) -> None:
         if self._request.target is not None:
-            await self._patiently(self._generate)
+            await self._retrying(self._generate)
         config = self._request.config
         ceiling = self._context.service.settings.max_sandboxes_per_evaluator
         parallelism = config.parallelism or ceiling
@@ -159,7 +163,7 @@ class JobRun:
                 group.create_task(self._evaluate(kept, places, parallelism=max(1, parallelism // at_once)))
 
     async def _evaluate(self, kept: JobEvaluator, places: asyncio.Semaphore, *, parallelism: int) -> None:
-        """Score every row that has no result."""
+        """Score every row that has no result from this evaluator."""
         evaluator = evaluator_of(kept)
 
         async def score() -> AsyncGenerator[int, None]:
@@ -174,12 +178,12 @@ class JobRun:
             yield 0
 
         async with places:
-            await self._patiently(score)
-            if evaluator.language is Language.PYTHON and evaluator.contract in (Contract.AUTO, Contract.NEMO):
-                await self._patiently(score_together)
+            await self._retrying(score)
+            if may_score_together(evaluator):
+                await self._retrying(score_together)
 
     async def _score_together(self, kept: JobEvaluator, evaluator: Evaluator) -> None:
-        """Have an evaluator score the rows that scored, together, unless it has done so."""
+        """Let an evaluator score all its scored rows together, unless the result is stored already."""
         if await self._context.queue.has_together(self._job.id, kept.position):
             return
         async with self._context.together:  # its rows are in memory all at once
@@ -187,18 +191,18 @@ class JobRun:
                 evaluator, self._scored(kept), workspace=self._job.workspace_id, lock=kept.lock
             )
         if result is not None:
-            await self._writer.keep_together(kept.position, result)
+            await self._writer.write_together(kept.position, result)
 
     async def _scored(self, kept: JobEvaluator) -> AsyncGenerator[Row, None]:
-        """Yield the rows that an evaluator has scored."""
+        """Yield the rows that have a score from this evaluator."""
         unscored = await self._context.queue.unscored_rows(self._job.id, kept.position, count=self._job.rows)
         async for chunk in self._chunks(kept, unscored):
             for row in chunk.rows:
                 if isinstance(row, Row):
                     yield row
 
-    async def _patiently(self, work: Callable[[], AsyncGenerator[int, None]]) -> None:
-        """Do work that yields how many rows it has done; faults of the host are waited out, up to a point."""
+    async def _retrying(self, work: Callable[[], AsyncGenerator[int, None]]) -> None:
+        """Run work that yields numbers of rows done; retry transient faults, up to `_PATIENCE` times in a row."""
         tries, pause_s = 0, _PAUSE_S
         while True:
             done = 0
@@ -217,12 +221,12 @@ class JobRun:
                 return
 
     async def _chunks(self, kept: JobEvaluator, done: bytearray) -> AsyncIterator[Chunk]:
-        """Yield what is not done, read and mapped outside the event loop."""
+        """Yield the rows that are not done; reading and mapping run in a thread."""
         job = self._job
         rows = RowSource(
             self._context.folder,
             job.dataset_id,
-            mapping=self._request.sources(),
+            mapping=self._request.parse_mapping(),
             count=job.rows,
             names=names_of(kept),
             outputs_come=self._request.target is not None,
@@ -236,7 +240,7 @@ class JobRun:
                     yield with_outputs
 
     async def _generate(self) -> AsyncGenerator[int, None]:
-        """Ask the model about every row that it was not asked about."""
+        """Call the model for every row without an answer."""
         target, job = self._request.target, self._job
         assert target is not None  # noqa: S101 - only called for jobs with one
         await self._writer.flush()
@@ -253,7 +257,7 @@ class JobRun:
     @property
     def _models(self) -> ModelAccess:
         if self._context.models is None:
-            raise Misconfigured("this host asks no models")
+            raise Misconfigured("this host calls no models")
         return self._context.models
 
     def _note_unanswered(self) -> None:

@@ -1,4 +1,4 @@
-"""Takes up jobs that wait: queued ones, and those whose host has died; a few at once, workspaces in turn."""
+"""Claims and runs jobs: queued ones, and those whose host died; a few at once, workspaces in turn."""
 
 import asyncio
 import functools
@@ -17,21 +17,21 @@ from evaluator_host.sandbox.linux.instance import is_dead, this_instance
 from evaluator_host.store.job import DesiredState, Job
 from evaluator_host.store.jobs import Jobs
 
-LOOK_EVERY_S: Final = 2.0  # another host may have queued one; this one says so
-SILENT_S: Final = 15.0  # an owner that has not written for so long is taken for dead
+LOOK_EVERY_S: Final = 2.0  # for jobs that other hosts queued; this host wakes its scheduler itself
+SILENT_S: Final = 15.0  # an owner without a heartbeat for so long counts as dead
 
 _log = logging.getLogger(__name__)
 _numbers: Final = itertools.count(1)
 
 
 def owner_name() -> str:
-    """Return a name for one scheduler of this process, from which others can tell whether it lives."""
+    """Return a unique name for one scheduler of this process; `is_dead` tells from it whether the process lives."""
     return f"{this_instance()}.{next(_numbers)}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Beat:
-    """What an owner wrote last, and when this host noticed, on a clock that nobody sets."""
+    """The last heartbeat of an owner, and the monotonic time at which this host noticed it."""
 
     owner: str | None
     at: datetime | None
@@ -39,12 +39,12 @@ class _Beat:
 
 
 class Scheduler:
-    """The jobs that this host works on. Bound to one event loop.
+    """Runs the jobs of this host. Bound to one event loop.
 
     Args:
       context: What every job needs.
       jobs: Of the store.
-      at_once: Jobs worked on at a time.
+      at_once: Most jobs that run at a time.
     """
 
     def __init__(self, context: JobContext, jobs: Jobs, *, at_once: int) -> None:
@@ -56,13 +56,13 @@ class Scheduler:
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
-        """Take up jobs until cancelled; then leave those at work for later, with what they have scored."""
+        """Claim and run jobs until cancelled; then store the results of running jobs and release these as queued."""
         try:
             while True:
                 try:
-                    await self._take_up()
+                    await self._claim_jobs()
                 except StoreUnavailable as error:
-                    _log.warning("no job is taken up: %s", error.detail)
+                    _log.warning("no job is started: %s", error.detail)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._wake.wait(), LOOK_EVERY_S)
                 self._wake.clear()
@@ -74,15 +74,15 @@ class Scheduler:
                 await asyncio.wait(tasks)
 
     def wake(self) -> None:
-        """Look for jobs now."""
+        """Look for jobs at once."""
         self._wake.set()
 
-    def obey(self, job_id: str, wanted: DesiredState) -> None:
-        """Tell a job of this host at once what the store will tell it soon."""
+    def set_desired_state(self, job_id: str, desired: DesiredState) -> None:
+        """Stop a job of this host at once, not only after its next write."""
         if job_id in self._running:
-            self._running[job_id][1].obey(wanted)
+            self._running[job_id][1].set_desired_state(desired)
 
-    async def _take_up(self) -> None:
+    async def _claim_jobs(self) -> None:
         while len(self._running) < self._at_once and (job := await self._next()) is not None:
             if await self._context.queue.claim_job(job, self._context.owner):
                 run = JobRun(self._context, job, await self._jobs.evaluators(job.id))
@@ -91,7 +91,7 @@ class Scheduler:
                 task.add_done_callback(functools.partial(self._ended, job.id))
 
     async def _next(self) -> Job | None:
-        """Return the oldest waiting job of the workspace that has the fewest at work."""
+        """Return the oldest waiting job of the workspace with the fewest running jobs."""
         waiting = await self._context.queue.waiting()
         running = await self._context.queue.running()
         silent = self._silent(running)
@@ -101,9 +101,9 @@ class Scheduler:
         return min(found.values(), key=lambda job: (at_work[job.workspace_id], job.created_at), default=None)
 
     def _silent(self, running: list[Job]) -> set[str]:
-        """Return the jobs whose owner has said nothing since this host looked, for long enough.
+        """Return the jobs whose owner has written no heartbeat for `SILENT_S` seconds of this host's monotonic clock.
 
-        Only a change of what the owner wrote counts: clocks of hosts differ, and are set while they run.
+        Only a change of the heartbeat counts, not its time: the clocks of hosts differ, and may be set.
         """
         now, seen = time.monotonic(), {}
         for job in running:
@@ -116,5 +116,5 @@ class Scheduler:
     def _ended(self, job_id: str, task: asyncio.Task[None]) -> None:
         del self._running[job_id]
         if not task.cancelled() and (fault := task.exception()) is not None:
-            _log.error("job %s was dropped for a fault of this host", job_id, exc_info=fault)
+            _log.error("job %s was dropped because of a fault of this host", job_id, exc_info=fault)
         self.wake()

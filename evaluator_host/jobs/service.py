@@ -1,4 +1,4 @@
-"""The verbs of jobs, for whoever asks: made, watched, asked to pause, go on or stop, removed."""
+"""Creates, lists, watches, pauses, resumes, cancels and deletes jobs."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -19,17 +19,27 @@ from evaluator_host.schemas.jobs import JobError, JobProgress, JobReport, JobSta
 from evaluator_host.service import Service
 from evaluator_host.service.prepared import evaluator_digest, require_fit
 from evaluator_host.store.datasets import Dataset, Datasets, new_dataset_id
-from evaluator_host.store.job import DesiredState, Job, JobEvaluator
+from evaluator_host.store.job import DesiredState, Job, JobEvaluator, JobOverview
 from evaluator_host.store.jobs import Jobs
 
-LOOK_EVERY_S: Final = 0.5  # at a job that somebody watches
+LOOK_EVERY_S: Final = 0.5  # between two looks at a watched job
 
-Find: TypeAlias = Callable[[str, str], Awaitable[ResolvedEvaluator]]
-"""From a workspace's id and a reference (`exact-match`, `exact-match@3`) to the evaluator; raises NotFound."""
+Resolve: TypeAlias = Callable[[str, str], Awaitable[ResolvedEvaluator]]
+"""Returns the evaluator of a workspace id and a reference (`exact-match`, `exact-match@3`); raises NotFound."""
 
 
 class JobService:
-    """The jobs of one host."""
+    """The jobs of one host.
+
+    Args:
+      service: Checks evaluators and their packages.
+      jobs: Of the store.
+      datasets: Of the store.
+      folder: The rows of all data sets.
+      scheduler: Runs the jobs.
+      resolve: Finds stored evaluators.
+      models: Checks targets; None for a host without online jobs.
+    """
 
     def __init__(
         self,
@@ -38,7 +48,7 @@ class JobService:
         datasets: Datasets,
         folder: RowsFolder,
         scheduler: Scheduler,
-        find: Find,
+        resolve: Resolve,
         models: ModelAccess | None = None,
     ) -> None:
         self._service = service
@@ -46,23 +56,23 @@ class JobService:
         self._datasets = datasets
         self._folder = folder
         self._scheduler = scheduler
-        self._find = find
+        self._resolve = resolve
         self._models = models
 
     async def create_job(self, spec: JobSpec, workspace_id: str, *, idempotency_key: str | None = None) -> JobReport:
-        """Queue a job; with an idempotency key that was used before, return the job that it made then.
+        """Queue a job and return it; an idempotency key that was used before returns the earlier job.
 
         Raises:
-          InvalidRequest: an evaluator, the mapping or the data cannot be taken.
+          InvalidRequest: an evaluator, the mapping, the target or the data is not valid.
           InvalidPin: a package is not pinned exactly.
           NotFound: there is no such evaluator or data set.
         """
         if idempotency_key is not None:
-            made = await self._jobs.find_by_idempotency_key(workspace_id, idempotency_key)
-            if made is not None:
-                return await self._report(made)
+            earlier = await self._jobs.find_by_idempotency_key(workspace_id, idempotency_key)
+            if earlier is not None:
+                return await self.get_job(workspace_id, earlier.id)
         stored = StoredSpec(spec.mapping, spec.target, spec.config)
-        stored.sources()
+        stored.parse_mapping()
         await self._require_target(spec, workspace_id)
         evaluators: list[JobEvaluator] = []
         for given in spec.evaluators:
@@ -79,57 +89,57 @@ class JobService:
             idempotency_key=idempotency_key,
         )
         self._scheduler.wake()
-        return await self._report(job)
+        return await self.get_job(workspace_id, job.id)
 
     async def get_job(self, workspace_id: str, job_id: str) -> JobReport:
         """Return a job.
 
         Raises:
-          NotFound: the workspace has none of that id.
+          NotFound: the workspace has no job of that id.
         """
-        return await self._report(await self._jobs.get_job(workspace_id, job_id))
+        return _report(await self._jobs.get_overview(workspace_id, job_id))
 
     async def list_jobs(
         self, workspace_id: str, *, limit: int = 100, before: datetime | None = None, status: JobStatus | None = None
     ) -> list[JobReport]:
-        """Return jobs, the newest first; `before` is `created_at` of the last one of the page before."""
-        jobs = await self._jobs.list_jobs(workspace_id, limit=limit, before=before, status=status)
-        return [await self._report(job) for job in jobs]
+        """Return jobs, the newest first; `before` is `created_at` of the last job of the previous page."""
+        jobs = await self._jobs.list_overviews(workspace_id, limit=limit, before=before, status=status)
+        return [_report(job) for job in jobs]
 
     async def watch_job(self, workspace_id: str, job_id: str) -> AsyncGenerator[JobReport, None]:
-        """Yield a job whenever it has changed, the first time at once, until it has ended.
+        """Yield a job at once, then after every change, until it has ended.
 
         Raises:
-          NotFound: the workspace has none of that id.
+          NotFound: the workspace has no job of that id.
         """
-        said: JobReport | None = None
+        last: JobReport | None = None
         while True:
             report = await self.get_job(workspace_id, job_id)
-            if report != said:
+            if report != last:
                 yield report
             if report.status.final:
                 return
-            said = report
+            last = report
             await asyncio.sleep(LOOK_EVERY_S)
 
-    async def set_desired_state(self, workspace_id: str, job_id: str, wanted: DesiredState) -> JobReport:
-        """Ask a job to pause, go on or stop.
+    async def set_desired_state(self, workspace_id: str, job_id: str, desired: DesiredState) -> JobReport:
+        """Ask a job to run, pause or stop, and return it.
 
         Raises:
-          NotFound: the workspace has none of that id.
-          InUse: it has ended.
+          NotFound: the workspace has no job of that id.
+          InUse: the job has ended.
         """
-        job = await self._jobs.set_desired_state(workspace_id, job_id, wanted)
-        self._scheduler.obey(job_id, wanted)
+        await self._jobs.set_desired_state(workspace_id, job_id, desired)
+        self._scheduler.set_desired_state(job_id, desired)
         self._scheduler.wake()
-        return await self._report(job)
+        return await self.get_job(workspace_id, job_id)
 
     async def delete_job(self, workspace_id: str, job_id: str) -> None:
-        """Remove a job that has ended, its results, and the rows that nothing else needs.
+        """Delete a job that has ended, its results, and its rows unless something else needs them.
 
         Raises:
-          NotFound: the workspace has none of that id.
-          InUse: it has not ended.
+          NotFound: the workspace has no job of that id.
+          InUse: the job has not ended.
         """
         await self._jobs.delete_job(workspace_id, job_id)
         for dataset_id in await self._datasets.forget_unused():
@@ -139,7 +149,7 @@ class JobService:
         self, given: Evaluator | str, workspace_id: str, *, before: Sequence[JobEvaluator]
     ) -> JobEvaluator:
         position, taken = len(before), {one.label for one in before}
-        named = await self._find(workspace_id, given) if isinstance(given, str) else ResolvedEvaluator(given, None)
+        named = await self._resolve(workspace_id, given) if isinstance(given, str) else ResolvedEvaluator(given, None)
         evaluator = named.evaluator
         try:
             require_fit(evaluator, self._service.settings)
@@ -157,15 +167,13 @@ class JobService:
             except InvalidPin as error:
                 problems = (replace(one, field=f"evaluators.{position}.{one.field}") for one in error.problems)
                 raise InvalidPin(error.detail, problems=tuple(problems)) from error
-        digest = evaluator_digest(evaluator)
-        named_so = f"{evaluator.name}@{evaluator.version}"
-        label = named_so if evaluator.name else label_of(evaluator, position, taken=taken)
+        stored_label = f"{evaluator.name}@{evaluator.version}"
         return JobEvaluator(
             position=position,
-            label=label,
+            label=stored_label if evaluator.name else label_of(evaluator, position, taken=taken),
             name=evaluator.name,
             version=evaluator.version,
-            digest=digest,
+            digest=evaluator_digest(evaluator),
             content=evaluator_to_json(evaluator),
             lock=named.lock,
         )
@@ -174,7 +182,7 @@ class JobService:
         if spec.target is None:
             return
         if self._models is None:
-            raise InvalidRequest("this host asks no models")
+            raise InvalidRequest("this host calls no models, so a job cannot have a target")
         if "outputs" in spec.mapping or "trace" in spec.mapping:
             message = "outputs and trace come from the target's model; map other fields only"
             raise InvalidRequest(message, problems=(Problem("mapping", message),))
@@ -190,28 +198,19 @@ class JobService:
         )
         return await self._datasets.add_dataset(dataset_id, workspace_id, None, facts)
 
-    async def _report(self, job: Job) -> JobReport:
-        dataset = await self._datasets.get_dataset(job.workspace_id, job.dataset_id)
-        generated = None
-        if self._models is not None and spec_from_json(job.request).target is not None:
-            generated, _ = await self._models.outputs.count(job.id)
-        return job_report(job, await self._jobs.evaluators(job.id), dataset, generated=generated)
 
-
-def job_report(
-    job: Job, evaluators: list[JobEvaluator], dataset: Dataset, *, generated: int | None = None
-) -> JobReport:
-    """Return what is said of a job; `generated` counts the rows that its model was asked."""
-    request = spec_from_json(job.request)
+def _report(overview: JobOverview) -> JobReport:
+    job, stored = overview.job, spec_from_json(overview.job.request)
+    progress = _progress(job, job.rows * len(overview.labels))
     return JobReport(
         id=job.id,
         status=job.status,
-        evaluators=tuple(evaluator.label for evaluator in evaluators),
-        dataset=dataset.name or dataset.id,
-        mapping=request.mapping,
-        target=request.target,
-        config=request.config,
-        progress=replace(_progress(job, job.rows * len(evaluators)), generated=generated),
+        evaluators=overview.labels,
+        dataset=overview.dataset,
+        mapping=stored.mapping,
+        target=stored.target,
+        config=stored.config,
+        progress=progress if stored.target is None else replace(progress, generated=overview.asked),
         error=JobError(**orjson.loads(job.error)) if job.error else None,
         created_at=job.created_at,
         started_at=job.started_at,

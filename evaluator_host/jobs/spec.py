@@ -7,6 +7,7 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from evaluator_host.datasets.mapping import Mapping
+from evaluator_host.dialects.table import name_in_config
 from evaluator_host.model.evaluator import Evaluator, Json
 from evaluator_host.schemas.jobs import JobConfig, Target
 from evaluator_host.store.job import JobEvaluator
@@ -39,11 +40,11 @@ class StoredSpec:
     target: Target | None = None
     config: JobConfig = field(default_factory=JobConfig)
 
-    def sources(self) -> Mapping:
-        """Return the mapping, checked.
+    def parse_mapping(self) -> Mapping:
+        """Return the parsed mapping.
 
         Raises:
-          InvalidRequest: it cannot be taken.
+          InvalidRequest: a field does not exist, or a template is not valid.
         """
         return Mapping.from_sources(self.mapping)
 
@@ -54,41 +55,34 @@ _EVALUATOR: Final = TypeAdapter(Evaluator)
 
 
 def spec_to_json(request: StoredSpec) -> str:
-    """Return what is kept."""
+    """Return the JSON to store."""
     return _REQUEST.dump_json(request).decode()
 
 
 def spec_from_json(text: str) -> StoredSpec:
-    """Return what was kept."""
+    """Return the spec of its stored JSON."""
     return _REQUEST.validate_json(text)
 
 
 def evaluator_to_json(evaluator: Evaluator) -> str:
-    """Return an evaluator as it is kept; its name and version are kept beside it."""
+    """Return an evaluator as JSON to store; its name and version have columns of their own."""
     return _EVALUATOR.dump_json(replace(evaluator, name=None, version=None)).decode()
 
 
 def label_of(evaluator: Evaluator, position: int, *, taken: Collection[str]) -> str:
-    """Return what a pasted evaluator is called in its job: its UiPath id, unless another has that, or its place."""
-    name = _uipath_id(evaluator)
+    """Return the label of a pasted evaluator: the name in its configuration, unless that is taken, or its place."""
+    name = name_in_config(evaluator.settings.config)
     fits = name is not None and 0 < len(name) <= _LABEL and name.isprintable() and name not in taken
     return str(name) if fits else f"evaluator {position + 1}"
 
 
 def names_of(kept: JobEvaluator) -> frozenset[str]:
-    """Return by which names rows may have criteria for an evaluator: its own, its label, its entry, its UiPath id."""
+    """Return the names under which rows may have criteria for an evaluator."""
     evaluator = evaluator_of(kept)
-    names = (kept.name, kept.label, evaluator.settings.entry, _uipath_id(evaluator))
+    names = (kept.name, kept.label, evaluator.settings.entry, name_in_config(evaluator.settings.config))
     return frozenset(name for name in names if name is not None)
 
 
-def _uipath_id(evaluator: Evaluator) -> str | None:
-    """Return the id in the JSON file of a UiPath project, where that is the evaluator's configuration."""
-    config = evaluator.settings.config
-    name = config.get("id")
-    return name if isinstance(name, str) and "evaluatorConfig" in config else None
-
-
 def evaluator_of(kept: JobEvaluator) -> Evaluator:
-    """Return an evaluator that a job keeps."""
+    """Return the evaluator that a job stores."""
     return replace(_EVALUATOR.validate_json(kept.content), name=kept.name, version=kept.version)

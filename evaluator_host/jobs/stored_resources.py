@@ -1,4 +1,4 @@
-"""What a host keeps for its workspaces, as verbs: one member per kind of thing."""
+"""The services of a host over its store: one member per kind of resource."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from evaluator_host.store.secrets import Secrets
 
 @dataclass(frozen=True, slots=True)
 class StoredResources:
-    """The verbs over what is stored."""
+    """Every service that reads or writes the store."""
 
     evaluators: EvaluatorRegistry
     datasets: DatasetService

@@ -1,1 +1,4 @@
-"""Legacy evaluators in the new signature: rewritten from their syntax, then proven on rows in sandboxes."""
+"""Rewrites legacy evaluators to the new signature and proves on rows, in sandboxes, that they score the same.
+
+Legacy means `evaluate(app_params, inputs, output, correct_answer)`: Agenta's older signature, contract `evaluate-v1`.
+"""

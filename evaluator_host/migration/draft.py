@@ -1,4 +1,4 @@
-"""A rewrite on its way: edits, what they do, what a person has to look at."""
+"""A rewrite in progress: its edits, the changes to report, and the remarks for a person."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -10,12 +10,12 @@ from evaluator_host.migration.scopes import Names
 from evaluator_host.migration.syntax import Unreadable
 from evaluator_host.schemas.migration import Remark
 
-WIDTH: Final = 88  # of a line, as black has it: what would make one longer is written otherwise
+WIDTH: Final = 88  # of a line, as in black; a longer line is written another way
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is to be rewritten into what.
+    """The function to rewrite, and the contract to rewrite it to.
 
     Attributes:
       entry: Name of the function.
@@ -39,14 +39,14 @@ class NewNames:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """What a rewrite came to.
+    """The result of a rewrite.
 
     Attributes:
-      code: None when nothing was changed.
-      current: It has the new signature already.
-      whole_row: The fourth argument of the old code is read as the whole row of test data.
-      parameters: Of the old function, as the legacy signature orders them; rows are made up for them.
-      columns: Further inputs that the old function takes by name.
+      code: The new code; None if nothing changed.
+      current: Whether the code already has the new signature.
+      whole_row: Whether the old code uses its fourth argument as the whole row of test data.
+      parameters: The old parameter names, in the legacy order; generated rows have values for them.
+      columns: More inputs that the old function takes by name.
       source: The contract of the old code.
     """
 
@@ -81,15 +81,15 @@ class Draft:
         self.edits = Edits(self.source)
 
     def did(self, node: Node | None, message: str) -> None:
-        """Note a change."""
+        """Record a change."""
         self._note(self.changes, node, message)
 
     def left(self, node: Node | None, message: str) -> None:
-        """Note what a person has to look at."""
+        """Record a remark for a person."""
         self._note(self.unresolved, node, message)
 
     def drop(self, start: int, end: int) -> None:
-        """Say that nothing inside a range matters any more: it goes, or moves as a whole."""
+        """Mark a range as deleted, or as moved in one piece: later steps ignore the nodes inside it."""
         self._gone.append((start, end))
 
     def is_gone(self, node: Node) -> bool:
@@ -97,7 +97,7 @@ class Draft:
         return any(start <= node.start_byte and node.end_byte <= end for start, end in self._gone)
 
     def drop_comment_behind(self, node: Node) -> None:
-        """Remove the comment behind a parameter, on its line: it spoke of what is gone."""
+        """Remove the comment after a parameter, on the same line: it describes the removed parameter."""
         after = node.next_sibling
         while after is not None and after.start_point[0] == node.end_point[0]:
             if after.type == "comment":
@@ -109,7 +109,7 @@ class Draft:
             after = after.next_sibling
 
     def line_width(self, node: Node) -> int:
-        """Return how long the line is on which a node starts, in characters, with the edits that it has so far."""
+        """Return the length, in characters, of the line on which a node starts, with the edits made so far."""
         start = self.source.rfind(b"\n", 0, node.start_byte) + 1
         end = self.source.find(b"\n", node.start_byte)
         end = end if end >= 0 else len(self.source)
@@ -135,7 +135,7 @@ class Draft:
 
 
 def refuse(node: Node | None, reason: str) -> Unreadable:
-    """Return the exception that leaves a program as it was."""
+    """Return the exception that stops the rewrite and leaves the program unchanged."""
     return Unreadable(reason, None if node is None else node.start_point[0] + 1)
 
 

@@ -1,11 +1,11 @@
-"""Changes to a text by position: what is not touched stays as it was, to the byte."""
+"""Changes a text by position; bytes outside the edits stay identical."""
 
 from dataclasses import dataclass
 
 from tree_sitter import Node
 
 Part = str | tuple[int, int]
-"""New text, or a range of the old one, which takes its own edits along."""
+"""New text, or a range of the old text with the edits inside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,26 +18,26 @@ class Edit:
 
 
 class Edits:
-    """Edits of one text. One that lies inside another counts only where the outer one keeps that range."""
+    """Edits of one text. An edit inside another applies only if the outer edit keeps that range."""
 
     def __init__(self, source: bytes) -> None:
         self.source = source
         self._edits: list[Edit] = []
 
     def replace(self, start: int, end: int, *parts: Part) -> None:
-        """Put something in the place of a range."""
+        """Replace a range."""
         self._edits.append(Edit(start, end, parts))
 
     def replace_node(self, node: Node, *parts: Part) -> None:
-        """Put something in the place of a node."""
+        """Replace a node."""
         self.replace(node.start_byte, node.end_byte, *parts)
 
     def insert(self, at: int, text: str) -> None:
-        """Put text before a position."""
+        """Insert text before a position."""
         self.replace(at, at, text)
 
     def growth(self, start: int, end: int) -> int:
-        """Return by how many characters the edits inside a range make it longer, roughly: nested ones count twice."""
+        """Return about how many characters the edits inside a range add; nested edits count twice."""
         inside = [edit for edit in self._edits if start <= edit.start and edit.end <= end]
         return sum(_length(edit.parts) - (edit.end - edit.start) for edit in inside)
 

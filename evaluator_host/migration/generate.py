@@ -1,4 +1,7 @@
-"""Rows made up for a proof when there are none: of the types that the code seems to expect, always the same ones."""
+"""Generates rows for a proof when the caller gives none.
+
+Values have the types that the code seems to expect. The same code always gets the same rows.
+"""
 
 import json
 import random
@@ -23,7 +26,7 @@ _DIGITS: Final = re.compile(r"(?<![\w.])\d{1,9}(?:\.\d{1,9})?(?![\w.])")
 
 
 class _Values:
-    """Values for what one parameter receives, by how the code uses it."""
+    """Generates values for one parameter, from how the code uses it."""
 
     def __init__(self, code: str, name: str, chance: random.Random) -> None:
         self._chance = chance
@@ -34,7 +37,7 @@ class _Values:
         self._numbers = [*_NUMBERS, *_figures(code)]
 
     def one(self) -> Json:
-        """Return a value: mostly of a kind that the code expects, sometimes any."""
+        """Return a value: usually of a kind that the code expects, sometimes of any kind."""
         kinds = self._kinds if self._kinds and self._chance.random() < 0.85 else _ANY
         return self.of(self._chance.choice(kinds))
 
@@ -79,14 +82,14 @@ _ANY: Final = ["text", "text", "text", "number", "number_text", "object", "list"
 def generated_rows(
     code: str, parameters: tuple[str, ...], key: str, *, columns: tuple[str, ...] = (), whole_row: bool = False
 ) -> list[Row]:
-    """Return rows for a legacy evaluator, the same ones for the same code.
+    """Return generated rows for a legacy evaluator; the same code gets the same rows.
 
     Args:
-      code: What is searched for literals, columns and uses.
-      parameters: The names of the four.
+      code: Searched for literals, columns and how parameters are used.
+      parameters: Names of the four parameters.
       key: The input that holds the ground truth.
-      columns: Further inputs that it takes by name.
-      whole_row: The fourth is taken for the whole row.
+      columns: More inputs that the code takes by name.
+      whole_row: Whether the code uses the fourth parameter as the whole row.
     """
     chance = random.Random(_SEED)  # noqa: S311 - no secret; the same rows every time
     inputs, output, truth = parameters[1:4]
@@ -101,7 +104,7 @@ def generated_rows(
 
 
 def _pairs(outputs: _Values, truths: _Values, chance: random.Random) -> Iterator[tuple[Json, Json]]:
-    """Yield outputs with ground truths: alike, nearly alike, different."""
+    """Yield pairs of output and ground truth: equal, nearly equal, different."""
     for index in range(COUNT):
         wanted = truths.one()
         match index % 4:

@@ -1,4 +1,4 @@
-"""The verb: a legacy evaluator in, its code in the new signature out, with a proof."""
+"""Rewrites one legacy evaluator to the new signature and proves that its scores stay the same."""
 
 import asyncio
 import difflib
@@ -36,7 +36,7 @@ _turns = asyncio.Semaphore(_AT_ONCE)
 
 
 async def rewrite(code: str, language: Language, wish: Wish) -> Rewritten:
-    """Rewrite a program, in a process of its own.
+    """Rewrite a program, in a separate process.
 
     Raises:
       Unreadable: it cannot be rewritten; the text says why.
@@ -51,7 +51,7 @@ async def rewrite(code: str, language: Language, wish: Wish) -> Rewritten:
     try:
         return _read_answer(answer)
     except ValidationError as error:
-        raise Unreadable("the process that parses it broke down") from error
+        raise Unreadable("the parser process failed") from error
 
 
 async def _ask(asked: bytes) -> dict[str, Any]:
@@ -61,21 +61,21 @@ async def _ask(asked: bytes) -> dict[str, Any]:
     except TimeoutError as error:
         raise Unreadable("parsing it takes too long") from error
     except OSError as error:
-        raise MachineExhausted(f"no process to parse in can be started: {error.strerror}") from error
+        raise MachineExhausted(f"no process for the parser can be started: {error.strerror}") from error
     try:
         answer = json.loads(finished.stdout)
     except ValueError as error:
-        raise Unreadable("it needs more memory or time to be parsed than it may have") from error
+        raise Unreadable("parsing it exceeds the limits on memory and time") from error
     return answer if isinstance(answer, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A program, and how it is written to a file.
+    """A program, and the line ends and byte order mark of its file.
 
     Attributes:
-      program: With plain line feeds, without what a web page put around it; as many lines as the file.
-      notes: What was taken off for good.
+      program: With plain line feeds and without code fences or line numbers; it has as many lines as the file.
+      notes: What was removed and does not come back.
     """
 
     program: str
@@ -84,14 +84,14 @@ class SourceText:
     crlf: bool = False
 
     def restored(self, program: str) -> str:
-        """Return a program as the file has it."""
+        """Return a program with the line ends and byte order mark of the file."""
         if self.crlf:
             program = program.replace("\n", "\r\n")
         return _BOM + program if self.bom else program
 
 
 def read_text(code: str, language: Language) -> SourceText:
-    """Return what is in a file or was pasted."""
+    """Return the program in a file or in pasted text."""
     bom = code.startswith(_BOM)
     body = code.removeprefix(_BOM)
     crlf = "\r\n" in body
@@ -105,13 +105,13 @@ def read_text(code: str, language: Language) -> SourceText:
 
 
 def _differs(plain: str, cleaned: str) -> bool:
-    """Whether cleaning did more than to blank a shebang, which is a comment to every parser here."""
+    """Whether cleaning changed more than a shebang line, which every parser here reads as a comment."""
     first, _, rest = plain.partition("\n")
     return cleaned not in (plain, "\n" + rest if first.startswith("#!") else plain)
 
 
 def unified_diff(old: str, new: str, name: str) -> str:
-    """Return what changed, as `diff -u` would."""
+    """Return the change in the format of `diff -u`."""
     lines = difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{name}", f"b/{name}")
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
@@ -127,15 +127,15 @@ async def migrate(
 ) -> Migration:
     """Rewrite a legacy evaluator and prove that its scores stay the same.
 
-    Nothing of the code runs outside a sandbox.
+    The code never runs outside a sandbox.
 
     Args:
-      evaluator: The legacy one.
-      rows: To prove it on; None makes some up from what the code reads.
+      evaluator: The legacy evaluator.
+      rows: Rows for the proof; None generates rows from the code.
       run: Runs the old and the new code.
-      name: Of its file, for the diff.
+      name: File name for the diff.
       to: The contract of the new code: `evaluate`, or `main` for one that is `evaluate` now.
-      as_run: Makes of a file's code what runs, where that is not the same (`npm:` specifiers).
+      as_run: Turns the code of a file into the code to run, where they differ (`npm:` specifiers).
 
     Raises:
       HostError: as `Service.evaluate_batch`.
@@ -168,18 +168,18 @@ async def migrate(
 
 
 def _not_a_program(code: str) -> str | None:
-    """Return why a text is not even looked at."""
+    """Return why a text is refused before parsing, or None."""
     try:
         size = len(code.encode())
     except UnicodeEncodeError:
-        return "it holds half of a surrogate pair, which is no character; paste it from its source again, as UTF-8"
+        return "it contains half of a surrogate pair, which is not a character; copy it from its source again, as UTF-8"
     if size > SOURCE_BYTES:
         return f"it has {size >> 10} KB; at most {SOURCE_BYTES >> 10} KB are rewritten"
     return None
 
 
 def runs_in(service: Service, workspace: str, lock: str | None = None) -> Run:
-    """Return what runs code on a service, for a workspace."""
+    """Return a function that runs code on a service, for a workspace."""
 
     async def run(evaluator: Evaluator, rows: Sequence[Row]) -> list[EvaluationResult]:
         return await service.evaluate_batch(evaluator, list(rows), workspace=workspace, lock=lock)

@@ -10,7 +10,7 @@ from evaluator_host.model.outcome import ErrorCode, EvaluationResult, Status
 from evaluator_host.schemas.migration import Proof, RowDifference, Verdict
 
 _SHOWN: Final = 5
-_WHOLE_ROW: Final = "__row__"  # a column of its own for what early hosts passed as the fourth argument
+_WHOLE_ROW: Final = "__row__"  # a separate column for the fourth argument of early hosts
 _UNCALLED: Final = (ErrorCode.MISSING_INPUT, ErrorCode.BINDING_ERROR)  # refused before any code ran
 _BROKEN: Final = (ErrorCode.SYNTAX_ERROR, ErrorCode.LOAD_ERROR, ErrorCode.ENTRY_NOT_FOUND, ErrorCode.ENTRY_AMBIGUOUS)
 
@@ -20,7 +20,7 @@ class Pair:
     """An evaluator before and after.
 
     Attributes:
-      whole_row: The old one takes its fourth argument for the whole row.
+      whole_row: Whether the old code uses its fourth argument as the whole row.
     """
 
     old: Evaluator
@@ -29,17 +29,17 @@ class Pair:
 
 
 Run = Callable[[Evaluator, Sequence[Row]], Awaitable[list[EvaluationResult]]]
-"""Scores rows in sandboxes, in their order; `Service.evaluate_batch`, or a host that does it."""
+"""Scores rows in sandboxes and returns the results in order: `Service.evaluate_batch`, or a remote host."""
 
 
 class Proving:
-    """Proofs by whoever runs code in sandboxes."""
+    """Makes proofs with a function that runs code in sandboxes."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
 
     async def prove(self, pair: Pair, rows: Sequence[Row], *, generated: bool) -> Proof:
-        """Say whether two evaluators score the same on rows."""
+        """Return a proof whether two evaluators score the same on rows."""
         if not rows:
             return Proof(Verdict.NOT_COMPARABLE, why="there are no rows")
         olds = await self._old(pair, rows)
@@ -79,11 +79,11 @@ class Proving:
     async def _unsteady(
         self, pair: Pair, rows: Sequence[Row], found: Sequence[tuple[int, EvaluationResult, EvaluationResult]]
     ) -> str | None:
-        """Return why a difference says nothing: the old code does not agree with itself."""
+        """Return why a difference proves nothing: the old code scores differently when it runs again."""
         again = await self._old(pair, [rows[index] for index, _, _ in found])
         for (index, old, _), other in zip(found, again, strict=True):
             if (message := differs(old, other)) is not None:
-                return f"the old code does not score row {index} alike twice ({message}): it depends on chance or time"
+                return f"the old code depends on chance or time: row {index} differs when it runs again ({message})"
         return None
 
 
@@ -94,7 +94,7 @@ def _not_comparable(
 ) -> str | None:
     if not compared:
         error = olds[0].error
-        return f"no row has what the legacy call needs: {error.message if error else ''}"
+        return f"no row has the inputs that the legacy call needs: {error.message if error else ''}"
     if proof.scored:
         return None
     error = compared[0][1].error
@@ -105,7 +105,7 @@ def _not_comparable(
 
 
 def differs(old: EvaluationResult, new: EvaluationResult) -> str | None:
-    """Return in what two results of one row differ; None when they agree. Two failures agree."""
+    """Return how two results of one row differ, or None if they agree. Two failures agree."""
     if old.status is not new.status:
         return f"old {_said(old)}, new {_said(new)}"
     if old.status is Status.FAILED:
@@ -134,5 +134,5 @@ def _same(old: Json, new: Json) -> bool:
 
 
 def contract_after(old: Evaluator, to: Contract = Contract.EVALUATE) -> Contract:
-    """Return the contract of the new code: inferred again when the old one's was."""
+    """Return the contract of the new code; if the old one was inferred, so is the new one."""
     return Contract.AUTO if old.contract is Contract.AUTO else to

@@ -1,4 +1,4 @@
-"""Which variable every name in a program means: scopes, uses and what they resolve to, in whatever language."""
+"""Resolves names to variables: scopes, uses and lookup, shared by all languages."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 
 class Access(StrEnum):
-    """What a program does with a name where it stands."""
+    """How a program uses a name at one place."""
 
     READ = "read"
     WRITE = "write"
@@ -22,7 +22,7 @@ class Scope:
     Attributes:
       kind: `module`, `function`, `class`, `comprehension` or `block`.
       bound: Names that this scope binds.
-      elsewhere: Names of it that mean the module's (`global`) or an outer function's (`nonlocal`).
+      elsewhere: Names that mean a variable of the module (`global`) or of an outer function (`nonlocal`).
     """
 
     node: Node
@@ -54,7 +54,7 @@ class Use:
 
     @property
     def line(self) -> int:
-        """Where, from 1."""
+        """The line, counted from 1."""
         return int(self.node.start_point[0]) + 1
 
 
@@ -68,19 +68,19 @@ class Names:
         self.imports_all = False
 
     def add(self, node: Node, access: Access, scope: Scope, *, binds: bool = True) -> None:
-        """Note a use; a write binds the name there, unless the language wants a declaration for that."""
+        """Record a use. A write also binds the name in the scope, unless `binds` is false."""
         name = node.text.decode() if node.text else ""
         self.uses.append(Use(node, name, access, scope))
         if binds and access is Access.WRITE and name not in scope.elsewhere:
             scope.bound.add(name)
 
     def open(self, node: Node, kind: str, parent: Scope) -> Scope:
-        """Return a new scope."""
+        """Add a scope and return it."""
         self.scopes[node.id] = scope = Scope(node, kind, parent)
         return scope
 
     def owner(self, use: Use) -> Scope | None:
-        """Return the scope whose variable a use means; None for one that the program binds nowhere."""
+        """Return the scope whose variable a use means; None if the program never binds the name."""
         return self.lookup(use.name, use.scope)
 
     def lookup(self, name: str, start: Scope) -> Scope | None:
@@ -113,13 +113,13 @@ class Names:
         return False
 
     def clash(self, renamed: list[Use], name: str, function: Scope, *, leaving: set[int]) -> Use | None:
-        """Return a use that would change its meaning if a variable of a function got another name.
+        """Return a use that would change its meaning if a variable of a function were renamed, or None.
 
         Args:
           renamed: The uses of the variable.
           name: Its new name.
-          function: Whose variable it is.
-          leaving: Ids of nodes of names that are on their way to other names themselves.
+          function: The scope of the variable.
+          leaving: Ids of nodes that are being renamed too.
         """
         for use in self.within(function):
             if use.name != name or use.node.id in leaving:
@@ -131,14 +131,14 @@ class Names:
 
 
 class Reader:
-    """Walks a tree once and notes every use of a name; what a type of node means is its language's to say."""
+    """Walks a tree once and records every use of a name; each language adds handlers for its node types."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
         self._handlers: dict[str, Callable[[Node, Scope], None]] = {}
 
     def visit(self, node: Node, scope: Scope) -> None:
-        """Note the uses in a node, which stands in a scope."""
+        """Record the uses in a node of a scope."""
         handler = self._handlers.get(node.type)
         if handler is not None:
             handler(node, scope)
@@ -146,7 +146,7 @@ class Reader:
             self.visit_children(node, scope)
 
     def visit_children(self, node: Node, scope: Scope) -> None:
-        """Note the uses in what a node consists of."""
+        """Record the uses in the children of a node."""
         for one in node.named_children:
             self.visit(one, scope)
 

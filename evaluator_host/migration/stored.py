@@ -1,4 +1,4 @@
-"""The verb for named evaluators: each legacy one becomes a new version, which keeps the proof."""
+"""Migrates stored evaluators: each legacy one gets a new version, which keeps the proof."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,14 +14,14 @@ from evaluator_host.service import Service
 
 @dataclass(frozen=True, slots=True)
 class StoredWish:
-    """What is to be migrated, and how far.
+    """Which evaluators to migrate, and how.
 
     Attributes:
-      names: Of evaluators; none stands for every legacy one of the workspace.
-      rows: To prove each on; None makes some up for each.
-      dry_run: Make no version.
-      force: Make one of what was not proven too.
-      key_id: Of whoever asks.
+      names: Names of evaluators; empty means every legacy evaluator of the workspace.
+      rows: Rows for every proof; None generates rows for each evaluator.
+      dry_run: Create no version.
+      force: Create a version even if the proof failed.
+      key_id: Id of the key of the caller.
     """
 
     names: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ async def migrate_stored(
     """Migrate named evaluators of a workspace, in the order of their names.
 
     Raises:
-      NotFound: there is none of a name.
+      NotFound: there is no evaluator of that name.
       HostError: as `Service.evaluate_batch`.
     """
     if wish.names:

@@ -1,4 +1,4 @@
-"""Reads a program into a syntax tree, within bounds: what is too large or too deep is refused, never a crash."""
+"""Parses a program into a syntax tree; refuses programs so large or deep that they could crash the parser."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -18,16 +18,16 @@ _TITLES: Final = {
     Language.JAVASCRIPT: "JavaScript",
     Language.TYPESCRIPT: "TypeScript",
 }
-DEPTH: Final = 1000  # of the tree; five hundred texts added up in one expression still fit
+DEPTH: Final = 1000  # of the tree; an expression that adds five hundred strings still fits
 
 
 class Unreadable(Exception):
-    """A program that cannot be rewritten as it is.
+    """The program cannot be rewritten.
 
     Attributes:
       reason: Why.
       line: Where.
-      missing: The program defines no function of that name: it may be no evaluator at all.
+      missing: The program defines no function of that name, so it may not be an evaluator.
     """
 
     def __init__(self, reason: str, line: int | None = None, *, missing: bool = False) -> None:
@@ -41,7 +41,7 @@ def parse(source: bytes, language: Language) -> Node:
     """Return the root of a program's syntax tree.
 
     Raises:
-      Unreadable: it is too large, nests too deeply, or is no program of that language.
+      Unreadable: it is too large, nests too deeply, or is not valid in that language.
     """
     if len(source) > SOURCE_BYTES:
         raise Unreadable(f"it has {len(source) >> 10} KB; at most {SOURCE_BYTES >> 10} KB are rewritten")
@@ -50,12 +50,12 @@ def parse(source: bytes, language: Language) -> Node:
         if depth > DEPTH:
             raise Unreadable(f"it nests deeper than {DEPTH} levels", _line(node))
         if node.is_error or node.is_missing:
-            raise Unreadable(f"this is no {_TITLES[language]} that could be read", _line(node))
+            raise Unreadable(f"this is not valid {_TITLES[language]}", _line(node))
     return root
 
 
 def text(node: Node) -> str:
-    """Return what stands in the source for a node."""
+    """Return the source text of a node."""
     return node.text.decode() if node.text else ""
 
 
@@ -70,7 +70,7 @@ def child(node: Node, name: str) -> Node | None:
 
 
 def code_children(node: Node) -> list[Node]:
-    """Return the named children of a node that are no comments."""
+    """Return the named children of a node, without comments."""
     return [one for one in node.named_children if one.type != "comment"]
 
 

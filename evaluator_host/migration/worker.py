@@ -1,6 +1,6 @@
-"""The process that parses: a program in on stdin, its rewrite out on stdout, as JSON, within limits of its own.
+"""The parser process: reads a program from stdin and writes its rewrite to stdout, as JSON, under its own limits.
 
-A parser is native code and reads somebody else's text: what goes wrong in it ends this process, not the host.
+The parser is native code and reads untrusted text: if it crashes, it ends this process, not the host.
 """
 
 import json
@@ -17,11 +17,11 @@ from evaluator_host.model.evaluator import Language
 
 _LIMITS: Final = (
     (resource.RLIMIT_AS, 2 << 30),
-    (resource.RLIMIT_CPU, 20),  # seconds; the largest program that is taken needs two
+    (resource.RLIMIT_CPU, 20),  # seconds; the largest accepted program needs two
     (resource.RLIMIT_CORE, 0),
     (resource.RLIMIT_FSIZE, 0),  # stdout is a pipe
 )
-_RECURSION: Final = 20_000  # frames; a tree of the greatest depth takes four for each level
+_RECURSION: Final = 20_000  # frames; a tree of the greatest depth needs four per level
 
 
 def main() -> None:

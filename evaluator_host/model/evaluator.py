@@ -23,7 +23,10 @@ class Language(StrEnum):
 
 
 class Contract(StrEnum):
-    """How an evaluator is called and what it may return; `auto` is inferred inside the sandbox."""
+    """The table of dialects: how an evaluator is called and what it may return.
+
+    Each member but `auto`, which a sandbox resolves, has a folder in `evaluator_host/dialects`.
+    """
 
     AUTO = "auto"
     EVALUATE = "evaluate"
@@ -33,21 +36,17 @@ class Contract(StrEnum):
     UIPATH = "uipath"
 
 
-class Sdk(StrEnum):
-    """Light modules in place of a package that evaluators are written for; the folder of that name is the runner's."""
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """Light modules that sandboxes have in place of a package.
 
-    NEMO = "nemo"
-    UIPATH = "uipath"
+    Attributes:
+      folder: The folder of the modules, below the Python runner's own.
+      preimport: The module that a waiting sandbox imports before an evaluator comes.
+    """
 
-    @property
-    def module(self) -> str:
-        """What evaluators import of it, with all that is below."""
-        return "nemo_evaluator_sdk" if self is Sdk.NEMO else "uipath.eval.evaluators"
-
-    @property
-    def ahead(self) -> str:
-        """What a waiting sandbox imports of it: everything, for NeMo's imports what is used."""
-        return f"{self.module}.exports" if self is Sdk.NEMO else self.module
+    folder: str
+    preimport: str
 
 
 class Policy(StrEnum):
@@ -169,8 +168,8 @@ class SandboxSpec:
     """Everything that is fixed when a sandbox starts; equal specs are interchangeable until one has loaded code.
 
     Attributes:
-      sdk: Light modules that evaluators in it may import, after those of the environment.
-      network: It has this machine's network. Only `uipath eval --allow-network` asks for that, for an agent.
+      stand_in: Light modules that evaluators may import; modules of the environment come first.
+      network: The sandbox has this machine's network. Only a command that runs the user's own agent asks for that.
     """
 
     language: Language
@@ -178,5 +177,5 @@ class SandboxSpec:
     memory_mb: int = 256
     processes: int = 32
     disk_mb: int = 64
-    sdk: Sdk | None = None
+    stand_in: StandIn | None = None
     network: bool = False

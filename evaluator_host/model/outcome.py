@@ -83,7 +83,7 @@ class EvaluationError:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorClass:
-    """What a class of contract `uipath` says of itself, in a load that was asked to check.
+    """What an evaluator class says of itself in a check, in dialects whose evaluators are classes that can be listed.
 
     Attributes:
       line: Where it is defined.

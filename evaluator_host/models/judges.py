@@ -83,7 +83,7 @@ class Judges:
         kept = None if self._kept is None else await self._kept.find_model(workspace, namespace, name)
         if kept is None:
             message = f"nothing says where the model {namespace}/{name}"[:120] + " answers"
-            hint = "name it in EVALUATOR_HOST_MODELS, make it with NeMo's client, or give a Model with its url"
+            hint = "name it in EVALUATOR_HOST_MODELS, add it to the workspace's models, or give a Model with its url"
             raise _refused(message, hint)
         return self._allowed(kept)
 

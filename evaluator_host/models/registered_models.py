@@ -1,4 +1,4 @@
-"""Where models answer that NeMo's client made: a model names its providers, or its own address."""
+"""Finds the addresses of models that callers registered: a model names its providers, or its own address."""
 
 from dataclasses import dataclass
 from typing import Any

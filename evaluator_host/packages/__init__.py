@@ -1,1 +1,1 @@
-"""Packages: exact pins, what they resolve to, and what an import probably needs."""
+"""Packages: exact pins, the locks that they resolve to, and the package that a missing import probably needs."""

@@ -23,7 +23,7 @@ class Tools:
 
     @property
     def npm_command(self) -> tuple[str, str]:
-        """The words that start npm."""
+        """The command that starts npm."""
         return str(self.node), str(self.npm / "bin" / "npm-cli.js")
 
     @cached_property

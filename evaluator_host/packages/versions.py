@@ -122,6 +122,6 @@ class VersionList:
                 finished = await resolver.attempt(argv, workspace)
             found = re.search(r"^--(?:default-)?index-url (\S+)$", finished.stdout, re.MULTILINE)
             if found is None:
-                raise PackagesFailed("uv does not say where packages come from; set EVALUATOR_HOST_PIP_INDEX_URL")
+                raise PackagesFailed("uv does not report its default index; set EVALUATOR_HOST_PIP_INDEX_URL")
             self._default_index = found[1]
         return self._default_index

@@ -75,7 +75,7 @@ class Preimporter:
         """Return what to import, perhaps nothing; None when the sandbox is not to be prepared at all."""
         if spec.language is not Language.PYTHON or self._avoided_until.get(spec, 0.0) > time.monotonic():
             return None
-        own = () if spec.sdk is None else (spec.sdk.ahead,)
+        own = () if spec.stand_in is None else (spec.stand_in.preimport,)
         if _import_ms(spec) < WORTH_MS:
             return own
         return (*(name for name, _ in spec.environment.import_ms), *own)

@@ -1,4 +1,4 @@
-"""What each way to isolate stops and what it does not, in the words of `doctor`; SECURITY.md says more of the same."""
+"""Findings of `doctor` about the strength of each kind of isolation; SECURITY.md says more."""
 
 from typing import Final
 
@@ -19,18 +19,18 @@ _VIRTUAL: Final = (
 
 
 def bubblewrap_isolation() -> Finding:
-    """Return what bubblewrap's namespaces are worth."""
-    return _sharing()
+    """Return what bubblewrap's namespaces stop, and what they do not."""
+    return _shared_kernel()
 
 
 def docker_isolation(runtime: str) -> Finding:
-    """Return what containers of that OCI runtime are worth."""
+    """Return what containers of an OCI runtime stop, and what they do not."""
     if is_gvisor(runtime):
         return Finding("boundary", ok=True, detail=_GVISOR)
     if runtime.startswith("kata"):
         return Finding("boundary", ok=True, detail=_VIRTUAL)
-    return _sharing()
+    return _shared_kernel()
 
 
-def _sharing() -> Finding:
+def _shared_kernel() -> Finding:
     return Finding("boundary", ok=True, detail=f"{_RULES}; {_SHARED}. Better {_TENANTS}")

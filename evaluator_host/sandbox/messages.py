@@ -1,4 +1,4 @@
-"""Turns a runner's frames into values, trusting nothing: whatever has the wrong shape is a ProtocolError."""
+"""Frames of the runner protocol: headers of `prepare` and `load`, and checked readers of a runner's answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,18 +21,20 @@ from evaluator_host.model.outcome import (
 )
 from evaluator_host.sandbox.protocol import Frame, ProtocolError
 
-_LONG_AGO_MS = 1e9  # eleven days: a runner that claims more is not telling the time
+_LONG_AGO_MS = 1e9  # eleven days: no row ran for longer
 _CLASSES = 100
-_TEXT_CHARS = 16_384  # traceback cap of the runners; a guest that writes its own frames gets no more
+_TEXT_CHARS = 16_384  # the runners' limit of tracebacks; a guest that writes its own frames gets no more
 
 
 @dataclass(frozen=True, slots=True)
 class LoadRequest:
-    """What to load: the evaluator's code and how its contract is found.
+    """A request to load an evaluator: its code, and how it is called.
 
     Attributes:
-      bundle: An earlier `Loaded.bundle`.
-      config: Arguments of a class.
+      timeout_s: Wall-clock seconds for the load.
+      check: Also list imports that cannot be found, and describe the classes in the code.
+      bundle: `Loaded.bundle` of an earlier load of the same code, which saves bundling it again.
+      config: Arguments of the evaluator's class.
     """
 
     code: str
@@ -73,16 +75,16 @@ class LoadRequest:
 
 
 def prepare_header(prepare_id: str, modules: Sequence[str], *, timeout_s: float, spec: SandboxSpec) -> dict[str, Json]:
-    """Return the header of the frame that has modules imported ahead."""
+    """Return the header of a `prepare` frame: modules to import ahead of a load."""
     limits = {"memory_mb": spec.memory_mb, "processes": spec.processes, "disk_mb": spec.disk_mb}
     return {"type": "prepare", "id": prepare_id, "modules": list(modules), "timeout_s": timeout_s, "limits": limits}
 
 
-def loaded(frame: Frame) -> Loaded | Failed:
-    """Read the answer to a `load`.
+def read_loaded(frame: Frame) -> Loaded | Failed:
+    """Return the content of the answer to a `load`.
 
     Raises:
-      ProtocolError: the frame is no such answer.
+      ProtocolError: the frame is no such answer, or malformed.
     """
     try:
         header, body = frame.header, decode_json(frame.body or b"{}")
@@ -109,22 +111,22 @@ def loaded(frame: Frame) -> Loaded | Failed:
         raise ProtocolError(f"malformed {frame.type!r} frame: {error!r}") from error
 
 
-def refused_to_prepare(frame: Frame) -> str | None:
-    """Read the answer to a `prepare`: why nothing was imported ahead, or None when all of it was.
+def read_prepared(frame: Frame) -> str | None:
+    """Return the answer to a `prepare`: None when all was imported, else the reason why not.
 
     Raises:
-      ProtocolError: the frame is no such answer.
+      ProtocolError: the frame is no such answer, or malformed.
     """
     if frame.type != "prepared":
         raise ProtocolError(f"unexpected frame {frame.type!r}")
     return None if frame.header.get("ready") is True else str(frame.header.get("reason"))[:_TEXT_CHARS]
 
 
-def outcome(frame: Frame) -> Outcome:
-    """Read the answer to a `call`.
+def read_outcome(frame: Frame) -> Outcome:
+    """Return the outcome in the answer to a `call`.
 
     Raises:
-      ProtocolError: the frame is no such answer.
+      ProtocolError: the frame is no such answer, or malformed.
     """
     try:
         header, body = frame.header, decode_json(frame.body)
@@ -149,8 +151,8 @@ def outcome(frame: Frame) -> Outcome:
         raise ProtocolError(f"malformed {frame.type!r} frame: {error!r}") from error
 
 
-def timeout(timeout_s: float) -> EvaluationError:
-    """The error of a row that the host had to end because its runner did not."""
+def timeout_error(timeout_s: float) -> EvaluationError:
+    """Return the error of a row that the host stopped because its runner had not done so."""
     return EvaluationError(
         ErrorCode.TIMEOUT,
         f"the row did not finish within {timeout_s:g} s",
@@ -158,8 +160,8 @@ def timeout(timeout_s: float) -> EvaluationError:
     )
 
 
-def memory_limit(memory_mb: int) -> EvaluationError:
-    """The error of a row that was killed at the memory limit of its sandbox."""
+def memory_error(memory_mb: int) -> EvaluationError:
+    """Return the error of a row that was killed at its sandbox's memory limit."""
     return EvaluationError(
         ErrorCode.MEMORY_LIMIT,
         f"the evaluator used more than {memory_mb} MB of memory and was stopped",

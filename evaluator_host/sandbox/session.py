@@ -1,7 +1,7 @@
-"""A sandbox as the pool sees it: the runner protocol over a link. What the guest does comes back as a value.
+"""A sandbox for the pool: speaks the runner protocol (runtimes/PROTOCOL.md) over a link, answers in order.
 
-One row at a time, answers in order (runtimes/PROTOCOL.md). Whatever is unexpected - a frame that is no frame, an answer
-nobody asked for, silence past the limit - ends the sandbox: it is destroyed, never repaired.
+Everything that a guest can do comes back as a value. An unexpected event (a malformed frame, an answer without a
+question, silence past the limit) ends the sandbox: it is destroyed, never repaired.
 """
 
 import asyncio
@@ -28,19 +28,19 @@ from evaluator_host.sandbox.protocol import (
     encode,
 )
 
-_LAST_LOOK_S: Final = 0.01  # at what came while the host itself slept (stopped, swapped out) past the limit
-_AHEAD_S: Final = 0.02  # enough to hide the host's own latency
+_LAST_READ_S: Final = 0.01  # for a frame that came in time while the host itself was stopped or swapped out
+_AHEAD_S: Final = 0.02  # of rows sent ahead: hides the host's own latency
 HELLO_TIMEOUT_S: Final = 20.0  # a bubblewrap runner takes 25 ms, a container under gVisor on a loaded machine seconds
 
 
-RUNNER_GAVE_UP: Final = 70  # exit code of a runner whose inside was destroyed, perhaps by an earlier row (PROTOCOL.md)
+RUNNER_GAVE_UP: Final = 70  # exit code of a runner that found its own state destroyed (PROTOCOL.md)
 
 
 class RunnerGaveUp(SandboxLost):
-    """The runner ended because something inside was destroyed, perhaps before this row began: worth one more try.
+    """The runner ended because its own state was destroyed, perhaps by an earlier row: the caller may retry once.
 
     Attributes:
-      failed: The outcome of the row if it happens again: then it is the row's own doing.
+      failed: The outcome of the row if the retry ends in the same way, by the row's own doing.
     """
 
     def __init__(self, failed: Failed) -> None:
@@ -51,8 +51,13 @@ class RunnerGaveUp(SandboxLost):
 _Answer = TypeVar("_Answer", Loaded | Failed, Outcome)
 
 
-class _Over(Exception):
-    """The sandbox gave no proper answer; `reason` is for the log, `timed_out` when it was silent for too long."""
+class _NoAnswer(Exception):
+    """The sandbox gave no proper answer.
+
+    Attributes:
+      reason: For the log.
+      timed_out: It was silent for too long.
+    """
 
     def __init__(self, reason: str, *, timed_out: bool = False) -> None:
         super().__init__(reason)
@@ -61,7 +66,10 @@ class _Over(Exception):
 
 
 class SendWindow:
-    """How far rows are sent ahead: as many rows as finish in `_AHEAD_S`, between 2 and `CALLS_AHEAD`."""
+    """Limits the rows sent ahead of their answers: as many as finish in `_AHEAD_S`, between 2 and `CALLS_AHEAD`.
+
+    Enough to hide the host's latency, few enough to leave rows for other sandboxes.
+    """
 
     def __init__(self) -> None:
         self._sizes: deque[int] = deque()
@@ -72,7 +80,7 @@ class SendWindow:
 
     @property
     def open(self) -> bool:
-        """Whether one more may be sent."""
+        """Whether one more call may be sent."""
         return not self._sizes or (len(self._sizes) < self._calls and self._bytes < BYTES_AHEAD)
 
     def sent(self, size: int) -> None:
@@ -81,7 +89,7 @@ class SendWindow:
         self._bytes += size
 
     def answered(self) -> None:
-        """Count the oldest call as answered, and look again at how fast the rows are."""
+        """Count the oldest call as answered; after every eighth, measure the rate of rows anew."""
         self._bytes -= self._sizes.popleft()
         self._answered += 1
         if self._answered % 8 == 0:
@@ -94,10 +102,16 @@ class SendWindow:
 class Sandbox:
     """One started sandbox.
 
+    Args:
+      link: From `Backend.start`.
+      backend: Name of the backend.
+      spec: What was started.
+      grace_s: Seconds beyond a row's own limit, after which the host stops waiting for the runner.
+
     Attributes:
-      rows: Rows it was given so far.
+      rows: Number of rows sent so far.
       started_at: Monotonic seconds.
-      broken: Nothing more can be asked of it; only `destroy` is left.
+      broken: No frame may be sent any more; only `destroy` is left.
     """
 
     def __init__(self, link: Link, *, backend: str, spec: SandboxSpec, grace_s: float) -> None:
@@ -113,56 +127,60 @@ class Sandbox:
         self._frames: deque[Frame] = deque()
         self._last_id = 0
         self._window = SendWindow()
-        self._outgoing: list[bytes] = []  # sent ahead; written together when nothing is left to read
+        self._outgoing: list[bytes] = []  # frames to write together, when nothing is left to read
         self._memory_events = 0
         self._unanswered: deque[str] = deque()
 
     @property
     def ended(self) -> bool:
-        """Whether it cannot take a row any more."""
+        """Whether it can take no more rows."""
         return self.broken or self.link.ended
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing is under way: no call unanswered, and no frame came that nobody asked for."""
+        """Whether every call was answered and no other frame came."""
         return not self._unanswered and not self._frames
 
     async def greet(self) -> None:
         """Wait for the runner's hello.
 
         Raises:
-          SandboxUnavailable: it ended, or said something else; the detail holds the runner's own words.
+          SandboxUnavailable: it ended or sent something else; the detail has the end of the runner's standard error.
           SandboxLost: something killed it.
         """
         try:
             frame = await self._next(HELLO_TIMEOUT_S)
             if frame.type != "hello" or frame.header.get("protocol") != PROTOCOL_VERSION:
-                raise _Over(f"expected hello of protocol {PROTOCOL_VERSION}, got {frame.header}")
-        except _Over as over:
+                raise _NoAnswer(f"expected hello of protocol {PROTOCOL_VERSION}, got {frame.header}")
+        except _NoAnswer as no_answer:
             exit_status = await self.destroy()
             if exit_status.lost and exit_status.signal is not None:
-                raise SandboxLost(f"something killed a {self.backend} sandbox while it started") from over
-            words = exit_status.stderr_tail.strip() or over.reason
+                raise SandboxLost(f"something killed a {self.backend} sandbox while it started") from no_answer
+            words = exit_status.stderr_tail.strip() or no_answer.reason
             raise SandboxUnavailable(
                 f"a {self.backend} sandbox did not start: {words[-500:]}. Run `evaluator-host doctor` to see why"
-            ) from over
+            ) from no_answer
         self.runtime = str(frame.header.get("runtime", ""))
 
     async def prepare(self, modules: Sequence[str], *, timeout_s: float) -> str | None:
-        """Import modules ahead of the load (Python).
+        """Import modules ahead of the load (Python); return None, or the reason why this sandbox must not be loaded.
 
-        Returns why no load should go on from that, or None when all is well. Whatever a package did, it is a value.
+        Never raises for anything that a package does.
+
+        Args:
+          modules: Names to import.
+          timeout_s: Wall-clock seconds for all of them.
         """
         header = messages.prepare_header(self._new_id(), modules, timeout_s=timeout_s, spec=self.spec)
         try:
             self.link.write(encode(header))
-            return messages.refused_to_prepare(await self._answer(timeout_s + self._grace_s))
-        except (_Over, ProtocolError) as over:
+            return messages.read_prepared(await self._answer(timeout_s + self._grace_s))
+        except (_NoAnswer, ProtocolError) as no_answer:
             await self.destroy()
-            return str(over)
+            return str(no_answer)
 
     async def load(self, request: messages.LoadRequest) -> Loaded | Failed:
-        """Compile the code and run it once at module level.
+        """Compile the code and run it once at module level. Whatever the guest does comes back as a value.
 
         Raises:
           SandboxLost: the sandbox died for a reason that is not the guest's.
@@ -170,12 +188,12 @@ class Sandbox:
         try:
             self.link.write(encode(request.header(self._new_id()), encode_json(request.body())))
             frame = await self._answer(request.timeout_s + self._grace_s)
-            answer = messages.loaded(frame)
-        except (_Over, ProtocolError) as over:
-            return await self._over(over, request.timeout_s)
+            answer = messages.read_loaded(frame)
+        except (_NoAnswer, ProtocolError) as no_answer:
+            return await self._failed(no_answer, request.timeout_s)
         if isinstance(answer, Failed):
             self.broken = True
-            return self._named(answer)
+            return self._name_memory_kill(answer)
         return answer
 
     async def call(self, body: bytes, *, timeout_s: float, share: str | None = None) -> Outcome:
@@ -196,11 +214,11 @@ class Sandbox:
 
     @property
     def room(self) -> bool:
-        """Whether one more row may be sent before the oldest is answered."""
+        """Whether one more row may be sent ahead."""
         return self._window.open
 
     def send(self, body: bytes, *, timeout_s: float, share: str | None = None) -> None:
-        """Send a row ahead; `receive` returns the outcomes in the order of sending. Arguments as for `call`.
+        """Send a row before earlier ones are answered; `receive` returns outcomes in order. Arguments as for `call`.
 
         Raises:
           ProtocolError: the body is over the protocol's limit; nothing was sent.
@@ -212,25 +230,25 @@ class Sandbox:
         self._outgoing.append(frame)
 
     async def receive(self, *, timeout_s: float) -> Outcome:
-        """Wait for the outcome of the oldest row that was sent; as `call`."""
+        """Return the outcome of the oldest unanswered row; see `call`."""
         try:
             frame = await self._answer(timeout_s + self._grace_s)
             self._window.answered()
-            outcome = self._named(messages.outcome(frame))
-        except (_Over, ProtocolError) as over:
-            return await self._over(over, timeout_s)
+            outcome = self._name_memory_kill(messages.read_outcome(frame))
+        except (_NoAnswer, ProtocolError) as no_answer:
+            return await self._failed(no_answer, timeout_s)
         if self._took_too_much(outcome):
             self.broken = True
         return outcome
 
     def _took_too_much(self, outcome: Outcome) -> bool:
-        """Whether the memory of a row may still grow after its answer: native code in a thread cannot be stopped."""
+        """Whether a row's memory may still grow after its answer: a thread in native code cannot be stopped."""
         threads = self.spec.language is not Language.PYTHON  # whose rows are processes
         stopped = isinstance(outcome, Failed) and outcome.error.code is ErrorCode.MEMORY_LIMIT
         return threads and stopped and not self._unanswered
 
     async def settle(self) -> None:
-        """After a caller hung up in the middle of a call: cancel what is unanswered, or break the sandbox."""
+        """Cancel the unanswered calls of a caller who hung up; the sandbox is broken when no answer comes."""
         self._flush()
         try:
             for call_id in self._unanswered:
@@ -238,7 +256,7 @@ class Sandbox:
             while self._unanswered:
                 await self._answer(self._grace_s)
                 self._window.answered()
-        except (_Over, ProtocolError):
+        except (_NoAnswer, ProtocolError):
             self.broken = True
 
     async def destroy(self) -> ExitStatus:
@@ -256,7 +274,7 @@ class Sandbox:
         frame = await self._next(timeout_s)
         expected = self._unanswered.popleft()
         if frame.header.get("id") != expected:
-            raise _Over(f"answer to {frame.header.get('id')!r}, expected {expected!r}")
+            raise _NoAnswer(f"answer to {frame.header.get('id')!r}, expected {expected!r}")
         return frame
 
     def _flush(self) -> None:
@@ -267,8 +285,8 @@ class Sandbox:
     async def _next(self, timeout_s: float) -> Frame:
         if not self._frames:
             self._flush()
-            if not await self._fill(timeout_s) and not await self._fill(_LAST_LOOK_S):
-                raise _Over("the runner did not answer in time", timed_out=True)
+            if not await self._fill(timeout_s) and not await self._fill(_LAST_READ_S):
+                raise _NoAnswer("the runner did not answer in time", timed_out=True)
         return self._frames.popleft()
 
     async def _fill(self, timeout_s: float) -> bool:
@@ -279,27 +297,27 @@ class Sandbox:
                 while not self._frames:
                     data = await self.link.read()
                     if not data:
-                        raise _Over("the runner ended")
+                        raise _NoAnswer("the runner ended")
                     self._frames.extend(self._decoder.feed(data))
         except TimeoutError:
             return False
         except ProtocolError as error:
-            raise _Over(str(error)) from error
+            raise _NoAnswer(str(error)) from error
         return True
 
-    def _named(self, outcome: _Answer) -> _Answer | Failed:
-        """Name an out-of-memory kill what it is: the runner only saw that its child was killed."""
+    def _name_memory_kill(self, outcome: _Answer) -> _Answer | Failed:
+        """Turn `crashed` into `memory_limit` when the kernel counted a kill; the runner only saw a child killed."""
         if not isinstance(outcome, Failed) or outcome.error.code is not ErrorCode.CRASHED:
             return outcome
         known, self._memory_events = self._memory_events, self.link.memory_events()
         if self._memory_events == known:
             return outcome
-        return replace(outcome, error=messages.memory_limit(self.spec.memory_mb))
+        return replace(outcome, error=messages.memory_error(self.spec.memory_mb))
 
-    async def _over(self, over: _Over | ProtocolError, timeout_s: float) -> Failed:
+    async def _failed(self, no_answer: _NoAnswer | ProtocolError, timeout_s: float) -> Failed:
         exit_status = await self.destroy()
-        if isinstance(over, _Over) and over.timed_out:
-            return Failed(messages.timeout(timeout_s))
+        if isinstance(no_answer, _NoAnswer) and no_answer.timed_out:
+            return Failed(messages.timeout_error(timeout_s))
         if exit_status.lost:
             raise SandboxLost(f"the {self.backend} backend lost a sandbox: {exit_status.stderr_tail[-300:]}")
         code, message = classify_exit(exit_status, memory_mb=self.spec.memory_mb)

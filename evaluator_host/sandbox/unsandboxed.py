@@ -89,8 +89,8 @@ class UnsandboxedBackend(FolderBackend):
             command = [str(self._node), *listed, str(runner / "runner.mjs"), "--esbuild", str(self._esbuild)]
         if spec.environment.path is not None:
             command += ["--packages", str(spec.environment.path)]
-        if spec.sdk is not None:
-            command += ["--sdk", str(runner / spec.sdk)]
+        if spec.stand_in is not None:
+            command += ["--sdk", str(runner / spec.stand_in.folder)]
         return command
 
 

@@ -20,7 +20,7 @@ class CheckReport:
 
     Attributes:
       logs: What the code printed at module level.
-      classes: Evaluator classes of contract `uipath`, in the order of definition, faulty ones too.
+      classes: Evaluator classes that can be listed, in the order of definition, faulty ones too.
     """
 
     ok: bool

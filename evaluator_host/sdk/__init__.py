@@ -1,14 +1,15 @@
 """Metrics of NeMo Evaluator in one's own process: `from evaluator_host.sdk import Evaluator, ExactMatchMetric, …`.
 
-These are the very modules that sandboxes have (`runtimes/python/nemo`), submodules included, under this name, with an
-`Evaluator` that also runs metrics in sandboxes and on a host.
+The modules are those of sandboxes (`runtimes/python/dialects/nemo/modules`), submodules included. The class
+`Evaluator` is replaced by one that also runs metrics in sandboxes and on a host.
 """
 
 from typing import Any
 
 from evaluator_host.config.settings import RUNTIMES_DIR
+from evaluator_host.dialects.nemo.dialect import SDK
 
-__path__.append(str(RUNTIMES_DIR / "python" / "nemo" / "nemo_evaluator_sdk"))
+__path__.append(str(RUNTIMES_DIR / "python" / SDK.stand_in.folder / SDK.module))
 
 from evaluator_host.sdk.exports import *  # noqa: E402, F403
 from evaluator_host.sdk.exports import __all__ as __all__  # noqa: E402

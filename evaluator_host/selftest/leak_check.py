@@ -13,7 +13,7 @@ import docker.errors
 import requests
 
 from evaluator_host.sandbox.docker.cleanup import LABEL_INSTANCE
-from evaluator_host.sandbox.linux.cgroup_discovery import mounts_of
+from evaluator_host.sandbox.linux.cgroup_discovery import cgroup_mounts
 from evaluator_host.sandbox.linux.cgroups import FOLDER
 from evaluator_host.sandbox.linux.instance import this_instance
 
@@ -100,7 +100,7 @@ def _mounts() -> Iterator[str]:
 
 def _cgroups() -> Iterator[str]:
     instance = this_instance()
-    for mount in mounts_of():
+    for mount in cgroup_mounts():
         for path, names, _ in os.walk(mount):
             if Path(path).name == FOLDER:
                 yield from (f"{path}/{name}" for name in names if name.partition(".")[0] == instance)

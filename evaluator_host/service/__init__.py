@@ -1,4 +1,4 @@
-"""Every verb of the product: evaluate a row, evaluate many, check an evaluator, say how the host is."""
+"""The verbs of the product: evaluate one row or many, check an evaluator, install a package set, describe the host."""
 
 from evaluator_host.service.service import Service
 from evaluator_host.service.summaries import summarise

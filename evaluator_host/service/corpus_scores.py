@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 
+from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.evaluator import Row
 from evaluator_host.model.outcome import EvaluationResult, Loaded
 from evaluator_host.pool import Pool
@@ -25,8 +26,9 @@ async def score_together(
 
     async def bind_once(loaded: Loaded) -> Bound:
         nonlocal bound
-        if bound is None and loaded.together:
-            bound = await bind_together(rows)
+        bind_one = dialect_of(loaded.contract).bind_one_of_many
+        if bound is None and loaded.together and bind_one is not None:
+            bound = await bind_together(bind_one, rows)
         if bound is None:
             raise _NothingToScore
         return bound

@@ -1,4 +1,4 @@
-"""What Prometheus may ask: rows by outcome, durations, sandboxes, the queue. One registry a host."""
+"""The Prometheus metrics of a host: rows by outcome, durations, sandboxes, the queue."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
 
 
 class Metrics:
-    """Counters of one host; gauges are read when scraped."""
+    """Counters and histograms of one host, and gauges that are read at each scrape."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -40,7 +40,7 @@ class Metrics:
         self._known_run_seconds: dict[str, Histogram] = {}
 
     def watch(self, name: str, description: str, read: Callable[[], float]) -> None:
-        """Add a gauge that is read at every scrape."""
+        """Add a gauge whose value `read` returns at each scrape."""
         Gauge(f"evaluator_host_{name}", description, registry=self.registry).set_function(read)
 
     def count(self, result: EvaluationResult) -> None:
@@ -48,7 +48,7 @@ class Metrics:
         language = result.evaluator.language.value
         labels = (language, result.status.value, result.error.code.value if result.error else "")
         rows = self._known.get(labels)
-        if rows is None:  # looking a child up by its labels costs more than counting
+        if rows is None:  # finding a child by its labels costs more than counting
             rows = self._known[labels] = self._rows.labels(*labels)
             self._known_seconds[language] = self._seconds.labels(language)
             self._known_run_seconds[language] = self._run_seconds.labels(language)
@@ -57,5 +57,5 @@ class Metrics:
         self._known_run_seconds[language].observe(result.timing_ms.run / 1000)
 
     def text(self) -> bytes:
-        """Return the exposition format."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self.registry)

@@ -1,4 +1,4 @@
-"""Rows that ask models: the host answers, as far as it may, and the row is called again."""
+"""Answers the model requests of a row, so that it can be called again with the answers."""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,32 +6,33 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from evaluator_host.dialects.model_requests import Ask, asks_of
+from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.errors import HostError
-from evaluator_host.model.evaluator import Contract, Json, Row
+from evaluator_host.model.evaluator import Json, Row
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Loaded, Outcome
 
-_ANSWERS: Final = 32  # of one row, however often it is called
+_ANSWERS: Final = 32  # most answers for one row, over all its calls
 
 
 class Models(Protocol):
-    """Asks models for evaluators."""
+    """Calls models for evaluators."""
 
     async def answer(self, ask: Ask, workspace: str) -> dict[str, Json]:
         """Return `{"response": …}`, or `{"error": text, "status": int | None}` when the model does not answer.
 
         Raises:
-          HostError: it may not be asked, or its key is not there.
+          HostError: the evaluator may not use the model, or its key is missing.
         """
         ...
 
 
 def asked_for(outcome: Outcome, loaded: Loaded) -> tuple[Ask, ...]:
-    """Return what a row asks of models before it can go on."""
-    return asks_of(outcome) if loaded.contract is Contract.NEMO else ()
+    """Return the model requests that a row waits for; nothing when it has come to an end."""
+    return asks_of(outcome) if dialect_of(loaded.contract).asks_models else ()
 
 
 async def answered(models: Models | None, row: Row, asks: Sequence[Ask], *, workspace: str) -> Row | EvaluationError:
-    """Return a row with the answers to what it asked, to be called again; or why it cannot be."""
+    """Return the row with the answers to its model requests, or the error that it fails with."""
     if models is None:
         return _failed("this host asks no models for evaluators", "score such rows on a running host")
     if len(row.answers) + len(asks) > _ANSWERS:

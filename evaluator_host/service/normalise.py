@@ -1,8 +1,8 @@
-"""Turns what became of a row into its one result; the only place that decides a status."""
+"""Turns the outcome of a row into its result; the only place that decides a status."""
 
 from dataclasses import dataclass
 
-from evaluator_host.dialects import CONTRACTS
+from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.evaluator import Contract, Evaluator, Json
 from evaluator_host.model.json_values import VALUE_DEPTH, nests_within
 from evaluator_host.model.outcome import (
@@ -26,7 +26,7 @@ from evaluator_host.service.source import CleanSource
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """What a result says of the run itself; `evaluator.contract` decides how the value is read."""
+    """The part of a result that describes the run; `evaluator.contract` decides how the value is read."""
 
     timing_ms: Timing
     evaluator: EvaluatorInfo
@@ -44,15 +44,15 @@ def normalise(
 ) -> EvaluationResult:
     """Return the result of one row.
 
-    Nothing is clamped: a score outside 0..1 stays, with a warning. `passed` is the evaluator's own word (a bool, or an
-    explicit key) before it is `score >= threshold`; a threshold of 0 counts.
+    Nothing is clamped: a score outside 0..1 stays, with a warning. `passed` is what the evaluator said (a bool, or an
+    explicit key), else `score >= threshold`; a threshold of 0 counts.
 
     Args:
-      outcome: What the sandbox answered, a `Failed` around a binding error, or why it was not asked.
+      outcome: The sandbox's answer, a `Failed` around a binding error, or why the row was skipped.
       evaluator: For its threshold and language.
-      info: Passed on, apart from the contract.
-      notes: The host's own (source, load, trace), put before the guest's.
-      source: Moves an error's position to where the user sees it.
+      info: Copied to the result; its contract decides how the value is read.
+      notes: Of the host (source, load, trace); they come before those of the sandbox.
+      source: Maps positions of errors to the pasted text.
     """
     if isinstance(outcome, Failed):
         error = outcome.error if source is None else source.locate(outcome.error)
@@ -60,7 +60,7 @@ def normalise(
     if isinstance(outcome, Skipped):
         return _without_value(Status.SKIPPED, Logs(), info=info, notes=(outcome.note,))
     contract = info.evaluator.contract
-    rules = CONTRACTS[Contract.EVALUATE if contract is None or contract is Contract.AUTO else contract]
+    rules = dialect_of(Contract.EVALUATE if contract is None or contract is Contract.AUTO else contract)
     scored = rules.interpret(outcome, evaluator.language, settings=evaluator.settings)
     if isinstance(scored, EvaluationError):
         return _failed(outcome, scored, _value(outcome), info=info, notes=(*notes, *outcome.notes))
@@ -90,7 +90,7 @@ def normalise(
 
 
 def _value(returned: Returned) -> Json:
-    """Return a refused value for the reader of the result, unless it is none or would break an encoder."""
+    """Return a refused value to be shown in the result; None when it has no JSON form or is nested too deeply."""
     if returned.kind in (Kind.MISSING, Kind.UNSUPPORTED) or not nests_within(returned.value, VALUE_DEPTH):
         return None
     return returned.value

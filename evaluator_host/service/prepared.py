@@ -9,10 +9,11 @@ from functools import lru_cache
 import orjson
 
 from evaluator_host.config.settings import Settings
+from evaluator_host.dialects.table import dialect_of
 from evaluator_host.environments.store import InstalledSet
 from evaluator_host.environments.targets import empty_environment
 from evaluator_host.model.errors import InvalidRequest, Problem
-from evaluator_host.model.evaluator import Contract, Environment, Evaluator, Language, Policy, SandboxSpec, Sdk
+from evaluator_host.model.evaluator import Contract, Environment, Evaluator, Language, Policy, SandboxSpec, StandIn
 from evaluator_host.pool import LeaseRequest
 from evaluator_host.sandbox.messages import LoadRequest
 from evaluator_host.service.source import CleanSource, clean
@@ -61,7 +62,7 @@ def prepare(
     workspace: str,
     check: bool = False,
     known: InstalledSet | None = None,
-    sdk: Sdk | None = None,
+    stand_in: StandIn | None = None,
     python: str | None = None,
 ) -> Prepared:
     """Return an evaluator ready to be leased a sandbox.
@@ -72,7 +73,7 @@ def prepare(
       workspace: Whose it is.
       check: It is loaded only, and its imports are looked at.
       known: The installed set that it pins; None when it pins nothing.
-      sdk: Light modules that it imports.
+      stand_in: Light modules that it imports.
       python: Minor version of Python that it asks for, if that is not the host's own.
 
     Raises:
@@ -101,7 +102,7 @@ def prepare(
                 memory_mb=limits.memory_mb,
                 processes=limits.processes,
                 disk_mb=limits.disk_mb,
-                sdk=sdk,
+                stand_in=stand_in,
             ),
             load=LoadRequest(
                 code=source.code,
@@ -165,11 +166,12 @@ def _other_problems(evaluator: Evaluator, settings: Settings) -> list[Problem]:
         found.append(
             Problem("evaluator.policy", f"restricted is for Python only, not {evaluator.language}", 'use "none"')
         )
-    contract = evaluator.contract
     if evaluator.python is not None and evaluator.language is not Language.PYTHON:
         found.append(Problem("evaluator.python", f"it is for Python only, not {evaluator.language}", "leave it out"))
-    if contract in (Contract.NEMO, Contract.UIPATH) and evaluator.language is not Language.PYTHON:
-        problem = f"{contract} is for Python only, not {evaluator.language}"
+    contract = evaluator.contract
+    if contract is not Contract.AUTO and evaluator.language not in (known := dialect_of(contract).languages):
+        names = ", ".join(language.title() for language in Language if language in known)
+        problem = f"{contract} is for {names} only, not {evaluator.language}"
         found.append(Problem("evaluator.contract", problem, 'use "auto"'))
     return found
 

@@ -78,7 +78,7 @@ class Preparer:
             workspace=workspace,
             check=check,
             known=known,
-            sdk=None if needs is None else needs.sdk,
+            stand_in=None if needs is None else needs.stand_in,
             python=python,
         )
         if key is not None:

@@ -1,11 +1,11 @@
 """Makes the body of a call from a row, and the result from its outcome."""
 
 import time
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Callable
 from dataclasses import dataclass, replace
 
-from evaluator_host.dialects import CONTRACTS, Binding, encode
-from evaluator_host.dialects.nemo import contract as nemo
+from evaluator_host.dialects.binding import Binding, encode
+from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.evaluator import Language, Row
 from evaluator_host.model.outcome import (
     EnvironmentInfo,
@@ -40,7 +40,7 @@ def bind(prepared: Prepared, loaded: Loaded, row: Row | EvaluationError) -> Boun
     """Return the body for a row by the contract that the runner found. An error in its place is returned as it is."""
     if isinstance(row, EvaluationError):
         return Bound(row)
-    binding = CONTRACTS[loaded.contract].bind(row, prepared.evaluator.settings)
+    binding = dialect_of(loaded.contract).bind(row, prepared.evaluator.settings)
     if not isinstance(binding, Binding):
         return Bound(binding)
     body = encode(binding)
@@ -49,7 +49,7 @@ def bind(prepared: Prepared, loaded: Loaded, row: Row | EvaluationError) -> Boun
     return Bound(body, binding.notes)
 
 
-async def bind_together(rows: AsyncIterable[Row]) -> Bound | None:
+async def bind_together(bind_one: Callable[[Row], Binding], rows: AsyncIterable[Row]) -> Bound | None:
     """Return the body for scoring rows together, None when there is no row.
 
     Rows are held as JSON only, and no more of them than a sandbox takes.
@@ -57,7 +57,7 @@ async def bind_together(rows: AsyncIterable[Row]) -> Bound | None:
     body = bytearray(b'{"together":[')
     empty = len(body)
     async for row in rows:
-        part = encode(nemo.bind_one_of_many(row))
+        part = encode(bind_one(row))
         if isinstance(part, EvaluationError):
             return Bound(part)
         if len(body) > empty:

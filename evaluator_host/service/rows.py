@@ -13,8 +13,9 @@ from itertools import count
 from typing import Final
 
 from evaluator_host.dialects.model_requests import Ask
+from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.errors import Busy, SandboxLost
-from evaluator_host.model.evaluator import Contract, Isolation, Row
+from evaluator_host.model.evaluator import Isolation, Row
 from evaluator_host.model.outcome import EvaluationError, EvaluationResult, Failed, Given, Outcome, Skipped, Timing
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.service.attempts import LostRows, lease_sandbox
@@ -22,7 +23,7 @@ from evaluator_host.service.model_calls import Models, answered, asked_for
 from evaluator_host.service.prepared import Prepared
 from evaluator_host.service.row_io import Bound, ResultContext, bind, leased_context, result, unloaded_context
 
-_ASKED: Final = 64  # rows that wait for models at once; no more are drawn meanwhile
+_AT_MODELS: Final = 64  # rows that wait for models at once; no more are drawn meanwhile
 BUFFERED: Final = 256  # results that may wait for a slow consumer
 _SHARES: Final = count(1)
 
@@ -71,15 +72,15 @@ class RowStream:
         self._pool = pool
         self._prepared = prepared
         self._source: Iterator[tuple[int, Given]] = enumerate(rows)
-        self._returned: deque[tuple[int, Given]] = deque()  # sent ahead to a sandbox that broke
+        self._returned: deque[tuple[int, Given]] = deque()  # sent to a sandbox that broke, or answered by models
         self._isolation = isolation
         self._parallelism = parallelism
         self._models = models
-        self._asked: set[asyncio.Task[None]] = set()  # model requests of rows that will return
+        self._at_models: set[asyncio.Task[None]] = set()  # model requests of rows that will return
         self._results: asyncio.Queue[tuple[int, EvaluationResult] | None] = asyncio.Queue(BUFFERED)
         self._lost = LostRows()
-        self._asking = 0  # workers that have a place in the queue
-        self._admitted = False  # one of them has had a sandbox
+        self._leasing = 0  # workers that wait for a sandbox
+        self._admitted = False  # one of them has got a sandbox
         self._open = 0  # rows drawn and not yet answered
         self._exhausted = False
         self._abandoned = False  # the consumer has stopped
@@ -110,15 +111,15 @@ class RowStream:
                 for worker in done:
                     worker.result()
         finally:
-            for task in (*workers, *self._asked):
+            for task in (*workers, *self._at_models):
                 task.cancel()
-            await asyncio.wait((*workers, *self._asked))
+            await asyncio.wait((*workers, *self._at_models))
             if not self._abandoned:
                 await self._results.put(None)
 
     @property
     def _complete(self) -> bool:
-        return self._exhausted and not self._returned and not self._open and not self._asked
+        return self._exhausted and not self._returned and not self._open and not self._at_models
 
     async def _work(self) -> None:
         """Use one sandbox after the other until no row is left."""
@@ -134,27 +135,27 @@ class RowStream:
 
     async def _has_more(self) -> bool:
         """Return whether a row is left; waits while the only rows left wait for models."""
-        while not self._returned and (self._exhausted or len(self._asked) >= _ASKED):
-            if not self._asked:
+        while not self._returned and (self._exhausted or len(self._at_models) >= _AT_MODELS):
+            if not self._at_models:
                 return False
-            await asyncio.wait(self._asked, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(self._at_models, return_when=asyncio.FIRST_COMPLETED)
         return True
 
     async def _lease(self) -> Lease | Failed:
         """Lease a sandbox. A full queue refuses a stream that has not begun; one under way waits and asks again."""
         while True:
-            self._asking += 1
+            self._leasing += 1
             try:
                 lease = await lease_sandbox(self._pool, self._prepared.request)
             except Busy as error:
-                if self._asking == 1 and not self._admitted:
+                if self._leasing == 1 and not self._admitted:
                     raise
                 pause_s = error.retry_after_s
             else:
                 self._admitted = True
                 return lease
             finally:
-                self._asking -= 1
+                self._leasing -= 1
             await asyncio.sleep(pause_s)
 
     async def _run(self, leased: _Leased) -> None:
@@ -172,7 +173,7 @@ class RowStream:
                 first = sent.popleft()
                 if asks := asked_for(outcome, leased.lease.loaded):
                     leased.lease.answered += 1
-                    self._ask(first, asks)
+                    self._ask_models(first, asks)
                 else:
                     await self._answer(first.index, leased, outcome, first.bound, started=first.at)
         finally:
@@ -195,12 +196,11 @@ class RowStream:
                 sandbox.send(bound.body, timeout_s=timeout_s, share=share)
 
     def _bound(self, lease: Lease, index: int, row: Row | EvaluationError) -> Bound:
-        is_nemo = lease.loaded.contract is Contract.NEMO  # the only one that tells rows their position
-        if is_nemo and isinstance(row, Row) and row.index is None:
+        if isinstance(row, Row) and row.index is None and dialect_of(lease.loaded.contract).numbers_rows:
             row = replace(row, index=index)
         return bind(self._prepared, lease.loaded, row)
 
-    def _ask(self, sent: _Sent, asks: tuple[Ask, ...]) -> None:
+    def _ask_models(self, sent: _Sent, asks: tuple[Ask, ...]) -> None:
         """Send a row's requests to models; with the answers it is drawn anew."""
 
         async def ask() -> None:
@@ -210,8 +210,8 @@ class RowStream:
             self._returned.append((sent.index, given))
 
         task = asyncio.create_task(ask())
-        self._asked.add(task)
-        task.add_done_callback(self._asked.discard)
+        self._at_models.add(task)
+        task.add_done_callback(self._at_models.discard)
         self._open -= 1
 
     async def _receive(self, lease: Lease, index: int) -> Outcome | None:
@@ -230,7 +230,7 @@ class RowStream:
             await self._put(index, result(context, outcome, started=time.perf_counter()))
 
     def _draw(self) -> tuple[int, Given] | None:
-        if not self._returned and len(self._asked) >= _ASKED:
+        if not self._returned and len(self._at_models) >= _AT_MODELS:
             return None
         item = self._returned.popleft() if self._returned else next(self._source, None)
         if item is None:

@@ -1,12 +1,11 @@
-"""Which evaluators are written for an SDK that the host has light modules for, and what these need installed.
+"""Finds the SDK that an evaluator is written for, and the packages that the light modules in its place need.
 
-The code is not parsed here: a line that imports the SDK is enough to have the modules in its sandbox, where a line too
-many does no harm.
+The code is not parsed: one line that imports the SDK is enough. A line that only looks like an import does no harm, as
+light modules that nobody imports change nothing.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -14,7 +13,9 @@ from typing import Final
 from packaging.utils import canonicalize_name
 
 from evaluator_host.config.settings import RUNTIMES_DIR
-from evaluator_host.model.evaluator import Contract, Evaluator, Language, Sdk
+from evaluator_host.dialects.base import Sdk
+from evaluator_host.dialects.table import all_dialects, dialect_of
+from evaluator_host.model.evaluator import Contract, Evaluator, Language, StandIn
 from evaluator_host.packages.lock import Lock, Target
 from evaluator_host.packages.shipped_locks import shipped_lock, shipped_pins
 from evaluator_host.service.prepared import cleaned
@@ -23,60 +24,16 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
-    """One SDK.
-
-    Attributes:
-      contract: That evaluators written for it have.
-      real: Distributions of the package itself, and those that bring it along.
-      needed: What the light modules import.
-      needed_by: What they import besides for evaluators that mention a name.
-    """
-
-    sdk: Sdk
-    contract: Contract
-    real: frozenset[str]
-    needed: frozenset[str]
-    needed_by: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def lock(self) -> Path:
-        """Of the packages that it needs."""
-        return RUNTIMES_DIR / "python" / self.sdk / "requirements.lock"
-
-    def is_for(self, evaluator: Evaluator) -> bool:
-        """Whether the code imports it."""
-        root = self.sdk.module.partition(".")[0]
-        return root in evaluator.code and _imports(root, cleaned(evaluator.code, evaluator.language).code)
-
-
-_KINDS: Final = (
-    _Kind(
-        Sdk.NEMO,
-        Contract.NEMO,
-        real=frozenset({"nemo-platform", "nemo-evaluator-sdk"}),
-        needed=frozenset({"pydantic", "jinja2"}),
-        needed_by={"BLEUMetric": "sacrebleu", "ROUGEMetric": "rouge-score", "cloudpickle": "cloudpickle"},
-    ),
-    _Kind(
-        Sdk.UIPATH,
-        Contract.UIPATH,
-        real=frozenset({"uipath", "uipath-langchain", "uipath-llamaindex", "uipath-mcp"}),
-        needed=frozenset({"pydantic", "opentelemetry-sdk"}),
-    ),
-)
-
-
-@dataclass(frozen=True, slots=True)
 class SdkNeeds:
     """Light modules for one evaluator.
 
     Attributes:
+      stand_in: The modules.
       missing: Names of packages that they need and the evaluator does not pin.
-      shipped: The lock that these come from.
+      shipped: The lock file that has the versions of these.
     """
 
-    sdk: Sdk
+    stand_in: StandIn
     missing: frozenset[str]
     shipped: Path
 
@@ -95,25 +52,33 @@ class SdkNeeds:
 
 
 def sdk_needs(evaluator: Evaluator) -> SdkNeeds | None:
-    """Return what an evaluator needs of light modules; None when it is for no SDK, or pins the real one."""
+    """Return the light modules of an evaluator and their needs; None when it imports no SDK, or pins the real one."""
     if evaluator.language is not Language.PYTHON:
         return None
-    kind = next((kind for kind in _KINDS if evaluator.contract is kind.contract), None)
-    kind = kind or next((kind for kind in _KINDS if kind.is_for(evaluator)), None)
-    if kind is None:
+    sdk = _sdk_of(evaluator)
+    if sdk is None:
         return None
     pinned = {canonicalize_name(found[0]) for text in evaluator.packages if (found := _NAME.search(text))}
-    if pinned & kind.real:
+    if pinned & sdk.real:
         return None
-    wanted = kind.needed | {package for name, package in kind.needed_by.items() if name in evaluator.code}
-    return SdkNeeds(kind.sdk, frozenset(wanted - pinned), kind.lock)
+    wanted = sdk.needed | {package for name, package in sdk.needed_by.items() if name in evaluator.code}
+    return SdkNeeds(sdk.stand_in, frozenset(wanted - pinned), RUNTIMES_DIR / "python" / sdk.lock)
 
 
-@lru_cache(maxsize=8)
+def _sdk_of(evaluator: Evaluator) -> Sdk | None:
+    """Return the SDK of the declared contract, else the first that the code imports."""
+    if evaluator.contract is not Contract.AUTO and (declared := dialect_of(evaluator.contract).sdk) is not None:
+        return declared
+    sdks = (dialect.sdk for dialect in all_dialects() if dialect.sdk is not None)
+    return next((sdk for sdk in sdks if _is_imported(sdk, evaluator)), None)
+
+
+def _is_imported(sdk: Sdk, evaluator: Evaluator) -> bool:
+    root = sdk.module.partition(".")[0]
+    return root in evaluator.code and bool(_line(root).search(cleaned(evaluator.code, evaluator.language).code))
+
+
+@lru_cache(maxsize=64)
 def _line(module: str) -> re.Pattern[str]:
-    """Return what a line looks like that imports a module or what is below it."""
+    """Return the pattern of a line that imports a module, or a module below it."""
     return re.compile(rf"^[^\n#'\"]*\bimport\s[^\n#]*\b{module}\b|^\s*from\s+{module}\b", re.MULTILINE)
-
-
-def _imports(module: str, code: str) -> bool:
-    return _line(module).search(code) is not None

@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Final
 
 from evaluator_host.config.settings import Settings
+from evaluator_host.dialects.table import dialect_of
 from evaluator_host.environments.record import EnvironmentReport
 from evaluator_host.environments.store import Environments
 from evaluator_host.environments.targets import empty_environment
 from evaluator_host.model.errors import HostError
 from evaluator_host.model.evaluator import (
-    Contract,
     Environment,
     Evaluator,
     Isolation,
@@ -180,9 +180,10 @@ class Service:
         workspace: str = DEFAULT_WORKSPACE,
         lock: str | None = None,
     ) -> EvaluationResult | None:
-        """Score the rows of a batch that scored, together; None where the evaluator has no such scores."""
+        """Score together those rows of a batch that scored; None when the evaluator has no such scores."""
         scored = [replace(row, index=at) for at, row in enumerate(rows) if results[at].status is Status.SCORED]
-        if not scored or results[0].evaluator.contract is not Contract.NEMO:
+        contract = results[0].evaluator.contract if scored else None
+        if contract is None or dialect_of(contract).bind_one_of_many is None:
             return None
         return await self.score_together(evaluator, each(scored), workspace=workspace, lock=lock)
 
@@ -194,14 +195,14 @@ class Service:
         workspace: str = DEFAULT_WORKSPACE,
         lock: str | None = None,
     ) -> EvaluationResult | None:
-        """Score rows that have scores of their own together, under the limits of one row.
+        """Score rows together, under the limits of one row; each of them has scored on its own.
 
-        None where the evaluator has no such scores, or there is no row. Rows that are more than a sandbox takes at once
-        (64 MB as JSON) are an error in the result.
+        Returns None when the evaluator has no such scores, or there is no row. The result is an error when the rows are
+        more than a sandbox takes at once, 64 MB as JSON.
 
         Args:
           evaluator: What scores.
-          rows: With their positions; they are only drawn when the evaluator has such scores.
+          rows: With their positions. They are drawn only when the evaluator has such scores.
           workspace: Whose call it is.
           lock: As in `evaluate`.
         """
@@ -210,7 +211,7 @@ class Service:
         return await score_together(self.pool, prepared, rows, started=started)
 
     async def check(self, evaluator: Evaluator, *, workspace: str = DEFAULT_WORKSPACE) -> CheckReport:
-        """Load an evaluator in a sandbox without running a row, and say what was found."""
+        """Load an evaluator in a sandbox without running a row, and report its contract, imports and problems."""
         prepared = await self._preparer.prepare(evaluator, workspace, check=True)
         answer: Lease | Failed
         try:
@@ -241,7 +242,7 @@ class Service:
         return report
 
     async def ready(self) -> None:
-        """Return when a sandbox of the host's first language could be started.
+        """Return when a Python sandbox is known to start.
 
         Raises:
           SandboxUnavailable: none can.
@@ -249,31 +250,31 @@ class Service:
         await self.pool.probe(default_spec(Language.PYTHON))
 
     def info(self) -> HostInfo:
-        """Say what this host is and has."""
+        """Return the host's version, backend, limits and runtimes, without the further versions of Python."""
         return host_info(self.settings, self.pool, self.environments)
 
     async def full_info(self) -> HostInfo:
-        """Say that, and which versions of Python evaluators may ask for, which takes a second the first time."""
+        """Return `info` with the versions of Python that evaluators may ask for; the first call takes a second."""
         return replace(self.info(), pythons=await self.environments.queries.pythons())
 
     async def _expect(
         self, key: str, packages: tuple[str, ...], language: Language, python: str | None, workspace: str
     ) -> None:
-        with suppress(HostError):  # whoever asked sees in the report why there is no such set
+        with suppress(HostError):  # the report says why there is no such set
             await self.environments.built(key)
             python = await self.environments.queries.python_of_set(python, language)
             known = await self.environments.require(packages, language, python, workspace=workspace)
             await self.pool.prewarm(default_spec(language, known.environment))
 
     async def _with_pins(self, missing: Sequence[MissingImport], language: Language) -> tuple[MissingImport, ...]:
-        """Say which pin each missing import probably needs; the index is asked for a few of them only."""
+        """Add the pin that each missing import probably needs; only the first few are looked up."""
         asked, others = missing[:_PINS_ASKED], missing[_PINS_ASKED:]
         pins = await self.environments.queries.pins_for([one.module for one in asked], language)
         return (*(replace(one, pin=pin) for one, pin in zip(asked, pins, strict=True)), *others)
 
 
 def default_spec(language: Language, environment: Environment | None = None) -> SandboxSpec:
-    """Return the spec of an evaluator that asks for no limits of its own and, without `environment`, pins nothing."""
+    """Return the spec of an evaluator with default limits; without `environment` it pins nothing."""
     environment = environment or empty_environment(language)
     limits = Limits()
     return SandboxSpec(

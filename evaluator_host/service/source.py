@@ -1,8 +1,8 @@
-"""Turns pasted text into a program: strips what web pages, chats and editors wrap around code, and keeps positions.
+"""Turns pasted text into a program: removes what web pages, chats and editors add to code, and keeps positions.
 
-A line is never added or dropped (what goes is left blank) and characters go only from the ends of a line, so a position
-in the clean code becomes the user's by adding one number to its column. Nothing here parses the code: the rules look
-at whole lines, and each triggers only on text that could not be a program otherwise.
+Lines are never added or dropped (a removed line is left blank), and characters are removed only at the ends of a line.
+So a position in the clean code becomes the user's by adding one number to its column. Nothing here parses the code. The
+rules look at whole lines, and each applies only to text that could not be a program otherwise.
 """
 
 import re
@@ -44,9 +44,9 @@ class CleanSource:
     """The program to run.
 
     Attributes:
-      code: Lines end in a line feed; as many lines as the user has.
-      notes: What was taken away that a user would want to know of.
-      removed: Characters gone from the start of each line; empty when none is.
+      code: Lines end in a line feed; as many as were pasted.
+      notes: Removals that a user would want to know of.
+      removed: How many characters were removed from the start of each line; empty when none were.
     """
 
     code: str
@@ -54,22 +54,22 @@ class CleanSource:
     removed: tuple[int, ...] = ()
 
     def to_user(self, line: int | None, column: int | None) -> tuple[int | None, int | None]:
-        """Return where a position of `code` lies in what the user pasted; both count from 1."""
+        """Return the position in the pasted text of a position in `code`; lines and columns count from 1."""
         if line is None or column is None or not 0 < line <= len(self.removed):
             return line, column
         return line, column + self.removed[line - 1]
 
     def locate(self, error: EvaluationError) -> EvaluationError:
-        """Return the error with the user's position."""
+        """Return the error with its position in the pasted text."""
         line, column = self.to_user(error.line, error.column)
         return error if column == error.column else replace(error, line=line, column=column)
 
 
 def clean(code: str, language: Language) -> CleanSource:
-    """Make a program of what was pasted.
+    """Return the program in a pasted text.
 
-    Line ends, a byte order mark, no-break and zero-width characters in indentation and at line ends, a Markdown fence
-    (with a sentence before or after it), a line-number gutter, a shebang, and for Python a common indentation.
+    Mends or removes line ends, a byte order mark, no-break and zero-width characters at the ends of lines, a Markdown
+    fence (with a sentence before or after it), line numbers, a shebang, and for Python a common indentation.
     """
     if _is_clean(code):
         return CleanSource(code)
@@ -88,7 +88,7 @@ def clean(code: str, language: Language) -> CleanSource:
 
 
 def _is_clean(code: str) -> bool:
-    """Whether no rule can apply: nothing suspect anywhere, and a first line that starts a program."""
+    """Return whether no rule can apply: nothing suspect anywhere, and a first line that starts a program."""
     start = len(code) - len(code.lstrip())
     starts_odd = code[start : start + 1].isdigit() or code.startswith("#!", start) or code[:start].endswith((" ", "\t"))
     if starts_odd or "\r" in code or "```" in code or "~~~" in code:
@@ -97,7 +97,7 @@ def _is_clean(code: str) -> bool:
 
 
 def _removed(before: str, after: str) -> int:
-    """Characters gone from the start of a line, given that only its ends changed."""
+    """Return how many characters were removed from the start of a line, given that only its ends changed."""
     if before == after or not after.strip(_BLANKS):
         return 0
     return len(before.rstrip(_BLANKS)) - len(after.rstrip(_BLANKS))
@@ -148,7 +148,7 @@ def _fenced(lines: _Lines, fences: list[tuple[int, re.Match[str]]]) -> tuple[int
 
 
 def _closes(match: re.Match[str], opening: re.Match[str]) -> bool:
-    """Whether a fence closes another; one that is indented differently belongs to a string or comment inside."""
+    """Return whether a fence closes another; one indented differently belongs to a string or comment inside."""
     return match[1] == opening[1] and match[2].startswith(opening[2]) and not match[3].strip()
 
 

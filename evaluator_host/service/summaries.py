@@ -1,4 +1,4 @@
-"""Makes the answers of the verbs that are no result of a row."""
+"""Makes the summary of a batch, the description of a host, and the report of a check."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from evaluator_host.service.row_io import environment_info
 
 
 def summarise(results: Sequence[EvaluationResult], *, seconds: float) -> BatchSummary:
-    """Summarise results that took `seconds` of wall-clock time."""
+    """Return the summary of results that took `seconds` of wall-clock time."""
     statuses = Counter(result.status for result in results)
     scores = [result.score for result in results if result.score is not None]
     verdicts = [result.passed for result in results if result.passed is not None]
@@ -33,7 +33,7 @@ def summarise(results: Sequence[EvaluationResult], *, seconds: float) -> BatchSu
 
 
 def host_info(settings: Settings, pool: Pool, environments: Environments) -> HostInfo:
-    """Say what a host is and has, but for its further versions of Python."""
+    """Return the description of a host, without its further versions of Python."""
     return HostInfo(
         version=__version__,
         backend=pool.backend.name,
@@ -52,7 +52,7 @@ def host_info(settings: Settings, pool: Pool, environments: Environments) -> Hos
 
 
 def check_report(prepared: Prepared, answer: Lease | Failed) -> CheckReport:
-    """Read a load as a report: a failed one is a problem, a missing import is one too."""
+    """Return the report on a load: not `ok` when it failed, or when an import is missing."""
     if isinstance(answer, Failed):
         return CheckReport(
             ok=False,
@@ -84,6 +84,6 @@ def check_report(prepared: Prepared, answer: Lease | Failed) -> CheckReport:
 
 
 def _classes(prepared: Prepared, found: tuple[EvaluatorClass, ...]) -> tuple[EvaluatorClass, ...]:
-    """Move errors to where the user sees them."""
+    """Return the classes with the positions of errors as in the pasted text."""
     locate = prepared.source.locate
     return tuple(replace(one, error=locate(one.error)) if one.error is not None else one for one in found)

@@ -1,4 +1,4 @@
-"""The FastAPI application over a service, with its guard around it."""
+"""Builds the FastAPI application: routes, error handlers, and the middleware around them."""
 
 from typing import cast
 
@@ -6,8 +6,7 @@ from fastapi import FastAPI
 
 from evaluator_host import __version__
 from evaluator_host.config.settings import Settings
-from evaluator_host.dialects.nemo.host.routes.routes import nemo_api
-from evaluator_host.dialects.nemo.host.verbs import nemo_verbs
+from evaluator_host.dialects.table import all_dialects
 from evaluator_host.jobs.stored_resources import StoredResources
 from evaluator_host.service import Service
 from evaluator_host.web.api import routes
@@ -20,7 +19,7 @@ _DESCRIPTION = "Runs pasted Python, JavaScript and TypeScript evaluators in a sa
 
 
 class _Described:
-    """Stands for what is described and never called."""
+    """Stands in for an object whose methods are never called: only the routes are described."""
 
     def __getattr__(self, name: str) -> None:
         return None
@@ -32,26 +31,28 @@ def create_app(
     """Return the application.
 
     Args:
-      service: What it serves.
-      settings: Of the operator.
-      access: Who may call; None admits nobody, for whoever wants the description of the API alone.
-      records: What is stored; None for the description alone.
+      service: Evaluates.
+      settings: The operator's settings.
+      access: Decides who may call. None refuses every call: enough to describe the API.
+      records: The stored evaluators, data sets, jobs and secrets. None: enough to describe the API.
     """
     app = FastAPI(
         title="Evaluator Host",
         version=__version__,
         description=_DESCRIPTION,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
-        docs_url=None,  # the workbench has a page of its own, with nothing from elsewhere
+        docs_url=None,  # the workbench serves its own, which loads nothing from other sites
         redoc_url=None,
     )
     app.state.max_rows = settings.max_rows_per_batch
     install_error_handlers(app)
     kept = records or cast("StoredResources", _Described())
     given = cast("Access", access)
-    # Routers are taken apart, not included: including one makes every route in it, and its models' schemas, once more.
+    # The routes are moved, not included: `include_router` would build every route and its schemas again.
     app.router.routes += routes.api(service, given, kept, body_bytes=settings.body_mb << 20).routes
-    app.router.routes += nemo_api(nemo_verbs(service, kept, settings), given, route_class=routes.JsonRoute)
+    for dialect in all_dialects():
+        if dialect.routes is not None:
+            app.router.routes += dialect.routes.load()(service, kept, settings, given, route_class=routes.JsonRoute)
     app.router.routes += Workbench().routes()
     app.add_middleware(
         AccessMiddleware,

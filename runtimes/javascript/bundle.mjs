@@ -5,7 +5,7 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { builtinModules } from 'node:module';
-import { DEFINED, withPlaces } from './places.mjs';
+import { DEFINED, withModulePaths } from './module_paths.mjs';
 
 /**
  * @typedef {{message: string, line: number | null, column: number | null, module: string | null}} Fault `module`: an import
@@ -50,7 +50,7 @@ export function buildFile(file, { esbuild, packages }) {
   const { status, stdout, stderr, error } = spawnSync(esbuild, [file, ...COMMON, '--format=cjs'], {
     cwd: packages, env: { PATH: '/usr/bin:/bin' }, maxBuffer: OUTPUT_BYTES, encoding: 'utf8',
   });
-  if (status === 0) return makeModulesCallable(withPlaces(stdout, packages));
+  if (status === 0) return makeModulesCallable(withModulePaths(stdout, packages));
   throw new Error(parseFaults(stderr ?? '')[0]?.message ?? error?.message ?? `esbuild ended with ${status}`);
 }
 
@@ -151,7 +151,7 @@ function collect(stream, limit) {
 /** Text and source map of an output. @param {string} output @param {Options} options */
 function split(output, { isAsync, packages }) {
   const map = MAP.exec(output);
-  const text = withPlaces(map ? output.slice(0, map.index) : output, packages);
+  const text = withModulePaths(map ? output.slice(0, map.index) : output, packages);
   const script = isAsync ? asFunctionBody(text) : makeModulesCallable(text);
   return { text: script, map: map ? Buffer.from(map[1], 'base64').toString('utf8') : '' };
 }

@@ -1,10 +1,10 @@
 // @ts-check
 /** One evaluator in this runner: its load, which happens once, and then its calls. */
 import { exitFailure, crashFailure, memoryFailure, pinHint, shapeLogs, shapeMs, timeoutFailure } from './answers.mjs';
-import { findEntry } from './contracts.mjs';
+import { findEntry } from './entry.mjs';
 import { failure, thrownFailure } from './positions.mjs';
 import { Rows } from './rows.mjs';
-import { Station } from './station.mjs';
+import { WorkerPair } from './worker_pair.mjs';
 
 /**
  * @typedef {import('./loader.mjs').Loadable} Loadable
@@ -24,13 +24,13 @@ export class Evaluator {
 
   /**
    * @param {import('./channel.mjs').Channel} channel
-   * @param {import('./crew.mjs').Surroundings} surroundings
+   * @param {import('./workers.mjs').Surroundings} surroundings
    * @param {{esbuild: string | null, packages: string | null}} tools
    */
   constructor(channel, surroundings, tools) {
     this.channel = channel;
     this.tools = tools;
-    this.station = new Station(surroundings);
+    this.workers = new WorkerPair(surroundings);
   }
 
   /** Do ahead what a load would wait for. */
@@ -73,11 +73,11 @@ export class Evaluator {
       return;
     }
     const { found, loadable } = answer;
-    this.#rows = new Rows(this.channel, this.station, { positions: loadable.positions, resultKb: header.limits.result_kb });
-    this.station.select(found.selector);
+    this.#rows = new Rows(this.channel, this.workers, { positions: loadable.positions, resultKb: header.limits.result_kb });
+    this.workers.select(found.selector);
     if (answer.spoiled) {
-      this.station.abandon();
-      this.station.replace();
+      this.workers.abandon();
+      this.workers.replace();
     }
     this.channel.send({
       type: 'loaded', contract: found.contract, contract_source: found.source, reason: found.reason, entry: found.entry,
@@ -85,7 +85,7 @@ export class Evaluator {
     }, JSON.stringify({ missing_imports: loadable.missing, bundle: loadable.bundle }));
   }
 
-  /** @param {any} header @param {any} body @returns {Promise<Refused | {found: import('./contracts.mjs').Found, loadable: Loadable, logs: any, spoiled: boolean}>} */
+  /** @param {any} header @param {any} body @returns {Promise<Refused | {found: import('./entry.mjs').Found, loadable: Loadable, logs: any, spoiled: boolean}>} */
   async #attempt(header, body) {
     const abort = new AbortController();
     const timeoutMs = header.timeout_s * 1000;
@@ -106,7 +106,7 @@ export class Evaluator {
       return this.#judge(offered, loadable, header, body.code);
     } catch (error) {
       if (/** @type {any} */ (error)?.name !== 'AbortError') throw error;
-      return { failure: timeoutFailure(timeoutMs, 'loading the code'), missing: [], logs: this.station.abandon() };
+      return { failure: timeoutFailure(timeoutMs, 'loading the code'), missing: [], logs: this.workers.abandon() };
     } finally {
       clearTimeout(clock);
     }
@@ -134,7 +134,7 @@ export class Evaluator {
 
   /** @param {{reason: string, detail: string}} loss @returns {Failure} */
   #lossFailure({ reason, detail }) {
-    if (reason === 'memory') return memoryFailure(this.station.memoryMb);
+    if (reason === 'memory') return memoryFailure(this.workers.memoryMb);
     return reason === 'exit' ? exitFailure(Number(detail), 'load_error') : crashFailure(detail);
   }
 
@@ -143,21 +143,21 @@ export class Evaluator {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
       signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-      const lose = (/** @type {string} */ reason, detail = '') => resolve({ type: 'lost', reason, detail, logs: this.station.abandon() });
-      this.station.onLost = lose;
-      const watch = setInterval(() => this.station.isOverMemory() && lose('memory'), WATCH_MS);
+      const lose = (/** @type {string} */ reason, detail = '') => resolve({ type: 'lost', reason, detail, logs: this.workers.abandon() });
+      this.workers.onLost = lose;
+      const watch = setInterval(() => this.workers.isOverMemory() && lose('memory'), WATCH_MS);
       signal.addEventListener('abort', () => clearInterval(watch), { once: true });
-      this.station.onLoading = (message) => {
+      this.workers.onLoading = (message) => {
         clearInterval(watch);
         resolve(message);
       };
       const { limits } = header;
-      this.station.load({ program: loadable.program, selector: null, logKb: limits.log_kb, resultKb: limits.result_kb }, limits.memory_mb);
+      this.workers.load({ program: loadable.program, selector: null, logKb: limits.log_kb, resultKb: limits.result_kb }, limits.memory_mb);
     });
   }
 }
 
-/** @param {string} text JSON that was made in reach of user code @returns {import('./contracts.mjs').Offer[]} */
+/** @param {string} text JSON that was made in reach of user code @returns {import('./entry.mjs').Offer[]} */
 function offers(text) {
   try {
     const list = JSON.parse(text);

@@ -11,10 +11,10 @@ import { tellOperator } from './descriptors.mjs';
 /**
  * @typedef {{id: string, seq: number, timeoutMs: number, share: string | null, args: string, cancelled: boolean, sent: boolean}} Call
  * @typedef {import('./positions.mjs').Failure} Failure
- * @typedef {import('./station.mjs').Station} Station
+ * @typedef {import('./worker_pair.mjs').WorkerPair} WorkerPair
  */
 
-const { peakMemoryKb } = createRequire(import.meta.url)('./worker/peak.cjs');
+const { peakMemoryKb } = createRequire(import.meta.url)('./worker/peak_memory.cjs');
 
 const AHEAD = 4; // hides the hop between the threads behind a row; a context costs more than that
 const AHEAD_SHARED = 64;
@@ -32,16 +32,16 @@ export class Rows {
 
   /**
    * @param {import('./channel.mjs').Channel} channel
-   * @param {Station} station
+   * @param {WorkerPair} workers
    * @param {{positions: import('./positions.mjs').Positions, resultKb: number}} program
    */
-  constructor(channel, station, program) {
+  constructor(channel, workers, program) {
     this.channel = channel;
-    this.station = station;
+    this.workers = workers;
     this.program = program;
-    station.onResult = (result) => this.#finish(result);
-    station.onLost = (reason, detail) => this.#lost(reason, detail);
-    station.onReady = () => this.dispatch();
+    workers.onResult = (result) => this.#finish(result);
+    workers.onLost = (reason, detail) => this.#lost(reason, detail);
+    workers.onReady = () => this.dispatch();
   }
 
   /** @param {any} header @param {Buffer} body */
@@ -57,11 +57,11 @@ export class Rows {
     const call = this.#calls[index];
     call.cancelled = true;
     if (index > 0 || !call.sent) {
-      if (call.sent) this.station.skip(call.seq);
+      if (call.sent) this.workers.skip(call.seq);
       return this.dispatch();
     }
-    this.station.skip(call.seq);
-    if (this.station.isRunning(call.seq)) this.#stop(rowFailure('cancelled', null, this.program));
+    this.workers.skip(call.seq);
+    if (this.workers.isRunning(call.seq)) this.#stop(rowFailure('cancelled', null, this.program));
   }
 
   /** Send what may be sent, and answer what was cancelled before it was. */
@@ -69,8 +69,8 @@ export class Rows {
     while (this.#calls.length > 0 && this.#calls[0].cancelled && !this.#calls[0].sent) {
       this.#answer(rowFailure('cancelled', null, this.program), 0, null, null);
     }
-    if (this.#calls.length === 0 && this.station.doomed) leave();
-    if (!this.station.ready) return;
+    if (this.#calls.length === 0 && this.workers.doomed) leave();
+    if (!this.workers.ready) return;
     const rows = [];
     while (this.#sent < this.#calls.length) {
       const call = this.#calls[this.#sent];
@@ -79,7 +79,7 @@ export class Rows {
       this.#sent++;
       rows.push({ seq: call.seq, share: call.share, args: call.args });
     }
-    if (rows.length > 0) this.station.run(rows);
+    if (rows.length > 0) this.workers.run(rows);
     if (this.#sent > 0 && this.#watch === null) this.#watchIn(this.#calls[0].timeoutMs);
   }
 
@@ -115,13 +115,13 @@ export class Rows {
   #replace() {
     for (const call of this.#calls) call.sent = false;
     this.#sent = 0;
-    this.station.replace();
+    this.workers.replace();
   }
 
   /** End the row that runs. @param {Failure} error */
   #stop(error) {
-    const { elapsed } = this.station;
-    const logs = this.station.abandon();
+    const { elapsed } = this.workers;
+    const logs = this.workers.abandon();
     this.#answer(error, elapsed, logs);
     this.#replace();
     this.dispatch();
@@ -129,10 +129,10 @@ export class Rows {
 
   /** The worker ended by itself. @param {'memory' | 'exit' | 'ended'} reason @param {string} detail */
   #lost(reason, detail) {
-    const logs = this.station.abandon();
+    const logs = this.workers.abandon();
     if (this.#sent > 0) {
-      const error = reason === 'memory' ? memoryFailure(this.station.memoryMb) : reason === 'exit' ? exitFailure(Number(detail), 'user_exception') : crashFailure(detail);
-      this.#answer(error, this.station.elapsed, logs);
+      const error = reason === 'memory' ? memoryFailure(this.workers.memoryMb) : reason === 'exit' ? exitFailure(Number(detail), 'user_exception') : crashFailure(detail);
+      this.#answer(error, this.workers.elapsed, logs);
     }
     this.#replace();
     this.dispatch();
@@ -149,15 +149,15 @@ export class Rows {
   }
 
   #look() {
-    this.station.drain();
+    this.workers.drain();
     if (this.#sent === 0 || this.#watch !== null) return;
     const call = this.#calls[0];
-    if (!this.station.isRunning(call.seq)) return this.#watchIn(TICK_MS);
-    const { elapsed } = this.station;
+    if (!this.workers.isRunning(call.seq)) return this.#watchIn(TICK_MS);
+    const { elapsed } = this.workers;
     const left = call.timeoutMs - elapsed;
     if (left <= 0) return this.#stop(timeoutFailure(call.timeoutMs, 'the row'));
-    if (this.station.isOverMemory()) return this.#stop(memoryFailure(this.station.memoryMb));
-    if (elapsed > STANDBY_AFTER_MS && left < STANDBY_BEFORE_MS) this.station.standBy();
+    if (this.workers.isOverMemory()) return this.#stop(memoryFailure(this.workers.memoryMb));
+    if (elapsed > STANDBY_AFTER_MS && left < STANDBY_BEFORE_MS) this.workers.standBy();
     this.#watchIn(Math.ceil(left));
   }
 }

@@ -30,8 +30,8 @@ _BELIEVES: Final = """  function encodeResult(value, limit) {
 # (file, text, what takes its place). A text that is not there any more fails the test.
 EDITS: Final[dict[Guard, tuple[tuple[str, str, str], ...]]] = {
     Guard.CLEANING: (
-        ("worker/residue.cjs", "found.length > 0", "found.length < 0"),
-        ("worker/residue.cjs", "for (const folder of folders) {", "for (const folder of []) {"),
+        ("worker/row_cleanup.cjs", "found.length > 0", "found.length < 0"),
+        ("worker/row_cleanup.cjs", "for (const folder of folders) {", "for (const folder of []) {"),
     ),
     Guard.ENCODING: (("guest/values.js", "  function encodeResult(value, limit) {\n", _BELIEVES),),
     Guard.STREAMS: (("worker/main.cjs", "if (slot.leavesFiles) output.collectFiles();", ""),),

@@ -19,7 +19,7 @@ def _end_as_programs_do():
 
 
 """
-_OWN_BUILTINS: Final = "from evaluator_runner.pristine import BUILTINS as __builtins__"
+_OWN_BUILTINS: Final = "from evaluator_runner.builtins_copy import BUILTINS as __builtins__"
 
 # (file of evaluator_runner, text, what takes its place). A text that is not there any more fails the test.
 EDITS: Final[dict[Guard, tuple[tuple[str, str, str], ...]]] = {

@@ -16,7 +16,7 @@ from evaluator_host.service.sdks import sdk_needs
 from tests.dialects.nemo.metrics import IMPORTS, REAL
 
 ROWS: Final = 10_000
-LIGHT: Final = RUNTIMES_DIR / "python" / "nemo"
+LIGHT: Final = RUNTIMES_DIR / "python" / "dialects" / "nemo" / "modules"
 METRIC: Final = f"""\
 {IMPORTS}
 

@@ -67,7 +67,7 @@ async def test_another_contract_is_found_and_asks_for_its_own_fields(page: Page)
 
 
 async def test_a_class_says_what_it_can_be_given(page: Page) -> None:
-    code = (ROOT / "docs" / "uipath.md").read_text("utf-8").split("<<'PY'\n")[1].split("PY\n")[0]
+    code = (ROOT / "docs" / "dialects" / "uipath.md").read_text("utf-8").split("<<'PY'\n")[1].split("PY\n")[0]
     await open_workbench(page)
     await write(page, CODE, code)
     await expect(page.locator(".status-line .chip")).to_have_text("uipath", timeout=30_000)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from evaluator_host.model.evaluator import Contract, Evaluator, Language, Sdk
+from evaluator_host.dialects.uipath.dialect import SDK as UIPATH
+from evaluator_host.model.evaluator import Contract, Evaluator, Language
 from evaluator_host.packages.lock import Target
 from evaluator_host.service.sdks import sdk_needs
 
@@ -84,7 +85,7 @@ def test_evaluators_of_uipath_are_given_its_modules(contract: Contract) -> None:
     code = "from uipath.eval.models import AgentExecution\n" if contract is Contract.AUTO else ""
     needs = sdk_needs(Evaluator(code, contract=contract, packages=("pydantic==2.11.0",)))
     assert needs is not None
-    assert (needs.sdk, needs.missing) == (Sdk.UIPATH, {"opentelemetry-sdk"})
+    assert (needs.stand_in, needs.missing) == (UIPATH.stand_in, {"opentelemetry-sdk"})
     assert {package.name for package in needs.lock(TARGET).packages} > {"opentelemetry-api", "opentelemetry-sdk"}
     assert sdk_needs(Evaluator(code, contract=contract, packages=("uipath==2.7.0",))) is None
 
@@ -92,4 +93,4 @@ def test_evaluators_of_uipath_are_given_its_modules(contract: Contract) -> None:
 def test_the_declared_contract_says_which_of_two_sdks_is_meant() -> None:
     needs = sdk_needs(Evaluator(IMPORT + "import uipath.eval\n", contract=Contract.UIPATH))
     assert needs is not None
-    assert needs.sdk is Sdk.UIPATH
+    assert needs.stand_in == UIPATH.stand_in

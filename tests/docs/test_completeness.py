@@ -22,7 +22,7 @@ from tests.docs.blocks import DOCUMENTS, ROOT, name, read
 
 CLI = read("docs/cli.md")
 API = read("docs/api.md")
-MODULE_DOCUMENTS = sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md"), ROOT / "runtimes" / "PROTOCOL.md"])
+MODULE_DOCUMENTS = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), ROOT / "runtimes" / "PROTOCOL.md"])
 MODULE_ROOTS = (ROOT, ROOT / "evaluator_host", ROOT / "runtimes")
 MODULE_PATH = r"^[\w.-]+(?:/[\w.-]+)*/[\w.-]+\.(?:py|mjs|cjs|json)$"
 NOT_OURS = ("custom/",)  # of a project of UiPath's layout
@@ -151,8 +151,8 @@ def test_every_link_to_a_file_leads_to_one(document: Any) -> None:
 
 def test_the_readme_leads_to_every_document() -> None:
     text = read("README.md")
-    for document in (ROOT / "docs").glob("*.md"):
-        assert f"(docs/{document.name})" in text
+    for document in (ROOT / "docs").rglob("*.md"):
+        assert f"({document.relative_to(ROOT)})" in text
 
 
 @pytest.mark.parametrize("document", MODULE_DOCUMENTS, ids=name)

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from evaluator_host.sandbox.linux.watchdog import tree
+from evaluator_host.sandbox.linux.watchdog import process_tree
 from tests.left_behind import until_nothing_is_left
 from tests.server import Server
 
@@ -46,7 +46,7 @@ class Scene:
 
     def processes(self, word: str) -> list[int]:
         """Return the processes below the host with that word in their command line."""
-        return [pid for pid in tree(self.pid) if pid != self.pid and word.encode() in _command(pid)]
+        return [pid for pid in process_tree(self.pid) if pid != self.pid and word.encode() in _command(pid)]
 
     def rows(self) -> float:
         """Return how many rows the host has counted."""

@@ -60,7 +60,7 @@ def test_a_folder_is_migrated_and_what_is_proven_is_written(folder: Path) -> Non
     assert "differs at row 0: old score 0.5, new failed" in rows["deep/text.py"]
     assert " refused " in rows["stars.py"]
     assert " no evaluator " in rows["deep/shared.py"]
-    assert "stars.py:1: the arguments arrive in *args; name the four of them first\n" in ran.stderr
+    assert "stars.py:1: it takes its arguments as *args; name all four first\n" in ran.stderr
     assert (folder / "exact.py").read_text() == MIGRATED
     assert (folder / "deep" / "text.py").read_text() == TEXT
     assert (folder / "deep" / "node_modules" / "not_mine.py").read_text() == LEGACY

@@ -75,7 +75,7 @@ async def opened(database_url: str, folder: Path, *, jobs_at_once: int = 2) -> A
         scheduler = Scheduler(context, store.jobs, at_once=jobs_at_once)
         task = asyncio.create_task(scheduler.run())
         board = JobService(
-            service, store.jobs, store.datasets, folder=rows, scheduler=scheduler, find=_find, models=models
+            service, store.jobs, store.datasets, folder=rows, scheduler=scheduler, resolve=_resolve, models=models
         )
         try:
             yield Desk(store, backend, board, JobResults(store.jobs, store.results, store.datasets, rows), rows)
@@ -86,7 +86,7 @@ async def opened(database_url: str, folder: Path, *, jobs_at_once: int = 2) -> A
             await pool.close()
 
 
-async def _find(workspace_id: str, reference: str) -> ResolvedEvaluator:
+async def _resolve(workspace_id: str, reference: str) -> ResolvedEvaluator:
     if reference != "exact@1":
         raise NotFound(f"there is no evaluator {reference}")
     return ResolvedEvaluator(Evaluator("ok", name="exact", version=1), None)

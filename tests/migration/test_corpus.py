@@ -105,7 +105,7 @@ async def test_rows_that_are_given_are_the_ones_that_count(host: Service) -> Non
     assert (migration.proof.rows, migration.proof.left_out, migration.proof.scored) == (1, 1, 1)
     none = await migrate(Evaluator(code), rows[1:], run=runs_in(host, "default"))
     assert none.proof is not None
-    assert none.proof.text.startswith("not comparable: no row has what the legacy call needs: inputs has no")
+    assert none.proof.text.startswith("not comparable: no row has the inputs that the legacy call needs: inputs has no")
 
 
 @pytest.mark.engine

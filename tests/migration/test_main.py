@@ -120,15 +120,25 @@ BACK |= {
 }
 REFUSED_JAVASCRIPT = [
     ("evaluate", "function main(v) {\n  return use(v);\n}\n", 2, "v is used as a whole"),
-    ("evaluate", "const main = ({ completion }) => completion;\n", 1, "takes its variables apart in its parameters"),
-    ("evaluate", "function main(v) {\n  const trace = 1;\n  return v.x;\n}\n", 2, "trace is a name of the code's own"),
+    (
+        "evaluate",
+        "const main = ({ completion }) => completion;\n",
+        1,
+        "destructures its variables in the parameter list",
+    ),
+    (
+        "evaluate",
+        "function main(v) {\n  const trace = 1;\n  return v.x;\n}\n",
+        2,
+        "trace is a name that the code uses itself",
+    ),
     ("evaluate", "function main(v) {\n  return v.x ? 1 : main({ x: 1 });\n}\n", 2, "main is used by the code itself"),
     ("main", "function evaluate(i, o, t) {\n  return t ? 1 : 0;\n}\n", 2, "main gets no trace"),
     (
         "main",
         "function evaluate(i, o, t) {\n  return Object.keys(i).length;\n}\n",
         2,
-        "main gets columns by their names",
+        "main gets columns",
     ),
     (
         "main",
@@ -138,7 +148,7 @@ REFUSED_JAVASCRIPT = [
     ),
 ]
 REFUSED = [
-    ("evaluate", "def main(completion, **rest):\n    return {}\n", 1, "**rest takes whatever comes"),
+    ("evaluate", "def main(completion, **rest):\n    return {}\n", 1, "**rest accepts any arguments"),
     (
         "evaluate",
         "def main(completion):\n    return 1\n\n\nmain(completion='x')\n",
@@ -147,9 +157,9 @@ REFUSED = [
     ),
     ("evaluate", "class main:\n    pass\n", 1, "main is not one plain function"),
     ("main", "def evaluate(inputs, outputs, trace):\n    return bool(trace)\n", 2, "main gets no trace"),
-    ("main", "def evaluate(inputs, outputs, trace):\n    return len(inputs)\n", 2, "main gets columns by their names"),
-    ("main", "def evaluate(i, o, t):\n    a = 1\n    return i['a'] + a\n", 2, "a is a name of the code's own"),
-    ("main", "def evaluate(i, o, t):\n    return i['a'] or i.get('a')\n", 2, "a is read in two ways"),
+    ("main", "def evaluate(inputs, outputs, trace):\n    return len(inputs)\n", 2, "main gets columns"),
+    ("main", "def evaluate(i, o, t):\n    a = 1\n    return i['a'] + a\n", 2, "a is a name that the code uses itself"),
+    ("main", "def evaluate(i, o, t):\n    return i['a'] or i.get('a')\n", 2, "a is read with two different defaults"),
     ("main", "def evaluate(a, i, o, c):\n    return 1\n", 1, "only evaluate(inputs, outputs, trace) becomes main"),
 ]
 

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import pytest
 
+from evaluator_host.model.json_values import encode_json
 from evaluator_host.sandbox import protocol
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -66,7 +67,7 @@ class RunnerProcess:
 
     def send(self, header: dict[str, Any], body: Any = None) -> None:
         """Send one frame; `body` is a JSON value, or bytes as they are."""
-        raw = body if isinstance(body, bytes) else b"" if body is None else protocol.encode_json(body)
+        raw = body if isinstance(body, bytes) else b"" if body is None else encode_json(body)
         self.send_bytes(protocol.encode(header, raw))
 
     def send_bytes(self, data: bytes) -> None:

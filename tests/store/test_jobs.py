@@ -1,10 +1,12 @@
 """Jobs and data sets in the store, on both databases: who owns a job, what is kept of its work, what may be removed."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Engine, event
 from sqlalchemy.exc import IntegrityError
 
 from evaluator_host.model.errors import InUse, InvalidRequest, NameTaken, NotFound
@@ -13,6 +15,21 @@ from evaluator_host.store.job import DesiredState
 from evaluator_host.store.job_queue import StoredOutput
 from evaluator_host.store.store import Store, open_store
 from tests.store.records import FACTS, WORKSPACE, dataset, evaluators, queued, result
+
+
+@contextmanager
+def counted_statements() -> Iterator[list[str]]:
+    """Yield a list that gains every statement that any database of this process is sent."""
+    seen: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        seen.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        yield seen
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
 
 
 @pytest.fixture
@@ -56,7 +73,7 @@ async def test_a_name_that_no_database_takes_is_the_callers_mistake(store: Store
     with pytest.raises((NotFound, InvalidRequest)):
         await store.evaluators.get_version(WORKSPACE, "a\x00b", 10**30)
     with pytest.raises(InvalidRequest):
-        await store.jobs.list_jobs(WORKSPACE, limit=10**30)
+        await store.jobs.list_overviews(WORKSPACE, limit=10**30)
 
 
 async def test_rows_that_a_job_needs_are_not_forgotten(store: Store) -> None:
@@ -86,11 +103,47 @@ async def test_an_idempotency_key_makes_one_job_however_many_ask_at_once(store: 
 
 async def test_jobs_are_listed_in_pages_the_newest_first(store: Store) -> None:
     made = [await queued(store) for _ in range(5)]
-    page = await store.jobs.list_jobs(WORKSPACE, limit=2)
-    rest = await store.jobs.list_jobs(WORKSPACE, limit=9, before=page[-1].created_at)
-    assert [job.id for job in page + rest] == [job.id for job in reversed(made)]
+    page = await store.jobs.list_overviews(WORKSPACE, limit=2)
+    rest = await store.jobs.list_overviews(WORKSPACE, limit=9, before=page[-1].job.created_at)
+    assert [one.job.id for one in page + rest] == [job.id for job in reversed(made)]
     await store.jobs.set_desired_state(WORKSPACE, made[0].id, DesiredState.PAUSE)
-    assert [job.id for job in await store.jobs.list_jobs(WORKSPACE, limit=9, status=JobStatus.PAUSED)] == [made[0].id]
+    assert [one.job.id for one in await store.jobs.list_overviews(WORKSPACE, limit=9, status=JobStatus.PAUSED)] == [
+        made[0].id
+    ]
+
+
+async def test_an_overview_has_the_labels_the_data_set_and_the_model_calls(store: Store) -> None:
+    plain, online = await queued(store, count=2), await queued(store)
+    assert await store.job_queue.claim_job(online, "host")
+    outputs = [StoredOutput(0, '"yes"', None, 1.0, "{}"), StoredOutput(1, None, "{}", 1.0, "{}")]
+    await store.job_queue.save_outputs(online.id, "host", outputs)
+    newest, oldest = await store.jobs.list_overviews(WORKSPACE, limit=9)
+    assert (newest.job.id, newest.labels, newest.dataset, newest.asked) == (
+        online.id,
+        ("exact@0",),
+        online.dataset_id,
+        2,
+    )
+    assert (oldest.job.id, oldest.labels, oldest.dataset, oldest.asked) == (
+        plain.id,
+        ("exact@0", "exact@1"),
+        plain.dataset_id,
+        0,
+    )
+    assert await store.jobs.get_overview(WORKSPACE, plain.id) == oldest
+    with pytest.raises(NotFound):
+        await store.jobs.get_overview("other", plain.id)
+
+
+async def test_a_list_takes_as_many_statements_for_twenty_jobs_as_for_one(store: Store) -> None:
+    await queued(store)
+    with counted_statements() as for_one:
+        assert len(await store.jobs.list_overviews(WORKSPACE, limit=100)) == 1
+    for _ in range(19):
+        await queued(store, count=2)
+    with counted_statements() as for_twenty:
+        assert len(await store.jobs.list_overviews(WORKSPACE, limit=100)) == 20
+    assert len(for_twenty) == len(for_one) <= 3, for_twenty
 
 
 async def test_one_host_takes_a_job(store: Store) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import SandboxLost
-from evaluator_host.model.evaluator import Evaluator, Row
+from evaluator_host.model.evaluator import Contract, Evaluator, Row
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Failed, Loaded
 from evaluator_host.pool import Pool
 from evaluator_host.sandbox.session import RunnerGaveUp, Sandbox
@@ -101,7 +101,7 @@ async def test_rows_together_are_drawn_once_and_called_once_more(
     load, calls, drawn = Sandbox.load, [], []
 
     async def together(self: Sandbox, request: object) -> Loaded | Failed:
-        return replace(await load(self, request), together=True)
+        return replace(await load(self, request), contract=Contract.NEMO, together=True)
 
     async def lost(_self: Sandbox, body: bytes, **_more: object) -> None:
         calls.append(body)

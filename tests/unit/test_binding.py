@@ -5,14 +5,15 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.dialects import CONTRACTS, Binding, encode
+from evaluator_host.dialects.binding import Binding, encode
+from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Row
 from evaluator_host.model.outcome import ErrorCode, EvaluationError
 from tests.unit.normalising import EVALUATE, MAIN, V1
 
 
 def bound(contract: Contract, row: Row, **settings: Any) -> Binding | EvaluationError:
-    return CONTRACTS[contract].bind(row, EvaluatorSettings(**settings))
+    return dialect_of(contract).bind(row, EvaluatorSettings(**settings))
 
 
 def test_evaluate_binds_positionally_and_converts_the_trace() -> None:

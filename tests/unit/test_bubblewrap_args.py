@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.model.evaluator import Environment, Language, SandboxSpec, Sdk
+from evaluator_host.model.evaluator import Environment, Language, SandboxSpec, StandIn
 from evaluator_host.sandbox.bubblewrap.mounts import Bind, HostLibraries, HostPython, find_libraries, find_python
 from evaluator_host.sandbox.bubblewrap.policy import (
     Descriptors,
@@ -148,7 +148,7 @@ def test_the_hosts_packages_are_masked():
 
 
 def test_what_tells_of_the_machine_is_hidden_after_proc_is_mounted():
-    arguments = args(host=replace(HOST, hidden=(Path("/proc/cmdline"), Path("/proc/fs"))))
+    arguments = args(host=replace(HOST, masked_paths=(Path("/proc/cmdline"), Path("/proc/fs"))))
     assert has(arguments, "--ro-bind", "/dev/null", "/proc/cmdline")
     assert has(arguments, "--tmpfs", "/proc/fs", "--remount-ro", "/proc/fs")
     assert arguments.index("--proc") < arguments.index("/proc/cmdline")
@@ -180,8 +180,18 @@ def test_runner_commands():
         *("/opt/python/bin/python3.11", "-I", "-S", "-B", "-X", "utf8", "/opt/runner/runner.py"),
         *("--restricted", "/opt/restricted", "--packages", "/opt/packages", "--private-tmp"),
     ]
-    with_sdk = runner_command(replace(spec(path=Path("/data/env")), sdk=Sdk.NEMO), HOST, identity=USER)
-    assert with_sdk[-5:] == ["--packages", "/opt/packages", "--sdk", "/opt/runner/nemo", "--private-tmp"]
+    with_sdk = runner_command(
+        replace(spec(path=Path("/data/env")), stand_in=StandIn("dialects/nemo/modules", "nemo_evaluator_sdk")),
+        HOST,
+        identity=USER,
+    )
+    assert with_sdk[-5:] == [
+        "--packages",
+        "/opt/packages",
+        "--sdk",
+        "/opt/runner/dialects/nemo/modules",
+        "--private-tmp",
+    ]
     assert runner_command(spec(Language.TYPESCRIPT), HOST, identity=USER) == [
         *("/opt/node/bin/node", "--flag", "/opt/runner/runner.mjs"),
         *("--esbuild", "/opt/esbuild/esbuild", "--memory-mb", "256", "--private-tmp"),

@@ -7,7 +7,7 @@ import pytest
 
 from evaluator_host.sandbox.bubblewrap.identity import _covers, choose_identity
 from evaluator_host.sandbox.linux import cgroups
-from evaluator_host.sandbox.linux.cgroup_discovery import find_cgroups, hierarchies_of, mounts_of
+from evaluator_host.sandbox.linux.cgroup_discovery import cgroup_mounts, find_cgroups, find_hierarchies
 from evaluator_host.sandbox.linux.cgroups import Cgroup
 from evaluator_host.sandbox.linux.instance import is_dead, this_instance
 
@@ -58,19 +58,19 @@ def test_version_1_takes_the_hosts_own_group_of_each_controller(machine):
         "memory": memory / "system/host/evaluator-host/me",
         "pids": pids / "evaluator-host/me",
     }
-    assert mounts_of(machine.proc) == (memory, pids)
+    assert cgroup_mounts(machine.proc) == (memory, pids)
 
 
 def test_controllers_mounted_together_are_told_apart(machine):
     folder = machine.mount("cpu,cpuacct", "cgroup", own="/a", options="cpu,cpuacct")
-    found = hierarchies_of(machine.proc)
+    found = find_hierarchies(machine.proc)
     assert found["cpu"].own == found["cpuacct"].own == folder / "a"
 
 
 def test_a_container_sees_its_part_of_the_hierarchy(machine):
     folder = machine.mount("memory", "cgroup", own="/docker/abc/inner", options="memory", root="/docker/abc")
     (folder / "inner").mkdir()
-    assert hierarchies_of(machine.proc)["memory"].own == folder / "inner"
+    assert find_hierarchies(machine.proc)["memory"].own == folder / "inner"
 
 
 def test_version_2_takes_the_nearest_group_that_hands_controllers_down(machine):
@@ -98,7 +98,7 @@ def test_no_group_that_may_be_written_is_no_group(machine):
 
 def test_a_machine_without_control_groups(machine):
     assert find_cgroups("me", proc=machine.proc) is None
-    assert mounts_of(machine.proc) == ()
+    assert cgroup_mounts(machine.proc) == ()
 
 
 def test_limits_of_version_1(tmp_path):
@@ -131,7 +131,7 @@ def test_limits_of_version_2(tmp_path):
     group = Cgroup(2, dict.fromkeys(("memory", "pids", "cpu"), tmp_path / "g"))
     assert group.folders == (tmp_path / "g",)
     group.limit(memory_mb=64, processes=10)
-    group.add(4711)
+    group.add_process(4711)
     written = {name: (tmp_path / "g" / name).read_text() for name in names}
     assert written == {
         "memory.max": str(64 * MB),

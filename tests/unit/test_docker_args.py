@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.model.evaluator import Environment, Language, SandboxSpec, Sdk
+from evaluator_host.model.evaluator import Environment, Language, SandboxSpec, StandIn
 from evaluator_host.sandbox.docker.policy import (
     UID_COUNT,
     UID_FIRST,
@@ -201,4 +201,8 @@ def test_a_runner_is_told_where_the_packages_lie_and_nothing_of_the_host_is_moun
 
 
 def test_a_runner_is_told_where_the_modules_of_an_sdk_lie() -> None:
-    assert command(replace(spec(), sdk=Sdk.NEMO))[-3:] == ["--sdk", "/opt/runner/python/nemo", "--private-tmp"]
+    assert command(replace(spec(), stand_in=StandIn("dialects/nemo/modules", "nemo_evaluator_sdk")))[-3:] == [
+        "--sdk",
+        "/opt/runner/python/dialects/nemo/modules",
+        "--private-tmp",
+    ]

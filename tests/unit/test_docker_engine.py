@@ -1,6 +1,7 @@
 """What an engine's words, errors and addresses mean, on the strings that real engines give."""
 
 import errno
+import socket
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -8,13 +9,18 @@ import docker.errors
 import pytest
 import requests
 
+from evaluator_host.environments.targets import target_for
 from evaluator_host.model.errors import Misconfigured
+from evaluator_host.model.evaluator import Language
+from evaluator_host.packages.lock import Target
 from evaluator_host.sandbox.docker.attach import AttachFailed, Demultiplexer
+from evaluator_host.sandbox.docker.backend import DockerBackend
 from evaluator_host.sandbox.docker.cleanup import LABEL_BOOT, LABEL_INSTANCE, ended_long_ago, owner_is_dead
 from evaluator_host.sandbox.docker.doctor import ignores_runtime
-from evaluator_host.sandbox.docker.engine import Engine, engine_facts, unavailable
+from evaluator_host.sandbox.docker.engine import Engine, engine_facts, is_this_machine, unavailable
 from evaluator_host.sandbox.docker.policy import EngineFacts
 from evaluator_host.sandbox.linux.instance import this_instance
+from evaluator_host.sandbox.pythons import host_platform
 
 SOCKET = "unix:///var/run/docker.sock"
 
@@ -58,6 +64,20 @@ def test_errors_say_what_to_do(error: BaseException, advice: str) -> None:
 def test_an_ssh_address_says_how_to_forward_the_socket() -> None:
     with pytest.raises(Misconfigured, match=r"ssh://me@there: .*ssh -nNT -L .*EVALUATOR_HOST_DOCKER_HOST=unix://"):
         Engine("ssh://me@there")
+
+
+def test_the_engine_behind_a_forwarded_socket_is_on_another_machine() -> None:
+    named = [engine_facts(SOCKET, info={"Name": name}, version={}) for name in (socket.gethostname(), "", "elsewhere")]
+    assert [is_this_machine(facts) for facts in named] == [True, True, False]
+    assert not is_this_machine(engine_facts("tcp://host:2375", info={}, version={}))
+
+
+def test_packages_are_for_the_image_on_the_processor_of_the_engine() -> None:
+    backend = DockerBackend(docker_host="tcp://host:2375", runtime=None, image="x:1", instance=this_instance())
+    assert backend.platform.machine == host_platform().machine
+    backend._engine._facts = engine_facts("tcp://host:2375", info={}, version={"Arch": "arm64"})
+    assert target_for(backend.platform, Language.PYTHON) == Target("3.13", "aarch64", (2, 41))
+    assert backend.python_versions() == ("3.13",)
 
 
 def test_what_an_engine_does_not_mention_it_cannot_do() -> None:

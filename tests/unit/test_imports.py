@@ -41,6 +41,11 @@ def test_specifiers_are_found_where_a_module_is_named_and_nowhere_else(source: s
     assert all(source[one.start : one.end] == one.text for one in specifiers)
 
 
+@pytest.mark.parametrize("piece", ["(", "`${", "a<", "()", ".b()", "x=>("])
+def test_a_program_may_nest_as_deeply_as_it_likes(piece: str) -> None:
+    assert module_specifiers("a" + piece * 20_000) == []
+
+
 @settings(max_examples=scaled(300), deadline=None)
 @given(st.lists(st.sampled_from([*"`${}/\"'\\\n(*a ", "import ", "//", "${", "from "]), max_size=40).map("".join))
 def test_no_text_stops_the_scanner(source: str) -> None:

@@ -21,8 +21,8 @@ EVALUATE = "def evaluate(app_params, inputs, output, correct_answer):\n    retur
         ("-" * 200_000 + "1", "it nests deeper than 1000 levels"),
         ("output" + ".x" * 60_000, "it nests deeper than 1000 levels"),
         ("1 " * 200_000, "at most 256 KB are rewritten"),
-        ("(" * 100_000, "this is no Python that could be read"),
-        ("\0", "this is no Python that could be read"),
+        ("(" * 100_000, "this is not valid Python"),
+        ("\0", "this is not valid Python"),
         ("lambda: (" * 400 + "1" + ")" * 400, None),
         (" + ".join(["output"] * 900), None),
     ],
@@ -45,7 +45,7 @@ async def test_extreme_programs_are_rewritten_or_refused(expression: str, reason
     [
         ("[" * 30_000 + "]" * 30_000, "it nests deeper than 1000 levels"),
         ("x" + " => x" * 40_000, "it nests deeper than 1000 levels"),
-        ("`${" * 20_000, "that could be read"),
+        ("`${" * 20_000, "this is not valid"),
         (" + ".join(["output"] * 900), None),
     ],
     ids=["brackets", "arrows", "templates", "sum"],
@@ -67,13 +67,13 @@ async def test_extreme_javascript_is_rewritten_or_refused(
     ("code", "reason"),
     [
         ("const evaluate = (a, i, o, c) => [1].map((inputs) => c)[0]", "c is used where inputs means something else"),
-        ("const evaluate = (a, i, o, c) => (c = 3)", "c gets another value where there is no room for a statement"),
+        ("const evaluate = (a, i, o, c) => (c = 3)", "c is assigned where no statement can be added"),
         ("const evaluate = (a, i, o, c) => { a.x = 1; return c; }", None),
         (
             "const evaluate = (a, i, o, c) => (a.x = 1, c)",
-            "a gets another value where there is no room for a statement",
+            "a is assigned where no statement can be added",
         ),
-        ("const evaluate = ({x}, i, o, c) => x", "its parameters are taken apart by a function without statements"),
+        ("const evaluate = ({x}, i, o, c) => x", "its parameters are destructured and the function has no body"),
     ],
 )
 async def test_what_an_arrow_function_has_no_room_for(code: str, reason: str | None) -> None:
@@ -101,7 +101,7 @@ async def test_an_evaluator_of_another_name_and_key() -> None:
     ("code", "reason"),
     [
         ("x = 1\n" * 100_000, "it has 585 KB; at most 256 KB are rewritten"),
-        ("x = '\ud800'\n", "it holds half of a surrogate pair"),
+        ("x = '\ud800'\n", "it contains half of a surrogate pair"),
     ],
     ids=["large", "surrogate"],
 )

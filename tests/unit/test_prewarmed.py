@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from evaluator_host.dialects.nemo.dialect import SDK as NEMO
 from evaluator_host.model.errors import SandboxUnavailable
-from evaluator_host.model.evaluator import Language, SandboxSpec, Sdk
+from evaluator_host.model.evaluator import Language, SandboxSpec
 from evaluator_host.pool import LeaseRequest, Pool, prewarmed
 from tests.fake_runner import FakeBackend
 from tests.unit.pools import LOAD, SPEC, leased, opened, until
@@ -44,7 +45,7 @@ async def test_a_waiting_sandbox_imports_the_light_modules_of_an_sdk_after_its_s
         (spec(pydantic=300.0), ["pydantic", "nemo_evaluator_sdk.exports"]),
         (spec(), ["nemo_evaluator_sdk.exports"]),
     ):
-        async with waiting(replace(of, sdk=Sdk.NEMO)) as (pool, backend):
+        async with waiting(replace(of, stand_in=NEMO.stand_in)) as (pool, backend):
             await until(lambda backend=backend, wanted=wanted: backend.links[1].prepared == wanted)
             lease = await leased(pool, request(of, "of no sdk"))
             assert lease.sandbox.link is not backend.links[1], "it would find modules that it must not have"

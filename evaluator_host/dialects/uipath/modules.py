@@ -50,6 +50,16 @@ def with_modules(code: str, file: Path, layout: Layout) -> str:
     return whole
 
 
+def with_project_modules(code: str, file: Path) -> str:
+    """Return an evaluator's code with the modules of the project that its file lies in; a file in none stays as it is.
+
+    Raises:
+      InvalidRequest: as `with_modules`.
+    """
+    layout = layout_of_code(file)
+    return code if layout is None else with_modules(code, file, layout)
+
+
 def layout_of_code(file: Path) -> Layout | None:
     """Return the layout that an evaluator's file lies in, `<root>/<folder>/evaluators/…`; None when in none."""
     for folder in file.absolute().parents:

@@ -1,19 +1,14 @@
-"""An eval set with executions as rows of a data set: each has the criteria of all its evaluators, by id."""
+"""Turns an eval set, with or without executions, into rows of a data set; each has the criteria of all evaluators."""
 
 from collections.abc import Iterable
 from typing import Any, Final
 
-from evaluator_host.dialects.uipath.eval_set import EvalItem, EvalSet, parse_eval_set
+from evaluator_host.dialects.row_documents import AGENT_ERROR, CRITERIA
+from evaluator_host.dialects.uipath.eval_set import EvalItem, EvalSet, is_eval_set, items_of, parse_eval_set
 from evaluator_host.dialects.uipath.executions import Execution, merged, parse_executions
 from evaluator_host.dialects.uipath.project import near
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Json
-
-CRITERIA: Final = "criteria_by_evaluator"
-"""Column with what each evaluator is given as criteria; an evaluator that is not in it is not asked about the row."""
-
-AGENT_ERROR: Final = "agent_error"
-"""Column with why there is no output to score."""
 
 
 def matched(eval_set: EvalSet, executions: Iterable[Execution]) -> tuple[dict[str, Execution], list[str]]:
@@ -84,3 +79,35 @@ def _row(item: EvalItem, executions: dict[str, Execution] | None) -> dict[str, J
     if execution.trace is not None:
         row["trace"] = execution.trace
     return row
+
+
+class EvalSetDocument:
+    """An eval set, or `{"eval_set": {…}, "executions": […]}`."""
+
+    def recognises(self, document: dict[str, Any]) -> bool:
+        """Whether an object is one of the two."""
+        return "eval_set" in document or is_eval_set(document)
+
+    def row_count(self, document: dict[str, Any]) -> int:
+        """Return the number of test cases, without checking them."""
+        eval_set = document.get("eval_set", document)
+        return len(items_of(eval_set)) if isinstance(eval_set, dict) else 0
+
+    def rows(self, document: dict[str, Any]) -> list[dict[str, Json]]:
+        """Return a row per test case.
+
+        Raises:
+          InvalidRequest: the eval set or an execution has a fault.
+        """
+        return rows_of(document)
+
+    def evaluators(self, document: dict[str, Any]) -> tuple[str, ...]:
+        """Return the ids of the set's evaluators.
+
+        Raises:
+          InvalidRequest: the eval set has a fault.
+        """
+        return parse_eval_set(document.get("eval_set", document)).evaluators
+
+
+EVAL_SETS: Final = EvalSetDocument()

@@ -1,4 +1,4 @@
-"""Builds one package set, from pins to an installation that was tried, and tells its steps to those who watch."""
+"""Builds one package set, from pins to an installation that was tried, and reports its steps."""
 
 import asyncio
 import contextlib

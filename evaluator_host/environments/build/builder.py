@@ -38,7 +38,7 @@ from evaluator_host.sandbox.bubblewrap.mounts import (
 )
 from evaluator_host.sandbox.bubblewrap.policy import NOBODY, Identity
 from evaluator_host.sandbox.bubblewrap.seccomp import UnknownPolicy, compile_policy
-from evaluator_host.sandbox.linux.cgroup_discovery import mounts_of
+from evaluator_host.sandbox.linux.cgroup_discovery import cgroup_mounts
 from evaluator_host.sandbox.linux.cgroups import sweep as sweep_cgroups
 from evaluator_host.sandbox.linux.instance import is_dead, this_instance
 from evaluator_host.system.processes import Command, Finished, LimitReached, run
@@ -64,7 +64,7 @@ class Builder:
     Args:
       home: The one folder that builds may write to, `downloads/` and `staging/` together: files are shared by hard
         links, which cannot cross a mount.
-      file_mb: Greatest file that a build may write, and half of what it may write in all.
+      file_mb: Size of the greatest file that a build may write; in all it may write twice as much.
       memory_mb: Of one command with all it starts.
     """
 
@@ -211,7 +211,7 @@ class Builder:
 
     def _sweep(self) -> None:
         """Remove what builds of dead hosts left."""
-        sweep_cgroups(mounts_of())
+        sweep_cgroups(cgroup_mounts())
         for folder in self.work.parent.glob("host-*"):
             if is_dead(folder.name):
                 discard(folder)

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 _SETUP_S: Final = 10.0
 _REMOVAL_S: Final = 10.0
-_DATA_MARGIN_MB: Final = 1024  # RLIMIT_DATA counts what is reserved; V8 reserves 512 MB for machine code
+_DATA_MARGIN_MB: Final = 1024  # RLIMIT_DATA counts reserved memory, and V8 reserves 512 MB for machine code
 _MB: Final = 1024 * 1024
 _NUMBERS: Final = itertools.count(1_000_000)  # backends of this process count from 1 in the same folder
 
@@ -95,7 +95,7 @@ class BuildSandbox:
         user = identity.uid if identity.drop else None
         inner = entry_command(command.argv, command.cwd, python=self.python, user=user)
         words = [str(self.bubblewrap.path), "--args", str(inherited.args(arguments)), "--", *inner]
-        child = Child(words, env={}, cwd="/", pass_fds=inherited.all)
+        child = Child(words, env={}, cwd="/", pass_fds=inherited.child_fds)
         inherited.hand_over()
         return child
 

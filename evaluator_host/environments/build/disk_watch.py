@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.sandbox.linux.watchdog import tree
+from evaluator_host.sandbox.linux.watchdog import process_tree
 
 _LOOK_EVERY_S: Final = 0.25
 _FILES: Final = 2_000_000  # a large set has 100,000; each takes an inode, empty or not
@@ -66,7 +66,7 @@ class DiskWatch:
 def written_bytes(pid: int) -> int:
     """Return the bytes that a process and its descendants have written; 0 where the kernel keeps no count."""
     total = 0
-    for process in tree(pid):
+    for process in process_tree(pid):
         with contextlib.suppress(OSError, ValueError, IndexError):
             fields = dict(line.split(": ") for line in Path(f"/proc/{process}/io").read_text().splitlines())
             total += int(fields.get("wchar", 0))

@@ -24,7 +24,7 @@ from evaluator_host.sandbox.session import Sandbox
 _IMPORT_S: Final = 30.0
 _GRACE_S: Final = 2.0
 _MOUNT: Final = PurePosixPath("/opt/packages")  # where backends show a set to a sandbox
-_TOTAL_S: Final = 240.0  # a set of a hundred packages takes a minute; what is left then is not tried
+_TOTAL_S: Final = 240.0  # a set of a hundred packages takes a minute; the rest is not tried then
 _LIMITS: Final = Limits(timeout_s=_IMPORT_S, memory_mb=1024, processes=64)
 _HARMS: Final = {
     ErrorCode.TIMEOUT: f"does not end within {_IMPORT_S:g} s",

@@ -147,8 +147,8 @@ def _digest_in(status: str) -> str | None:
     return status.removeprefix("Digest: ") if status.startswith("Digest: sha256:") else None
 
 
-def _refusal(phase: str, what: str, words: str) -> PackagesFailed | IndexUnavailable:
-    if _UNREACHABLE.search(words):
-        return IndexUnavailable(f"{phase} {what} failed, the registry does not answer: {words.strip()[:500]}")
-    advice = next((text for pattern, text in _ADVICE if pattern.search(words)), "look at the registry's log")
-    return PackagesFailed(f"{phase} {what} failed: {words.strip()[:500]}; {advice}")
+def _refusal(phase: str, image: str, message: str) -> PackagesFailed | IndexUnavailable:
+    if _UNREACHABLE.search(message):
+        return IndexUnavailable(f"{phase} {image} failed, the registry does not answer: {message.strip()[:500]}")
+    advice = next((text for pattern, text in _ADVICE if pattern.search(message)), "look at the registry's log")
+    return PackagesFailed(f"{phase} {image} failed: {message.strip()[:500]}; {advice}")

@@ -34,7 +34,7 @@ class RegistryTransfer:
     Args:
       context: Where sets are installed.
       find: Returns the record of an installed set by its key or digest.
-      use: Notes that a set is used here; false when another process is removing it.
+      use: Marks a set as used here; returns False when another process is removing it.
       target_of: The runtime that this host has for a lock.
       on_pulled: Called when a set has been installed.
     """
@@ -66,7 +66,7 @@ class RegistryTransfer:
         Raises:
           NotFound: there is no such set.
           InUse: another process of this host is removing it.
-          PackagesFailed: its files are not what was installed, its lock is lost, or the registry refused.
+          PackagesFailed: its files were changed, its lock is lost, or the registry refused.
           InvalidRequest: the reference cannot be used.
           IndexUnavailable: the registry does not answer.
           SandboxUnavailable: the engine does not answer, or has no runtime image.

@@ -1,6 +1,6 @@
 """What many values of one metric come to: count, mean, deviation, percentiles, histogram.
 
-The figures are NeMo Evaluator's: variance is that of the population, percentile p lies at `(p / 100) * (n + 1) - 1` of
+Variance is that of the population, percentile p lies at `(p / 100) * (n + 1) - 1` of
 the sorted values with linear interpolation, and the histogram has ten equal bins of which the last is closed.
 """
 

@@ -137,7 +137,7 @@ class RowReader:
         evaluators = await self._jobs.evaluators(job_id)
         results = await self._rows(job, evaluators, await self._results.of_row(job_id, index))
         record = (await asyncio.to_thread(self._folder.some, job.dataset_id, [index]))[index]
-        mapping = spec_from_json(job.request).sources()
+        mapping = spec_from_json(job.request).parse_mapping()
         made = RowSource(self._folder, job.dataset_id, mapping=mapping, count=job.rows).row(index, record)
         if self._outputs is not None and self._asks(job):
             chunk = Chunk([index], [made])
@@ -190,7 +190,7 @@ class RowReader:
           NotFound: there is no such job.
         """
         job = await self._jobs.get_job(workspace_id, job_id)
-        mapping = spec_from_json(job.request).sources()
+        mapping = spec_from_json(job.request).parse_mapping()
         rows = RowSource(self._folder, job.dataset_id, mapping=mapping, count=min(limit, job.rows))
         chunk = await asyncio.to_thread(lambda: next(rows.chunks(bytearray()), Chunk([], [])))
         found = list(chunk.rows)

@@ -1,4 +1,4 @@
-"""The old first and fourth argument of a JavaScript evaluator: what is read in their place."""
+"""Replaces the old first and fourth argument of a JavaScript evaluator."""
 
 from typing import Final
 
@@ -28,13 +28,13 @@ _SHORTHANDS: Final = ("shorthand_property_identifier", "shorthand_property_ident
 
 
 def uses_of(draft: Draft, legacy: Legacy, parameter: Parameter) -> list[Use]:
-    """Return the uses of a parameter in the function, but for those that are gone already."""
+    """Return the uses of a parameter in the function, without those already removed."""
     found = draft.names.of(parameter.name, legacy.scope) if parameter.is_plain else []
     return [use for use in found if use.node != parameter.pattern and not draft.is_gone(use.node)]
 
 
 def replace_use(draft: Draft, use: Use, *parts: Part) -> None:
-    """Put something in the place of a name; a shorthand property keeps its key."""
+    """Replace a name; a shorthand property keeps its key."""
     if use.node.type in _SHORTHANDS:
         draft.edits.replace_node(use.node, f"{use.name}: ", *parts)
     else:
@@ -42,7 +42,7 @@ def replace_use(draft: Draft, use: Use, *parts: Part) -> None:
 
 
 def is_member(use: Use) -> bool:
-    """Whether a name stands for an object whose member is meant."""
+    """Whether the use is the object of a member access."""
     around = use.node.parent
     if around is None or around.type not in ("member_expression", "subscript_expression"):
         return False
@@ -50,7 +50,7 @@ def is_member(use: Use) -> bool:
 
 
 def member_name(member: Node) -> str | None:
-    """Return the name of a member that is known; None for a computed one."""
+    """Return the name of a member; None if it is computed."""
     name = child(member, "property")
     if name is not None:
         return text(name)
@@ -61,7 +61,7 @@ def member_name(member: Node) -> str | None:
 
 
 def is_written(node: Node) -> bool:
-    """Whether an expression is assigned to, counted up or deleted."""
+    """Whether an expression is assigned, incremented or deleted."""
     around = node.parent
     if around is None:
         return False
@@ -89,7 +89,7 @@ def is_evaluated_once(use: Use, function: Node) -> bool:
 
 
 def only_looks(use: Use) -> bool:
-    """Whether a use of the inputs leaves them, and the name, as they are."""
+    """Whether a use of the inputs changes neither them nor the name."""
     around = use.node.parent
     if use.access is not Access.READ or around is None or not is_member(use):
         return False
@@ -97,7 +97,7 @@ def only_looks(use: Use) -> bool:
 
 
 def reads_whole_row(draft: Draft, legacy: Legacy) -> bool:
-    """Whether the fourth argument is taken for the whole row of test data, as early hosts passed it."""
+    """Whether the code uses the fourth argument as the whole row of test data, which early hosts passed."""
     fourth = legacy.parameters[3]
     uses = uses_of(draft, legacy, fourth)
     named = fourth.name.replace("_", "").lower() in ROW_NAMES
@@ -105,7 +105,7 @@ def reads_whole_row(draft: Draft, legacy: Legacy) -> bool:
 
 
 def rewrite_truth(draft: Draft, legacy: Legacy, inputs: str, *, dynamic: bool) -> str | None:
-    """Read the ground truth from the inputs; returns the statement that the function has to start with, or None."""
+    """Read the ground truth from the inputs; return the statement to insert at the start of the function, or None."""
     fourth = legacy.parameters[3]
     access = inputs if draft.whole_row else member(draft, inputs, draft.wish.key)
     if not fourth.is_plain:
@@ -129,7 +129,7 @@ def _require_seen(draft: Draft, legacy: Legacy, use: Use, inputs: str) -> None:
     if draft.names.is_hidden(inputs, use, legacy.scope):
         raise refuse(use.node, f"{use.name} is used where {inputs} means something else; rename that first")
     if use.access is not Access.READ:
-        raise refuse(use.node, f"{use.name} gets another value where there is no room for a statement")
+        raise refuse(use.node, f"{use.name} is assigned where no statement can be added")
 
 
 def _inline(draft: Draft, legacy: Legacy, uses: list[Use], access: str, *, dynamic: bool) -> bool:
@@ -151,24 +151,26 @@ def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
 
 
 def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | None:
-    """Put in the place of each use of the first argument what an empty object gives there.
+    """Replace each use of the first argument by the value that an empty object gives.
 
-    Returns the statement that the function has to start with for the uses that stay, or None.
+    Returns the statement to insert at the start of the function for the uses that stay, or None.
     """
     first = legacy.parameters[0]
     if not first.is_plain:
-        draft.left(first.node, f"{first.name} was always taken from an empty object, as it is now; write what is meant")
+        draft.left(
+            first.node, f"{first.name} always came from an empty object, as it does now; write the value you mean"
+        )
         return f"const {first.name} = {{}}"
     uses = uses_of(draft, legacy, first)
     changed = any(use.access is not Access.READ or _is_changed(use) for use in uses)
-    shared = sum(not is_member(use) for use in uses) > 1  # one object, wherever it goes
+    shared = sum(not is_member(use) for use in uses) > 1  # every use must get the same object
     staying = [use for use in uses if changed or dynamic or not _replaced(draft, use, shared=shared)]
     if not legacy.has_statements and (changed or (staying and shared)):
-        what = "gets another value" if changed else "is used more than once"
-        raise refuse(legacy.node, f"{first.name} {what} where there is no room for a statement")
+        what = "is assigned" if changed else "is used more than once"
+        raise refuse(legacy.node, f"{first.name} {what} where no statement can be added")
     for use in staying[:1] if changed else staying:
         draft.left(
-            use.node, f"{use.name} was always empty, and is an empty object now; write what is meant in its place"
+            use.node, f"{use.name} was always empty, so it is an empty object now; replace it with the value you mean"
         )
     if not staying:
         return None
@@ -193,7 +195,7 @@ def _replaced(draft: Draft, use: Use, *, shared: bool) -> bool:
         return False
     if around.type == "arguments" and not shared:
         draft.edits.replace_node(use.node, "{}")
-        draft.did(use.node, f"{use.name} was always empty: {{}} is passed in its place")
+        draft.did(use.node, f"{use.name} was always empty: {{}} is passed instead")
         return True
     name = member_name(around) if is_member(use) else None
     if name is None or name in _OWN or is_called(around):
@@ -209,10 +211,10 @@ def _replaced(draft: Draft, use: Use, *, shared: bool) -> bool:
             bare = right.type in _SIMPLE or (outer.parent is not None and outer.parent.type in _ENDS)
             parts: tuple[Part, ...] = (span(right),) if bare else ("(", span(right), ")")
             draft.edits.replace_node(outer, *parts)
-            draft.did(outer, f"{line_of(outer)} was always the latter, for {use.name} was always empty")
+            draft.did(outer, f"{line_of(outer)} was always its right side, because {use.name} was always empty")
             return True
     draft.edits.replace_node(around, "undefined")
-    draft.did(around, f"{line_of(around)} was always undefined, for {use.name} was always empty")
+    draft.did(around, f"{line_of(around)} was always undefined, because {use.name} was always empty")
     return True
 
 
@@ -220,5 +222,5 @@ _ENDS: Final = ("variable_declarator", "return_statement", "arguments", "parenth
 
 
 def _is_object_of(node: Node, outer: Node) -> bool:
-    """Whether a member of a node is read: what is undefined has none."""
+    """Whether a member of a node is read; undefined has no members."""
     return outer.type in ("member_expression", "subscript_expression") and child(outer, "object") == node

@@ -17,12 +17,12 @@ _WRAPPERS: Final = frozenset(("parenthesized_expression", "as_expression", "sati
 
 
 class Current(Exception):
-    """The function has the new signature already."""
+    """The function already has the new signature."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter: the whole of it, the name or pattern, its type and default."""
+    """One parameter: the whole node, its name or pattern, type and default."""
 
     node: Node
     pattern: Node
@@ -31,12 +31,12 @@ class Parameter:
 
     @property
     def name(self) -> str:
-        """As the author has it; a pattern as a whole."""
+        """The name in the source, or the whole pattern."""
         return text(self.pattern)
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a name, not a pattern."""
+        """Whether it is a plain name, not a destructuring pattern."""
         return self.pattern.type == "identifier"
 
 
@@ -45,8 +45,8 @@ class Legacy:
     """A function with the legacy signature.
 
     Attributes:
-      names: By which the module knows it.
-      has_statements: Its body is a block, not an expression.
+      names: The names under which the module declares it.
+      has_statements: Whether its body is a block, not an expression.
     """
 
     node: Node
@@ -57,21 +57,21 @@ class Legacy:
 
 
 def find(draft: Draft) -> Legacy:
-    """Return the entry.
+    """Return the entry function.
 
     Raises:
       Current: it takes three arguments.
-      Unreadable: it is none that can be rewritten; the text says why.
+      Unreadable: it cannot be rewritten; the text says why.
     """
     node, names = locate(draft, draft.wish.entry)
     return _legacy(draft, node, names)
 
 
 def locate(draft: Draft, entry: str) -> tuple[Node, tuple[str, ...]]:
-    """Return the function that is an entry, and the names that the module has for it.
+    """Return the entry function and the names under which the module declares it.
 
     Raises:
-      Unreadable: there is none, or it is made by other code.
+      Unreadable: there is none, or other code creates it.
     """
     exported = [value for value in map(_exported, _export_nodes(draft.root, entry)) if value is not None]
     names: list[str] = []
@@ -87,12 +87,14 @@ def locate(draft: Draft, entry: str) -> tuple[Node, tuple[str, ...]]:
     if value is None:
         raise Unreadable(f"it defines no function {entry}", missing=True)
     if value.type not in FUNCTIONS:
-        raise refuse(value, f"{entry} is made by other code, not a function with four parameters; rewrite it by hand")
+        raise refuse(
+            value, f"{entry} is created by other code, not a function with four parameters; rewrite it by hand"
+        )
     return value, tuple(names)
 
 
 def _export_nodes(root: Node, entry: str) -> list[tuple[Node, str]]:
-    """Return what the module offers to others that may be the entry, with its name."""
+    """Return the exports that may be the entry, each with its name."""
     found = []
     for statement in root.named_children:
         if statement.type == "export_statement":
@@ -117,7 +119,7 @@ _HOMES: Final = ("exports", "module.exports", "globalThis")
 
 
 def _exported(offer: tuple[Node, str]) -> Node | None:
-    """Return the value that is offered as the entry."""
+    """Return the value that is exported as the entry, or None."""
     node, entry = offer
     if node.type == "export_specifier":
         name, alias = child(node, "name"), child(node, "alias")
@@ -135,7 +137,7 @@ def _exported(offer: tuple[Node, str]) -> Node | None:
 
 
 def _declared(draft: Draft, name: str, names: list[str]) -> Node | None:
-    """Return what the module has under a name."""
+    """Return the value that the module declares under a name, or None."""
     writes = [one for one in draft.names.of(name, draft.names.module) if one.access is Access.WRITE]
     if not writes:
         return None
@@ -156,7 +158,7 @@ def _legacy(draft: Draft, node: Node, names: tuple[str, ...]) -> Legacy:
     listing = child(node, "parameters")
     nodes = code_children(listing) if listing is not None else []
     if any(one.type == "rest_pattern" or _is_rest(one) for one in nodes[:LEGACY]):
-        raise refuse(node, "the arguments arrive in a rest parameter; name the four of them first")
+        raise refuse(node, "it takes its arguments as a rest parameter; name all four first")
     found = [parameter_of(one) for one in nodes]
     if len(found) < LEGACY:
         if child(node, "parameter") is not None or found:
@@ -165,7 +167,7 @@ def _legacy(draft: Draft, node: Node, names: tuple[str, ...]) -> Legacy:
     fourth = found[LEGACY - 1]
     optional = fourth.default is not None or fourth.node.type == "optional_parameter"
     if optional and _plain(found[0].name) not in _FIRST and _plain(fourth.name) not in _FOURTH:
-        raise Current  # three arguments, and an option of the author's own
+        raise Current  # three arguments and the author's own option
     body = child(node, "body")
     block = body is not None and body.type == "statement_block"
     return Legacy(node, draft.names.scopes[node.id], tuple(found[:LEGACY]), names, block)

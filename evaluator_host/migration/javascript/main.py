@@ -23,7 +23,7 @@ _IN_PLACE: Final = 2
 
 
 def from_main(draft: Draft) -> Rewritten:
-    """Return the program with an `evaluate` in the place of its `main`.
+    """Return the program with `main` rewritten as `evaluate`.
 
     Raises:
       Unreadable: it cannot be rewritten safely; the text says why.
@@ -41,9 +41,11 @@ def from_main(draft: Draft) -> Rewritten:
     for name in ("inputs", "outputs", "trace"):
         taken = [use for use in draft.names.within(function.scope) if use.name == name]
         if taken and variables.name != name:
-            raise refuse(taken[0].node, f"{name} is a name of the code's own; rename it first")
+            raise refuse(taken[0].node, f"{name} is a name that the code uses itself; rename it first")
     if not variables.is_plain:
-        raise refuse(variables.node, "main takes its variables apart in its parameters; take them as one object first")
+        raise refuse(
+            variables.node, "main destructures its variables in the parameter list; take them as one object first"
+        )
     columns: dict[str, None] = {}
     for use in uses_of(draft, function, variables):
         _from_variables(draft, use, columns)
@@ -56,7 +58,7 @@ def from_main(draft: Draft) -> Rewritten:
 
 
 def to_main(draft: Draft) -> Rewritten:
-    """Return the program with a `main` in the place of its `evaluate`.
+    """Return the program with `evaluate` rewritten as `main`.
 
     Raises:
       Unreadable: it cannot be rewritten safely; the text says why.
@@ -71,15 +73,15 @@ def to_main(draft: Draft) -> Rewritten:
         raise refuse(function.node, "only evaluate(inputs, outputs, trace) becomes main; move it to that first")
     inputs, outputs, trace = function.parameters
     for use in uses_of(draft, function, trace):
-        raise refuse(use.node, f"main gets no trace, and {trace.name} is used here")
+        raise refuse(use.node, f"main gets no trace, but {trace.name} is used here")
     for use in draft.names.within(function.scope):
         if use.name == "variables":
-            raise refuse(use.node, "variables is a name of the code's own; rename it first")
+            raise refuse(use.node, "variables is a name that the code uses itself; rename it first")
     columns: dict[str, None] = {}
     for use in uses_of(draft, function, inputs):
         name = _member_read(use)
         if name is None or name in _OUTPUTS:
-            raise refuse(use.node, "main gets columns by their names, and this is no read of one")
+            raise refuse(use.node, "main gets columns by name; this does not read one by name")
         columns[name] = None
         draft.edits.replace_node(use.node, "variables")
     _read_completion(draft, function, outputs)
@@ -93,7 +95,7 @@ def to_main(draft: Draft) -> Rewritten:
 
 
 def _read_completion(draft: Draft, function: Legacy, outputs: Parameter) -> None:
-    """Read the outputs from the variables: where they are used, or once at the start."""
+    """Read the outputs from the variables: at each use, or once at the start."""
     uses = uses_of(draft, function, outputs)
     written = any(use.access is not Access.READ for use in uses)
     if len(uses) <= _IN_PLACE and not written:
@@ -114,7 +116,7 @@ def _function(draft: Draft, entry: str, *, others: tuple[str, ...]) -> Legacy:
             raise refuse(node, f"it defines {other} too")
     for use in draft.names.within(draft.names.scopes[node.id]):
         if use.name == "arguments" and draft.names.owner(use) is None:
-            raise refuse(use.node, "it reads its arguments by number; name them first")
+            raise refuse(use.node, "it reads its arguments by position; name them first")
     listing = child(node, "parameters")
     single = child(node, "parameter")
     found = [parameter_of(one) for one in code_children(listing)] if listing is not None else []
@@ -126,7 +128,7 @@ def _function(draft: Draft, entry: str, *, others: tuple[str, ...]) -> Legacy:
 
 
 def _from_variables(draft: Draft, use: Use, columns: dict[str, None]) -> None:
-    """Put the outputs, or a column of the inputs, in the place of a variable."""
+    """Replace a variable by the outputs or by a column of the inputs."""
     name = _member_read(use)
     if name is not None and use.node.parent is not None:
         if name in _OUTPUTS:
@@ -147,7 +149,7 @@ def _from_variables(draft: Draft, use: Use, columns: dict[str, None]) -> None:
         if key is None or value is None or one.type == "rest_pattern":
             left = child(one, "left")
             if left is None:
-                raise refuse(one, f"{use.name} is taken apart by a rest pattern; name its members instead")
+                raise refuse(one, f"{use.name} is destructured with a rest pattern; name its members instead")
             key = value = left
         if text(key) in _OUTPUTS:
             said.append(f"{text(value)} = outputs")
@@ -160,7 +162,7 @@ def _from_variables(draft: Draft, use: Use, columns: dict[str, None]) -> None:
 
 
 def _member_read(use: Use) -> str | None:
-    """Return the member of an object that is read, by name; None for any other use."""
+    """Return the name of the member that a use reads; None for any other use."""
     around = use.node.parent
     if use.access is not Access.READ or around is None or not is_member(use):
         return None
@@ -181,7 +183,7 @@ def _set_parameters(draft: Draft, function: Legacy, names: list[str], *, typed: 
 
 
 def _split_type(variables: Parameter) -> dict[str, str]:
-    """Return the types of the inputs and the outputs, for variables whose type is written out."""
+    """Return the types of the inputs and the outputs, if the type of the variables is an object type."""
     node = variables.annotation.named_children[0] if variables.annotation is not None else None
     if node is None or node.type != "object_type":
         return {}
@@ -196,10 +198,10 @@ def _split_type(variables: Parameter) -> dict[str, str]:
 
 
 def _rename(draft: Draft, function: Legacy, old: str, new: str) -> None:
-    """Give the function its new name, where it is declared and where the module offers it.
+    """Rename the function, where it is declared and where it is exported.
 
     Raises:
-      Unreadable: the code itself uses it.
+      Unreadable: the program itself uses the function.
     """
     for use in draft.names.of(old, draft.names.module):
         around = use.node.parent

@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript: the legacy signature becomes `evaluate(inputs, outputs, trace)`."""
+"""JavaScript and TypeScript: rewrites the legacy signature to `evaluate(inputs, outputs, trace)`."""
 
 import re
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ def _rewrite(code: str, wish: Wish, language: Language) -> Rewritten:
     draft.whole_row = reads_whole_row(draft, legacy)
     dynamic = _dynamic(draft, legacy)
     if dynamic:
-        draft.left(legacy.node, "eval sees names: inputs and outputs keep theirs")
+        draft.left(legacy.node, "eval can see variable names, so inputs and outputs keep their old names")
     names = _new_names(draft, legacy, dynamic=dynamic)
     _jsdoc(draft, legacy)
     taken_apart = rewrite_signature(draft, legacy, names)
@@ -72,23 +72,23 @@ def _rewrite(code: str, wish: Wish, language: Language) -> Rewritten:
     ]
     lines = [line for line in first if line is not None]
     if lines and not legacy.has_statements:
-        raise refuse(legacy.node, "its parameters are taken apart by a function without statements; give it a body")
-    _mend_returns(draft, legacy)
+        raise refuse(legacy.node, "its parameters are destructured and the function has no body; give it one")
+    _convert_returned_text(draft, legacy)
     insert_first(draft, legacy.node, lines)
     return draft.finish()
 
 
 def _dynamic(draft: Draft, legacy: Legacy) -> bool:
-    """Whether the function sees the names of its variables.
+    """Whether the function can see variable names (`eval`).
 
     Raises:
-      Unreadable: it counts its arguments.
+      Unreadable: it reads `arguments`.
     """
     for use in draft.names.within(legacy.scope):
         if draft.names.owner(use) is not None:
             continue
         if use.name == "arguments":
-            raise refuse(use.node, "it reads its arguments by number; name the four of them first")
+            raise refuse(use.node, "it reads its arguments by position; name all four first")
         around = use.node.parent
         if use.name == "eval" and around is not None and around.type == "call_expression":
             return True
@@ -96,7 +96,7 @@ def _dynamic(draft: Draft, legacy: Legacy) -> bool:
 
 
 def _new_names(draft: Draft, legacy: Legacy, *, dynamic: bool) -> NewNames:
-    """Return how the new parameters are called: by the names of the contract, where nothing else has them."""
+    """Return the names of the new parameters: the names of the contract, unless they are already used."""
     second, third, fourth = legacy.parameters[1:]
     wanted = {second.name: "inputs"} if second.is_plain else {}
     wanted |= {third.name: "outputs"} if third.is_plain else {}
@@ -133,7 +133,7 @@ def _clashing(draft: Draft, legacy: Legacy, wanted: dict[str, str]) -> str | Non
 
 
 def _jsdoc(draft: Draft, legacy: Legacy) -> None:
-    """Say when the comment above the function speaks of parameters that are gone."""
+    """Add a remark if the comment above the function mentions removed parameters."""
     node = legacy.node
     while node.parent is not None and node.parent.type not in ("program", "object", "class_body"):
         node = node.parent
@@ -143,17 +143,17 @@ def _jsdoc(draft: Draft, legacy: Legacy) -> None:
     gone = [legacy.parameters[0].name, legacy.parameters[3].name]
     named = [name for name in gone if re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", text(above))]
     if named:
-        draft.left(above, f"the comment still speaks of {' and '.join(named)}")
+        draft.left(above, f"the comment still mentions {' and '.join(named)}")
 
 
-def _mend_returns(draft: Draft, legacy: Legacy) -> None:
-    """Write `Number(…)` around text that is returned as the score: the legacy contract read it as a number."""
+def _convert_returned_text(draft: Draft, legacy: Legacy) -> None:
+    """Wrap text that is returned as the score in `Number(…)`: the legacy contract converted it."""
     if draft.names.lookup("Number", legacy.scope) is not None:
         return
     for value in _returned(legacy):
         if _is_text(value):
             draft.edits.replace_node(value, "Number(", span(value), ")")
-            draft.did(value, "text is returned as a number: the legacy contract read it as one")
+            draft.did(value, "text is now converted to a number; the legacy contract did that itself")
 
 
 def _returned(legacy: Legacy) -> Iterator[Node]:
@@ -184,7 +184,7 @@ def _is_text(value: Node) -> bool:
 
 
 def rewrite_signature(draft: Draft, legacy: Legacy, names: NewNames) -> list[str]:
-    """Give the function the new parameters; returns statements for a pattern that the inputs were taken apart by."""
+    """Give the function the new parameters; return statements that destructure the inputs as the old pattern did."""
     first, second, third, fourth = legacy.parameters
     comma = _COMMA.match(draft.source, first.node.end_byte)
     end = comma.end() if comma is not None else second.node.start_byte
@@ -215,7 +215,7 @@ def _annotation(legacy: Legacy) -> str:
 
 
 def _widen(draft: Draft, second: Parameter, fourth: Parameter) -> None:
-    """Let the type of the inputs have the ground truth."""
+    """Add the ground truth to the type of the inputs."""
     if second.annotation is None:
         return
     node = second.annotation.named_children[0]
@@ -251,7 +251,7 @@ def rewrite_calls(draft: Draft, legacy: Legacy, names: NewNames) -> None:
     """Give every call of the function its new arguments.
 
     Raises:
-      Unreadable: the function is handed on as a value, or called with arguments that cannot be told apart.
+      Unreadable: the function is passed as a value, or called with arguments that cannot be matched to its parameters.
     """
     for name in legacy.names:
         for use in draft.names.of(name, draft.names.module):
@@ -260,7 +260,7 @@ def rewrite_calls(draft: Draft, legacy: Legacy, names: NewNames) -> None:
 
 
 def _is_offered(use: Use) -> bool:
-    """Whether the module offers the function as its entry, or gives it another name."""
+    """Whether the module exports the function as its entry, or gives it another name."""
     around = use.node.parent
     if around is None or use.scope.kind != "module":
         return False
@@ -278,11 +278,11 @@ def _rewrite_use(draft: Draft, legacy: Legacy, names: NewNames, use: Use) -> Non
     if around is not None and around.type == "member_expression":
         return  # evaluate.name
     if around is None or around.type != "call_expression" or child(around, "function") != use.node:
-        raise refuse(use.node, f"{use.name} is handed on as a value, to be called with four arguments elsewhere")
+        raise refuse(use.node, f"{use.name} is passed as a value, and other code may call it with four arguments")
     listing = child(around, "arguments")
     arguments = code_children(listing) if listing is not None else []
     if listing is None or len(arguments) < LEGACY or any(one.type == "spread_element" for one in arguments):
-        raise refuse(around, f"{use.name} is called with arguments that cannot be told apart")
+        raise refuse(around, f"{use.name} is called with arguments that cannot be matched to its parameters")
     inside = use.scope.is_within(legacy.scope)
     truth = _inputs_with_truth(draft, legacy, arguments, inside=inside)
     trace = names.trace if inside else "null"
@@ -298,13 +298,13 @@ def _rewrite_use(draft: Draft, legacy: Legacy, names: NewNames, use: Use) -> Non
 
 
 def _inputs_with_truth(draft: Draft, legacy: Legacy, arguments: list[Node], *, inside: bool) -> tuple[Part, ...]:
-    """Return the inputs of a call with the ground truth that it passes in them."""
+    """Return the inputs of a call, with the ground truth added to them."""
     inputs, truth = arguments[1], arguments[3]
     own = inside and _is_untouched(draft, legacy, 1, inputs) and _is_untouched(draft, legacy, 3, truth)
     if own or (draft.whole_row and text(inputs) == text(truth)):
         return (span(inputs),)
     if draft.whole_row:
-        raise refuse(truth, "the call passes a row that is not its inputs")
+        raise refuse(truth, "the call passes a row other than its inputs")
     key = property_key(draft, draft.wish.key)
     if inputs.type != "object":
         return ("{ ...", span(inputs), f", {key}: ", span(truth), " }")
@@ -320,7 +320,7 @@ def _inputs_with_truth(draft: Draft, legacy: Legacy, arguments: list[Node], *, i
 
 
 def _is_untouched(draft: Draft, legacy: Legacy, index: int, node: Node) -> bool:
-    """Whether an argument is a parameter of the function itself that never gets another value."""
+    """Whether an argument is one of the function's own parameters and is never reassigned."""
     parameter = legacy.parameters[index]
     uses = draft.names.of(parameter.name, legacy.scope) if parameter.is_plain else []
     written = any(use.access is not Access.READ and use.node != parameter.pattern for use in uses)

@@ -1,4 +1,4 @@
-"""The names of a JavaScript or TypeScript program and what they mean; types are looked at for `typeof` alone."""
+"""Resolves the names of a JavaScript or TypeScript program; in types only `typeof` counts as a use."""
 
 from typing import Final
 
@@ -23,14 +23,14 @@ _NAMES: Final = frozenset(("identifier", "type_identifier", "shorthand_property_
 
 
 def names_of(root: Node) -> Names:
-    """Return the names of a program."""
+    """Return every use of a name in a program."""
     names = Names(Scope(root, "module", None))
     _Reader(names).visit_children(root, names.module)
     return names
 
 
 class _Reader(Reader):
-    """Reads JavaScript or TypeScript."""
+    """Records the names of a JavaScript or TypeScript program."""
 
     def __init__(self, names: Names) -> None:
         super().__init__(names)
@@ -58,12 +58,12 @@ class _Reader(Reader):
         }
 
     def _bind(self, node: Node | None, scope: Scope, home: Scope | None) -> None:
-        """Note what a pattern writes to.
+        """Record the names that a pattern writes.
 
         Args:
           node: The pattern.
-          scope: Where its defaults and keys are evaluated.
-          home: Which scope the names belong to; None for variables that exist already.
+          scope: The scope that evaluates its defaults and keys.
+          home: The scope that owns the names; None for variables that already exist.
         """
         if node is None:
             return
@@ -134,7 +134,7 @@ class _Reader(Reader):
         elif kind.type == "var":
             home = next(one for one in scope.outwards() if one.kind != "block")
         self._bind(child(node, "left"), inner, home)
-        self._maybe(child(node, "right"), inner)  # where the loop's own names are there already, without a value
+        self._maybe(child(node, "right"), inner)  # the loop's own names already exist here, without a value
         self._maybe(child(node, "body"), inner)
 
     def _catch(self, node: Node, scope: Scope) -> None:

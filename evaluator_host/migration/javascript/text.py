@@ -1,4 +1,4 @@
-"""How the author of a JavaScript or TypeScript program writes: quotes, semicolons, the lines of a function's body."""
+"""Writes JavaScript in the author's style: quotes, semicolons, statements at the start of a function."""
 
 import json
 import re
@@ -13,24 +13,24 @@ _IDENTIFIER: Final = re.compile(r"[A-Za-z_$][\w$]*")
 
 
 def property_key(draft: Draft, key: str) -> str:
-    """Return a key as it stands in an object literal."""
+    """Return a key as written in an object literal."""
     return key if _IDENTIFIER.fullmatch(key) else quoted(draft, key)
 
 
 def member(draft: Draft, owner: str, key: str) -> str:
-    """Return how a property of an object is read."""
+    """Return the expression that reads a property of an object."""
     return f"{owner}.{key}" if _IDENTIFIER.fullmatch(key) else f"{owner}[{quoted(draft, key)}]"
 
 
 def quoted(draft: Draft, value: str) -> str:
-    """Return a text as the author would quote it."""
+    """Return a string literal with the quotes that the author uses."""
     double = json.dumps(value, ensure_ascii=False)
     plain = value.isprintable() and not set(value) & {"'", '"', "\\"}
     return f"'{value}'" if plain and draft.source.count(b"'") > draft.source.count(b'"') else double
 
 
 def semicolon(draft: Draft) -> str:
-    """Return what the author ends a statement with."""
+    """Return a semicolon if the author ends statements with one, else nothing."""
     lines = [line.rstrip() for line in draft.source.splitlines()]
     ended = sum(line.endswith(b";") for line in lines)
     bare = sum(line.endswith((b")", b"'", b'"', b"]")) or line[-1:].isalnum() for line in lines)
@@ -38,7 +38,7 @@ def semicolon(draft: Draft) -> str:
 
 
 def insert_first(draft: Draft, function: Node, lines: list[str]) -> None:
-    """Put statements at the start of a function's block, after its directives."""
+    """Insert statements at the start of a function's block, after its directives."""
     body = child(function, "body")
     if body is None or not lines:
         return

@@ -1,4 +1,4 @@
-"""Where a Python evaluator reads the ground truth: in place of the old fourth argument, from the inputs."""
+"""Replaces the old first and fourth argument of a Python evaluator: the ground truth is read from the inputs."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ ROW_NAMES: Final = frozenset(
 )
 _ROW_METHODS: Final = frozenset(("get", "items", "keys", "values"))
 _CHANGES: Final = ("assignment", "augmented_assignment", "delete_statement")
-_INLINE: Final = 2  # as many reads stay readable in place
+_INLINE: Final = 2  # up to this many uses are replaced in place; more get one statement at the start
 _PLAIN: Final = frozenset(
     (
         *("integer", "float", "string", "true", "false", "none", "identifier"),
@@ -31,7 +31,7 @@ _IN_BRACKETS: Final = ("unary_operator", "binary_operator", "conditional_express
 
 
 def reads_whole_row(draft: Draft, legacy: Legacy) -> bool:
-    """Whether the fourth argument is taken for the whole row of test data, as early hosts passed it."""
+    """Whether the code uses the fourth argument as the whole row of test data, which early hosts passed."""
     fourth = legacy.parameters[3]
     uses = _uses(draft, legacy, fourth)
     return fourth.name in ROW_NAMES and bool(uses) and all(_is_of_mapping(use) for use in uses)
@@ -49,9 +49,9 @@ def _is_of_mapping(use: Use) -> bool:
 
 
 def rewrite_truth(draft: Draft, legacy: Legacy, inputs: str, *, dynamic: bool) -> str | None:
-    """Read the ground truth from the inputs: where it is used, or once at the start.
+    """Read the ground truth from the inputs: at each use, or once at the start.
 
-    Returns the statement that the function has to start with, or None.
+    Returns the statement to insert at the start of the function, or None.
     """
     fourth = legacy.parameters[3]
     uses = _uses(draft, legacy, fourth)
@@ -69,9 +69,9 @@ def rewrite_truth(draft: Draft, legacy: Legacy, inputs: str, *, dynamic: bool) -
 
 
 def read_column(draft: Draft, legacy: Legacy, parameter: Parameter, *, access: str, in_place: bool) -> str | None:
-    """Read an old parameter from the inputs: where it is used, if it may be so, or once at the start.
+    """Read an old parameter from the inputs: at each use if that is safe, or once at the start.
 
-    Returns the statement that the function has to start with, or None.
+    Returns the statement to insert at the start of the function, or None.
     """
     uses = _uses(draft, legacy, parameter)
     if not uses:
@@ -102,13 +102,13 @@ def _access(draft: Draft, fourth: Parameter, uses: list[Use], inputs: str) -> st
     tolerant = text(fourth.default) == "None" if fourth.default is not None else False
     rewritten = any(use.access is not Access.READ for use in uses)
     if tolerant or (not rewritten and any(_tolerates_none(use.node) for use in uses)):
-        draft.did(fourth.node, f"a row without {draft.wish.key!r} reaches the code now, as None")
+        draft.did(fourth.node, f"a row without {draft.wish.key!r} now reaches the code, as None")
         return f"{inputs}.get({key})"
     return f"{inputs}[{key}]"
 
 
 def _tolerates_none(node: Node) -> bool:
-    """Whether the code asks if there is a ground truth at all."""
+    """Whether the code checks that a ground truth exists."""
     around = node.parent
     if around is None:
         return False
@@ -125,13 +125,13 @@ def _require_seen(draft: Draft, legacy: Legacy, use: Use, inputs: str) -> None:
     if draft.names.is_hidden(inputs, use, legacy.scope):
         raise refuse(use.node, f"{use.name} is used where {inputs} means something else; rename that first")
     if legacy.is_lambda and any(around.type == "interpolation" for around in ancestors(use.node)):
-        raise refuse(use.node, f"{use.name} is used in a formatted text of a lambda; make a function of it first")
+        raise refuse(use.node, f"{use.name} is used in an f-string of a lambda; turn the lambda into a function first")
     if use.access is not Access.READ:
-        raise refuse(use.node, f"{use.name} gets another value where there is no room for a statement")
+        raise refuse(use.node, f"{use.name} is assigned where no statement can be added")
 
 
 def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
-    """Whether a read may stand where the name stands: evaluated once, there, whatever happens, on a line that fits."""
+    """Whether the read can replace the name: evaluated exactly once, at that place, on a line that is not too long."""
     if use.access is not Access.READ or use.scope is not legacy.scope or is_in_loop(use.node, legacy.node):
         return False
     for around in ancestors(use.node):
@@ -144,7 +144,7 @@ def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
 
 
 def _only_looks(use: Use) -> bool:
-    """Whether a use of the inputs leaves them, and the name, as they are."""
+    """Whether a use of the inputs changes neither them nor the name."""
     around = use.node.parent
     if use.access is not Access.READ or around is None:
         return False
@@ -157,9 +157,9 @@ def _only_looks(use: Use) -> bool:
 
 
 def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | None:
-    """Put in the place of each use what an empty dict gives there.
+    """Replace each use of the first argument by the value that an empty dict gives.
 
-    Returns the statement that the function has to start with for the uses that stay, or None.
+    Returns the statement to insert at the start of the function for the uses that stay, or None.
     """
     first = legacy.parameters[0]
     uses = [
@@ -168,11 +168,11 @@ def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | No
         if use.node != first.name_node and not draft.is_gone(use.node)
     ]
     changed = any(use.access is not Access.READ or _is_changed(use.node) for use in uses)
-    shared = sum(not _is_attribute(use.node) for use in uses) > 1  # one dict, wherever it goes
+    shared = sum(not _is_attribute(use.node) for use in uses) > 1  # every use must get the same dict
     staying = [use for use in uses if changed or dynamic or not _replaced(draft, use, shared=shared)]
     if legacy.is_lambda and (changed or (staying and shared)):
-        what = "gets another value" if changed else "is used more than once"
-        raise refuse(legacy.node, f"{first.name} {what} where there is no room for a statement")
+        what = "is assigned" if changed else "is used more than once"
+        raise refuse(legacy.node, f"{first.name} {what} where no statement can be added")
     for use in staying[:1] if changed else staying:
         draft.left(use.node, _advice(use))
     if not staying:
@@ -189,8 +189,8 @@ def _advice(use: Use) -> str:
     around = use.node.parent
     if around is not None and around.type == "subscript":
         what = line_of(around)
-        return f"{use.name} was always empty, so that {what} raises KeyError, as it did; take the value from the inputs"
-    return f"{use.name} was always empty, and is an empty dict now; write what is meant in its place"
+        return f"{use.name} was always empty, so {what} raises KeyError, as before; read the value from the inputs"
+    return f"{use.name} was always empty, so it is an empty dict now; replace it with the value you mean"
 
 
 def _is_changed(node: Node) -> bool:
@@ -213,7 +213,7 @@ def _replaced(draft: Draft, use: Use, *, shared: bool) -> bool:
         return False
     if around.type in ("argument_list", "keyword_argument") and not shared:
         draft.edits.replace_node(use.node, "{}")
-        draft.did(use.node, f"{use.name} was always empty: {{}} is passed in its place")
+        draft.did(use.node, f"{use.name} was always empty: {{}} is passed instead")
         return True
     call = around.parent
     if around.type != "attribute" or call is None or call.type != "call" or child(call, "function") != around:
@@ -224,12 +224,12 @@ def _replaced(draft: Draft, use: Use, *, shared: bool) -> bool:
     draft.edits.replace_node(call, *default)
     if default == ("None",):
         draft.drop(*span(call))
-    draft.did(call, f"{line_of(call)} was always its default, for {use.name} was always empty")
+    draft.did(call, f"{line_of(call)} was always its default, because {use.name} was always empty")
     return True
 
 
 def _default(call: Node) -> tuple[Part, ...] | None:
-    """Return what `….get(…)` gives on an empty dict; None when that cannot be told or moved."""
+    """Return the result of `….get(…)` on an empty dict; None if it is unknown or cannot be moved."""
     listing = child(call, "arguments")
     arguments = code_children(listing) if listing is not None else []
     if not arguments or arguments[0].type != "string" or _is_formatted(arguments[0]):

@@ -1,4 +1,4 @@
-"""Calls of the legacy function by the program itself: recursion, wrappers, a trial run at the end of the file."""
+"""Rewrites the program's own calls of the legacy function: recursion, wrappers, a test call at the end of the file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ def rewrite_calls(draft: Draft, legacy: Legacy, names: NewNames, *, callable_nam
     """Give every call of the function its new arguments.
 
     Raises:
-      Unreadable: the function is handed on as a value, or called with arguments that cannot be told apart.
+      Unreadable: the function is passed as a value, or called with arguments that cannot be matched to its parameters.
     """
     for name in callable_names:
         for use in draft.names.of(name, draft.names.module):
@@ -37,11 +37,11 @@ def _rewrite_use(draft: Draft, legacy: Legacy, names: NewNames, use: Use) -> Non
     if around is not None and around.type == "attribute":
         return  # evaluate.__name__
     if around is None or around.type != "call" or child(around, "function") != use.node:
-        raise refuse(use.node, f"{use.name} is handed on as a value, to be called with four arguments elsewhere")
+        raise refuse(use.node, f"{use.name} is passed as a value, and other code may call it with four arguments")
     listing = child(around, "arguments")
     arguments = _arguments(legacy, listing) if listing is not None and listing.type == "argument_list" else None
     if listing is None or arguments is None:
-        raise refuse(around, f"{use.name} is called with arguments that cannot be told apart")
+        raise refuse(around, f"{use.name} is called with arguments that cannot be matched to its parameters")
     inside = use.scope.is_within(legacy.scope)
     truth = _inputs_with_truth(draft, legacy, arguments, inside=inside)
     trace = names.trace if inside else "None"
@@ -68,7 +68,7 @@ class _Argument:
 
 
 def _arguments(legacy: Legacy, listing: Node) -> list[_Argument] | None:
-    """Return the four arguments in the order of the parameters, then others; None when they cannot be told."""
+    """Return the four arguments in the order of the parameters, then others; None if they cannot be matched."""
     found: dict[str, _Argument] = {}
     names = [one.name for one in legacy.parameters]
     for index, node in enumerate(code_children(listing)):
@@ -87,14 +87,14 @@ def _arguments(legacy: Legacy, listing: Node) -> list[_Argument] | None:
 
 
 def _inputs_with_truth(draft: Draft, legacy: Legacy, arguments: list[_Argument], *, inside: bool) -> tuple[Part, ...]:
-    """Return the inputs of a call with the ground truth that it passes in them."""
+    """Return the inputs of a call, with the ground truth added to them."""
     inputs, truth = arguments[1].value, arguments[3].value
     own_inputs = inside and _is_untouched(draft, legacy, 1, inputs)
     own_truth = inside and _is_untouched(draft, legacy, 3, truth)
     if (own_inputs and own_truth) or (draft.whole_row and text(inputs) == text(truth)):
         return (span(inputs),)
     if draft.whole_row:
-        raise refuse(truth, "the call passes a row that is not its inputs")
+        raise refuse(truth, "the call passes a row other than its inputs")
     key = quoted(draft, draft.wish.key)
     if inputs.type != "dictionary":
         return ("{**", span(inputs), f", {key}: ", span(truth), "}")
@@ -109,7 +109,7 @@ def _inputs_with_truth(draft: Draft, legacy: Legacy, arguments: list[_Argument],
 
 
 def _is_untouched(draft: Draft, legacy: Legacy, index: int, node: Node) -> bool:
-    """Whether an argument is a parameter of the function itself that never gets another value."""
+    """Whether an argument is one of the function's own parameters and is never reassigned."""
     parameter = legacy.parameters[index]
     uses = draft.names.of(parameter.name, legacy.scope)
     written = any(use.access is not Access.READ and use.node != parameter.name_node for use in uses)
@@ -117,7 +117,7 @@ def _is_untouched(draft: Draft, legacy: Legacy, index: int, node: Node) -> bool:
 
 
 def is_in_loop(node: Node, function: Node) -> bool:
-    """Whether a node is evaluated more than once, or later, in one call of a function."""
+    """Whether one call of a function evaluates a node more than once, or after it returns."""
     for around in ancestors(node):
         if around == function:
             return False

@@ -15,7 +15,7 @@ _SEPARATORS: Final = ("positional_separator", "keyword_separator")
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter: the whole of it, its name, and what is annotated and given by default."""
+    """One parameter: the whole node, its name, annotation and default."""
 
     node: Node
     name_node: Node
@@ -24,7 +24,7 @@ class Parameter:
 
     @property
     def name(self) -> str:
-        """As the author has it."""
+        """The name in the source."""
         return text(self.name_node)
 
 
@@ -34,8 +34,8 @@ class Legacy:
 
     Attributes:
       node: `function_definition` or `lambda`.
-      parameters: The four, in their order.
-      more: Those after them, which all have defaults or are stars.
+      parameters: The four legacy parameters, in order.
+      more: Later parameters; each has a default or a star.
     """
 
     node: Node
@@ -45,20 +45,20 @@ class Legacy:
 
     @property
     def is_lambda(self) -> bool:
-        """Whether it has no room for statements."""
+        """Whether it is a lambda, which cannot hold statements."""
         return self.node.type == "lambda"
 
 
 class Current(Exception):
-    """The function has the new signature already."""
+    """The function already has the new signature."""
 
 
 def find(draft: Draft) -> list[Legacy]:
-    """Return the definitions of the entry; several when the program chooses between them.
+    """Return the definitions of the entry function; several if the program chooses between them.
 
     Raises:
       Current: it takes three arguments.
-      Unreadable: it is none that can be rewritten; the text says why.
+      Unreadable: it cannot be rewritten; the text says why.
     """
     name, seen = draft.wish.entry, set[str]()
     while True:
@@ -119,12 +119,12 @@ def _definition(use: Use) -> Node:
         right = child(around, "right")
         if right is not None and right.type == "lambda":
             return right
-    kind = "a class" if around is not None and around.type == "class_definition" else "made by other code"
+    kind = "a class" if around is not None and around.type == "class_definition" else "created by other code"
     raise refuse(use.node, f"{use.name} is {kind}, not a function with four parameters; rewrite it by hand")
 
 
 def parameter_of(node: Node) -> Parameter | None:
-    """Return what can be given by position; None for stars."""
+    """Return a parameter that can be passed by position; None for stars."""
     if node.type == "identifier":
         return Parameter(node, node, None, None)
     if node.type == "typed_parameter":
@@ -140,13 +140,13 @@ def _require_four(positional: list[Parameter], more: list[Node], definition: Nod
     stars = [node for node in more if node.type in ("list_splat_pattern", "typed_parameter")]
     if len(positional) < LEGACY:
         if stars:
-            raise refuse(definition, f"the arguments arrive in {text(stars[0])}; name the four of them first")
+            raise refuse(definition, f"it takes its arguments as {text(stars[0])}; name all four first")
         if len(positional) > 0:
             raise Current
         raise refuse(definition, "it takes no arguments")
     named = positional[0].name.lstrip("_") in _FIRST or positional[3].name.lstrip("_") in _FOURTH
     if positional[3].default is not None and not named:
-        raise Current  # three arguments, and an option of the author's own
+        raise Current  # three arguments and the author's own option
 
 
 def _require_plain_decorators(draft: Draft, definition: Node) -> None:
@@ -159,8 +159,10 @@ def _require_plain_decorators(draft: Draft, definition: Node) -> None:
             place = use.node.parent
             own = use.access is Access.WRITE and use.scope is draft.names.module and use.name in used
             if own and place is not None and place.type == "function_definition" and _wraps_by_name(place):
-                raise refuse(decorator, f"{text(decorator)} passes the four arguments on by name; rewrite both by hand")
-        draft.left(decorator, f"{text(decorator)} wraps the function: see that it does not count its arguments")
+                raise refuse(decorator, f"{text(decorator)} passes the four arguments by name; rewrite both by hand")
+        draft.left(
+            decorator, f"{text(decorator)} wraps the function; check that it does not depend on the number of arguments"
+        )
 
 
 def _wraps_by_name(decorator: Node) -> bool:

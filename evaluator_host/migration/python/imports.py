@@ -1,4 +1,4 @@
-"""The modules that the legacy contract let a program use without importing them: their imports are written out."""
+"""Adds the imports of modules that the legacy contract let a program use without importing them."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ _IMPORTS: Final = ("import_statement", "import_from_statement")
 
 
 def add_imports(draft: Draft) -> None:
-    """Import what the program uses and never binds."""
+    """Add an import for each such module that the program uses and never binds."""
     missing: dict[str, Node] = {}
     for use in draft.names.uses:
         free = use.access is Access.READ and draft.names.owner(use) is None and not draft.is_gone(use.node)
@@ -25,7 +25,7 @@ def add_imports(draft: Draft) -> None:
     if not missing:
         return
     for name in sorted(missing):
-        draft.did(missing[name], f"import {name} was added: the old contract had it without one")
+        draft.did(missing[name], f"import {name} was added: the old contract needed no import for it")
     statements = [one for one in draft.root.children if one.type in _IMPORTS]
     if statements:
         _among(draft, statements, sorted(missing))
@@ -34,7 +34,7 @@ def add_imports(draft: Draft) -> None:
 
 
 def _among(draft: Draft, statements: list[Node], names: list[str]) -> None:
-    """Add imports to those there are, in the order of the alphabet, plain ones first."""
+    """Add imports among the existing ones, in alphabetical order, plain imports first."""
     plain = [one for one in statements if one.type == "import_statement"]
     for name in names:
         after = next((one for one in plain if text(one).removeprefix("import ") > name), None)
@@ -45,7 +45,7 @@ def _among(draft: Draft, statements: list[Node], names: list[str]) -> None:
 
 
 def _at_top(draft: Draft, names: list[str]) -> None:
-    """Write imports after the module's first comments, its docstring and `from __future__`."""
+    """Add imports after the module's first comments, its docstring and `from __future__`."""
     head: Node | None = None
     for one in draft.root.children:
         if one.type == "comment" or one.type == "future_import_statement" or _is_docstring(draft.root, one):
@@ -67,7 +67,7 @@ def _at_top(draft: Draft, names: list[str]) -> None:
 
 
 def _comment_start(root: Node, rest: Node) -> int:
-    """Return where the comments start that stand right above a statement."""
+    """Return the start of the comments directly above a statement."""
     start, row = rest.start_byte, rest.start_point[0]
     for one in reversed([one for one in root.children if one.end_byte <= rest.start_byte]):
         shebang = text(one).startswith("#!")

@@ -23,7 +23,7 @@ _INPUTS: Final = ("inputs", "_inputs", "inputs_", "_inputs_")
 
 
 def from_main(draft: Draft) -> Rewritten:
-    """Return the program with an `evaluate` in the place of its `main`.
+    """Return the program with `main` rewritten as `evaluate`.
 
     Raises:
       Unreadable: it cannot be rewritten safely; the text says why.
@@ -51,7 +51,7 @@ def from_main(draft: Draft) -> Rewritten:
 
 
 def to_main(draft: Draft) -> Rewritten:
-    """Return the program with a `main` in the place of its `evaluate`.
+    """Return the program with `evaluate` rewritten as `main`.
 
     Raises:
       Unreadable: it cannot be rewritten safely; the text says why.
@@ -63,7 +63,7 @@ def to_main(draft: Draft) -> Rewritten:
         raise refuse(function.node, "only evaluate(inputs, outputs, trace) becomes main; move it to that first")
     inputs, outputs, trace = function.parameters
     for use in _uses(draft, function, trace):
-        raise refuse(use.node, f"main gets no trace, and {trace.name} is used here")
+        raise refuse(use.node, f"main gets no trace, but {trace.name} is used here")
     defaults: dict[str, str | None] = {}
     for use in _uses(draft, function, inputs):
         _read_by_name(draft, function, use, defaults)
@@ -71,7 +71,9 @@ def to_main(draft: Draft) -> Rewritten:
     if outputs.name != said or outputs.name != "completion":
         said = _renamed(draft, function, outputs, "completion")
     if said not in _OUTPUTS:
-        raise refuse(function.node, f"{outputs.name} cannot be called completion: that is something else here")
+        raise refuse(
+            function.node, f"{outputs.name} cannot be renamed to completion: that name means something else here"
+        )
     required = [name for name, default in defaults.items() if default is None]
     optional = [f"{name}={default}" for name, default in defaults.items() if default is not None]
     listing = child(function.node, "parameters")
@@ -85,7 +87,7 @@ def to_main(draft: Draft) -> Rewritten:
 
 
 def _function(draft: Draft, name: str) -> Legacy:
-    """Return the entry, which must be a plain function that nothing else calls."""
+    """Return the entry function; it must be a plain function that the program never uses itself."""
     uses = draft.names.of(name, draft.names.module)
     writes = [use for use in uses if use.access is Access.WRITE]
     if not writes:
@@ -108,7 +110,7 @@ def _function(draft: Draft, name: str) -> Legacy:
         if parameter is not None:
             found.append(parameter)
         elif one.type not in ("positional_separator", "keyword_separator"):
-            raise refuse(one, f"{text(one)} takes whatever comes; name the parameters first")
+            raise refuse(one, f"{text(one)} accepts any arguments; name the parameters first")
     return Legacy(node, draft.names.scopes[node.id], tuple(found), ())
 
 
@@ -121,7 +123,7 @@ def _free(names: tuple[str, ...], taken: set[str]) -> str:
 
 
 def _renamed(draft: Draft, function: Legacy, parameter: Parameter, name: str) -> str:
-    """Give a parameter another name where nothing else has it; returns the name that it has then."""
+    """Rename a parameter if the new name is free; return the name that it has afterwards."""
     uses = draft.names.of(parameter.name, function.scope)
     if draft.names.clash(uses, name, function.scope, leaving=set()) is not None:
         return parameter.name
@@ -136,7 +138,7 @@ def _access(draft: Draft, column: Parameter, inputs: str) -> str:
     if column.default is None:
         return f"{inputs}[{key}]"
     if column.default.type not in _CONSTANTS:
-        raise refuse(column.default, f"the default of {column.name} is made by code; write it into the function first")
+        raise refuse(column.default, f"the default of {column.name} is computed; move it into the function first")
     value = text(column.default)
     return f"{inputs}.get({key})" if value == "None" else f"{inputs}.get({key}, {value})"
 
@@ -162,23 +164,25 @@ def _new_parameters(draft: Draft, function: Legacy, said: Parameter | None, *, n
 
 
 def _read_by_name(draft: Draft, function: Legacy, use: Use, defaults: dict[str, str | None]) -> None:
-    """Put a parameter of main in the place of a read of the inputs.
+    """Replace a read of the inputs by a parameter of main.
 
     Raises:
-      Unreadable: it is no read of one column.
+      Unreadable: it does not read one column.
     """
     read, key, default = _column(use)
     if key is None or read is None or not key.isidentifier() or keyword.iskeyword(key) or key in _OUTPUTS:
-        raise refuse(use.node, "main gets columns by their names, and this is no read of one that can be a name")
+        raise refuse(
+            use.node, "main gets columns as named parameters; this does not read a column whose name can be one"
+        )
     if key in defaults and defaults[key] != default:
-        raise refuse(use.node, f"{key} is read in two ways; a parameter of main has one default")
+        raise refuse(use.node, f"{key} is read with two different defaults; a parameter of main has one")
     own = _own_statement(read, key)
     others = [one for one in draft.names.within(function.scope) if one.name == key]
     if own is None and others:
-        raise refuse(others[0].node, f"{key} is a name of the code's own; main would take it for the column")
+        raise refuse(others[0].node, f"{key} is a name that the code uses itself; in main it would mean the column")
     if own is not None:
         if len([one for one in others if one.access is not Access.READ]) > 1:
-            raise refuse(use.node, f"{key} gets other values too; rename one of them first")
+            raise refuse(use.node, f"{key} is assigned other values too; use another name for them first")
         draft.edits.replace(*_whole_line(draft, own))
     else:
         draft.edits.replace_node(read, key)
@@ -208,7 +212,7 @@ def _column(use: Use) -> tuple[Node | None, str | None, str | None]:
 
 
 def _own_statement(read: Node, key: str) -> Node | None:
-    """Return the statement `key = inputs["key"]` at the function's top level that a read stands in."""
+    """Return the statement `key = inputs["key"]` at the function's top level that contains a read, or None."""
     assignment = read.parent
     if assignment is None or assignment.type != "assignment" or child(assignment, "right") != read:
         return None

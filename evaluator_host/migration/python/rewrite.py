@@ -1,4 +1,4 @@
-"""Python: the legacy signature becomes `evaluate(inputs, outputs, trace)`, and everything else that depends on it."""
+"""Python: rewrites the legacy signature to `evaluate(inputs, outputs, trace)`, and everything that depends on it."""
 
 import re
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ def rewrite(code: str, wish: Wish) -> Rewritten:
 def _rewrite_function(draft: Draft, legacy: Legacy) -> None:
     dynamic = _dynamic(draft, legacy)
     if dynamic is not None:
-        draft.left(dynamic, f"{text(dynamic)[:40]} sees names: inputs and outputs keep theirs")
+        draft.left(dynamic, f"{text(dynamic)[:40]} can see variable names, so inputs and outputs keep their old names")
     names = _new_names(draft, legacy, dynamic=dynamic is not None)
     _docstring(draft, legacy)
     rewrite_signature(draft, legacy, names)
@@ -63,7 +63,7 @@ def _rewrite_function(draft: Draft, legacy: Legacy) -> None:
         rewrite_settings(draft, legacy, dynamic=dynamic is not None),
         rewrite_truth(draft, legacy, names.inputs, dynamic=dynamic is not None),
     ]
-    mend_returns(draft, legacy)
+    convert_returned_text(draft, legacy)
     insert_first(draft, legacy.node, [line for line in first if line is not None])
 
 
@@ -73,7 +73,7 @@ def _names_of_function(draft: Draft, legacy: Legacy) -> list[str]:
 
 
 def _dynamic(draft: Draft, legacy: Legacy) -> Node | None:
-    """Return what in a function sees the names of its variables."""
+    """Return the node in a function that can see variable names (`locals()`, `{x=}`), or None."""
     for use in draft.names.within(legacy.scope):
         around = use.node.parent
         called = around is not None and around.type == "call" and child(around, "function") == use.node
@@ -88,7 +88,7 @@ def _dynamic(draft: Draft, legacy: Legacy) -> Node | None:
 
 
 def _new_names(draft: Draft, legacy: Legacy, *, dynamic: bool) -> NewNames:
-    """Return how the new parameters are called: by the names of the contract, where nothing else has them."""
+    """Return the names of the new parameters: the names of the contract, unless they are already used."""
     second, third = legacy.parameters[1], legacy.parameters[2]
     wanted = {second.name: "inputs", third.name: "outputs"}
     if dynamic:
@@ -129,7 +129,7 @@ def _docstring(draft: Draft, legacy: Legacy) -> None:
     gone = [legacy.parameters[0].name, legacy.parameters[3].name]
     named = [name for name in gone if re.search(rf"\b{re.escape(name)}\b", text(doc))]
     if named:
-        draft.left(doc, f"the docstring still speaks of {' and '.join(named)}")
+        draft.left(doc, f"the docstring still mentions {' and '.join(named)}")
 
 
 def rewrite_signature(draft: Draft, legacy: Legacy, names: NewNames) -> None:
@@ -148,7 +148,7 @@ def rewrite_signature(draft: Draft, legacy: Legacy, names: NewNames) -> None:
 
 
 def _annotation(draft: Draft, legacy: Legacy) -> str:
-    """Return the trace's annotation, for a function that has any."""
+    """Return the annotation of the trace; empty if the function has no annotations."""
     second = legacy.parameters[1].annotation
     if all(one.annotation is None for one in legacy.parameters):
         return ""
@@ -171,12 +171,12 @@ def _default(second: Parameter, third: Parameter, fourth: Parameter) -> str:
     return " = None" if annotated else "=None"
 
 
-def mend_returns(draft: Draft, legacy: Legacy) -> None:
-    """Write `float(…)` around text that is returned as the score."""
+def convert_returned_text(draft: Draft, legacy: Legacy) -> None:
+    """Wrap text that is returned as the score in `float(…)`."""
     for value in _returned(legacy):
         if _is_text(draft, legacy, value) and not _shadowed(draft, legacy, "float"):
             draft.edits.replace_node(value, "float(", span(value), ")")
-            draft.did(value, "text is returned as a number: the legacy contract read it as one")
+            draft.did(value, "text is now converted to a number; the legacy contract did that itself")
 
 
 def _returned(legacy: Legacy) -> Iterator[Node]:

@@ -1,4 +1,4 @@
-"""The names of a Python program and what they mean, by the language's own rules of scope."""
+"""Resolves the names of a Python program by Python's scope rules."""
 
 from typing import Final
 
@@ -31,14 +31,14 @@ _TARGETS: Final = frozenset(
 
 
 def names_of(root: Node) -> Names:
-    """Return the names of a program."""
+    """Return every use of a name in a program."""
     names = Names(Scope(root, "module", None))
     _Reader(names).visit_children(root, names.module)
     return names
 
 
 class _Reader(Reader):
-    """Reads Python."""
+    """Records the names of a Python program."""
 
     def __init__(self, names: Names) -> None:
         super().__init__(names)
@@ -65,7 +65,7 @@ class _Reader(Reader):
         }
 
     def _bind(self, node: Node | None, scope: Scope) -> None:
-        """Note what a target binds; what it looks up to find its place is read."""
+        """Record the names that an assignment target binds; names inside an index or attribute are read."""
         if node is None:
             return
         if node.type == "identifier":
@@ -180,7 +180,7 @@ class _Reader(Reader):
             self._pattern(one, scope)
 
     def _pattern(self, node: Node, scope: Scope) -> None:
-        """Note what a pattern of `case` captures; a dotted name in it is looked up."""
+        """Record the names that a `case` pattern captures; a dotted name in it is read."""
         inner = node.named_children
         match node.type:
             case "identifier":

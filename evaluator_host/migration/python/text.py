@@ -1,4 +1,4 @@
-"""How the author of a Python program writes: quotes, indentation, the lines of a function's body."""
+"""Writes Python in the author's style: quotes, indentation, statements at the start of a function."""
 
 from tree_sitter import Node
 
@@ -7,7 +7,7 @@ from evaluator_host.migration.syntax import child, code_children, text
 
 
 def quoted(draft: Draft, value: str) -> str:
-    """Return a text as the author would quote it."""
+    """Return a string literal with the quotes that the author uses."""
     single, double = draft.source.count(b"'"), draft.source.count(b'"')
     mark = "'" if single > double else '"'
     plain = value.isprintable() and not set(value) & {"'", '"', "\\"}
@@ -15,7 +15,7 @@ def quoted(draft: Draft, value: str) -> str:
 
 
 def docstring(body: Node) -> Node | None:
-    """Return the statement that is a body's docstring."""
+    """Return the docstring statement of a body, or None."""
     statements = code_children(body)
     if not statements or statements[0].type != "expression_statement":
         return None
@@ -24,7 +24,7 @@ def docstring(body: Node) -> Node | None:
 
 
 def insert_first(draft: Draft, function: Node, lines: list[str]) -> None:
-    """Put statements at the start of a function's body, after its docstring."""
+    """Insert statements at the start of a function's body, after its docstring."""
     body = child(function, "body")
     if body is None or not lines:
         return
@@ -73,7 +73,7 @@ def _indent(draft: Draft, node: Node) -> str:
 
 
 def _step(draft: Draft) -> str:
-    """Return one level of indentation, by the first indented line."""
+    """Return one level of indentation, taken from the first indented line."""
     for line in draft.source.splitlines():
         indent = line[: len(line) - len(line.lstrip(b" \t"))].decode()
         if indent and line.strip():

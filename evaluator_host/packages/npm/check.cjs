@@ -1,4 +1,4 @@
-// Judges pins with npm's own libraries: what npm itself would take a text for, and which name and version it means.
+// Reads pins with npm's own libraries: returns the kind, the name and the version that npm sees in each text.
 // Input on stdin: {"npm": "<npm's folder>", "specs": ["lodash@4.17.21", …]}; output: one answer per spec, in order.
 "use strict";
 const { createRequire } = require("node:module");

@@ -34,7 +34,7 @@ async def resolve_npm(
 
     Raises:
       PackagesFailed: no such package or version, a conflict of peers, a wrong platform, or a package outside the
-        registry, in npm's words.
+        registry; the message is npm's.
       IndexUnavailable: the registry does not answer.
     """
     with npm_workspace(resolver.index) as workspace:

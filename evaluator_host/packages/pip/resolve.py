@@ -38,10 +38,10 @@ async def resolve_pip(
     Args:
       pins: Canonical pins.
       resolver: Runs uv; with `sources` in a sandbox, since uv then runs build scripts of packages.
-      sources: Whether packages without a wheel may be built to learn what they need.
+      sources: Whether packages without a wheel may be built to learn their dependencies.
 
     Raises:
-      PackagesFailed: no such package or version, no wheel, or a conflict, in uv's words.
+      PackagesFailed: no such package or version, no wheel, or a conflict; the message is uv's.
       IndexUnavailable: the index does not answer.
     """
     finished = await _compile([pin.text for pin in pins], resolver, sources=sources)

@@ -1,7 +1,7 @@
-"""The bubblewrap backend: a container by kernel namespaces in milliseconds, no daemon, no image.
+"""The bubblewrap backend: kernel namespaces in milliseconds, without a daemon and without an image.
 
-Two ways, one policy (`bubblewrap_args`). An ordinary user's sandbox has a user namespace of its own. Root's has none:
-the runner drops to an unprivileged user that no other sandbox has.
+One policy (`bubblewrap_args`) for two cases. A sandbox of an ordinary user has a user namespace of its own. A sandbox
+of root has none: its runner changes to an unprivileged user that no other sandbox has.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from evaluator_host.sandbox.bubblewrap.policy import Host, Identity, bubblewrap_
 from evaluator_host.sandbox.bubblewrap.processes import BubblewrapProcesses, kill_orphans
 from evaluator_host.sandbox.bubblewrap.seccomp import UnknownPolicy, compile_policy, without_unix_sockets
 from evaluator_host.sandbox.linux import cgroups
-from evaluator_host.sandbox.linux.cgroup_discovery import find_cgroups, mounts_of
+from evaluator_host.sandbox.linux.cgroup_discovery import cgroup_mounts, find_cgroups
 from evaluator_host.sandbox.linux.cgroups import MEMORY, PIDS, Cgroups
 from evaluator_host.sandbox.linux.child import Child
 from evaluator_host.sandbox.linux.masked_paths import masked_paths_on
@@ -42,7 +42,7 @@ _BACKENDS: Final = itertools.count(1)  # one process may have several, each with
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """What is found out once, at the first start.
+    """Facts about this machine, gathered at the first start.
 
     Attributes:
       seccomp: Compiled filters, by whether the sandbox has network.
@@ -67,7 +67,7 @@ class BubblewrapBackend(FolderBackend):
       restricted: Folder that holds RestrictedPython.
       runtimes_dir: Folder of the runners.
       pythons: Other interpreters that a spec may ask for.
-      instance: Name of this host process (`instance.this_instance`), by which its cgroups are told from others'.
+      instance: Name of this host process (`instance.this_instance`), part of the name of its cgroups.
 
     Attributes:
       instance: Name of the folder of its cgroups.
@@ -97,7 +97,7 @@ class BubblewrapBackend(FolderBackend):
         self._preparing: asyncio.Task[_Ready] | None = None
 
     async def start(self, spec: SandboxSpec) -> PipeLink:
-        """As `base.Backend.start`; returns when bubblewrap is about to start the runner, all limits in force.
+        """As `base.Backend.start`; when it returns, the runner is about to start and all limits are in force.
 
         Raises:
           SandboxUnavailable: bubblewrap is missing, too old or refused; the detail says what to do.
@@ -112,12 +112,12 @@ class BubblewrapBackend(FolderBackend):
             with InheritedFds(seccomp=ready.seccomp[spec.network], files=files) as inherited:
                 link, scope = self._spawn(spec, ready, identity=identity, inherited=inherited)
                 try:
-                    await self._confine(spec, ready, identity=identity, inherited=inherited, of=(link, scope))
+                    await self._confine(spec, ready, identity=identity, inherited=inherited, link=link, scope=scope)
                 except BaseException:
                     await link.destroy()
                     raise
         except OSError as error:
-            if isinstance(error, FileNotFoundError):  # somebody removed our cgroup: look around again, next time
+            if isinstance(error, FileNotFoundError):  # our cgroup was removed: the next start makes it again
                 self._preparing = None
             raise SandboxUnavailable(f"bubblewrap could not start a sandbox: {error}") from error
         return link
@@ -136,14 +136,14 @@ class BubblewrapBackend(FolderBackend):
         version = ready.cgroups.version if ready.cgroups is not None else None
         return [
             doctor.binary_finding(ready.bwrap),
-            *await doctor.trial(self),
+            *await doctor.try_sandbox(self),
             doctor.limits_finding(version, controllers),
         ]
 
     async def sweep(self) -> int:
-        """As `base.Backend.sweep`: cgroups of dead hosts, and what bubblewrap left of a sandbox that had not begun."""
+        """As `base.Backend.sweep`: cgroups of dead hosts, and first processes whose bubblewrap was killed."""
         orphans = await asyncio.to_thread(kill_orphans)
-        return orphans + await asyncio.to_thread(cgroups.sweep, mounts_of())
+        return orphans + await asyncio.to_thread(cgroups.sweep, cgroup_mounts())
 
     async def close(self) -> None:
         """As `base.Backend.close`: removes this host's own cgroup folders."""
@@ -175,7 +175,7 @@ class BubblewrapBackend(FolderBackend):
         return _Ready(bwrap, host, seccomp, find_cgroups(self.instance))
 
     def _with_python(self, ready: _Ready, spec: SandboxSpec) -> _Ready:
-        """Return the same with the interpreter of a spec that is not for this host's own."""
+        """Return the same facts with the interpreter that a spec asks for."""
         minor = spec.environment.python
         facts = self._pythons.find_version(minor) if minor is not None else None
         if facts is None:
@@ -199,7 +199,7 @@ class BubblewrapBackend(FolderBackend):
             node_flags=tuple(json.loads(flags.read_text(encoding="utf-8"))) if flags.is_file() else (),
             zones=_ZONES if _ZONES.is_dir() else None,
             disable_userns=bwrap.can_disable_userns,
-            hidden=masked_paths_on(),
+            masked_paths=masked_paths_on(),
         )
 
     def _spawn(
@@ -211,7 +211,7 @@ class BubblewrapBackend(FolderBackend):
         child = Child(
             [str(ready.bwrap.path), "--args", str(args), "--", *runner],
             env={},  # of the first process in the sandbox too, where /proc/1/environ shows it
-            pass_fds=inherited.all,
+            pass_fds=inherited.child_fds,
         )
         inherited.hand_over()
         scope = BubblewrapProcesses(child, watchdog=self._watchdog)
@@ -225,10 +225,10 @@ class BubblewrapBackend(FolderBackend):
         *,
         identity: Identity,
         inherited: InheritedFds,
-        of: tuple[PipeLink, BubblewrapProcesses],
+        link: PipeLink,
+        scope: BubblewrapProcesses,
     ) -> None:
-        """Put limits on the sandbox: those of processes before its first, those of the whole before its guest."""
-        link, scope = of
+        """Set rlimits before the first process starts another, and the other limits before guest code runs."""
         processes = process_limit(spec.language, spec.processes)
         pid = await self._first_process(scope, inherited)
         if pid is None:
@@ -250,7 +250,7 @@ class BubblewrapBackend(FolderBackend):
                 pid = await inherited.first_process()
             if pid is not None:
                 scope.hold(pid)
-        except (TimeoutError, ProcessLookupError):  # the latter: it failed while it made its mounts
+        except (TimeoutError, ProcessLookupError):  # ProcessLookupError: it failed while it made its mounts
             return None
         return pid
 

@@ -1,4 +1,4 @@
-"""The descriptors that one bubblewrap process inherits: arguments, filter, files of /etc, and how to talk to it."""
+"""The descriptors that a bubblewrap process inherits: its arguments, seccomp filter, files of /etc, and two pipes."""
 
 import contextlib
 import os
@@ -10,12 +10,16 @@ from typing import Final, Self
 from evaluator_host.sandbox.bubblewrap.policy import Descriptors
 from evaluator_host.sandbox.linux.child import readable
 
-MEMORY_FILE: Final = "evaluator-host"  # what /proc shows of the files that bubblewrap inherits
+MEMORY_FILE: Final = "evaluator-host"  # name of the inherited files in /proc
 _FIRST_PROCESS: Final = re.compile(rb'"child-pid":\s*(\d+)')
 
 
 class InheritedFds:
-    """Opened for one start and closed after it, whatever happened; `args` is only readable once.
+    """A context manager over the descriptors of one start; it closes them at the end.
+
+    Args:
+      seccomp: The compiled filter.
+      files: Contents by name below /etc.
 
     Attributes:
       descriptors: For `bubblewrap_args`.
@@ -47,19 +51,19 @@ class InheritedFds:
         self._close()
 
     @property
-    def all(self) -> tuple[int, ...]:
-        """Every descriptor of the child."""
+    def child_fds(self) -> tuple[int, ...]:
+        """Every descriptor that the child must inherit."""
         return tuple(self._child)
 
     def args(self, arguments: Sequence[str]) -> int:
-        """Return a descriptor from which bubblewrap reads its arguments.
+        """Return a descriptor from which bubblewrap reads its arguments, once.
 
-        On its command line they would show paths of the host to whoever lists processes, inside the sandbox as well.
+        On the command line they would show paths of the host to everybody who can list processes, guests included.
         """
         return self._filled(b"".join(argument.encode() + b"\0" for argument in arguments))
 
     def hand_over(self) -> None:
-        """Close the child's ends once it has them: only then does its end close ours."""
+        """Close the child's ends; call it once the child has started, else our ends would not see it close them."""
         while self._child:
             os.close(self._child.pop())
 
@@ -69,12 +73,12 @@ class InheritedFds:
             os.close(self._own.pop())
 
     async def first_process(self) -> int | None:
-        """Wait until bubblewrap has made its namespaces and return the id of the first process in them.
+        """Return the id of the first process in bubblewrap's namespaces, once they are made.
 
-        None when it ended without: it has then written why to its standard error.
+        None when bubblewrap failed; its standard error says why.
         """
         data = b""
-        while b"}" not in data:  # all of it: bubblewrap would be killed by SIGPIPE if we closed the pipe before
+        while b"}" not in data:  # read it whole: SIGPIPE would kill bubblewrap if we closed the pipe before
             await readable(self._info)
             more = os.read(self._info, 4096)
             if not more:
@@ -85,7 +89,7 @@ class InheritedFds:
 
     def go(self) -> None:
         """Let bubblewrap start the runner."""
-        with contextlib.suppress(BrokenPipeError):  # it has failed meanwhile; the link will tell
+        with contextlib.suppress(BrokenPipeError):  # it has failed meanwhile; the link will report that
             os.write(self._go, b"\n")
 
     def _pipe(self, *, reads: bool) -> tuple[int, int]:

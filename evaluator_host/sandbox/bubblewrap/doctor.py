@@ -1,4 +1,4 @@
-"""Says whether bubblewrap works on this machine, and what to do where it does not."""
+"""Checks whether bubblewrap works on this machine, and says what to do where it does not."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ INSTALL: Final = (
     "`dnf install bubblewrap`, `apk add bubblewrap` or `pacman -S bubblewrap`"
 )
 _VERSION_S: Final = 10.0
-_OLDEST: Final = (0, 7)  # --size, without which a guest could fill the host's memory through /tmp
+_OLDEST: Final = (0, 7)  # has --size, without which a guest could fill the host's memory through /tmp
 _DISABLE_USERNS: Final = (0, 8)
 _HELLO_S: Final = 20.0
 _PROC_SYS: Final = Path("/proc/sys")
@@ -77,7 +77,7 @@ def _installed() -> Path | None:
 
 
 def version_of(output: str) -> tuple[int, ...]:
-    """Return the version in what `bwrap --version` printed; empty when there is none."""
+    """Return the version in the output of `bwrap --version`; empty when there is none."""
     match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", output)
     return tuple(int(part) for part in match.groups(default="0")) if match else ()
 
@@ -89,14 +89,14 @@ def advice(stderr: str) -> str:
 
 
 def binary_finding(bwrap: Bubblewrap) -> Finding:
-    """Say which bubblewrap there is."""
+    """Return path and version of bubblewrap."""
     version = ".".join(map(str, bwrap.version))
     note = "" if bwrap.can_disable_userns else "; 0.8 would also forbid user namespaces by itself (the filter does too)"
     return Finding("bubblewrap", ok=True, detail=f"{bwrap.path} {version}{note}")
 
 
-async def trial(backend: Backend) -> list[Finding]:
-    """Start a sandbox and say whether its runner came up."""
+async def try_sandbox(backend: Backend) -> list[Finding]:
+    """Start a sandbox and return whether its runner came up."""
     environment = Environment(digest="", language=Language.PYTHON, runtime="")
     try:
         link = await backend.start(SandboxSpec(Language.PYTHON, environment))
@@ -120,7 +120,7 @@ async def trial(backend: Backend) -> list[Finding]:
 
 
 def limits_finding(version: int | None, controllers: Sequence[str]) -> Finding:
-    """Say by what memory, processes and cpu are limited."""
+    """Return what limits memory, processes and cpu: cgroups, or rlimits and the watchdog."""
     if version is not None and {"memory", "pids"} <= set(controllers):
         return Finding("limits", ok=True, detail=f"cgroup v{version}: {', '.join(controllers)}")
     granted = (
@@ -138,9 +138,9 @@ def remedy(said: str, *, proc_sys: Path = _PROC_SYS, euid: int | None = None) ->
     """Return what to do about an error.
 
     Args:
-      said: bubblewrap's words.
-      proc_sys: The kernel's settings.
-      euid: Whose attempt it was; this process's user when None.
+      said: bubblewrap's message.
+      proc_sys: Folder of the kernel's settings.
+      euid: User id of the attempt; None for this process's.
     """
     if "proc" in said and "mount" in said.lower():
         return (

@@ -1,4 +1,4 @@
-"""Finds what of this machine a sandbox must see: the interpreter with its standard library, and the C libraries."""
+"""Finds the files of this machine that a sandbox needs: interpreter, standard library, C libraries, name resolution."""
 
 import compileall
 from collections.abc import Iterator
@@ -9,9 +9,9 @@ from typing import Final
 from evaluator_host.config.settings import system_ca_file
 from evaluator_host.sandbox.pythons import PythonFacts, own_python
 
-PYTHON_HOME: Final = Path("/opt/python")  # where an interpreter appears that does not lie in /usr
+PYTHON_HOME: Final = Path("/opt/python")  # place of an interpreter that is not in /usr
 RUNNER_HOME: Final = Path("/opt/runner")
-_FEW_LIBRARIES: Final = 8  # bind so many one by one; a prefix with more (conda) is taken whole
+_FEW_LIBRARIES: Final = 8  # bind up to so many one by one, else (conda) the whole folder
 _LIBRARY_FOLDERS: Final = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 _LOADERS: Final = ("ld-linux*.so.*", "ld-musl-*.so.1", "ld64.so.*")
 
@@ -26,7 +26,7 @@ _BUNDLES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """A file or folder of the host, and where a sandbox sees it, read-only."""
+    """A file or folder of the host, and its read-only place in a sandbox."""
 
     source: Path
     target: Path
@@ -39,8 +39,8 @@ class HostPython:
     Attributes:
       executable: Path inside the sandbox.
       binds: Interpreter, standard library, its own shared libraries.
-      masked: Folders inside it with third-party packages of the host; a sandbox sees them empty.
-      library_path: For LD_LIBRARY_PATH, when the interpreter's own run path names a folder of the host.
+      masked: Folders inside it with the host's third-party packages, which a sandbox finds empty.
+      library_path: For LD_LIBRARY_PATH, where the interpreter's run path names a folder of the host.
     """
 
     executable: Path
@@ -51,17 +51,20 @@ class HostPython:
 
 @dataclass(frozen=True, slots=True)
 class HostLibraries:
-    """The C libraries: folders and loaders to bind, and the links that lead to them (`/lib` → `usr/lib`)."""
+    """The C libraries: folders and loaders to bind, and symbolic links to them (`/lib` → `usr/lib`)."""
 
     binds: tuple[Bind, ...]
     links: tuple[tuple[str, Path], ...]
 
 
 def find_python(facts: PythonFacts | None = None) -> HostPython:
-    """Return an interpreter as a sandbox sees it; by default the base interpreter of the running one.
+    """Return an interpreter as a sandbox sees it.
+
+    Args:
+      facts: Of the interpreter; None for the base interpreter of this process.
 
     Raises:
-      Misconfigured: it lies nowhere that a sandbox could use.
+      Misconfigured: its program is not in its own prefix.
     """
     facts = facts or own_python()
     prefix, executable = facts.prefix, facts.executable
@@ -89,7 +92,7 @@ def find_libraries(root: Path = Path("/")) -> HostLibraries:
     """Return the folders of the C library and the loader.
 
     Args:
-      root: Where to look instead of the root directory.
+      root: Searched instead of the root directory.
     """
     binds: dict[Path, Bind] = {}
     links: list[tuple[str, Path]] = []
@@ -144,17 +147,17 @@ def _third_party(source: Path) -> list[Path]:
 
 
 def compile_runner(folder: Path) -> None:
-    """Keep byte code beside the Python runner, where this host may write: a sandbox then starts 5 ms sooner.
+    """Write byte code beside the Python runner, if this host may write there: a sandbox then starts 5 ms sooner.
 
-    The names inside are the sandbox's, so that nothing in there tells where the host keeps its files.
+    The byte code names files by their place in the sandbox, so that no path of the host is in it.
     """
     compileall.compile_dir(str(folder), quiet=2, stripdir=str(folder), prependdir=str(RUNNER_HOME))
 
 
 def network_files(etc: Path = Path("/etc")) -> dict[str, bytes]:
-    """Return contents of files under a sandbox's /etc, by name.
+    """Return the files under /etc of a sandbox with network, by name: name resolution and certificates.
 
-    The name service is not the machine's own: its modules talk to services that no sandbox reaches.
+    `nsswitch.conf` is not the machine's: that may name modules which talk to services that no sandbox reaches.
     """
     bundles = (system_ca_file(), *(etc / name for name in _BUNDLES))
     bundle = next((file for file in bundles if file is not None and file.is_file()), None)

@@ -1,7 +1,7 @@
-"""What a bubblewrap sandbox may see and do: the one pure function that turns a spec into bubblewrap's arguments.
+"""The security policy of the bubblewrap backend: a pure function from a spec to bubblewrap's arguments.
 
-Whoever changes this changes the security policy of the bubblewrap backend; tests/unit/test_bubblewrap_args.py goes
-through it line by line. Nothing here looks at the machine: what was found on it comes in as `Host`.
+tests/unit/test_bubblewrap_args.py goes through it line by line. Nothing here looks at the machine: `Host` holds what
+was found on it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -43,13 +43,13 @@ ENVIRONMENT: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What of this machine goes into sandboxes.
+    """The files of this machine that sandboxes see.
 
     Attributes:
       node_flags: Flags of Node before the runner's name.
       zones: The time zone database, when there is one.
       disable_userns: bubblewrap can forbid further user namespaces (0.8 and later).
-      hidden: What of /proc a sandbox finds empty (`hidden.masked_paths_on`).
+      masked_paths: Paths of /proc that a sandbox finds empty, from `masked_paths.masked_paths_on`.
     """
 
     python: HostPython
@@ -61,16 +61,16 @@ class Host:
     node_flags: tuple[str, ...] = ()
     zones: Path | None = None
     disable_userns: bool = True
-    hidden: tuple[Path, ...] = ()
+    masked_paths: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who the guest is inside.
+    """The user of the guest.
 
     Attributes:
       uid: Its user and group.
-      drop: bubblewrap runs as root without a user namespace, so the runner itself changes to `uid`.
+      drop: bubblewrap runs as root without a user namespace, and the runner itself changes to `uid`.
     """
 
     uid: int = NOBODY
@@ -79,12 +79,12 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Descriptors:
-    """Descriptors that bubblewrap inherits.
+    """Numbers of the descriptors that bubblewrap inherits.
 
     Attributes:
       seccomp: The compiled filter.
-      info: Where it writes the first process's id.
-      block: It starts nothing in the sandbox before a byte arrives here.
+      info: It writes the first process's id there.
+      block: It starts nothing in the sandbox before it reads a byte from there.
       files: Contents of files under /etc, by name.
     """
 
@@ -95,7 +95,7 @@ class Descriptors:
 
 
 def bubblewrap_args(spec: SandboxSpec, host: Host, *, identity: Identity, descriptors: Descriptors) -> list[str]:
-    """Return bubblewrap's arguments, its own name and the runner's command excluded."""
+    """Return bubblewrap's arguments, without its own name and the runner's command."""
     return [
         *_namespaces(spec, host, identity),
         *("--die-with-parent", "--new-session"),
@@ -121,8 +121,8 @@ def runner_command(spec: SandboxSpec, host: Host, *, identity: Identity) -> list
         command += ["--memory-mb", str(spec.memory_mb)]
     if spec.environment.path is not None:
         command += ["--packages", str(_PACKAGES)]
-    if spec.sdk is not None:
-        command += ["--sdk", str(RUNNER_HOME / spec.sdk)]
+    if spec.stand_in is not None:
+        command += ["--sdk", str(RUNNER_HOME / spec.stand_in.folder)]
     if identity.drop:
         command += ["--drop-to", f"{identity.uid}:{identity.uid}"]
     return [*command, "--private-tmp"]
@@ -191,7 +191,7 @@ def _binds(spec: SandboxSpec, host: Host) -> list[Bind]:
 
 def _own_files(spec: SandboxSpec, host: Host, descriptors: Descriptors) -> Iterator[str]:
     yield from ("--proc", "/proc")
-    for path in map(str, host.hidden):
+    for path in map(str, host.masked_paths):
         if path in PROC_FOLDERS:
             yield from ("--perms", "0555", "--size", "4096", "--tmpfs", path, "--remount-ro", path)
         else:
@@ -208,7 +208,7 @@ def _own_files(spec: SandboxSpec, host: Host, descriptors: Descriptors) -> Itera
 
 
 def _parents(targets: list[Path]) -> Iterator[str]:
-    """Create the folders above each target: those that bubblewrap creates by itself are closed to the guest's user."""
+    """Create the folders above each target; bubblewrap would create them without access for the guest's user."""
     folders = {parent for target in targets for parent in PurePosixPath(target).parents if parent != PurePosixPath("/")}
     for folder in sorted(folders):
         yield from ("--perms", "0755", "--dir", str(folder))

@@ -1,4 +1,4 @@
-"""What holds the processes of a bubblewrap sandbox: its pid namespace, with a cgroup or a watchdog for the limits."""
+"""The processes of a bubblewrap sandbox: ended through their pid namespace, limited by a cgroup or the watchdog."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ from typing import Final
 from evaluator_host.sandbox.bubblewrap.descriptors import MEMORY_FILE
 from evaluator_host.sandbox.linux.cgroups import Cgroup
 from evaluator_host.sandbox.linux.child import Child, readable
-from evaluator_host.sandbox.linux.watchdog import Watch, Watchdog, children, tree
+from evaluator_host.sandbox.linux.watchdog import Watch, Watchdog, child_pids, process_tree
 
 _REMOVE_TRIES: Final = 100  # of 10 ms: an emptied cgroup stays busy until the kernel has let go of its last page
 
@@ -23,10 +23,11 @@ _log = logging.getLogger(__name__)
 
 
 class BubblewrapProcesses:
-    """A `pipe_link.ProcessScope`: the end of the namespace's first process is the end of all in it, by the kernel.
+    """A `pipe_link.ProcessScope`: when a pid namespace's first process ends, the kernel kills all others in it.
 
     Args:
-      wrapper: bubblewrap's outer process, which waits for the first process.
+      wrapper: bubblewrap's outer process, the parent of the first process.
+      watchdog: Enforces limits that no cgroup does.
     """
 
     def __init__(self, wrapper: Child, *, watchdog: Watchdog) -> None:
@@ -37,7 +38,7 @@ class BubblewrapProcesses:
         self._watch: Watch | None = None
 
     def hold(self, init_pid: int) -> None:
-        """Take the namespace's first process.
+        """Remember the namespace's first process, which `kill` kills.
 
         Raises:
           OSError: it has ended already.
@@ -45,21 +46,22 @@ class BubblewrapProcesses:
         self._init = os.pidfd_open(init_pid)
 
     async def limit(self, init_pid: int, cgroup: Cgroup) -> None:
-        """Own this cgroup and move every process into it, while the runner comes up: no guest's code is there yet.
+        """Move every process into a cgroup, which this object removes at the end.
 
-        A move waits 10 to 20 ms for the kernel (an RCU grace period), as long as an interpreter takes to start. What is
-        allocated before it stays charged to the host: a fraction of a MB, measured.
+        Call it while the runner starts, before any code of the guest runs: a move takes the kernel 10 to 20 ms (an RCU
+        grace period), as long as an interpreter takes to start. Memory allocated before the move (measured: less than a
+        MB) stays charged to the host.
 
         Raises:
           OSError: the kernel refuses.
         """
         self._cgroup = cgroup
-        await asyncio.to_thread(_gather, init_pid, cgroup)
+        await asyncio.to_thread(_move_all, init_pid, cgroup)
 
     def watch(self, watch: Watch) -> None:
-        """Have the watchdog look after what the cgroup does not limit."""
+        """Let the watchdog enforce the limits that no cgroup does."""
         self._watch = watch
-        self._watchdog.add(watch)
+        self._watchdog.start_watching(watch)
 
     def kill(self) -> None:
         """As `pipe_link.ProcessScope.kill`."""
@@ -67,10 +69,10 @@ class BubblewrapProcesses:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._init, signal.SIGKILL)
         elif self._wrapper.returncode is None:
-            # It may be just about to start the first process, which would wait for it for ever: stop it, then look.
+            # It may be about to start the first process, which would then wait for ever: stop it before looking.
             with contextlib.suppress(OSError):
                 os.kill(self._wrapper.pid, signal.SIGSTOP)
-            for pid in children(self._wrapper.pid):
+            for pid in child_pids(self._wrapper.pid):
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
 
@@ -78,7 +80,7 @@ class BubblewrapProcesses:
         """As `pipe_link.ProcessScope.gone`."""
         if self._init is not None:
             await readable(self._init)
-        else:  # who killed the wrapper may not have looked for what it had started
+        else:  # something else may have killed the wrapper, and not what it had started
             await asyncio.to_thread(kill_orphans)
 
     def memory_events(self) -> int:
@@ -95,7 +97,7 @@ class BubblewrapProcesses:
     async def remove(self) -> None:
         """As `pipe_link.ProcessScope.remove`."""
         if self._watch is not None:
-            self._watchdog.remove(self._watch)
+            self._watchdog.stop_watching(self._watch)
         if self._init is not None:
             os.close(self._init)
             self._init = None
@@ -108,12 +110,12 @@ class BubblewrapProcesses:
         _log.error("cgroup not removed: %s", ", ".join(map(str, self._cgroup.folders)))
 
 
-def _gather(init_pid: int, cgroup: Cgroup) -> None:
-    moved: set[int] = set()
-    while new := set(tree(init_pid)) - moved:  # what an unmoved process started meanwhile is found in the next round
+def _move_all(init_pid: int, cgroup: Cgroup) -> None:
+    moved: set[int] = set()  # a process not yet moved may start others: look until there are none
+    while new := set(process_tree(init_pid)) - moved:
         for pid in new:
             with contextlib.suppress(ProcessLookupError):
-                cgroup.add(pid)
+                cgroup.add_process(pid)
         moved |= new
 
 

@@ -1,8 +1,8 @@
-"""Compiles the declared system call policy (sandbox_images/seccomp.json) to the BPF program that the kernel runs.
+"""Compiles the system call policy (sandbox_images/seccomp.json) to the BPF program that the kernel runs.
 
-The policy has the shape of Docker's seccomp profiles, so that both backends enforce the same file: Docker is given it
-as it is, bubblewrap gets what `compile_policy` makes of it. Only the part of that shape which the policy uses is
-understood; anything else is an error, never a rule that silently does nothing.
+Both backends enforce the same file, a seccomp profile in Docker's format: Docker reads the file itself, bubblewrap the
+program that `compile_policy` returns. The compiler knows only the part of the format that the policy uses, and raises
+an error for anything else, so that no rule is silently without effect.
 """
 
 import struct
@@ -36,7 +36,7 @@ _NO_UNIX_SOCKETS: Final = {
     "args": [{"index": 0, "value": 1, "op": "SCMP_CMP_EQ"}],
 }
 
-_NEWEST_REVIEWED: Final = 469  # file_setattr, Linux 6.17: later calls get reviewed before a guest may use them
+_NEWEST_REVIEWED: Final = 469  # file_setattr, Linux 6.17: guests may not use later calls, which nobody has reviewed
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +51,13 @@ _Instruction = tuple[int, int, int, int]  # opcode, jump if true, jump if false,
 
 
 class UnknownPolicy(ValueError):
-    """The policy file says something that this compiler does not understand."""
+    """The policy file uses a part of the format that this compiler does not know."""
 
 
 def without_unix_sockets(policy: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a policy for a guest in the host's network, where it would find the host's abstract sockets.
+    """Return the policy of a guest in the host's network: it may make no Unix socket, which reaches abstract ones.
 
-    Pairs of sockets, which lead nowhere else, stay.
+    Socket pairs stay allowed; they connect to nothing else.
     """
     return {**policy, "syscalls": [*policy["syscalls"], _NO_UNIX_SOCKETS]}
 

@@ -4,7 +4,6 @@ import asyncio
 import logging
 import secrets
 import signal
-import socket
 from collections.abc import Awaitable, Collection, Coroutine
 from typing import Any, Final, TypeVar
 
@@ -26,7 +25,7 @@ from evaluator_host.sandbox.docker.cleanup import (
     remove_container,
 )
 from evaluator_host.sandbox.docker.doctor import check_engine, refusal
-from evaluator_host.sandbox.docker.engine import ENGINE_ERRORS, REQUEST_TIMEOUT_S, Engine, unavailable
+from evaluator_host.sandbox.docker.engine import ENGINE_ERRORS, REQUEST_TIMEOUT_S, Engine, is_this_machine, unavailable
 from evaluator_host.sandbox.docker.environment_images import EnvironmentImages
 from evaluator_host.sandbox.docker.image.recipe import image_platform
 from evaluator_host.sandbox.docker.oom_events import Counters, OomEvents, find_counters
@@ -197,8 +196,7 @@ class DockerBackend:
         """Remove the containers of dead hosts, and our own that could not be removed before; return how many."""
         try:
             facts = await self._engine.facts()
-            local = facts.local and facts.name in ("", socket.gethostname())  # else its socket may be forwarded
-            found = set(await self._engine.run(abandoned_containers, local=local)) | self._unremoved
+            found = set(await self._engine.run(abandoned_containers, local=is_this_machine(facts))) | self._unremoved
             gone = await asyncio.gather(*(self._force_remove(container) for container in found))
         except ENGINE_ERRORS as error:
             _LOG.warning("cannot look for leftover containers: %s", error)

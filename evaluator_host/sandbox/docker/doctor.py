@@ -1,4 +1,4 @@
-"""What `doctor` says about a Docker engine, each point with its remedy."""
+"""Findings of `doctor` about a Docker engine, each with its remedy."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -24,7 +24,7 @@ PODMAN_RUNTIME: Final = (
 
 
 def ignores_runtime(facts: EngineFacts, runtime: str | None) -> bool:
-    """Whether the engine would start containers under another runtime than was asked for, without a word."""
+    """Whether the engine would ignore the runtime that the settings name, without an error."""
     return facts.podman and runtime is not None and runtime != facts.default_runtime
 
 
@@ -44,7 +44,14 @@ def refusal(facts: EngineFacts, runtime: str | None) -> str | None:
 async def check_engine(
     engine: Engine, *, image: str, runtime: str | None, start: Callable[[SandboxSpec], Awaitable[Link]]
 ) -> list[Finding]:
-    """Return every finding; when the engine does not answer, that one alone."""
+    """Return every finding; only one when the engine does not answer.
+
+    Args:
+      engine: The engine to check.
+      image: Tag of the runtime image.
+      runtime: OCI runtime, or None for the engine's default.
+      start: `DockerBackend.start`, for a trial in each language.
+    """
     try:
         facts = await engine.facts(fresh=True)
         labels = await engine.run(image_labels, image)

@@ -194,6 +194,11 @@ def engine_facts(address: str, *, info: Mapping[str, Any], version: Mapping[str,
     )
 
 
+def is_this_machine(facts: EngineFacts) -> bool:
+    """Whether the engine runs on this machine; the Unix socket of one that does not may be forwarded (`ssh -L`)."""
+    return facts.local and facts.name in ("", socket.gethostname())
+
+
 def _unlimited(runtime: tuple[str, Mapping[str, Any]]) -> str | None:
     name, configured = runtime
     arguments = [str(argument).lstrip("-") for argument in (configured or {}).get("runtimeArgs") or ()]

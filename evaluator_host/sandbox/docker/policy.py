@@ -139,7 +139,7 @@ def command(spec: SandboxSpec, *, node_flags: tuple[str, ...] = ()) -> list[str]
     packages = [] if spec.environment.path is None else ["--packages", IMAGE_PACKAGES]
     if spec.language is Language.PYTHON:
         python = ["/usr/bin/python3", "-I", "-S", "-B", "-X", "utf8", f"{runner}/runner.py"]
-        sdk = [] if spec.sdk is None else ["--sdk", f"{runner}/{spec.sdk}"]
+        sdk = [] if spec.stand_in is None else ["--sdk", f"{runner}/{spec.stand_in.folder}"]
         return [*python, "--restricted", IMAGE_RESTRICTED, *packages, *sdk, "--private-tmp"]
     node = [IMAGE_NODE, *node_flags, f"{runner}/runner.mjs", "--esbuild", IMAGE_ESBUILD]
     return [*node, "--memory-mb", str(spec.memory_mb), *packages, "--private-tmp"]

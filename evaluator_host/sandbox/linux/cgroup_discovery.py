@@ -1,4 +1,4 @@
-"""Finds where this host may make control groups: in which hierarchy, below which group, with which controllers."""
+"""Finds the place where this host may make control groups: hierarchy, parent group and controllers."""
 
 import contextlib
 import os
@@ -28,13 +28,13 @@ class Hierarchy:
 
 
 def find_cgroups(instance: str, *, proc: Path = _PROC) -> Cgroups | None:
-    """Return where `instance` can make groups that limit at least memory or processes, or None; makes its folder there.
+    """Make a folder for this host's groups and return it; None where no group can limit memory or processes.
 
     Args:
       instance: Name of the folder, from `instance.this_instance`.
       proc: `/proc/self`, or a copy of it.
     """
-    hierarchies = hierarchies_of(proc)
+    hierarchies = find_hierarchies(proc)
     unified = hierarchies.get(_UNIFIED)
     if unified is not None and MEMORY in _words(unified.mount / "cgroup.controllers"):
         return _unified(unified, instance)
@@ -43,7 +43,7 @@ def find_cgroups(instance: str, *, proc: Path = _PROC) -> Cgroups | None:
         hierarchy = hierarchies.get(controller)
         if hierarchy is not None:
             home = hierarchy.own / FOLDER / instance
-            if _made(home, probe="cgroup.procs"):
+            if _make_group(home, probe="cgroup.procs"):
                 homes[controller] = home
     if MEMORY in homes or PIDS in homes:
         return Cgroups(1, homes)
@@ -51,13 +51,13 @@ def find_cgroups(instance: str, *, proc: Path = _PROC) -> Cgroups | None:
     return None
 
 
-def mounts_of(proc: Path = _PROC) -> tuple[Path, ...]:
-    """Return the hierarchies in which `cgroups.sweep` looks for what dead hosts left."""
-    hierarchies = hierarchies_of(proc)
+def cgroup_mounts(proc: Path = _PROC) -> tuple[Path, ...]:
+    """Return the mount points of the hierarchies that `cgroups.sweep` searches."""
+    hierarchies = find_hierarchies(proc)
     return tuple(dict.fromkeys(h.mount for name, h in hierarchies.items() if name in (_UNIFIED, *_WANTED)))
 
 
-def hierarchies_of(proc: Path) -> dict[str, Hierarchy]:
+def find_hierarchies(proc: Path) -> dict[str, Hierarchy]:
     """Return the mounted hierarchies by controller; version 2's by the empty name."""
     groups: dict[str, str] = {}
     with contextlib.suppress(OSError):
@@ -85,8 +85,8 @@ def _mounts(proc: Path) -> Iterator[tuple[str, Path, str, list[str]]]:
 
 
 def _own_group(mount: Path, root: str, path: str) -> Path:
-    """Return the folder of a group; `root` is the part of the hierarchy that is mounted (a container sees a part)."""
-    if path.startswith("/.."):  # outside of what this process may see
+    """Return the folder of a group; `root` is the mounted part of the hierarchy (a container sees only a part)."""
+    if path.startswith("/.."):  # outside of the part that this process sees
         return mount
     if root != "/" and (path == root or path.startswith(root + "/")):
         path = path[len(root) :]
@@ -95,10 +95,10 @@ def _own_group(mount: Path, root: str, path: str) -> Path:
 
 
 def _unified(hierarchy: Hierarchy, instance: str) -> Cgroups | None:
-    """Version 2: look for a group, from our own upwards, that may have children with controllers of their own."""
+    """Version 2: find a group, from our own upwards, whose children may have controllers."""
     for parent in (hierarchy.own, *hierarchy.own.parents):
         home = parent / FOLDER / instance
-        if os.access(parent / "cgroup.procs", os.W_OK) and _made(home, probe="cgroup.procs"):
+        if os.access(parent / "cgroup.procs", os.W_OK) and _make_group(home, probe="cgroup.procs"):
             controllers = _delegate(parent, home, own=parent == hierarchy.own)
             if MEMORY in controllers and PIDS in controllers:
                 return Cgroups(2, dict.fromkeys(controllers, home))
@@ -109,13 +109,13 @@ def _unified(hierarchy: Hierarchy, instance: str) -> Cgroups | None:
 
 
 def _delegate(parent: Path, home: Path, *, own: bool) -> list[str]:
-    """Hand the controllers down from `parent` to the groups below `home`; return those that arrived."""
+    """Enable the controllers of `parent` for the groups below `home`; return those that are enabled there."""
     offered = [name for name in _WANTED if name in _words(parent / "cgroup.controllers")]
-    # A group with processes cannot hand controllers down. Where the host is alone in its group (a systemd service with
-    # Delegate=yes), it moves to one of its own below it.
+    # A group that has processes cannot enable controllers for its children. Where the host is alone in its group (a
+    # systemd service with Delegate=yes), it moves into a child of that group.
     if own and _words(parent / "cgroup.procs") == [str(os.getpid())]:
         leaf = parent / FOLDER / "host"
-        if _made(leaf, probe="cgroup.procs"):
+        if _make_group(leaf, probe="cgroup.procs"):
             _try_write(leaf / "cgroup.procs", str(os.getpid()))
     for folder in (parent, parent / FOLDER, home):
         for name in offered:
@@ -124,7 +124,7 @@ def _delegate(parent: Path, home: Path, *, own: bool) -> list[str]:
     return [name for name in offered if name in _words(home / "cgroup.subtree_control")]
 
 
-def _made(folder: Path, *, probe: str) -> bool:
+def _make_group(folder: Path, *, probe: str) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:

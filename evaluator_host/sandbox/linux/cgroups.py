@@ -1,7 +1,7 @@
-"""One control group per sandbox: memory, processes and cpu limited by the kernel, with version 1 or 2 of its interface.
+"""One control group per sandbox, in which the kernel limits memory, processes and CPU; cgroup version 1 or 2.
 
-Groups lie below the host's own (`…/evaluator-host/<instance>/<sandbox>`), so that whatever limits the host limits its
-sandboxes too. `cgroup_homes` finds out where; a machine that grants none gets a watchdog instead.
+Groups lie below the host's own (`…/evaluator-host/<instance>/<sandbox>`), so that a limit on the host also limits its
+sandboxes. `cgroup_discovery` finds the place; a machine that grants no cgroup has the watchdog instead.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from evaluator_host.sandbox.linux.instance import is_dead
 
 FOLDER: Final = "evaluator-host"
 MEMORY, PIDS, CPU = "memory", "pids", "cpu"
-_CPUS: Final = 1.0  # a row is one thread of user code; the rest is its runner's, which sleeps meanwhile
+_CPUS: Final = 1.0  # a row is one thread of user code; its runner sleeps meanwhile
 _PERIOD_US: Final = 100_000
 _SHARES: Final = 256  # version 1, default 1024: the host answers before its guests compute
 _WEIGHT: Final = 25  # version 2, default 100
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Cgroups:
-    """Where the groups of this host's sandboxes go.
+    """The folders of this host's groups.
 
     Attributes:
       version: Of the kernel's interface, 1 or 2.
@@ -45,10 +45,15 @@ class Cgroups:
         return tuple(self.homes)
 
     def create(self, name: str, *, memory_mb: int, processes: int) -> "Cgroup":
-        """Make a group with its limits; it takes less than a millisecond.
+        """Return a new group with its limits set; takes less than a millisecond.
+
+        Args:
+          name: Of its folder.
+          memory_mb: Memory limit in MB; swap is not allowed on top.
+          processes: Limit of processes and threads together.
 
         Raises:
-          OSError: the kernel refuses; nothing is left of it.
+          OSError: the kernel refuses; no folder is left.
         """
         group = Cgroup(self.version, {controller: home / name for controller, home in self.homes.items()})
         try:
@@ -61,7 +66,7 @@ class Cgroups:
         return group
 
     def close(self) -> None:
-        """Remove this instance's folders, which are empty when every sandbox has been destroyed."""
+        """Remove this instance's folders; call it after every sandbox was destroyed."""
         for home in dict.fromkeys(self.homes.values()):
             for folder in (home, home.parent):
                 with contextlib.suppress(OSError):  # another instance is still in it
@@ -105,8 +110,8 @@ class Cgroup:
                 _write_if_there(folders[CPU] / "cpu.weight", str(_WEIGHT))
                 _write_if_there(folders[CPU] / "cpu.max", f"{quota} {_PERIOD_US}")
 
-    def add(self, pid: int) -> None:
-        """Move a process into the group; what it starts from now on is in it too.
+    def add_process(self, pid: int) -> None:
+        """Move a process into the group; its later children are born in it.
 
         Raises:
           OSError: the process is gone, or the kernel refuses.
@@ -115,12 +120,12 @@ class Cgroup:
             _write(folder / "cgroup.procs", str(pid))
 
     def oom_kills(self) -> int:
-        """How many processes the kernel killed at the memory limit."""
+        """Return how many processes the kernel killed at the memory limit."""
         name = "memory.oom_control" if self._version == 1 else "memory.events"
         return self._count(MEMORY, name, key="oom_kill")
 
     def forks_refused(self) -> int:
-        """How often a fork was refused at the process limit."""
+        """Return how often the kernel refused a fork at the process limit."""
         return self._count(PIDS, "pids.events", key="max")
 
     def kill(self) -> None:
@@ -132,7 +137,7 @@ class Cgroup:
                 _kill_all(folder)
 
     def remove(self) -> bool:
-        """Remove the folders; false when the kernel still holds one because something in it is not quite gone."""
+        """Remove the folders; return whether all are gone: the kernel keeps one until its last page is free."""
         done = True
         for folder in self.folders:
             try:
@@ -156,10 +161,10 @@ class Cgroup:
 
 
 def sweep(mounts: tuple[Path, ...]) -> int:
-    """Remove the groups of instances whose host is dead, whatever group that host was in; return how many sandboxes'.
+    """Remove the groups of dead hosts, wherever in a hierarchy they lie; return of how many sandboxes.
 
     Args:
-      mounts: Hierarchies to go through, as `cgroup_homes.mounts_of` lists them.
+      mounts: Hierarchies to search, from `cgroup_discovery.cgroup_mounts`.
     """
     removed: set[tuple[str, str]] = set()  # version 1 has a folder per controller
     for mount in mounts:
@@ -174,7 +179,7 @@ def sweep(mounts: tuple[Path, ...]) -> int:
 
 
 def _clear(folder: Path, *, patience_s: float = 1.0) -> bool:
-    """Kill what is left in a group and remove it."""
+    """Kill every process in a group and remove it; return whether this call removed it."""
     until = time.monotonic() + patience_s
     while True:
         try:
@@ -213,7 +218,7 @@ def _subfolders(folder: Path) -> list[Path]:
 
 
 def _write(path: Path, text: str) -> None:
-    # Straight to the descriptor: the kernel's answer to a buffered write would come at close.
+    # Unbuffered: the kernel's error to a buffered write would come only at close.
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(descriptor, text.encode())
@@ -222,6 +227,6 @@ def _write(path: Path, text: str) -> None:
 
 
 def _write_if_there(path: Path, text: str) -> None:
-    """Write a limit that not every kernel is built with (swap accounting, cpu bandwidth)."""
+    """Write a limit that some kernels lack (swap accounting, cpu bandwidth)."""
     with contextlib.suppress(OSError):
         _write(path, text)

@@ -1,4 +1,4 @@
-"""Starts child processes, the only place of the sandboxes that does: with pipes of their own and nothing inherited."""
+"""Starts the processes of sandboxes: each with pipes of its own and no other descriptor but those it is given."""
 
 import asyncio
 import contextlib
@@ -8,11 +8,11 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-_PIPE_BYTES: Final = 1024 * 1024  # the greatest an unprivileged process may ask for; fewer wake-ups for large rows
+_PIPE_BYTES: Final = 1024 * 1024  # the most for an unprivileged process; large rows then need fewer wake-ups
 
 
 class Child:
-    """A process that was started with pipes; `exited` is set once it has ended and been reaped."""
+    """A process with its three pipes; `exited` is set once it has ended and been reaped."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Child:
 
 
 async def readable(descriptor: int) -> None:
-    """Wait until something can be read from a descriptor, or (a pidfd) until its process has ended."""
+    """Wait until a descriptor has bytes to read; for a pidfd, until its process has ended."""
     loop = asyncio.get_running_loop()
     event = asyncio.Event()
     loop.add_reader(descriptor, event.set)

@@ -1,4 +1,4 @@
-"""Names a host process so that a later one can tell whether it still lives: whatever it left behind is then swept."""
+"""Names this host process. A later host can tell from the name whether it has ended, and sweeps its leftovers."""
 
 import os
 import re
@@ -11,7 +11,7 @@ _NAME: Final = re.compile(r"host-(?P<namespace>\d+)-(?P<pid>\d+)-(?P<started>\d+
 def this_instance() -> str:
     """Return the name of this process: `host-<pid namespace>-<pid>-<start in ticks since boot>`.
 
-    `.<number>` may follow where one process has several of a thing.
+    `.<number>` may be appended where one process has several of a thing.
     """
     pid = os.getpid()
     return f"host-{_namespace()}-{pid}-{_started(pid)}"
@@ -20,7 +20,7 @@ def this_instance() -> str:
 def is_dead(instance: str) -> bool:
     """Whether the process of that name has ended.
 
-    False when that cannot be known: a name of another form, or a process of another pid namespace.
+    False when nobody can know here: the name has another form, or belongs to another pid namespace.
     """
     match = _NAME.fullmatch(instance)
     if match is None or match["namespace"] != _namespace():

@@ -1,6 +1,6 @@
-"""What of /proc and /sys no guest sees, on either backend: kernel files that tell of this machine, not of the sandbox.
+"""Paths of /proc and /sys that a guest finds empty on every backend: they describe the machine, not the sandbox.
 
-What remains visible, and why, is written down in docs/sandbox.md; tests/attacks/test_view.py compares.
+docs/sandbox.md lists what stays visible, and why; tests/attacks/test_view.py compares.
 """
 
 from collections.abc import Iterator
@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Final
 
 PROC_FILES: Final = (
-    "/proc/cmdline",  # of the kernel: passwords and addresses of whoever booted the machine
+    "/proc/cmdline",  # the kernel's command line, which may hold passwords and addresses
     "/proc/keys",  # other programs' keys of this user, by name
-    "/proc/swaps",  # a path of the host
-    "/proc/sys/kernel/core_pattern",  # another
-    "/proc/sys/kernel/random/boot_id",  # the machine's name until it is booted again
+    "/proc/swaps",  # paths of the host
+    "/proc/sys/kernel/core_pattern",  # a path of the host
+    "/proc/sys/kernel/random/boot_id",  # identifies the machine until its next boot
 )
 PROC_FOLDERS: Final = ("/proc/fs",)  # volumes of the host by name
 
@@ -27,14 +27,14 @@ ENGINE_DEFAULTS: Final = (
     "/proc/timer_list",
     "/proc/timer_stats",
 )
-"""What Docker itself hides: a list of one's own replaces it."""
+"""Docker's own list, which a list in the create request replaces."""
 
 SYS: Final = "/sys"
-"""Devices, their serial numbers, the engine's cgroups; no runtime needs it, and bubblewrap does not mount it."""
+"""Devices, serial numbers, the engine's cgroups. No runtime needs it, and the bubblewrap backend does not mount it."""
 
 
 def docker_masked_paths() -> list[str]:
-    """Return the paths that a container finds empty; those that its kernel lacks are left out by the engine."""
+    """Return the paths that a container finds empty; the engine skips those that its kernel lacks."""
     return sorted((*PROC_FILES, *PROC_FOLDERS, *ENGINE_DEFAULTS, SYS))
 
 

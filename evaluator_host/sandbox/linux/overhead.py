@@ -1,8 +1,8 @@
-"""What a runner needs for itself inside a sandbox, on top of what its guest may use.
+"""Processes and memory that a runner (or gVisor) needs inside a sandbox, on top of the limits of its guest.
 
-`SandboxSpec.processes` is a promise to the evaluator; the kernel counts the runner's own threads at the same limit
-(cgroup `pids.max`, Docker's `PidsLimit`). Both backends add the same number, so that one evaluator hits
-`process_limit` at the same place on either.
+`SandboxSpec.processes` is a promise to the evaluator, but the kernel counts the runner's own threads too (cgroup
+`pids.max`, Docker's `PidsLimit`). Both backends add the same number, so that an evaluator hits `process_limit` at the
+same place on either.
 """
 
 from typing import Final
@@ -24,8 +24,7 @@ GVISOR_PROCESSES: Final = 128
 # of four sandboxes died while they started, with room for 128 none (measured with runsc 2022-12-19).
 
 GVISOR_MEMORY_MB: Final = 64
-# What that kernel takes for itself, 30 to 50 MB, next to the guest's memory.
-
+# That kernel takes 30 to 50 MB for itself.
 
 NOFILE: Final = 1024
 # Descriptors a guest may hold: what Debian gives a login. A row that leaks them fails alone.
@@ -37,6 +36,6 @@ def is_gvisor(runtime: str | None) -> bool:
 
 
 def process_limit(language: Language, processes: int) -> int:
-    """Return the kernel's limit for a sandbox whose evaluator may have `processes` processes and threads."""
+    """Return the limit to set in the kernel for an evaluator that may have `processes` processes and threads."""
     own = PYTHON_PROCESSES if language is Language.PYTHON else JAVASCRIPT_PROCESSES
     return processes + own

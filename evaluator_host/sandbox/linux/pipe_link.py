@@ -1,7 +1,8 @@
-"""The link over the standard input and output of a child process, and how such a sandbox is ended.
+"""The link over the pipes of a child process, and the end of such a sandbox.
 
-The channel is a pair of pipes, not sockets: a runner may open its ends again through /proc. Reading and writing go
-straight to the descriptors: a warm call is one small write and one small read, and every layer between would show.
+The channel is a pair of pipes, because a runner can reopen its ends through /proc, as it cannot with sockets. The link
+reads and writes the descriptors directly: a warm call is one small write and one small read, and a layer in between
+would be a measurable part of it.
 """
 
 import asyncio
@@ -16,17 +17,17 @@ from typing import Any, Final, Protocol
 from evaluator_host.sandbox.exit_status import ExitStatus
 from evaluator_host.sandbox.linux.child import Child
 
-_READ_BYTES: Final = 64 * 1024  # what a pipe holds, and below what malloc maps afresh for every read
+_READ_BYTES: Final = 64 * 1024  # what a pipe holds, and too little for malloc to map fresh pages at every read
 _QUEUE_BYTES: Final = 1024 * 1024  # written ahead before `drain` waits
 _STDERR_BYTES: Final = 8 * 1024
-_LAST_WORDS_S: Final = 0.5  # for a runner that closed its channel to end by itself, so that its exit code is known
-_BURIAL_S: Final = 10.0  # a killed process that is still there after this hangs in the kernel
+_EXIT_CODE_S: Final = 0.5  # for a runner that closed its channel to exit by itself, so that its exit code is known
+_KILL_S: Final = 10.0  # a killed process that is still there after this hangs in the kernel
 
 _log = logging.getLogger(__name__)
 
 
 class ProcessScope(Protocol):
-    """What holds a child's whole process tree: namespaces and cgroup, or just a process group."""
+    """All processes that a child has started, held together by namespaces and a cgroup, or by a process group."""
 
     def kill(self) -> None:
         """Send SIGKILL to every process in it."""
@@ -41,23 +42,23 @@ class ProcessScope(Protocol):
         ...
 
     def pids_hit(self) -> bool:
-        """Whether a fork was refused in it."""
+        """Return whether a fork was refused at its process limit."""
         ...
 
     async def remove(self) -> None:
-        """Remove what it has on the host (cgroup, directory, descriptors); nothing runs in it any more."""
+        """Remove its cgroup, directory and descriptors; call it once no process is left."""
         ...
 
 
 class PipeLink:
-    """A `base.Link` over a child's pipes. One task reads, any may write.
+    """A `base.Link` over a child's pipes. Only one task may read; any may write.
 
     Args:
       link_id: Name of the sandbox.
       child: The process at the other end.
-      scope: What holds it and all it starts.
-      wrapped: The child is a wrapper around the runner, which no guest can kill and which exits with 128 + number when
-        a signal ended the runner. When a signal ended the wrapper itself, the sandbox was lost.
+      scope: Of the child and all that it starts.
+      wrapped: The child is a wrapper around the runner. It exits with 128 + number when a signal ended the runner. No
+        guest can kill the wrapper: when a signal ended it, the sandbox was lost.
     """
 
     def __init__(self, link_id: str, child: Child, *, scope: ProcessScope, wrapped: bool) -> None:
@@ -65,21 +66,21 @@ class PipeLink:
         self._child = child
         self._scope = scope
         self._wrapped = wrapped
-        self._kills_known = 0  # at the memory limit, before the present row
+        self._kills_known = 0  # kills at the memory limit before the present row
         self._loop = asyncio.get_running_loop()
         self._queue: deque[memoryview] = deque()
         self._queued = 0
         self._room = asyncio.Event()
         self._room.set()
-        self._deaf = False  # nothing can be written any more
+        self._unwritable = False
         self._eof = False
         self._spoke = False  # at least one byte came from the runner
         self._watching = False
         self._reader: asyncio.Future[None] | None = None
         self._stderr = bytearray()
-        self._burial: asyncio.Task[ExitStatus] | None = None
+        self._ending: asyncio.Task[ExitStatus] | None = None
         self._loop.add_reader(child.stderr, self._on_stderr)
-        self._farewell = asyncio.ensure_future(self._until_exit())
+        self._exit_watch = asyncio.ensure_future(self._watch_exit())
 
     @property
     def id(self) -> str:
@@ -93,7 +94,7 @@ class PipeLink:
 
     def write(self, data: bytes) -> None:
         """As `base.Link.write`."""
-        if self._deaf or not data:
+        if self._unwritable or not data:
             return
         rest = memoryview(data)
         if not self._queue:
@@ -116,7 +117,7 @@ class PipeLink:
             data = self._receive()
             if data is not None:
                 return data
-            if self._child.exited.is_set():  # something else still holds the pipe: the runner is gone all the same
+            if self._child.exited.is_set():  # another process may still hold the pipe, but the runner is gone
                 self._eof = True
                 break
             await self._readable()
@@ -125,15 +126,15 @@ class PipeLink:
     def memory_events(self) -> int:
         """As `base.Link.memory_events`."""
         kills = self._scope.memory_events()
-        if not self.ended:  # they ended rows, not the sandbox
+        if not self.ended:  # those kills ended rows, not the sandbox
             self._kills_known = kills
         return kills
 
     async def destroy(self) -> ExitStatus:
         """As `base.Link.destroy`."""
-        if self._burial is None:
-            self._burial = asyncio.ensure_future(self._bury())
-        return await asyncio.shield(self._burial)
+        if self._ending is None:
+            self._ending = asyncio.ensure_future(self._end())
+        return await asyncio.shield(self._ending)
 
     def _receive(self) -> bytes | None:
         try:
@@ -157,7 +158,7 @@ class PipeLink:
             self._reader = None
 
     def _on_readable(self) -> None:
-        if self._reader is None:  # nobody wants it now: leave it in the pipe, which stops a guest that floods
+        if self._reader is None:  # no reader: leave it in the pipe, which blocks a guest that floods
             self._unwatch()
         elif not self._reader.done():
             self._reader.set_result(None)
@@ -168,23 +169,23 @@ class PipeLink:
             self._watching = False
 
     def _unread(self) -> int:
-        if self._burial is not None:
+        if self._ending is not None:
             return 0
         return int.from_bytes(fcntl.ioctl(self._child.stdout, termios.FIONREAD, b"\0" * 4), "little")
 
     def _send(self, data: memoryview) -> int:
-        """Write what fits and return how much; all of it when nobody will ever read it."""
+        """Write what fits and return its length; the whole length when the other end is closed."""
         try:
             return os.write(self._child.stdin, data)
         except BlockingIOError:
             return 0
         except OSError:  # the other end is closed
-            self._give_up_writing()
+            self._stop_writing()
             return len(data)
 
     def _on_writable(self) -> None:
         sent = self._send(self._queue[0])
-        if self._deaf:
+        if self._unwritable:
             return
         self._queued -= sent
         if sent == len(self._queue[0]):
@@ -196,9 +197,9 @@ class PipeLink:
         if self._queued <= _QUEUE_BYTES:
             self._room.set()
 
-    def _give_up_writing(self) -> None:
-        if not self._deaf:
-            self._deaf = True
+    def _stop_writing(self) -> None:
+        if not self._unwritable:
+            self._unwritable = True
             self._loop.remove_writer(self._child.stdin)
             self._queue.clear()
             self._queued = 0
@@ -219,23 +220,23 @@ class PipeLink:
         del self._stderr[:-_STDERR_BYTES]
         return bool(data)
 
-    async def _until_exit(self) -> None:
+    async def _watch_exit(self) -> None:
         await self._child.exited.wait()
-        self._give_up_writing()
+        self._stop_writing()
         if self._reader is not None and not self._reader.done():
             self._reader.set_result(None)
 
-    async def _bury(self) -> ExitStatus:
-        """Kill, wait, look, clean up, in that order: the cause of death is only known once nothing runs any more."""
+    async def _end(self) -> ExitStatus:
+        """Kill, wait, read the exit status, clean up: the cause is only known once no process runs any more."""
         child = self._child
         try:
             if self._eof:
-                await _within(_LAST_WORDS_S, child.exited.wait())
+                await _within(_EXIT_CODE_S, child.exited.wait())
             by_itself = child.exited.is_set()
             self._scope.kill()
             child.kill()
-            buried = await _within(_BURIAL_S, child.exited.wait()) and await _within(_BURIAL_S, self._scope.gone())
-            if not buried:
+            dead = await _within(_KILL_S, child.exited.wait()) and await _within(_KILL_S, self._scope.gone())
+            if not dead:
                 _log.error("sandbox %s: a process does not die", self._id)
             exit_status = self._exit_status(by_itself=by_itself)
             await self._scope.remove()
@@ -248,7 +249,7 @@ class PipeLink:
 
     def _exit_status(self, *, by_itself: bool) -> ExitStatus:
         self._take_stderr()
-        code, number, lost = self._end() if by_itself else (None, None, False)
+        code, number, lost = self._runner_exit() if by_itself else (None, None, False)
         oom_killed = self._scope.memory_events() > self._kills_known
         return ExitStatus(
             exit_code=code,
@@ -259,8 +260,8 @@ class PipeLink:
             stderr_tail=bytes(self._stderr).decode("utf-8", "replace"),
         )
 
-    def _end(self) -> tuple[int | None, int | None, bool]:
-        """Return exit code, signal, and whether the end cannot have been the guest's doing."""
+    def _runner_exit(self) -> tuple[int | None, int | None, bool]:
+        """Return the exit code, the signal, and whether something other than the guest must have ended it."""
         returncode = self._child.returncode or 0
         too_early = not self._spoke  # the runner says hello before it reads any code
         if returncode < 0:
@@ -270,10 +271,10 @@ class PipeLink:
         return returncode, None, too_early
 
     def _close(self) -> None:
-        self._give_up_writing()
+        self._stop_writing()
         self._unwatch()
         self._loop.remove_reader(self._child.stderr)
-        self._farewell.cancel()
+        self._exit_watch.cancel()
         self._child.close()
         self._eof = True
         if self._reader is not None and not self._reader.done():

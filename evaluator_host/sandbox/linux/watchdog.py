@@ -1,6 +1,6 @@
-"""Holds sandboxes to their limits where no cgroup is granted: looks at their processes, and kills what is over.
+"""Enforces memory and process limits where no cgroup does: measures sandboxes and kills those over a limit.
 
-It looks 20 times a second, so a guest may be over its limit for a moment; RLIMIT_DATA stops what allocates faster.
+It measures 20 times a second, so a guest may exceed its limit for a moment; RLIMIT_DATA stops faster allocation.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ _PERIOD_S: Final = 0.05
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _KB: Final = 1024
 _INODE_BYTES: Final = 1024  # what the kernel keeps for an empty file on a tmpfs
-_SOCKET_BYTES: Final = 212_992  # net.core.wmem_default: what waits in one until somebody reads it
+_SOCKET_BYTES: Final = 212_992  # net.core.wmem_default: unread bytes that one may hold
 _FREE_SOCKETS: Final = 64  # an event loop has two, the runner four
 _TMPFS: Final = ("tmp", "dev/shm")  # of the sandbox, below /proc/<pid>/root
 
@@ -25,11 +25,13 @@ class Watch:
     """One sandbox under watch.
 
     Attributes:
-      init_pid: The first process of its pid namespace: all others are below it.
+      init_pid: The first process of its pid namespace, an ancestor of all others.
+      memory_bytes: Limit of memory, files in /tmp and /dev/shm and buffers of sockets included.
+      processes: Limit of processes and threads together.
       kill: Ends the sandbox.
       over_memory: It was killed at its memory limit.
       over_processes: It was killed at its process limit.
-      name: Of the first process when the watch began: bubblewrap's.
+      name: Of the first process at the beginning: bubblewrap's.
     """
 
     init_pid: int
@@ -43,11 +45,11 @@ class Watch:
     def __post_init__(self) -> None:
         self.name = _name(self.init_pid)
 
-    def look(self) -> None:
-        """Measure once, and kill when over a limit."""
-        pids = list(tree(self.init_pid))
+    def enforce(self) -> None:
+        """Measure once; kill the sandbox when it is over a limit."""
+        pids = list(process_tree(self.init_pid))
         if len(pids) == 1 and _name(self.init_pid) == self.name:
-            return  # bubblewrap still sets up: its root, and so its /tmp, may yet be the host's
+            return  # bubblewrap is still setting up: its root, and so its /tmp, may be the host's
         if sum(map(_threads, pids)) > self.processes:
             self.over_processes = True
             self.kill()
@@ -58,26 +60,26 @@ class Watch:
     def _memory(self, pids: list[int]) -> int:
         held = _tmpfs_bytes(self.init_pid) + _socket_bytes(self.init_pid)
         most = sum(map(_resident_bytes, pids)) + held
-        if most <= self.memory_bytes:  # the cheap figure counts pages that several processes share once for each
+        if most <= self.memory_bytes:  # the cheap figure counts a shared page once per process
             return most
         return sum(map(_own_bytes, pids)) + held
 
 
 class Watchdog:
-    """Watches any number of sandboxes with one task, which exists only while there are any."""
+    """Watches any number of sandboxes with one task, which runs only while there is a sandbox."""
 
     def __init__(self) -> None:
         self._watches: list[Watch] = []
         self._task: asyncio.Task[None] | None = None
 
-    def add(self, watch: Watch) -> None:
-        """Start to watch a sandbox."""
+    def start_watching(self, watch: Watch) -> None:
+        """Measure this sandbox from now on."""
         self._watches.append(watch)
         if self._task is None:
             self._task = asyncio.ensure_future(self._run())
 
-    def remove(self, watch: Watch) -> None:
-        """Stop watching; its marks stay."""
+    def stop_watching(self, watch: Watch) -> None:
+        """Measure it no longer; `over_memory` and `over_processes` stay as they are."""
         with contextlib.suppress(ValueError):
             self._watches.remove(watch)
         if not self._watches and self._task is not None:
@@ -89,11 +91,11 @@ class Watchdog:
             await asyncio.sleep(_PERIOD_S)
             for watch in list(self._watches):
                 if not (watch.over_memory or watch.over_processes):
-                    watch.look()
+                    watch.enforce()
 
 
-def tree(pid: int) -> Iterator[int]:
-    """Yield a process and all below it; one that forks meanwhile may be missed until the next look."""
+def process_tree(pid: int) -> Iterator[int]:
+    """Yield a process and its descendants; a process that forks meanwhile may be missed until the next call."""
     pending = [pid]
     seen = set()
     while pending:
@@ -102,11 +104,11 @@ def tree(pid: int) -> Iterator[int]:
             continue
         seen.add(current)
         yield current
-        pending += children(current)
+        pending += child_pids(current)
 
 
-def children(pid: int) -> list[int]:
-    """Return the processes that a process started and that still run."""
+def child_pids(pid: int) -> list[int]:
+    """Return the living children of a process."""
     found: list[int] = []
     with contextlib.suppress(OSError):
         for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - many times a second
@@ -130,7 +132,7 @@ def _resident_bytes(pid: int) -> int:
 
 
 def _own_bytes(pid: int) -> int:
-    """Return anonymous and shared memory, each page divided by the number of processes that have it mapped."""
+    """Return anonymous and shared memory, each page divided by the number of processes that map it."""
     kilobytes = {}
     for line in _read(f"/proc/{pid}/smaps_rollup").splitlines():
         name, _, value = line.partition(":")
@@ -149,7 +151,7 @@ def _tmpfs_bytes(pid: int) -> int:
 
 
 def _socket_bytes(pid: int) -> int:
-    """Return what the sockets of a network namespace may hold, but for a few: the kernel does not say what they do."""
+    """Return the bytes that sockets of a network namespace may hold: the kernel does not tell how many they do hold."""
     for line in _read(f"/proc/{pid}/net/sockstat").splitlines():
         name, _, value = line.partition(": used ")
         if name == "sockets":

@@ -7,7 +7,7 @@
 const nodeModule = require('node:module');
 const types = require('node:util').types;
 const { workerData } = require('node:worker_threads');
-const { divertChildren } = require('./divert.cjs');
+const { captureChildStderr } = require('./stderr_capture.cjs');
 
 let childrenDiverted = false;
 
@@ -50,7 +50,7 @@ function builtin(id) {
   const name = id.startsWith('node:') ? id.slice(5) : id;
   const value = require(`node:${name}`);
   if (name === 'child_process' && !childrenDiverted) {
-    divertChildren(value, workerData.descriptors.errors);
+    captureChildStderr(value, workerData.descriptors.errors);
     childrenDiverted = true;
   }
   return { value, follows: MODULES[name] ?? WAITS | FILES | HIDES };

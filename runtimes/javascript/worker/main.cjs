@@ -11,16 +11,16 @@ const { workerData } = require('node:worker_threads');
 const { Contexts, compileGuest } = require('./contexts.cjs');
 const { Integrity } = require('./integrity.cjs');
 const { Output } = require('./output.cjs');
-const { divertErrors } = require('./divert.cjs');
-const { killProcesses, emptyFolders } = require('./residue.cjs');
-const { peakMemoryKb } = require('./peak.cjs');
-const { Pulse } = require('./pulse.cjs');
+const { captureStderr } = require('./stderr_capture.cjs');
+const { killProcesses, emptyFolders } = require('./row_cleanup.cjs');
+const { peakMemoryKb } = require('./peak_memory.cjs');
+const { SharedState } = require('./shared_state.cjs');
 
 /** @typedef {import('./slot.cjs').Slot} Slot */
 /** @typedef {{seq: number, share: string | null, args: string}} Row */
 
-const { port, pulse: sharedPulse, descriptors, ownSandbox } = workerData;
-const pulse = new Pulse(sharedPulse);
+const { port, shared: sharedBuffer, descriptors, ownSandbox } = workerData;
+const state = new SharedState(sharedBuffer);
 const integrity = new Integrity();
 const TEMPORARY = ['/tmp', '/dev/shm'];
 
@@ -117,7 +117,7 @@ function next() {
     outcome = code === '' && outcome !== null ? outcome : { code, payload };
     conclude();
   });
-  if (pulse.isSkipped(row.seq)) return done('cancelled', null);
+  if (state.isSkipped(row.seq)) return done('cancelled', null);
   const call = () => slot.guest.call(selector, row.args, resultBytes, done);
   if (slot.started) return call();
   slot.started = true;
@@ -156,7 +156,7 @@ function withinLimit(outcome) {
 function begin(seq, slot) {
   active = slot;
   if (descriptors.peakReset !== null) resetPeak();
-  pulse.begin(seq);
+  state.begin(seq);
   return slot;
 }
 
@@ -235,6 +235,6 @@ function once(action) {
 
 process.on('uncaughtException', (thrown) => onStray(thrown, 'user_exception'));
 process.on('unhandledRejection', (reason) => onStray(reason, 'unhandled_rejection'));
-divertErrors(descriptors.errors);
+captureStderr(descriptors.errors);
 compileGuest();
 port.on('message', onMessage);

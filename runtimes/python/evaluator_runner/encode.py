@@ -7,8 +7,8 @@ Subclasses are read by their base class's own methods; the only code of the user
 from __future__ import annotations
 
 from evaluator_runner import jsontext
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.coerce import Coerced, NoForm, coerce, type_name
-from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

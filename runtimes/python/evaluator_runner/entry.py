@@ -1,20 +1,20 @@
-"""Owns which object of an evaluator is called and by which contract: the first rule that matches wins."""
+"""Owns the entry of an evaluator, and how a plain function is found and told apart by its parameters."""
 
 from __future__ import annotations
 
-from evaluator_runner import nemo, signature, uipath
+from evaluator_runner import jsontext, signature
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.failures import Failure
-from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_ARGUMENTS = {
-    "evaluate": ("inputs", "outputs", "trace"),
-    "evaluate-v1": ("app_params", "inputs", "output", "correct_answer"),
-}
+EVALUATE = ("inputs", "outputs", "trace")
+EVALUATE_V1 = ("app_params", "inputs", "output", "correct_answer")
+"""Arguments by position."""
+
 _LEGACY_FIRST = "app_params"
 _LEGACY_FOURTH = {"correct_answer", "datapoint"}
 _EXPECTED = (
@@ -28,104 +28,67 @@ class Entry:
 
     Attributes:
       call: The user's function, or whatever is callable under its name.
-      contract: `evaluate`, `evaluate-v1`, `main`, `nemo` or `uipath`.
+      contract: Of its dialect.
       source: `declared` or `inferred`.
       reason: Why this contract applies, for people.
+      decode: Reads the body of a row.
       name: Under which it was found.
       signature: Its parameters; None when the interpreter cannot tell.
       notes: What its author should know.
-      together: Whether it may be called with rows, as `together`, for what they have together.
+      together: Whether it may be called with many rows, as `together`, for scores that they have together.
     """
 
-    __slots__ = ("call", "contract", "name", "notes", "reason", "signature", "source", "together")
+    __slots__ = ("call", "contract", "decode", "name", "notes", "reason", "signature", "source", "together")
 
     def __init__(self, name: str, call: Callable[..., Any]) -> None:
         self.name = name
         self.call = call
         self.signature = signature.read(call)
         self.together = False
+        self.decode = jsontext.decode
         self.notes: list[dict[str, str]] = []
         self.contract = ""
         self.source = ""
         self.reason = ""
 
 
-def find(namespace: dict[str, Any], *, contract: str, name: str | None, config: dict[str, Any] | None = None) -> Entry:
-    """Return what to call; `config` holds the arguments of a class.
+def find_function(namespace: dict[str, Any], name: str, arguments: tuple[str, ...] | None = None) -> Entry:
+    """Return the function of that name; `arguments`, when they are given, have to fit its parameters.
 
     Raises:
-      Failure: nothing, or more than one thing, can be meant, or its parameters do not fit.
+      Failure: there is none, or the arguments do not fit.
     """
-    if contract == "nemo" or (contract == "auto" and nemo.applies(namespace, name)):
-        return _metric(namespace, name, config or {}, inferred=contract == "auto")
-    if contract == "uipath" or (contract == "auto" and uipath.applies(namespace, name)):
-        return _evaluator(namespace, name, config or {}, inferred=contract == "auto")
-    if contract != "auto":
-        return _declared(namespace, contract, name or ("main" if contract == "main" else "evaluate"))
-    if name is not None:
-        return _inferred(_named(namespace, name))
-    candidates = [n for n in ("evaluate", "main") if n in namespace and _is_entry(namespace[n])]
-    if not candidates:
-        raise _not_found(namespace, "evaluate")
-    first = Entry(candidates[0], namespace[candidates[0]])
-    if first.name == "evaluate" and len(candidates) == 2 and _evaluate_contract(first) is None:
-        first = Entry("main", namespace["main"])
-    return _inferred(first)
-
-
-def _metric(namespace: dict[str, Any], name: str | None, config: dict[str, Any], *, inferred: bool) -> Entry:
-    name, metric = nemo.find(namespace, name=name, config=config)
-    entry = Entry(name, metric.score)
-    entry.signature, entry.together = metric.signature, metric.together
-    entry.contract, entry.source = "nemo", "inferred" if inferred else "declared"
-    entry.reason = f"metric {metric.key} of {nemo.SDK}" if inferred else "contract nemo was declared"
-    return entry
-
-
-def _evaluator(namespace: dict[str, Any], name: str | None, config: dict[str, Any], *, inferred: bool) -> Entry:
-    name, evaluator = uipath.find(namespace, name=name, config=config)
-    entry = Entry(name, evaluator.evaluate)
-    entry.signature, entry.notes = evaluator.signature, evaluator.notes
-    entry.contract, entry.source = "uipath", "inferred" if inferred else "declared"
-    entry.reason = f"{name}, a BaseEvaluator of uipath" if inferred else "contract uipath was declared"
-    return entry
-
-
-def _declared(namespace: dict[str, Any], contract: str, name: str) -> Entry:
-    entry = _named(namespace, name)
-    entry.contract, entry.source = contract, "declared"
-    entry.reason = f"contract {contract} was declared"
-    wanted = _ARGUMENTS.get(contract)
-    if wanted is not None and entry.signature is not None and not entry.signature.takes(len(wanted)):
-        raise _does_not_bind(entry, wanted)
-    return entry
-
-
-def _inferred(entry: Entry) -> Entry:
-    entry.source = "inferred"
-    contract = "main" if entry.name == "main" else _evaluate_contract(entry)
-    if contract is None and entry.name == "evaluate":
-        raise _does_not_bind(entry, _ARGUMENTS["evaluate"])
-    entry.contract = contract or "main"
-    if entry.signature is None:
-        entry.reason = f"function {entry.name}"
-    else:
+    if not is_function(namespace.get(name)):
+        raise _not_found(namespace, name)
+    entry = Entry(name, namespace[name])
+    if arguments is not None and entry.signature is not None and not entry.signature.takes(len(arguments)):
+        raise _does_not_bind(entry, arguments)
+    entry.reason = f"function {name}"
+    if entry.signature is not None:
         count = len(entry.signature.names)
-        entry.reason = f"function {entry.name} with {count} parameter{'' if count == 1 else 's'}"
+        entry.reason += f" with {count} parameter{'' if count == 1 else 's'}"
     return entry
 
 
-def _evaluate_contract(entry: Entry) -> str | None:
-    """Return which `evaluate` a function is by its parameters, or None.
+def is_function(value: Any) -> bool:
+    """Whether a value can be called, and is not a class."""
+    return callable(value) and not isinstance(value, type)
+
+
+def evaluate_contract(namespace: dict[str, Any], name: str | None) -> str | None:
+    """Return which `evaluate` a function is by its parameters; None when it is neither, or there is no function.
 
     Raises:
       Failure: it takes anything, so both fit.
     """
-    parameters = entry.signature
+    name = name or "evaluate"
+    if name == "main" or not is_function(namespace.get(name)):
+        return None
+    parameters = signature.read(namespace[name])
     if parameters is None or (parameters.var_positional is not None and not parameters.positional):
         raise Failure(
             "entry_ambiguous",
-            f"`{entry.name}` takes any number of arguments, so it may be either of: evaluate (inputs, outputs, trace); "
+            f"`{name}` takes any number of arguments, so it may be either of: evaluate (inputs, outputs, trace); "
             "evaluate-v1 (app_params, inputs, output, correct_answer)",
             hint="set `contract` to the one that is meant",
         )
@@ -140,14 +103,11 @@ def _looks_legacy(names: list[str]) -> bool:
     return names[:1] == [_LEGACY_FIRST] or (len(names) > 3 and names[3] in _LEGACY_FOURTH)
 
 
-def _named(namespace: dict[str, Any], name: str) -> Entry:
-    if name not in namespace or not _is_entry(namespace[name]):
-        raise _not_found(namespace, name)
-    return Entry(name, namespace[name])
-
-
-def _is_entry(value: Any) -> bool:
-    return callable(value) and not isinstance(value, type)
+def does_not_fit(namespace: dict[str, Any], name: str) -> Failure:
+    """Return the failure of code that no dialect can run: its function does not fit, or there is none of that name."""
+    if is_function(namespace.get(name)):
+        return _does_not_bind(Entry(name, namespace[name]), EVALUATE)
+    return _not_found(namespace, name)
 
 
 def _does_not_bind(entry: Entry, wanted: tuple[str, ...]) -> Failure:
@@ -162,7 +122,7 @@ def _does_not_bind(entry: Entry, wanted: tuple[str, ...]) -> Failure:
 
 def _not_found(namespace: dict[str, Any], wanted: str) -> Failure:
     own = {name: value for name, value in namespace.items() if not name.startswith("__")}
-    functions = [name for name, value in own.items() if _is_entry(value) and _is_ours(value)]
+    functions = [name for name, value in own.items() if is_function(value) and _is_ours(value)]
     classes = [name for name, value in own.items() if isinstance(value, type) and _is_ours(value)]
     if wanted in own:
         kind = "a class" if isinstance(own[wanted], type) else f"of type {type(own[wanted]).__name__}"

@@ -19,8 +19,8 @@ from RestrictedPython.Guards import (
 )
 from RestrictedPython.transformer import INSPECT_ATTRIBUTES
 
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.failures import ForbiddenAttribute, ForbiddenImport, PolicyViolation
-from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

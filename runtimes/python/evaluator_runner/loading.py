@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from evaluator_runner import jsontext, replies, zygote
+from evaluator_runner import frames_out, jsontext, zygote
 from evaluator_runner.handles import Lost, ZygoteHandle
 
 TYPE_CHECKING = False
@@ -52,7 +52,7 @@ class Loading:
     def check_time(self) -> None:
         """Give the load up when it is over its limit."""
         if self.patience_s() <= 0 and self._supervisor.zygote is not None:
-            self._give_up(replies.load_timeout(self._timeout_s, what="loading the evaluator"))
+            self._give_up(frames_out.load_timeout(self._timeout_s, what="loading the evaluator"))
 
     def _on_report(self) -> None:
         try:
@@ -108,11 +108,11 @@ class Loading:
             return
         status = self._zygote.end()
         self._supervisor.zygote = None
-        self._give_up(replies.death_by_wait(status, while_="while loading"))
+        self._give_up(frames_out.death_by_wait(status, while_="while loading"))
 
     def _give_up(self, error: tuple[str, str, str | None]) -> None:
         self._drop_zygote()
-        self._answer("load_failed", {}, replies.error_body(*error))
+        self._answer("load_failed", {}, frames_out.error_body(*error))
         self._supervisor.load_failed()
 
     def _answer(self, kind: str, description: dict[str, Any], body: bytes) -> None:
@@ -121,7 +121,7 @@ class Loading:
         load_ms = (time.monotonic() - self._started) * 1000
         self._supervisor.forget(self._zygote.fd)
         self._supervisor.channel.send(
-            replies.load_header(kind, self._id, description, load_ms=load_ms, logs=logs), body
+            frames_out.load_header(kind, self._id, description, load_ms=load_ms, logs=logs), body
         )
 
     def _drop_zygote(self) -> None:

@@ -6,7 +6,7 @@
 
 The name is what an import says, the path what tracebacks say; a line of the module follows each `#|`. In comments they
 change no line of the evaluator. A module whose path is its name lay in the project's root: it comes before packages, as
-in UiPath's own command line; one from elsewhere, and a folder without `__init__.py`, come after them.
+in a process that was started there; one from elsewhere, and a folder without `__init__.py`, come after them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from _frozen_importlib import ModuleSpec  # type: ignore[import-not-found]
 from _frozen_importlib_external import PathFinder  # type: ignore[import-not-found]
 
 from evaluator_runner import tracebacks
-from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

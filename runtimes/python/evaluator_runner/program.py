@@ -5,9 +5,9 @@ from __future__ import annotations
 import builtins as _builtins
 import sys
 
-from evaluator_runner import entry, failures, hooks, modules, prebound, uipath
+from evaluator_runner import dialects, failures, interpreter_hooks, modules, prebound
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.failures import Failure
-from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.tracebacks import FILENAME
 
 TYPE_CHECKING = False
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from types import CodeType
     from typing import Any
 
+    from evaluator_runner.entry import Entry
     from evaluator_runner.options import Options
 
 _Module = type(sys)
@@ -56,7 +57,7 @@ class Program:
 
     __slots__ = ("classes", "entry", "lines", "needs_loop", "notes")
 
-    def __init__(self, found: entry.Entry, lines: list[str], *, needs_loop: bool) -> None:
+    def __init__(self, found: Entry, lines: list[str], *, needs_loop: bool) -> None:
         self.entry = found
         self.lines = lines
         self.needs_loop = needs_loop
@@ -102,10 +103,10 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
         modules.install(code)
     described: list[dict[str, Any]] = []
     try:
-        hooks.call(exec, (compiled, namespace))
+        interpreter_hooks.call(exec, (compiled, namespace))
         if order.get("check"):
-            described = uipath.describe(namespace, lines)
-        found = entry.find(namespace, contract=order["contract"], name=order["entry"], config=body.get("config") or {})
+            described = dialects.describe(namespace, lines)
+        found = dialects.find(namespace, contract=order["contract"], name=order["entry"], config=body.get("config"))
     except BaseException as raised:  # noqa: BLE001 - user code may raise anything
         raise LoadFailed(failures.from_exception(raised, lines, general="load_error"), described) from None
     loaded = _finish(found, namespace, bound, lines=lines, code=code)
@@ -128,25 +129,17 @@ def _compile(code: str, policy: str, options: Options) -> tuple[CodeType, dict[s
 
 def _prebind(namespace: dict[str, Any], code: str, compiled: CodeType, order: dict[str, Any]) -> dict[str, Any]:
     """Bind the documented names before the code runs: its module level may use them too."""
-    if order["contract"] == "evaluate" or not any(name in code for name in prebound.NAMES):
+    if not any(name in code for name in prebound.NAMES):
         return {}
-    if order["contract"] == "auto" and order["entry"] is None and _is_plain_evaluate(compiled):
+    if not dialects.may_use_prebound(order["contract"], order["entry"], compiled):
         return {}
     return prebound.bind(namespace, prebound.unbound_names(code, FILENAME))
 
 
-def _is_plain_evaluate(compiled: CodeType) -> bool:
-    """Whether the code defines `evaluate` with three parameters: its contract is clear before it runs."""
-    functions = [c for c in compiled.co_consts if isinstance(c, type(compiled)) and c.co_name == "evaluate"]
-    return bool(functions) and functions[-1].co_argcount == 3
-
-
-def _finish(
-    found: entry.Entry, namespace: dict[str, Any], bound: dict[str, Any], *, lines: list[str], code: str
-) -> Program:
+def _finish(found: Entry, namespace: dict[str, Any], bound: dict[str, Any], *, lines: list[str], code: str) -> Program:
     program = Program(found, lines, needs_loop=_may_suspend(found.call, code))
     program.notes.extend(found.notes)
-    if found.contract == "evaluate":
+    if not dialects.TABLE[found.contract].PREBOUND:
         prebound.unbind(namespace, bound)
     elif names := [name for name, module in bound.items() if namespace.get(name) is module]:
         program.notes.append({"code": "prebound", "message": f"used without import: {', '.join(names)}"})

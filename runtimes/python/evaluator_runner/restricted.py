@@ -7,8 +7,8 @@ import ast
 from RestrictedPython.transformer import ALLOWED_FUNC_NAMES, INSPECT_ATTRIBUTES, RestrictingNodeTransformer
 
 from evaluator_runner import guards
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.failures import Failure
-from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.tracebacks import FILENAME
 
 TYPE_CHECKING = False

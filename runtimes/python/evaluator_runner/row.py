@@ -10,11 +10,11 @@ import os
 import sys
 import time
 
-from evaluator_runner import failures, guest, hooks, jsontext
-from evaluator_runner.binding import AttributeDict, bind
+from evaluator_runner import failures, guest_setup, interpreter_hooks, jsontext
+from evaluator_runner.binding import bind
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.encode import TooLarge, encode_result
 from evaluator_runner.failures import Failure
-from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ _getpid = os.getpid
 _modules = sys.modules
 _decode = jsontext.decode
 _WARM_ROW = '{"args":[{"a":[1,2.5,true]},"b",null]}'
-_decode_attributes = jsontext.decoder(AttributeDict)
 
 
 class RowProcess:
@@ -62,9 +61,9 @@ class RowProcess:
     def warm_up(self) -> None:
         """Touch what a row will touch, but the user's code, while there is time: a first write copies a page."""
         _decode(_WARM_ROW)
-        hooks.call(_clock)
+        interpreter_hooks.call(_clock)
         encode_result({"score": 0.5}, limit=self._result_bytes)
-        _head(RESULT, b"", (0, guest.peak_memory_kb(), *guest.flush_streams()))
+        _head(RESULT, b"", (0, guest_setup.peak_memory_kb(), *guest_setup.flush_streams()))
 
     def _serve_one(self) -> bool:
         self._fill(ORDER_BYTES)
@@ -94,9 +93,8 @@ class RowProcess:
             buffer += data
 
     def _arguments(self, raw: bytes) -> tuple[list[Any], dict[str, Any]]:
-        is_main = self._program.entry.contract == "main"
         try:
-            body = (_decode_attributes if is_main else _decode)(raw.decode())
+            body = self._program.entry.decode(raw.decode())
             named = body.get("named")
             if named is None:
                 return ([] if "together" in body else body.pop("args")), body
@@ -105,9 +103,9 @@ class RowProcess:
         return bind(self._program.entry, named)
 
     def _call(self, args: list[Any], kwargs: dict[str, Any]) -> bytes:
-        value = hooks.call(self._program.entry.call, args, kwargs)
+        value = interpreter_hooks.call(self._program.entry.call, args, kwargs)
         if hasattr(type(value), "__await__") or type(value).__name__ == "coroutine":
-            value = hooks.call(self._awaited, (value,))
+            value = interpreter_hooks.call(self._awaited, (value,))
         return encode_result(value, limit=self._result_bytes)
 
     def _awaited(self, value: Any) -> Any:
@@ -141,8 +139,8 @@ class RowProcess:
         if _getpid() != self._pid:
             _exit(0)  # user code forked and its child came back too: one row, one answer
         before = self._written
-        self._written = guest.flush_streams()
-        numbers = (run_us, guest.peak_memory_kb(), self._written[0] - before[0], self._written[1] - before[1])
+        self._written = guest_setup.flush_streams()
+        numbers = (run_us, guest_setup.peak_memory_kb(), self._written[0] - before[0], self._written[1] - before[1])
         send(self._sock, _head(kind, body, numbers) + body)
 
 

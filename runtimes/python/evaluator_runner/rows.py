@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from evaluator_runner import kernel, replies, row, zygote
+from evaluator_runner import frames_out, kernel, row, zygote
 from evaluator_runner.handles import Call, Lost, RowHandle
 
 TYPE_CHECKING = False
@@ -60,10 +60,10 @@ class Rows:
         if handle is None:
             return False
         if call.cancelled and not handle.calls:
-            self._supervisor.send_error(replies.failed_header(call), _CANCELLED)
+            self._supervisor.send_error(frames_out.failed_header(call), _CANCELLED)
             return True
         if self._load_error is not None:
-            self._supervisor.channel.send(replies.failed_header(call), self._load_error.body)
+            self._supervisor.channel.send(frames_out.failed_header(call), self._load_error.body)
             self._load_error = None
             self._retire()
             return True
@@ -124,7 +124,7 @@ class Rows:
             if now >= handle.started_at + call.timeout_s:
                 self._on_row()  # it may just have answered
                 if self._row is handle and handle.calls and handle.calls[0] is call:
-                    self._stop(handle, replies.timeout(call.timeout_s, what="the row"))
+                    self._stop(handle, frames_out.timeout(call.timeout_s, what="the row"))
             elif now >= self._look_at and self._looks_dead(handle, now):
                 self._on_row()
                 if self._row is handle and handle.calls and handle.calls[0] is call and not handle.heard:
@@ -168,10 +168,10 @@ class Rows:
         call = handle.take_call()
         logs = self._printed(handle, answer)
         if call.cancelled:
-            self._supervisor.send_error(replies.failed_header(call, logs=logs), _CANCELLED)
+            self._supervisor.send_error(frames_out.failed_header(call, logs=logs), _CANCELLED)
         else:
             failed = answer.kind != row.RESULT
-            self._supervisor.channel.send(replies.answer_header(call, answer, failed=failed, logs=logs), answer.body)
+            self._supervisor.channel.send(frames_out.answer_header(call, answer, failed=failed, logs=logs), answer.body)
         self._early_deaths = 0
         if call.share is None:
             self._retire()
@@ -198,7 +198,8 @@ class Rows:
             raise Lost("a row process did not load in time")
         limit = float(self._job.header["timeout_s"])
         self._supervisor.send_error(
-            replies.failed_header(queue.popleft()), replies.load_timeout(limit, what="loading the evaluator again")
+            frames_out.failed_header(queue.popleft()),
+            frames_out.load_timeout(limit, what="loading the evaluator again"),
         )
         handle.kill()
         self._retire()
@@ -222,7 +223,7 @@ class Rows:
             code, status = (seen.si_code, seen.si_status) if seen else (0, 0)
         else:
             code, status = self._zygote().ask(zygote.LOOK)
-        self._fail(handle, replies.death(code, status, while_="before returning"), None)
+        self._fail(handle, frames_out.death(code, status, while_="before returning"), None)
 
     def _fail(self, handle: RowHandle, error: tuple[str, str, str | None], peak_kb: int | None) -> None:
         """Answer the call at the head with `error`; later ones go back to the queue."""
@@ -238,7 +239,7 @@ class Rows:
         handle.calls.clear()
         logs = self._printed(handle, None)
         final = _CANCELLED if call.cancelled else error
-        self._supervisor.send_error(replies.failed_header(call, run_ms=run_ms, peak_kb=peak_kb, logs=logs), final)
+        self._supervisor.send_error(frames_out.failed_header(call, run_ms=run_ms, peak_kb=peak_kb, logs=logs), final)
         self._retire()
 
     def _retire(self) -> None:

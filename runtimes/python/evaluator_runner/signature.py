@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ import sys
 import time
 from _collections import deque  # type: ignore[import-not-found]
 
-from evaluator_runner import kernel, replies
+from evaluator_runner import frames_out, kernel
 from evaluator_runner.channel import BrokenChannel, Channel
 from evaluator_runner.handles import Call, Lost
 from evaluator_runner.loading import Loading
 from evaluator_runner.logs import Logs
-from evaluator_runner.preparing import Preparing
+from evaluator_runner.preimport_handle import Preparing
 from evaluator_runner.rows import Rows
 from evaluator_runner.scratch import Scratch
 from evaluator_runner.survivors import end_survivors
@@ -196,7 +196,7 @@ class Supervisor:
 
     def send_error(self, header: str, error: tuple[str, str, str | None]) -> None:
         """Queue a frame with an `error` body."""
-        self.channel.send(header, replies.error_body(*error))
+        self.channel.send(header, frames_out.error_body(*error))
 
     def _flush_last(self) -> None:
         deadline = time.monotonic() + 1.0

@@ -8,10 +8,10 @@ import os
 import sys
 import time
 
-from evaluator_runner import guest, imports, jsontext, kernel, program, row
+from evaluator_runner import guest_setup, imports, jsontext, kernel, program, row
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.failures import error
 from evaluator_runner.logs import Logs
-from evaluator_runner.pristine import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.tracebacks import FILENAME
 
 TYPE_CHECKING = False
@@ -59,7 +59,7 @@ class Job:
 def run(job: Job, control: _socket.socket) -> None:
     """Be the zygote: load, report, then fork rows until the supervisor is gone. Never returns."""
     try:
-        guest.become(job.logs.out.writer, job.logs.err.writer, keep=control.fileno())
+        guest_setup.become(job.logs.out.writer, job.logs.err.writer, keep=control.fileno())
         go_on(job, control, furnished=False)
     finally:
         _exit(0)
@@ -76,15 +76,15 @@ def go_on(job: Job, control: _socket.socket, *, furnished: bool) -> None:
 def run_row(job: Job, sock: int) -> None:
     """Be a row process of its own that loads first: forking a loaded one is not safe. Never returns."""
     try:
-        guest.become(job.logs.out.writer, job.logs.err.writer, keep=sock)
+        guest_setup.become(job.logs.out.writer, job.logs.err.writer, keep=sock)
         try:
             loaded = _load(job, furnished=False)
         except program.LoadFailed as failed:
             body = jsontext.to_bytes(jsontext.encode({"error": failed.error}))
             _send(sock, row.FAILED + len(body).to_bytes(4, "big") + bytes(28) + body)
             return
-        guest.restore_outputs()
-        written = guest.flush_streams()
+        guest_setup.restore_outputs()
+        written = guest_setup.flush_streams()
         _send(sock, row.READY + bytes(32))
         row.RowProcess(loaded, result_bytes=job.result_bytes, written=written).serve(sock)
     finally:
@@ -93,9 +93,9 @@ def run_row(job: Job, sock: int) -> None:
 
 def _load(job: Job, *, furnished: bool) -> program.Program:
     if not furnished:
-        guest.open_streams()
-        guest.limit(job.header["limits"], job.options)
-        guest.furnish(job.home, job.options)
+        guest_setup.open_streams()
+        guest_setup.limit(job.header["limits"], job.options)
+        guest_setup.furnish(job.home, job.options)
     body = jsontext.decode(job.body.decode())
     pid = _getpid()
     try:
@@ -131,7 +131,7 @@ def _load_and_report(job: Job, control: int, *, furnished: bool) -> program.Prog
         body["classes"] = classes
     header["left"] = _left_running(loaded)
     header["load_ms"] = (_clock() - started) / 1e6
-    guest.flush_streams()
+    guest_setup.flush_streams()
     report(control, LOAD_FAILED if loaded is None else LOADED, header, body)
     return loaded
 
@@ -143,13 +143,13 @@ def report(control: int, kind: bytes, header: dict[str, Any], body: dict[str, An
 
 
 def _left_running(loaded: program.Program | None) -> str | None:
-    return guest.started_more(_getpid()) if loaded is not None else None
+    return guest_setup.started_more(_getpid()) if loaded is not None else None
 
 
 def _settle() -> None:
     """Undo what loading may have left that is not meant for rows, or that rows could use against this process."""
-    guest.restore_outputs()
-    guest.reset_child_signal()
+    guest_setup.restore_outputs()
+    guest_setup.reset_child_signal()
     kernel.set_inspectable(inspectable=False)
 
 
@@ -162,7 +162,7 @@ class _Nursery:
         self._receive = control.recvmsg
         self._pid = 0
         # Made here, and not in each row, whose every write to memory costs the copy of a page.
-        self._row = row.RowProcess(loaded, result_bytes=job.result_bytes, written=guest.flush_streams())
+        self._row = row.RowProcess(loaded, result_bytes=job.result_bytes, written=guest_setup.flush_streams())
         self._orphaned = not job.options.private_tmp
 
     def serve(self) -> None:
@@ -184,7 +184,7 @@ class _Nursery:
 
     def _fork(self, sock: int, *, warm: bool) -> None:
         """Fork a row, and only then wait for the one before: it is dying, and the other core may see to that."""
-        guest.reset_pipes()
+        guest_setup.reset_pipes()
         kernel.set_inspectable(inspectable=True)  # for the child, so that it need not
         try:
             pid = _fork()

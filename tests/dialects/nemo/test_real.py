@@ -77,7 +77,7 @@ async def test_the_real_package_is_found_where_it_is_pinned(service: Service) ->
     code = returning("True")
     light, real = [await loaded(service, WHERE + code, real=real) for real in (False, True)]
 
-    assert light.logs.stdout.startswith("/opt/runner/nemo/")
+    assert light.logs.stdout.startswith("/opt/runner/dialects/nemo/modules/")
     assert real.logs.stdout.startswith("/opt/packages/")
     assert (light.passed, real.passed) == (True, True)
 

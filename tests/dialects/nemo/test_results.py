@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.dialects import CONTRACTS
 from evaluator_host.dialects.interpret import Scored
+from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Language, Row
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Kind, Returned
 
-RULES = CONTRACTS[Contract.NEMO]
+RULES = dialect_of(Contract.NEMO)
 
 
 def value(scores: Any = None, labels: Any = None, **changes: Any) -> dict[str, Any]:

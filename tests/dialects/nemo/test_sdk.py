@@ -81,7 +81,7 @@ def test_what_a_metric_imports_brings_no_judge_and_no_results_along() -> None:
     program = (
         "from nemo_evaluator_sdk import Metric, MetricInput, MetricOutput, MetricOutputSpec, MetricResult\nimport sys"
     )
-    environment = {"PYTHONPATH": str(RUNTIMES_DIR / "python" / "nemo")}
+    environment = {"PYTHONPATH": str(RUNTIMES_DIR / "python" / "dialects" / "nemo" / "modules")}
     command = [sys.executable, "-c", f"{program}\nprint(*sys.modules)"]
     loaded = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
     own = {name.partition(".")[2] for name in loaded if name.startswith("nemo_evaluator_sdk.")}

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.dialects import CONTRACTS
 from evaluator_host.dialects.interpret import Scored
+from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Language, Row
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluatorClass, Kind, Loaded, Returned
-from evaluator_host.sandbox.messages import loaded
+from evaluator_host.sandbox.messages import read_loaded
 from evaluator_host.sandbox.protocol import Frame, ProtocolError
 
-UIPATH = CONTRACTS[Contract.UIPATH]
+UIPATH = dialect_of(Contract.UIPATH)
 HEADER = {
     "type": "loaded",
     "contract": "uipath",
@@ -27,7 +27,7 @@ CLASS: dict[str, Any] = {
 
 
 def answer(classes: object) -> Loaded:
-    found = loaded(Frame(HEADER, json.dumps({"missing_imports": [], "bundle": None, "classes": classes}).encode()))
+    found = read_loaded(Frame(HEADER, json.dumps({"missing_imports": [], "bundle": None, "classes": classes}).encode()))
     assert isinstance(found, Loaded)
     return found
 

@@ -41,7 +41,7 @@ def calls(kind: str, *held: dict[str, Any]) -> list[dict[str, Any]]:
     return [{kind: one} for one in held]
 
 
-# What each release does otherwise than the light modules, all of it in docs/uipath.md.
+# What each release does otherwise than the light modules, all of it in docs/dialects/uipath.md.
 DIFFERENT: Final[dict[str, dict[str, Any]]] = {
     OLD: {
         **LOST,
@@ -101,7 +101,7 @@ def printed(result: EvaluationResult) -> dict[str, Any]:
 async def test_evaluators_do_the_same_in_both_releases_but_for_what_is_documented(service: Service) -> None:
     criteria = {"expectedValues": ["DataProcessingTool"]}
     light = await loaded(service, WHERE + SCENARIOS, entry="last-id", criteria=criteria)
-    assert light.logs.stdout.startswith("/opt/runner/uipath/")
+    assert light.logs.stdout.startswith("/opt/runner/dialects/uipath/modules/")
     expected = printed(light)
     assert len(expected) >= 70
     assert (light.score, light.passed) == (1.0, True)

@@ -70,7 +70,7 @@ def test_main_conversation(runner: RunnerProcess) -> None:
 
 def test_uipath_conversation(start: Callable[..., RunnerProcess]) -> None:
     packages = str(Path(pydantic.__file__).parents[1])
-    runner = start("--packages", packages, "--sdk", str(RUNTIMES / "python" / "uipath"))
+    runner = start("--packages", packages, "--sdk", str(RUNTIMES / "python" / "dialects" / "uipath" / "modules"))
     for sent, expected in [
         ("load-uipath-python", "loaded-uipath-python"),
         ("call-uipath", "result-uipath-python"),

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from evaluator_runner import entry
+from evaluator_runner import dialects
 from evaluator_runner.failures import Failure
 
 INFERRED = [
@@ -59,14 +59,14 @@ def run(code: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("code", "contract", "reason"), INFERRED)
 def test_contract_is_inferred(code: str, contract: str, reason: str) -> None:
-    found = entry.find(run(code), contract="auto", name=None)
+    found = dialects.find(run(code), contract="auto", name=None)
     assert (found.contract, found.source, found.reason) == (contract, "inferred", reason)
 
 
 @pytest.mark.parametrize(("code", "error", "words"), REFUSED)
 def test_what_cannot_be_called_is_refused(code: str, error: str, words: str) -> None:
     with pytest.raises(Failure) as caught:
-        entry.find(run(code), contract="auto", name=None)
+        dialects.find(run(code), contract="auto", name=None)
     assert caught.value.code == error
     assert words in caught.value.message
     assert caught.value.hint
@@ -87,7 +87,7 @@ def test_what_cannot_be_called_is_refused(code: str, error: str, words: str) -> 
     ],
 )
 def test_declared_contract_and_named_entry(code: str, contract: str, name: str | None, expected: str) -> None:
-    found = entry.find(run(code), contract=contract, name=name)
+    found = dialects.find(run(code), contract=contract, name=name)
     assert found.contract == expected
     assert found.source == ("inferred" if contract == "auto" else "declared")
 
@@ -103,11 +103,11 @@ def test_declared_contract_and_named_entry(code: str, contract: str, name: str |
 )
 def test_declaration_that_does_not_fit(code: str, contract: str, name: str | None, error: str) -> None:
     with pytest.raises(Failure) as caught:
-        entry.find(run(code), contract=contract, name=name)
+        dialects.find(run(code), contract=contract, name=name)
     assert caught.value.code == error
 
 
 def test_misspelt_name_is_suggested() -> None:
     with pytest.raises(Failure) as caught:
-        entry.find(run("def Evaluate(a, b, c): ..."), contract="auto", name=None)
+        dialects.find(run("def Evaluate(a, b, c): ..."), contract="auto", name=None)
     assert "did you mean `Evaluate`" in str(caught.value.hint)

@@ -11,16 +11,17 @@ import re
 from typing import Any, Final
 
 from evaluator_host.config.settings import RUNTIMES_DIR
+from evaluator_host.dialects.nemo.dialect import SDK
 from evaluator_host.dialects.nemo.host.built_in import built_in_code
 from evaluator_host.model.errors import InvalidRequest, Problem
-from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSettings, Limits, Sdk
+from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSettings, Limits
 from evaluator_host.packages.shipped_locks import shipped_pins
 
 BLOB_BYTES: Final = 10 << 20
 _PYTHON: Final = re.compile(r"(3\.\d{1,2})(?:\.\d{1,3})?\S{0,20}")
 _PROTOCOLS: Final = range(6)
 _NAME: Final = re.compile(r"[^A-Za-z0-9._-]")  # what follows a package's name
-_LOCK: Final = RUNTIMES_DIR / "python" / Sdk.NEMO / "requirements.lock"
+_LOCK: Final = RUNTIMES_DIR / "python" / SDK.lock
 _PREFIX: Final = "evaluator_host."
 _METRICS_OF: Final = {
     b"metrics.bleu": "BLEUMetric",

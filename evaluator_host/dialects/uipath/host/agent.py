@@ -23,7 +23,7 @@ from evaluator_host.model.outcome import EvaluationResult, Status
 
 AGENT_LIMITS: Final = Limits(timeout_s=60.0, memory_mb=512, result_kb=8192)
 
-_PROGRAM: Final = RUNTIMES_DIR / "python" / "programs" / "uipath_agent.py"
+_PROGRAM: Final = RUNTIMES_DIR / "python" / "dialects" / "uipath" / "agent.py"
 _PLACE: Final = '"@project@"'
 _SUFFIXES: Final = frozenset(
     {".py", ".json", ".jsonl", ".txt", ".md", ".yaml", ".yml", ".toml", ".csv", ".tsv", ".xml", ".html", ".sql"}

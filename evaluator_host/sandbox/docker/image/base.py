@@ -1,4 +1,4 @@
-"""Makes the base of the runtime image: pulled where a registry answers, bootstrapped and imported where none does."""
+"""Makes the base of the runtime image: pulls it where a registry answers, else bootstraps Debian and imports it."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ from evaluator_host.system.processes import Command, run
 
 Progress = Callable[[str], None]
 
-_ANSWER_S: Final = 20  # for a registry to say that it has the image; one behind a silent firewall never does
+_ANSWER_S: Final = 20  # for a registry to say that it has the image; behind a firewall that drops packets none answers
 _BOOTSTRAP_S: Final = 1800.0  # one and a half minutes over a good line
 _ENV: Final = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
 
@@ -27,13 +27,13 @@ _ENV: Final = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "DEBIAN_F
 async def ensure_base(
     engine: Engine, *, base: str | None, images_dir: Path, progress: Progress, proxies: Mapping[str, str]
 ) -> str:
-    """Return the tag of a base image that matches the pins, making it when the engine has none.
+    """Return the tag of a base image that matches the pins; make it when the engine has none.
 
     Args:
-      engine: Where it is wanted.
+      engine: The engine that needs it.
       base: Debian image to begin with instead of the pinned one.
-      images_dir: Of the recipe.
-      progress: Told every step.
+      images_dir: Folder of the recipe.
+      progress: Called with a line about every step.
       proxies: `http_proxy` and the like, for the bootstrap.
 
     Raises:
@@ -59,13 +59,16 @@ async def ensure_base(
 
 
 def run_build(client: docker.APIClient, context: IO[bytes] | Iterator[bytes], *, tag: str, **options: Any) -> None:
-    """Build an image of a tar and raise when a step fails; docker-py leaves reading the outcome to its caller.
+    """Build an image from a tar. docker-py's `build` alone does not raise when a step fails.
 
     Args:
       client: Of the engine.
-      context: A file, or pieces that are sent as they come.
+      context: The tar: a file, or pieces that are sent as they come.
       tag: Of the result.
-      options: As docker-py's `build` takes them.
+      options: Of docker-py's `build`.
+
+    Raises:
+      docker.errors.BuildError: a step failed; `msg` has the last 2,000 characters of the output.
     """
     lines: list[str] = []
     failed = False
@@ -74,12 +77,12 @@ def run_build(client: docker.APIClient, context: IO[bytes] | Iterator[bytes], *,
     ):
         lines.append(str(event.get("stream") or event.get("error") or ""))
         failed = failed or bool(event.get("error"))
-    if failed:  # only now: a report that is left half-read keeps its connection open
+    if failed:  # only now: a response that is not read to its end keeps its connection open
         raise docker.errors.BuildError("".join(lines)[-2000:].strip(), iter(()))
 
 
 def _obtain(client: docker.APIClient, reference: str, *, progress: Progress) -> None:
-    """Pull an image that the engine has not, once a registry says in time that it is there."""
+    """Pull an image, unless the engine has it. Raises `ENGINE_ERRORS` when no registry says in time that it has it."""
     if find_image(client, reference) is not None:
         return
     _ask_registry(client, reference)
@@ -167,5 +170,5 @@ def _import_tree(client: docker.APIClient, root: Path, *, tag: str, label: str) 
 
 
 def _without_devices(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Leave device nodes out: the engine gives a container its own `/dev`."""
+    """Skip device nodes: the engine gives a container its own `/dev`."""
     return None if member.isdev() else member

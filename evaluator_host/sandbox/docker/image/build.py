@@ -1,4 +1,4 @@
-"""Builds the runtime image of the Docker backend: base, tools and runners in one tag, labelled by what went in."""
+"""Builds the runtime image of the Docker backend from base, tools and runners; labels it with a digest of them."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ from evaluator_host.sandbox.docker.engine import ENGINE_ERRORS, Engine, find_ima
 from evaluator_host.sandbox.docker.image.base import Progress, ensure_base, run_build
 from evaluator_host.sandbox.docker.image.recipe import LABEL_RECIPE, Tools, recipe_digest, write_context
 
-_BUILD_TIMEOUT_S: Final = 600  # a remote engine takes 130 MB of context before it says a word
+_BUILD_TIMEOUT_S: Final = 600  # a remote engine receives 130 MB of context before it answers
 _MACHINES: Final = {"amd64": 62, "arm64": 183}  # e_machine of ELF, by the engine's name of the architecture
 
 
@@ -41,14 +41,14 @@ async def build_image(
       node: The Node binary; like esbuild's it must be of the engine's platform.
       esbuild: The esbuild binary.
       restricted: Directory that holds RestrictedPython, as for `--restricted`.
-      progress: Told every step, one line each.
+      progress: Called with a line about every step.
       base: Debian image to begin with instead of the pinned one.
       proxies: `http_proxy` and the like, for a bootstrap.
-      runtimes_dir: Where the runners lie.
-      images_dir: Where the recipe lies.
+      runtimes_dir: Folder of the runners.
+      images_dir: Folder of the recipe.
 
     Raises:
-      SandboxUnavailable: the engine is not there, or a step failed; the detail holds its last words.
+      SandboxUnavailable: the engine does not answer, or a step failed; the detail has the end of its output.
       Misconfigured: the tools are of another platform than the engine.
     """
     tools = Tools(node=node, esbuild=esbuild, restricted=restricted)
@@ -84,7 +84,7 @@ def _build_runtime(client: docker.APIClient, image: str, *, base_tag: str, tools
 
 
 def _check_platform(tools: Tools, *, arch: str) -> None:
-    """Refuse to make an image whose programs cannot run: a Mac's Node, or that of another processor."""
+    """Raise Misconfigured for programs that cannot run in the image: a Mac's Node, or that of another processor."""
     expected = _MACHINES.get(arch)
     for path in (tools.node, tools.esbuild):
         with path.open("rb") as program:

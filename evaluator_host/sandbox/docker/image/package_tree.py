@@ -1,7 +1,7 @@
-"""An installed package set as a tree of files: its digest, and the tar in which it travels to an engine and back.
+"""An installed package set as a tree of files: its digest, and the tar that carries it to an engine and back.
 
-Digest and tar come from one walk, so that what was hashed is what travels. Files are read in pieces and never all at
-once: sets of several hundred megabytes are common.
+Digest and tar use the same walk, so that the tar holds exactly the hashed files. Files are read in pieces: sets of
+several hundred megabytes are common.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ Facts: TypeAlias = tuple[str, str, str]  # kind, executable or not, digest of th
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file, folder or link of a tree; `name` is relative to its root, `target` is a link's."""
+    """One file, folder or link of a tree; `name` is relative to its root, `target` is that of a link."""
 
     name: str
     path: Path
@@ -40,17 +40,17 @@ class Entry:
 
 
 def entries(root: Path) -> Iterator[Entry]:
-    """Yield a tree's entries, in one order on every machine.
+    """Yield a tree's entries, in the same order on every machine.
 
     Raises:
-      SandboxUnavailable: there is something in it that no package set holds (a socket, a device).
+      SandboxUnavailable: it holds something that no package set does (a socket, a device).
     """
     for path in sorted(root.rglob("*"), key=lambda one: one.relative_to(root).as_posix()):
         yield _entry(path, path.relative_to(root).as_posix())
 
 
 def tree_digest(root: Path) -> str:
-    """Return `sha256:…` over names, contents, links and who may be executed; not over times and owners."""
+    """Return `sha256:…` over names, contents, links and execute permissions; not over times and owners."""
     whole = hashlib.sha256()
     for name, (kind, executable, content) in tree_facts(root):
         facts = (kind, name, executable, content)
@@ -59,17 +59,17 @@ def tree_digest(root: Path) -> str:
 
 
 def tree_facts(root: Path) -> Iterator[tuple[str, Facts]]:
-    """Yield what a tree's digest is taken of, by the name of each entry."""
+    """Yield the name and the hashed facts of each entry of a tree."""
     for entry in entries(root):
         content = _content_digest(entry.path) if entry.kind == tarfile.REGTYPE else entry.target
         yield entry.name, (entry.kind.decode(), str(int(entry.executable)), content)
 
 
 def tar_facts(pieces: Iterator[bytes]) -> Iterator[tuple[str, Facts]]:
-    """Yield the same of the one folder that a tar holds.
+    """Yield the same as `tree_facts` for a tar of one folder.
 
     Raises:
-      tarfile.TarError: it is no whole tar.
+      tarfile.TarError: it is no tar, or a truncated one.
     """
     with tarfile.open(fileobj=as_file(pieces), mode="r|") as tar:
         for member in tar:
@@ -83,10 +83,10 @@ def tar_facts(pieces: Iterator[bytes]) -> Iterator[tuple[str, Facts]]:
 
 
 def tar_stream(files: dict[str, bytes], *, trees: dict[str, Path]) -> Iterator[bytes]:
-    """Yield a tar of a few small files and whole trees, piece by piece; nothing is copied to a disk or kept in memory.
+    """Yield a tar of a few small files and whole trees, piece by piece, without a copy on disk or in memory.
 
-    Every user may read everything in it and nobody but its owner, root, may write. Times of modification are kept,
-    because compiled Python names that of its source.
+    Root owns all entries, only root may write them, and every user may read them. Modification times are kept, because
+    compiled Python files record that of their source.
 
     Args:
       files: Content by name.
@@ -106,7 +106,7 @@ def tar_stream(files: dict[str, bytes], *, trees: dict[str, Path]) -> Iterator[b
 
 
 def as_file(pieces: Iterator[bytes]) -> IO[bytes]:
-    """Return an iterator of bytes as a file that can only be read on."""
+    """Return a file, without seek, over an iterator of bytes."""
     return cast("IO[bytes]", BufferedReader(_Pieces(pieces), _BUFFER_BYTES))
 
 
@@ -178,7 +178,7 @@ def _content_digest(path: Path) -> str:
 
 
 class _Pieces(RawIOBase):
-    """An iterator of bytes as a file that can only be read on."""
+    """A file, without seek, over an iterator of bytes."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         super().__init__()
@@ -186,11 +186,11 @@ class _Pieces(RawIOBase):
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:
-        """It can be read."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: "WriteableBuffer", /) -> int:
-        """Fill a buffer as far as the next piece goes."""
+        """Copy the next bytes into a buffer; return how many, 0 at the end."""
         while not self._rest:
             piece = next(self._pieces, None)
             if piece is None:

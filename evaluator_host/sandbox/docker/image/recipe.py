@@ -1,4 +1,4 @@
-"""What the runtime image is made of: pins, files, and the digest by which a stale image is recognised."""
+"""The recipe of the runtime image: its pins, its files, and the digest that shows whether an image is stale."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ class Pins:
 
     @property
     def base_reference(self) -> str:
-        """What to pull: by digest where it is known."""
+        """The reference to pull: by digest where it is known."""
         return f"{self.base_image}@{self.base_digest}" if self.base_digest else self.base_image
 
 
@@ -69,13 +69,13 @@ def image_platform(machine: str) -> Platform:
 
 
 def recipe_digest(*, runtimes_dir: Path = RUNTIMES_DIR, images_dir: Path = SANDBOX_IMAGES_DIR) -> str:
-    """Return the digest over runners and recipe: another one means that the image must be built again."""
+    """Return the digest over runners and recipe; an image with another one must be built again."""
     files = [(f"images/{name}", images_dir / name) for name in _RECIPE_FILES]
     return _digest([*files, *_runner_files(runtimes_dir)])
 
 
 def base_digest(*, images_dir: Path = SANDBOX_IMAGES_DIR) -> str:
-    """Return the digest over what the base image is made of."""
+    """Return the digest over the files of the base image's recipe."""
     return _digest((name, images_dir / name) for name in BASE_FILES)
 
 
@@ -84,7 +84,7 @@ def write_context(
 ) -> None:
     """Write the build context of the runtime image as a tar: `Dockerfile` and `opt/`.
 
-    Owners, times and modes are fixed, so that equal content meets the engine's build cache.
+    Owners, times and modes are fixed, so that equal content hits the engine's build cache.
     """
     with tarfile.open(fileobj=target, mode="w") as tar:
         _add(tar, "Dockerfile", images_dir / "Dockerfile")

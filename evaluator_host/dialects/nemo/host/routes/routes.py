@@ -3,18 +3,24 @@
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
+from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.nemo.host.routes.entities import models_api, workspaces_api
 from evaluator_host.dialects.nemo.host.routes.filesets import files_api, filesets_api
 from evaluator_host.dialects.nemo.host.routes.jobs import JOBS, PLATFORM_JOBS, jobs_api
 from evaluator_host.dialects.nemo.host.routes.legacy_routes import OLDER, older_api
 from evaluator_host.dialects.nemo.host.routes.metrics import EVAL_RESULTS, eval_results_api, metrics_api
 from evaluator_host.dialects.nemo.host.routes.secrets import secrets_api
-from evaluator_host.dialects.nemo.host.verbs import Nemo
+from evaluator_host.dialects.nemo.host.verbs import nemo_verbs
+from evaluator_host.jobs.stored_resources import StoredResources
+from evaluator_host.service import Service
 from evaluator_host.web.auth.access import Access
 
 
-def nemo_api(nemo: Nemo, access: Access, *, route_class: type[APIRoute]) -> list[BaseRoute]:
-    """Return the routes; those that only repeat others under another prefix are not described."""
+def nemo_routes(
+    service: Service, records: StoredResources, settings: Settings, access: Access, *, route_class: type[APIRoute]
+) -> list[BaseRoute]:
+    """Return the routes. The API's description leaves out those that repeat others under another prefix."""
+    nemo = nemo_verbs(service, records, settings)
     described = [
         *workspaces_api(nemo.namespaces, access, route_class=route_class).routes,
         *models_api(nemo.models, access, route_class=route_class).routes,

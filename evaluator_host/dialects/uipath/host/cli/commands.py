@@ -1,6 +1,7 @@
 """`uipath`: evaluators in UiPath's project layout; made, registered, run over eval sets."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,7 @@ from evaluator_host.dialects.uipath.host.cli.eval import FolderOption, ProjectOp
 from evaluator_host.dialects.uipath.host.registering import Registered, left_out, usable_classes
 from evaluator_host.dialects.uipath.host.registering import register as write_files
 from evaluator_host.dialects.uipath.host.template import evaluator_code, file_name
-from evaluator_host.dialects.uipath.modules import explained
+from evaluator_host.dialects.uipath.modules import explained, with_modules
 from evaluator_host.dialects.uipath.project import find_code, find_layout, write_file
 from evaluator_host.model.errors import NameTaken
 from evaluator_host.model.evaluator import Contract
@@ -64,7 +65,12 @@ def register(
     layout = find_layout(project, folder=folder)
     code = find_code(layout, file)
     given = options.read_evaluator(
-        code, None, host=settings, project=layout, contract=Contract.UIPATH, packages=package
+        code,
+        None,
+        host=settings,
+        with_modules=partial(with_modules, layout=layout),
+        contract=Contract.UIPATH,
+        packages=package,
     )
     report = run_async(lambda: _check(given, settings, url, shown=not as_json))
     report = replace(report, problems=tuple(explained(problem, code, layout) for problem in report.problems))

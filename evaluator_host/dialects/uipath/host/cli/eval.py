@@ -19,7 +19,7 @@ from evaluator_host.dialects.uipath.host.cli.tables import eval_table, failures,
 from evaluator_host.dialects.uipath.host.evaluation import EvalRun, overall, scores
 from evaluator_host.dialects.uipath.host.evaluators import ProjectEvaluator, find_evaluators
 from evaluator_host.dialects.uipath.host.output import as_report, as_uipath
-from evaluator_host.dialects.uipath.modules import explained
+from evaluator_host.dialects.uipath.modules import explained, with_modules
 from evaluator_host.dialects.uipath.project import (
     Layout,
     find_eval_set,
@@ -78,6 +78,7 @@ def eval_(
     settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
     layout, found = _eval_set(project, folder, eval_set, item)
     read = partial(options.read_evaluator, language=None, host=settings, packages=package)
+    read_in_project = partial(read, with_modules=partial(with_modules, layout=layout))
     evaluators = tuple(find_evaluators(layout, found.evaluators))
     limits = {"timeout_s": timeout_s, "memory_mb": memory_mb}
     agent = None
@@ -88,7 +89,7 @@ def eval_(
     plan = Plan(
         eval_set=found,
         evaluators=evaluators,
-        given=tuple(_given(one, partial(read, project=layout), package or [], limits) for one in evaluators),
+        given=tuple(_given(one, read_in_project, package or [], limits) for one in evaluators),
         agent=agent,
         executions=recorded,
         notes=(*found.notes, *notes, *_unrecorded(recorded)),

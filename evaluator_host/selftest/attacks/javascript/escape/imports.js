@@ -4,6 +4,6 @@ const attack = async () => {
     'data:text/javascript,globalThis.left=1', 'https://example.com/x.mjs', 'left']) {
     try { found.push(Object.keys(await import(from)).join()); } catch {}
   }
-  return found.filter((names) => /Station|Evaluator|port/.test(names)).join();
+  return found.filter((names) => /WorkerPair|Evaluator|port/.test(names)).join();
 };
 const left = () => globalThis.left;

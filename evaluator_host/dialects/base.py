@@ -1,0 +1,105 @@
+"""What a dialect consists of on the host: how a row becomes a call, how a result is read, and what else it brings."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+
+from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.interpret import Scored
+from evaluator_host.dialects.row_documents import RowDocument
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
+from evaluator_host.model.outcome import EvaluationError, Returned
+
+PYTHON_ONLY: Final = frozenset({Language.PYTHON})
+
+_Part = TypeVar("_Part")
+
+Bind: TypeAlias = Callable[[Row, EvaluatorSettings], Binding | EvaluationError]
+"""Returns the body of a `call`, or the error of a row that the code cannot be called with. Pure."""
+
+
+class Interpret(Protocol):
+    """Returns the meaning of a value before threshold and range are looked at, or why it has none. Pure."""
+
+    def __call__(
+        self, returned: Returned, language: Language, *, settings: EvaluatorSettings = DEFAULTS
+    ) -> Scored | EvaluationError:
+        """Read the value."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoint(Generic[_Part]):
+    """Part of a dialect that is imported when it is first used, so that the table stays cheap to import.
+
+    Attributes:
+      path: `package.module:name`.
+    """
+
+    path: str
+
+    def load(self) -> _Part:
+        """Return the part."""
+        module, _, name = self.path.partition(":")
+        part: _Part = getattr(import_module(module), name)
+        return part
+
+
+@dataclass(frozen=True, slots=True)
+class Sdk:
+    """A package that evaluators of a dialect are written for. The host has light modules in its place.
+
+    Attributes:
+      module: The module that evaluators import, with all modules below it.
+      stand_in: The light modules.
+      lock: Lock file of the packages that these may need, below the Python runner's folder.
+      real: Distributions of the package itself, and those that depend on it. An evaluator that pins one of them has no
+        light modules.
+      needed: Packages that the light modules always import.
+      needed_by: Packages that they import besides, by the name in the evaluator's code that asks for it.
+    """
+
+    module: str
+    stand_in: StandIn
+    lock: str
+    real: frozenset[str]
+    needed: frozenset[str]
+    needed_by: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """One way in which evaluators are written. Every field after `interpret` is optional.
+
+    Attributes:
+      contract: Its name on the wire.
+      bind: Shapes a row for a call.
+      interpret: Reads a returned value.
+      languages: Languages that its evaluators are written in.
+      asks_models: Its evaluators may ask models; the host answers, and calls the row again.
+      numbers_rows: Its evaluators are told the position of a row.
+      bind_one_of_many: Shapes one of the rows that are scored together; None when the dialect has no such scores.
+      sdk: The package that its evaluators import; None when they need none.
+      name_in_config: Returns the name that an evaluator's configuration gives it, or None.
+      row_document: Reads rows from a JSON document of the dialect's own.
+      project_modules: Takes the code and the path of a Python file. Returns the code, followed by the modules of its
+        project that it imports.
+      commands: A Typer application: the command line's group of the contract's name.
+      routes: A function that returns HTTP routes; called as `routes(service, records, settings, access, route_class)`.
+    """
+
+    contract: Contract
+    bind: Bind
+    interpret: Interpret
+    languages: frozenset[Language] = frozenset(Language)
+    asks_models: bool = False
+    numbers_rows: bool = False
+    bind_one_of_many: Callable[[Row], Binding] | None = None
+    sdk: Sdk | None = None
+    name_in_config: Callable[[Mapping[str, Json]], str | None] | None = None
+    row_document: EntryPoint[RowDocument] | None = None
+    project_modules: EntryPoint[Callable[[str, Path], str]] | None = None
+    commands: EntryPoint[Any] | None = None
+    routes: EntryPoint[Callable[..., list[Any]]] | None = None

@@ -1,0 +1,34 @@
+"""Dialect `evaluate`: `evaluate(inputs, outputs, trace)`, by position; returns a number, a bool or an object."""
+
+from typing import Final
+
+from evaluator_host.dialects import interpret as reading
+from evaluator_host.dialects.base import Dialect
+from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.interpret import Scored
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Language, Row
+from evaluator_host.model.outcome import EvaluationError, Kind, Returned
+from evaluator_host.traces.trace_tree import convert
+
+
+def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
+    """Pass inputs, outputs and the trace, brought into the documented shape."""
+    trace, notes = convert(row.trace)
+    return Binding({"args": [row.inputs, row.outputs, trace]}, notes)
+
+
+def interpret(
+    returned: Returned,
+    language: Language,
+    *,
+    settings: EvaluatorSettings = DEFAULTS,
+) -> Scored | EvaluationError:
+    """Read the value; text is a label, unless it is a number that the author forgot to convert."""
+    if returned.kind is Kind.STRING and isinstance(returned.value, str):
+        if reading.parsed(returned.value) is None:
+            return reading.labelled(returned.value)
+        return reading.numeric_text(returned.value, language)
+    return reading.read(returned, language)
+
+
+DIALECT: Final = Dialect(contract=Contract.EVALUATE, bind=bind, interpret=interpret)

@@ -1,0 +1,66 @@
+"""Dialect `evaluate-v1`, legacy: `evaluate({}, inputs, output, correct_answer)`, by position; text may be a number."""
+
+from difflib import get_close_matches
+from typing import Final
+
+from evaluator_host.dialects import interpret as reading
+from evaluator_host.dialects.base import Dialect
+from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.interpret import Scored
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Language, Row
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, Kind, Returned
+
+_SHOWN_KEYS: Final = 12
+_SHOWN_CHARS: Final = 40
+_COMPARED_KEYS: Final = 200
+_USUAL_KEYS: Final = (
+    "correct_answer",
+    "expected",
+    "expected_output",
+    "ground_truth",
+    "target",
+    "reference",
+    "answer",
+    "gold",
+)
+
+
+def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
+    """Pass the correct answer as the fourth argument; without one no code runs."""
+    key = settings.correct_answer_key
+    if key not in row.inputs:
+        return _missing(key[:_SHOWN_CHARS], list(row.inputs))
+    return Binding({"args": [{}, row.inputs, row.outputs, row.inputs[key]]})
+
+
+def interpret(
+    returned: Returned,
+    language: Language,
+    *,
+    settings: EvaluatorSettings = DEFAULTS,
+) -> Scored | EvaluationError:
+    """Read the value; text counts as a number when it is one."""
+    if returned.kind is Kind.STRING and isinstance(returned.value, str):
+        return reading.text_as_number(returned.value, "$", language) or reading.invalid_text(returned.value, language)
+    return reading.read(returned, language)
+
+
+def _missing(key: str, keys: list[str]) -> EvaluationError:
+    shown = ", ".join(repr(name[:_SHOWN_CHARS]) for name in keys[:_SHOWN_KEYS])
+    more = f" and {len(keys) - _SHOWN_KEYS} more" if len(keys) > _SHOWN_KEYS else ""
+    meant = _probably(key, keys[:_COMPARED_KEYS])
+    guess = f"; did you mean settings.correct_answer_key = {meant!r}?" if meant else ""
+    return EvaluationError(
+        ErrorCode.MISSING_INPUT,
+        f"inputs has no {key!r}, which settings.correct_answer_key names as the correct answer",
+        hint=f"inputs has {shown}{more}{guess}" if keys else f"inputs is empty; add {key!r} to it",
+    )
+
+
+def _probably(key: str, keys: list[str]) -> str | None:
+    folded = {name[:_SHOWN_CHARS].casefold().replace("-", "_").replace(" ", "_"): name for name in reversed(keys)}
+    near = get_close_matches(key.casefold(), folded, n=1, cutoff=0.7)
+    return folded[near[0]] if near else next((folded[name] for name in _USUAL_KEYS if name in folded), None)
+
+
+DIALECT: Final = Dialect(contract=Contract.EVALUATE_V1, bind=bind, interpret=interpret)

@@ -1,0 +1,42 @@
+"""Finds dialects. `Contract` is the table: a member's folder here is its name, and `dialect.py` in it has `DIALECT`."""
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from evaluator_host.dialects.base import Dialect
+from evaluator_host.dialects.row_documents import RowDocument
+from evaluator_host.model.evaluator import Contract, Evaluator, Json
+
+
+@cache
+def dialect_of(contract: Contract) -> Dialect:
+    """Return the dialect of a contract, which is not `auto`."""
+    folder = contract.replace("-", "_")
+    dialect: Dialect = import_module(f"evaluator_host.dialects.{folder}.dialect").DIALECT
+    return dialect
+
+
+@cache
+def all_dialects() -> tuple[Dialect, ...]:
+    """Return every dialect, in the order of `Contract`."""
+    return tuple(dialect_of(contract) for contract in Contract if contract is not Contract.AUTO)
+
+
+def may_score_together(evaluator: Evaluator) -> bool:
+    """Whether rows of an evaluator may have scores together; of contract `auto` only a sandbox can tell."""
+    declared = evaluator.contract is not Contract.AUTO
+    possible = (dialect_of(evaluator.contract),) if declared else all_dialects()
+    return any(one.bind_one_of_many is not None and evaluator.language in one.languages for one in possible)
+
+
+def name_in_config(config: dict[str, Json]) -> str | None:
+    """Return the name that an evaluator's configuration gives it, in any dialect."""
+    names = (one.name_in_config(config) for one in all_dialects() if one.name_in_config is not None)
+    return next((name for name in names if name is not None), None)
+
+
+def row_document(document: dict[str, Any]) -> RowDocument | None:
+    """Return the reader of a JSON document that holds rows in a form of some dialect; None when it is no such one."""
+    readers = (one.row_document.load() for one in all_dialects() if one.row_document is not None)
+    return next((reader for reader in readers if reader.recognises(document)), None)

@@ -1,0 +1,141 @@
+// @ts-check
+/**
+ * Finds the entry of an evaluator among the offers of its module, and the dialect that it is written in.
+ *
+ * A declared contract is trusted, whatever the parameters look like. Code that may be of two dialects is an error that
+ * names both.
+ */
+import { DIALECTS } from './dialects/table.mjs';
+import { parametersOf } from './parameters.mjs';
+
+/**
+ * @typedef {{name: string, text: string, length: number}} Method
+ * @typedef {{where: 'module'|'exports'|'declared', name: string, kind: string, text: string, length: number, ownName: string, methods: Method[]}} Offer
+ * @typedef {{where: string, name: string, method?: string}} Selector
+ * @typedef {{selector: Selector, label: string, name: string, text: string, length: number}} Candidate
+ * @typedef {{contract: string, source: string, reason: string, entry: string, parameters: string[], selector: Selector}} Found
+ * @typedef {{code: string, message: string, hint: string | null}} Refusal
+ */
+
+/** Names by which an entry is looked for. @param {string | null} entry */
+export function wantedNames(entry) {
+  return [...new Set([...usualNames(), ...(entry !== null && isIdentifier(entry) ? [entry] : [])])];
+}
+
+/** @param {string} name */
+function isIdentifier(name) {
+  return /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name);
+}
+
+/**
+ * @param {Offer[]} offers
+ * @param {{contract: string, entry: string | null, code: string}} wish
+ * @returns {Found | Refusal}
+ */
+export function findEntry(offers, { contract, entry, code }) {
+  if (contract !== 'auto') return findDeclared(offers, contract, entry, code);
+  if (entry !== null) {
+    const named = lookUp(offers, entry);
+    return named ? infer(named, entry) : notFound(offers, [entry], code);
+  }
+  const names = usualNames().filter((name) => lookUp(offers, name));
+  if (names.length > 1) {
+    const contracts = DIALECTS.map((one) => one.contract).sort();
+    return refuse('entry_ambiguous', `both ${names.join(' and ')} are defined`, `set \`contract\` to ${contracts.slice(0, -1).join(', ')} or ${contracts.at(-1)}, or name the function in \`settings.entry\``);
+  }
+  if (names.length === 1) return infer(/** @type {Candidate} */ (lookUp(offers, names[0])), names[0]);
+  const only = defaultExport(offers);
+  return only ? inferDefault(only) : notFound(offers, usualNames(), code);
+}
+
+/** @returns {string[]} the names by which functions of any dialect are looked for */
+function usualNames() {
+  return [...new Set(DIALECTS.map((one) => one.entry))].sort();
+}
+
+/** @param {Offer[]} offers @param {string} contract @param {string | null} entry @param {string} code @returns {Found | Refusal} */
+function findDeclared(offers, contract, entry, code) {
+  const dialect = DIALECTS.find((one) => one.contract === contract);
+  if (!dialect) return refuse('entry_not_found', `contract ${contract} is not for this language`, 'set `contract` to auto');
+  const name = entry ?? dialect.entry;
+  const candidate = lookUp(offers, name) ?? (entry === null ? defaultExport(offers) : null);
+  if (!candidate) return notFound(offers, [name], code);
+  return found(candidate, dialect, 'declared', `contract ${contract} as declared`);
+}
+
+/** @param {Offer[]} offers @param {string} name @returns {Candidate | null} an export before a name of the module, a method last */
+function lookUp(offers, name) {
+  for (const where of ['exports', 'declared']) {
+    const offer = offers.find((one) => one.where === where && one.name === name && isCallable(one));
+    if (offer) return { selector: { where, name }, label: `function ${name}`, name, text: offer.text, length: offer.length };
+  }
+  for (const offer of offers) {
+    const method = offer.methods.find((one) => one.name === name);
+    if (!method || !(offer.where === 'module' || offer.name === 'default' || offer.name === name)) continue;
+    return { selector: { where: offer.where, name: offer.name, method: name }, label: `method ${name}`, name, text: method.text, length: method.length };
+  }
+  return null;
+}
+
+/** @param {Offer[]} offers @returns {Candidate | null} the one function that the module itself is */
+function defaultExport(offers) {
+  const offer = offers.find((one) => (one.where === 'module' || (one.where === 'exports' && one.name === 'default')) && isCallable(one));
+  if (!offer) return null;
+  return { selector: { where: offer.where, name: offer.name }, label: 'the default export', name: offer.ownName || 'default', text: offer.text, length: offer.length };
+}
+
+/** @param {Offer} offer */
+function isCallable(offer) {
+  return offer.kind === 'function' && !/^class\b/.test(offer.text);
+}
+
+/** @param {Candidate} candidate @param {string} name under which it was found @returns {Found | Refusal} */
+function infer(candidate, name) {
+  for (const dialect of DIALECTS) {
+    const inferred = dialect.infer(candidate, name);
+    if (inferred) return 'code' in inferred ? inferred : found(candidate, dialect, 'inferred', inferred.reason);
+  }
+  return refuse('entry_not_found', `${candidate.label} is of no known contract`, 'set `contract`');
+}
+
+/** @param {Candidate} candidate @returns {Found | Refusal} */
+function inferDefault(candidate) {
+  const { parameters } = parametersOf(candidate);
+  if (!usualNames().includes(candidate.name) && parameters.length === 1 && !parameters[0].rest) {
+    return refuse('entry_ambiguous', 'the default export takes one parameter: evaluate(inputs) or main(variables)', 'name the function evaluate or main, or set `contract`');
+  }
+  return infer(candidate, candidate.name);
+}
+
+/** @param {Candidate} candidate @param {import('./dialects/table.mjs').Dialect} dialect @param {string} source @param {string} reason @returns {Found} */
+function found(candidate, dialect, source, reason) {
+  const { parameters } = parametersOf(candidate);
+  const keys = dialect.takesOneObject && parameters.length === 1 ? parameters[0].keys : null;
+  const names = keys?.length ? keys : parameters.map((one) => (one.rest ? `...${one.name}` : one.name));
+  return { contract: dialect.contract, source, reason, entry: candidate.name, parameters: names.slice(0, 100), selector: candidate.selector };
+}
+
+/** @param {Offer[]} offers @param {string[]} names @param {string} code @returns {Refusal} */
+function notFound(offers, names, code) {
+  const wanted = names.join(' or ');
+  const wrongKind = offers.find((one) => names.includes(one.name) && !isCallable(one));
+  if (wrongKind) {
+    const what = /^class\b/.test(wrongKind.text) ? 'a class' : `a ${wrongKind.kind}`;
+    return refuse('entry_not_found', `${wrongKind.name} is ${what}, not a function`, `define function ${wrongKind.name}(…), or export an instance with such a method`);
+  }
+  const near = nearMisses(offers, code);
+  const seen = near.length ? `; the code defines ${near.join(', ')}` : '';
+  return refuse('entry_not_found', `no function ${wanted} was found${seen}`, near.length ? `rename it to ${names[0]}, or name it in \`settings.entry\`` : 'define function evaluate(inputs, outputs, trace) or main(variables)');
+}
+
+/** @param {Offer[]} offers @param {string} code @returns {string[]} */
+function nearMisses(offers, code) {
+  const declared = code.matchAll(/^[ \t]*(?:export\s+)?(?:default\s+)?(?:async\s+)?(?:function\s*\*?\s*|(?:const|let|var)\s+(?=[\w$]+\s*=\s*(?:async\b|function\b|\(|[\w$]+\s*=>)))([\w$]+)/gm);
+  const names = [...offers.filter(isCallable).map((one) => one.name), ...[...declared].map((match) => match[1])];
+  return [...new Set(names.filter((name) => name !== '' && name !== 'default'))].slice(0, 8);
+}
+
+/** @param {string} code @param {string} message @param {string} hint @returns {Refusal} */
+function refuse(code, message, hint) {
+  return { code, message, hint };
+}

@@ -1,0 +1,61 @@
+// @ts-check
+'use strict';
+/**
+ * Sends what user code writes to descriptor 2 to the row's logs. Descriptor 2 itself stays the operator's, because V8
+ * prints there why it aborts the process.
+ */
+const fs = require('node:fs');
+
+const TAKE_DESCRIPTOR = ['write', 'writeSync', 'writev', 'writevSync', 'writeFile', 'writeFileSync', 'appendFile', 'appendFileSync'];
+const STANDARD_ERROR = new Set([2, '/dev/stderr', '/dev/fd/2', '/proc/self/fd/2']);
+
+/** @param {number} errors descriptor that takes it instead */
+function captureStderr(errors) {
+  const table = /** @type {any} */ (fs);
+  for (const name of TAKE_DESCRIPTOR) {
+    const original = table[name];
+    table[name] = {
+      /** @param {any} target @param {any[]} parts */
+      [name](target, ...parts) {
+        return original(STANDARD_ERROR.has(target) ? errors : target, ...parts);
+      },
+    }[name];
+  }
+}
+
+/**
+ * The same for children that inherit it.
+ *
+ * @param {any} childProcess the module
+ * @param {number} errors
+ */
+function captureChildStderr(childProcess, errors) {
+  const { spawn } = childProcess.ChildProcess.prototype;
+  /** @param {any} options */
+  childProcess.ChildProcess.prototype.spawn = function (options) {
+    return spawn.call(this, { ...options, stdio: capturedStdio(options.stdio, errors) });
+  };
+  const { spawnSync } = childProcess;
+  /** @param {string} file @param {any[]} parts */
+  childProcess.spawnSync = (file, ...parts) => {
+    const options = parts.at(-1);
+    if (options && typeof options === 'object' && !Array.isArray(options)) {
+      parts[parts.length - 1] = { ...options, stdio: capturedStdio(options.stdio, errors) };
+    }
+    return spawnSync(file, ...parts);
+  };
+  // what execSync and execFileSync pass on of a child's standard error
+  process.stderr.write = /** @type {any} */ ((/** @type {any} */ chunk) => {
+    fs.writeSync(errors, chunk);
+    return true;
+  });
+}
+
+/** @param {any} stdio @param {number} errors */
+function capturedStdio(stdio, errors) {
+  if (stdio === 'inherit') return ['inherit', 'inherit', errors];
+  if (!Array.isArray(stdio)) return stdio;
+  return stdio.map((entry, index) => (entry === 2 || (index === 2 && entry === 'inherit') || entry === process.stderr ? errors : entry));
+}
+
+module.exports = { captureStderr, captureChildStderr };

@@ -1,0 +1,207 @@
+// @ts-check
+/**
+ * Where the rows of one evaluator run: the worker in service, the one that stands by, and what has to be cleared away
+ * between two workers.
+ */
+import { RowWorker } from './workers.mjs';
+
+const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);
+
+const GONE_MS = 100; // the next row does not wait longer for the thread of the last one
+const STUCK_MS = 10_000; // then it never goes: it hangs in native code
+const STANDBY_MS = 10_000;
+const MARGIN_MB = 32;
+const NEARLY = 0.92; // what code allocates between two looks must not reach the kernel's limit
+const POOLED_MS = 9000; // V8 keeps the pages of a heap that is gone for 8 s, for the next one to use
+const LOG_HEADER_BYTES = 16;
+
+/** @typedef {{program: any, selector: any, logKb: number, resultKb: number}} Order */
+
+export class WorkerPair {
+  #surroundings;
+  /** @type {RowWorker} */
+  #active;
+  /** @type {RowWorker | null} */
+  #standby = null;
+  /** @type {NodeJS.Timeout | null} */
+  #standbyTimer = null;
+  /** @type {Order | null} */
+  #order = null;
+  /** @type {Map<RowWorker, any>} */
+  #outputs = new Map();
+  /** @type {Promise<unknown>} resolved when nothing of an earlier worker is left */
+  #clearing = Promise.resolve();
+  #exitCode = '';
+  ready = false;
+  /** Whether this process should end as soon as no call is unanswered. */
+  doomed = false;
+  /** @type {(result: any) => void} */
+  onResult = () => {};
+  /** @type {(reason: 'memory' | 'exit' | 'ended', detail: string) => void} */
+  onLost = () => {};
+  /** @type {() => void} */
+  onReady = () => {};
+  /** @type {(message: any) => void} */
+  onLoading = () => {};
+
+  /** @param {import('./workers.mjs').Surroundings} surroundings */
+  constructor(surroundings) {
+    this.#surroundings = surroundings;
+    this.#idleRss = 0;
+    this.#active = this.#enlist(new RowWorker(surroundings));
+  }
+
+  #idleRss;
+  #pooledMb = 0;
+  #pooledUntil = 0;
+
+  get memoryMb() {
+    return this.#surroundings.memoryMb;
+  }
+
+  get elapsed() {
+    return this.#active.state.elapsed;
+  }
+
+  /** @param {number} seq */
+  isRunning(seq) {
+    return this.#active.state.current === seq;
+  }
+
+  /** @param {number} seq */
+  skip(seq) {
+    this.#active.state.skip(seq);
+  }
+
+  drain() {
+    this.#active.drain();
+  }
+
+  /**
+   * Whether the limit is as good as reached. Buffers lie outside the heap that V8 limits, and the kernel would end the
+   * whole sandbox for them.
+   */
+  isOverMemory() {
+    const pooled = performance.now() < this.#pooledUntil ? this.#pooledMb : 0;
+    return rssMb() > Math.max(this.memoryMb * NEARLY, this.#idleRss + MARGIN_MB) + pooled;
+  }
+
+  /** Begin to load: answers come to `onLoading`. @param {Order} order @param {number} memoryMb */
+  load(order, memoryMb) {
+    if (memoryMb !== this.memoryMb) {
+      this.#surroundings = { ...this.#surroundings, memoryMb };
+      void this.#active.end();
+      this.#active = this.#enlist(new RowWorker(this.#surroundings));
+    }
+    this.#order = order;
+    this.#idleRss = rssMb();
+    this.#active.send({ type: 'load', ...this.#message(this.#active) });
+  }
+
+  /** @param {any} selector of the entry that was found */
+  select(selector) {
+    this.#order = { .../** @type {Order} */ (this.#order), selector };
+    this.#active.send({ type: 'select', selector });
+    this.ready = true;
+  }
+
+  /** @param {any[]} rows */
+  run(rows) {
+    this.#active.send({ type: 'rows', rows });
+  }
+
+  /** Start a worker that takes over when the present one has to be ended. */
+  standBy() {
+    if (this.#standbyTimer) clearTimeout(this.#standbyTimer);
+    this.#standbyTimer = setTimeout(() => this.#dismissStandby(), STANDBY_MS);
+    this.#standby ??= this.#prepare(new RowWorker(this.#surroundings));
+  }
+
+  /** End the present worker. @returns {any} what its row had printed */
+  abandon() {
+    const member = this.#active;
+    const residue = require('./worker/row_cleanup.cjs');
+    const gone = member.end();
+    residue.killProcesses(false); // a thread may be waiting for a child
+    this.#noticeStuck(gone);
+    const late = new Promise((resolve) => setTimeout(resolve, GONE_MS));
+    this.#clearing = Promise.race([gone, late]).then(() => {
+      this.#pooledMb = Math.max(0, rssMb() - this.#idleRss);
+      this.#pooledUntil = performance.now() + POOLED_MS;
+      residue.killProcesses(this.#surroundings.ownSandbox);
+      if (this.#surroundings.ownSandbox) residue.emptyFolders(['/tmp', '/dev/shm']);
+    });
+    const output = this.#outputs.get(member);
+    output?.collectFiles();
+    return output?.take() ?? null;
+  }
+
+  /** A thread that cannot be ended eats what the next rows need. @param {Promise<unknown>} gone */
+  #noticeStuck(gone) {
+    const clock = setTimeout(() => {
+      this.doomed = true;
+      this.onReady();
+    }, STUCK_MS);
+    void gone.then(() => clearTimeout(clock));
+  }
+
+  /** Put the next worker into service; `onReady` when rows may be sent to it. */
+  replace() {
+    this.#outputs.delete(this.#active);
+    void this.#active.end();
+    this.ready = false;
+    this.#active = this.#enlist(this.#standby ?? this.#prepare(new RowWorker(this.#surroundings)));
+    this.#standby = null;
+    void this.#clearing.then(() => {
+      this.ready = true;
+      this.onReady();
+    });
+  }
+
+  /** @param {RowWorker} member */
+  #enlist(member) {
+    member.onMessage = (message) => this.#receive(message);
+    member.onEnd = (reason, detail) => {
+      const exited = this.#exitCode;
+      this.#exitCode = '';
+      if (exited !== '') this.onLost('exit', exited);
+      else this.onLost(reason, detail);
+    };
+    return member;
+  }
+
+  /** @param {any} message */
+  #receive(message) {
+    if (Array.isArray(message)) this.onResult(message);
+    else if (message.type === 'exit') this.#exitCode = String(message.code);
+    else if (message.type !== 'prepared') this.onLoading(message);
+  }
+
+  /** @param {RowWorker} member */
+  #prepare(member) {
+    member.onEnd = () => {
+      if (this.#standby === member) this.#standby = null;
+    };
+    member.send({ type: 'prepare', ...this.#message(member) });
+    return member;
+  }
+
+  /** @param {RowWorker} member */
+  #message(member) {
+    const order = /** @type {Order} */ (this.#order);
+    const logs = new SharedArrayBuffer(LOG_HEADER_BYTES + 2 * order.logKb * 1024);
+    const { Output } = require('./worker/output.cjs');
+    this.#outputs.set(member, new Output(logs, this.#surroundings.descriptors.errors));
+    return { program: order.program, selector: order.selector, resultBytes: order.resultKb * 1024, logs };
+  }
+
+  #dismissStandby() {
+    if (this.#standby) this.#outputs.delete(this.#standby);
+    void this.#standby?.end();
+    this.#standby = null;
+  }
+}
+
+function rssMb() {
+  return process.memoryUsage.rss() / 1024 / 1024;
+}

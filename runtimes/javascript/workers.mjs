@@ -1,0 +1,101 @@
+// @ts-check
+/**
+ * The worker threads: one that runs rows, and sometimes one that stands by. A worker is never repaired: one that was
+ * ended, ran out of memory or cannot be trusted any more is replaced.
+ */
+
+const { createRequire } = process.getBuiltinModule('node:module');
+const { MessageChannel, Worker, receiveMessageOnPort } = process.getBuiltinModule('node:worker_threads');
+const { SharedState } = createRequire(import.meta.url)('./worker/shared_state.cjs');
+const MAIN = new URL('./worker/main.cjs', import.meta.url);
+
+/**
+ * @typedef {{packages: string | null, esbuild: string | null}} Tools
+ * @typedef {{memoryMb: number, descriptors: import('./descriptors.mjs').Descriptors, ownSandbox: boolean, tools: Tools}} Surroundings
+ * @typedef {(message: any) => void} OnMessage
+ * @typedef {(reason: 'memory' | 'ended', detail: string) => void} OnEnd
+ */
+
+/**
+ * What a sandbox holds besides the heap of user code, roughly: Node takes 60 MB. The supervisor watches the whole process
+ * (worker_pair.mjs) and is to be first: when V8 notices a full heap it may have no way left but to abort the process.
+ */
+const OVERHEAD_MB = 48;
+const LEAST_HEAP_MB = 32;
+/** Small: contexts die young but survive a scavenge, and what is promoted at once must fit where V8 notices a full heap. */
+const YOUNG_MB = 4;
+/** Of machine code. V8 reserves 512 MB for each thread otherwise, and where no cgroup counts memory what is reserved counts. */
+const CODE_MB = 64;
+
+/** One worker thread and the port to it. */
+export class RowWorker {
+  #worker;
+  #port;
+  #ended = false;
+  /** @type {OnMessage} */
+  onMessage = () => {};
+  /** @type {OnEnd} */
+  onEnd = () => {};
+
+  /** @param {Surroundings} surroundings */
+  constructor(surroundings) {
+    const { port1, port2 } = new MessageChannel();
+    const shared = SharedState.allocate();
+    this.state = new SharedState(shared);
+    this.memoryMb = surroundings.memoryMb;
+    this.prepared = false;
+    /** @type {Error | null} */
+    this.error = null;
+    this.#port = port1;
+    this.#worker = new Worker(MAIN, {
+      workerData: {
+        port: port2, shared, descriptors: surroundings.descriptors, ownSandbox: surroundings.ownSandbox, tools: surroundings.tools,
+      },
+      transferList: [port2],
+      resourceLimits: {
+        maxYoungGenerationSizeMb: YOUNG_MB,
+        maxOldGenerationSizeMb: Math.max(LEAST_HEAP_MB, surroundings.memoryMb - OVERHEAD_MB),
+        codeRangeSizeMb: CODE_MB,
+      },
+      execArgv: [],
+      stdin: false,
+      stdout: true,
+      stderr: true,
+    });
+    port1.on('message', (message) => this.#receive(message));
+    this.#worker.on('error', (error) => (this.error = error));
+    this.#worker.on('exit', () => this.#exited());
+  }
+
+  /** @param {unknown} message */
+  send(message) {
+    this.#port.postMessage(message);
+  }
+
+  /** Take in what has arrived and was not delivered yet. */
+  drain() {
+    for (let got = receiveMessageOnPort(this.#port); got && !this.#ended; got = receiveMessageOnPort(this.#port)) this.#receive(got.message);
+  }
+
+  /** End it whatever it does; nothing is heard of it any more. @returns {Promise<unknown>} when the thread is gone */
+  end() {
+    this.#ended = true;
+    this.#port.close();
+    return this.#worker.terminate();
+  }
+
+  /** @param {any} message */
+  #receive(message) {
+    if (message?.type === 'prepared') this.prepared = true;
+    if (!this.#ended) this.onMessage(message);
+  }
+
+  #exited() {
+    this.drain();
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#port.close();
+    const code = /** @type {any} */ (this.error)?.code;
+    this.onEnd(code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'ended', this.error?.stack ?? '');
+  }
+}

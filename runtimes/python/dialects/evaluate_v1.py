@@ -1,0 +1,23 @@
+"""Owns dialect `evaluate-v1`, the legacy one: a function `evaluate` of four parameters."""
+
+from __future__ import annotations
+
+from evaluator_runner import entry
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+CONTRACT = "evaluate-v1"
+PREBOUND = True
+
+
+def applies(namespace: dict[str, Any], name: str | None) -> bool:
+    """Whether the function takes four arguments, and either not three or names of the legacy ones."""
+    return entry.evaluate_contract(namespace, name) == CONTRACT
+
+
+def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
+    """Return the function."""
+    return entry.find_function(namespace, name or "evaluate", entry.EVALUATE_V1)

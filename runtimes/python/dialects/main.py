@@ -1,0 +1,28 @@
+"""Owns dialect `main`: a function `main` that takes the variables of a row by name."""
+
+from __future__ import annotations
+
+from evaluator_runner import entry, jsontext
+from evaluator_runner.binding import AttributeDict
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+CONTRACT = "main"
+PREBOUND = True
+
+_decode = jsontext.decoder(AttributeDict)
+
+
+def applies(namespace: dict[str, Any], name: str | None) -> bool:
+    """Whether there is such a function; under a name that the caller gave, any function but `evaluate`."""
+    return name != "evaluate" and entry.is_function(namespace.get(name or "main"))
+
+
+def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
+    """Return the function; keys of the objects that it is given are attributes too."""
+    found = entry.find_function(namespace, name or "main")
+    found.decode = _decode
+    return found

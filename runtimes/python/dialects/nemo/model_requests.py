@@ -1,0 +1,122 @@
+"""Owns what a metric asks of models: a sandbox has no network, so the host asks, and calls the row once more.
+
+A row that asks is broken off, with what it asked for as its value. Called again, it asks the same again, and finds the
+answers.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_INFERENCE = "nemo_evaluator_sdk.inference"
+_KEY_OF_THE_HOST = "held by the host"
+_REFERENCE = "ref://"
+_TOO_MANY_REQUESTS = 429
+_modules = sys.modules
+
+
+class Asked(BaseException):
+    """Breaks a row off: only the host can go on. No `except Exception` of an author is meant to see it."""
+
+
+class Conversation:
+    """What the row at work asks of models.
+
+    Attributes:
+      open: What has no answer yet, as the host reads it.
+    """
+
+    def __init__(self) -> None:
+        self.open: list[dict[str, Any]] = []
+        self._answers: dict[str, Any] | None = None
+        self._times: dict[str, int] = {}
+
+    def begin(self, answers: dict[str, Any]) -> None:
+        """A row begins, perhaps not for the first time."""
+        self.open = []
+        self._answers = answers
+        self._times = {}
+
+    def lead(self, metric: Any) -> bool:
+        """Have a metric ask here; says whether it asks models at all."""
+        inference = _modules.get(_INFERENCE)
+        if hasattr(inference, "in_place"):
+            inference.in_place = self.ask  # type: ignore[union-attr]
+        if not callable(getattr(metric, "set_inference_fn", None)):
+            return False
+        metric.set_inference_fn(self.ask)
+        return True
+
+    async def ask(self, model: Any, request: dict[str, Any], max_retries: int | None = None, **options: Any) -> Any:
+        """Return what a model answered.
+
+        Raises:
+          Asked: the host has yet to ask.
+          RuntimeError: it did not answer.
+        """
+        if self._answers is None:
+            raise RuntimeError("models are asked for rows only, not before the first one")
+        secret = getattr(model, "api_key_secret", None)
+        asked = {
+            "url": model.url,
+            "model": model.name,
+            "secret": getattr(secret, "root", None),
+            "request": request,
+            "retries": max_retries or 0,
+            "timeout_s": options.get("timeout"),
+        }
+        name = self._name(asked)
+        if name not in self._answers:
+            self.open.append({"id": name, **asked})
+            raise Asked
+        answer = self._answers[name]
+        if "error" in answer:
+            raise _refused(answer["error"], answer.get("status"))
+        return answer["response"]
+
+    def _name(self, asked: dict[str, Any]) -> str:
+        """Name a request by what it says, and by how often that was said before."""
+        import hashlib
+        import json
+
+        text = json.dumps(asked, sort_keys=True, default=str)
+        digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
+        self._times[digest] = self._times.get(digest, 0) + 1
+        return f"{digest}-{self._times[digest]}"
+
+
+class Resolver:
+    """Finds models and keys in the host's name: it has both, and neither is told in here.
+
+    Args:
+      sdk: For its `Model`, and for the variables of the sandbox, which may hold a key that the code set.
+    """
+
+    def __init__(self, sdk: Any) -> None:
+        self._sdk = sdk
+        self._own = sdk.LocalSecretResolver()
+
+    async def resolve_secret(self, secret_ref: Any) -> str:
+        """Return what stands for a key."""
+        return await self._own.resolve_secret(secret_ref) or _KEY_OF_THE_HOST
+
+    async def resolve_model(self, model_ref: Any) -> Any:
+        """Return what stands for a model."""
+        return self._sdk.Model(url=_REFERENCE + model_ref.root, name=model_ref.root, format="openai")
+
+
+def _refused(message: str, status: int | None) -> Exception:
+    """Return what the SDK raises: of a request that a model refuses, its own class, without what that is made of."""
+    kind = getattr(_modules.get(_INFERENCE), "ClientInferenceError", None)
+    if kind is None or status is None or status == _TOO_MANY_REQUESTS or not 400 <= status < 500:
+        return RuntimeError(message)
+    error: Exception = kind.__new__(kind, message)
+    error.args = (message,)
+    error.status_code = status  # type: ignore[attr-defined]
+    return error

@@ -1,0 +1,150 @@
+"""Runs an agent of UiPath's project layout on the inputs of a row, inside a sandbox; an evaluator that scores nothing.
+
+The host puts the agent's files, packed, in the place of `@project@`. The files are unpacked when the program is loaded,
+and again for every row, because a row leaves no file behind.
+"""
+
+import asyncio
+import base64
+import dataclasses
+import importlib.util
+import inspect
+import json
+import os
+import sys
+import time
+import traceback
+import typing
+import zlib
+
+import uipath.tracing  # noqa: F401 - first, so that whatever records spans is there before the agent is loaded
+
+PROJECT = json.loads(zlib.decompress(base64.b64decode("@project@")))
+ROOT = os.path.join(os.getcwd(), "agent")
+AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
+
+
+def unpack():
+    """Write the agent's files, and work among them."""
+    if not os.path.isdir(ROOT):
+        for path, content in PROJECT["files"].items():
+            file = os.path.join(ROOT, path)
+            os.makedirs(os.path.dirname(file), exist_ok=True)
+            with open(file, "wb") as opened:
+                opened.write(base64.b64decode(content))
+    os.chdir(ROOT)
+
+
+def span_recorder():
+    """Return a function that returns the spans so far: of the light modules, or of the real package's OpenTelemetry."""
+    try:
+        from uipath.eval._host import recorded_spans
+    except ImportError:
+        from opentelemetry import trace
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+        from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+        exporter = InMemorySpanExporter()
+        provider = trace.get_tracer_provider()
+        if not isinstance(provider, TracerProvider):
+            provider = TracerProvider()
+            trace.set_tracer_provider(provider)
+        provider.add_span_processor(SimpleSpanProcessor(exporter))
+        return lambda: [json.loads(span.to_json()) for span in exporter.get_finished_spans()]
+    return recorded_spans
+
+
+def load():
+    """Import the agent's file and return its function."""
+    file = os.path.join(ROOT, PROJECT["file"])
+    sys.path[:0] = dict.fromkeys([os.path.dirname(file), ROOT])
+    name = os.path.splitext(os.path.basename(file))[0]
+    name = "agent_module" if name in sys.modules else name
+    spec = importlib.util.spec_from_file_location(name, file)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    function = getattr(module, PROJECT["function"], None)
+    if not callable(function):
+        raise AttributeError(f"{PROJECT['file']} has no function {PROJECT['function']}")
+    return function
+
+
+def given(function, inputs):
+    """Return the arguments of a call: none, or the inputs as the first parameter's type."""
+    parameters = list(inspect.signature(function).parameters.values())
+    if not parameters:
+        return []
+    try:
+        wanted = typing.get_type_hints(function).get(parameters[0].name)
+    except (NameError, TypeError):
+        wanted = None
+    return [made(wanted, inputs)]
+
+
+def made(wanted, value):
+    """Return an object as a type wants it: a model, a dataclass, a class with annotations; else as it is."""
+    if not inspect.isclass(wanted) or not isinstance(value, dict) or issubclass(wanted, dict):
+        return value
+    if hasattr(wanted, "model_validate"):
+        return wanted.model_validate(value)
+    if dataclasses.is_dataclass(wanted):
+        hints = typing.get_type_hints(wanted)
+        known = [field.name for field in dataclasses.fields(wanted) if field.init and field.name in value]
+        return wanted(**{name: made(hints.get(name), value[name]) for name in known})
+    if getattr(wanted, "__annotations__", None) and wanted.__module__ != "builtins":
+        hints = typing.get_type_hints(wanted.__init__)
+        known = [name for name in inspect.signature(wanted).parameters if name in value]
+        return wanted(**{name: made(hints.get(name), value[name]) for name in known})
+    return value
+
+
+def plain(value):
+    """Return what an agent answered as an object, as UiPath does."""
+    if value is None:
+        return {}
+    if isinstance(value, dict):
+        return value
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    if isinstance(value, (str, int, float, bool, list, tuple)) or not hasattr(value, "__dict__"):
+        return {"result": value}
+    return {name: inner for name, inner in vars(value).items() if not name.startswith("_")}
+
+
+def told(error):
+    """Return an exception as text: its lines in the agent's own files, and what it says."""
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename.startswith(ROOT)]
+    where = [f"{os.path.relpath(one.filename, ROOT)}:{one.lineno} in {one.name}" for one in frames[-3:]]
+    said = f"{type(error).__name__}: {error}"
+    return f"{said} ({', '.join(where)})" if where else said
+
+
+if os.path.isfile(AUTHORITIES):  # for an agent with network: interpreters and packages look in different places
+    os.environ.update(SSL_CERT_FILE=AUTHORITIES, REQUESTS_CA_BUNDLE=AUTHORITIES)
+unpack()
+recorded = span_recorder()
+try:
+    main, broken = load(), None
+except Exception as error:  # noqa: BLE001 - whatever keeps the agent from being loaded is its answer to every row
+    main, broken = None, told(error)
+
+
+async def evaluate(inputs, outputs, trace):
+    """Return the agent's output and spans, or why it has none, as details of no score."""
+    unpack()
+    started = time.perf_counter()
+    output, error = None, broken
+    if main is not None:
+        try:
+            answer = main(*given(main, inputs))
+            output = plain(await answer if inspect.isawaitable(answer) else answer)
+        except (Exception, asyncio.CancelledError, SystemExit) as fault:  # noqa: BLE001 - as above
+            error = told(fault)
+    seconds = time.perf_counter() - started
+    return {"score": float(error is None), "details": {
+        "output": output, "spans": recorded(), "error": error, "seconds": seconds,
+    }}  # fmt: skip

@@ -1,0 +1,186 @@
+"""Owns what a process must do to itself before it may run user code: descriptors, limits, environment, streams."""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]
+import io
+import os
+import resource
+import sys
+
+from evaluator_runner import kernel
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from evaluator_runner.options import Options
+
+_OWN_PROCESSES = 4  # supervisor, zygote, the row itself, and its successor for a moment
+_MB = 1024 * 1024
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "BLIS_NUM_THREADS")
+_NO_THREAD = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}  # of pyarrow; with it each row would have to load anew
+_SAVED_OUT, _SAVED_ERR = 20, 21  # the log pipes while loading, when 1 and 2 are user code's to close
+_MOST_DESCRIPTORS = 1024  # the runner opens a dozen
+_getrusage = resource.getrusage
+_streams: list[_Stream] = []
+_set_blocking, _dup2, _close, _listdir = os.set_blocking, os.dup2, os.close, os.listdir
+
+
+class _CountingFile(io.FileIO):
+    """File descriptor 1 or 2, counting what goes through it."""
+
+    written = 0
+
+    def write(self, data: Any, /) -> int:
+        count = super().write(data) or 0
+        self.written += count
+        return count
+
+
+class _Stream:
+    """A text stream that the runner can still flush after user code replaced or closed `sys.stdout`."""
+
+    def __init__(self, fd: int) -> None:
+        self.raw = _CountingFile(fd, "w", closefd=False)
+        self.text = io.TextIOWrapper(
+            io.BufferedWriter(self.raw, 8192), "utf-8", "backslashreplace", newline="\n", line_buffering=True
+        )
+        self._flush = self.text.flush
+
+    def flush(self) -> int:
+        """Write out what is buffered; returns how much went through so far."""
+        try:
+            self._flush()
+        except (ValueError, OSError):  # closed by user code
+            pass
+        return self.raw.written
+
+
+def become(out: int, err: int, *, keep: int) -> None:
+    """Leave the supervisor's session and descriptors: `out` and `err` become 1 and 2, only `keep` stays open too."""
+    kernel.die_with_parent()
+    os.setsid()
+    for source, target in ((out, _SAVED_OUT), (err, _SAVED_ERR)):
+        os.dup2(source, target, inheritable=False)
+    restore_outputs(close=False)
+    edges = sorted((keep, _SAVED_OUT, _SAVED_ERR))
+    for low, high in zip((2, *edges), (*edges, _MOST_DESCRIPTORS), strict=True):
+        os.closerange(low + 1, high)
+
+
+def mute_outputs() -> None:
+    """Let what is printed go nowhere, until `restore_outputs`."""
+    null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    for fd in (1, 2):
+        _dup2(null, fd)
+    _close(null)
+
+
+def restore_outputs(*, close: bool = True) -> None:
+    """Make the log pipes 1 and 2, whatever loading did to these; `close` when that was the last time."""
+    for saved, fd in ((_SAVED_OUT, 1), (_SAVED_ERR, 2)):
+        _dup2(saved, fd)
+        if close:
+            _close(saved)
+
+
+def open_streams() -> None:
+    """Put fresh `sys.stdin`, `sys.stdout` and `sys.stderr` on 0, 1 and 2."""
+    _streams[:] = [_Stream(1), _Stream(2)]
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)), "utf-8")
+    sys.__stdin__ = sys.stdin  # type: ignore[misc]
+    sys.stdout, sys.stderr = (stream.text for stream in _streams)
+    sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr  # type: ignore[misc]
+
+
+def has_own_streams() -> bool:
+    """Whether `sys.stdout` and `sys.stderr` are still those of `open_streams`."""
+    return sys.stdout is _streams[0].text and sys.stderr is _streams[1].text
+
+
+def flush_streams() -> tuple[int, int]:
+    """Flush both streams; returns how many bytes each has carried."""
+    return _streams[0].flush(), _streams[1].flush()
+
+
+def reset_pipes() -> None:
+    """Undo what a row may have done to the pipes behind 1 and 2, which the next row has too."""
+    _set_blocking(1, True)  # noqa: FBT003 - positional in os
+    _set_blocking(2, True)  # noqa: FBT003
+
+
+def limit(limits: dict[str, Any], options: Options) -> None:
+    """Set the limits that every process of user code inherits."""
+    memory = int(limits["memory_mb"]) * _MB
+    _lower(resource.RLIMIT_DATA, memory)
+    _lower(resource.RLIMIT_FSIZE, int(limits["disk_mb"]) * _MB)
+    _lower(resource.RLIMIT_CORE, 0)
+    if options.limit_processes:
+        _lower(resource.RLIMIT_NPROC, int(limits["processes"]) + _OWN_PROCESSES)
+    kernel.set_inspectable(inspectable=True)  # else /proc/self belongs to root
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+            file.write("1000")  # when memory runs out, a row goes before its supervisor
+    except OSError:
+        pass
+
+
+def _lower(which: int, value: int) -> None:
+    hard = resource.getrlimit(which)[1]
+    if hard != resource.RLIM_INFINITY:
+        value = min(value, hard)
+    resource.setrlimit(which, (value, value))
+
+
+def furnish(home: str, options: Options) -> None:
+    """Set the environment, working directory, import path and built-ins that user code finds."""
+    os.environ.clear()
+    os.environ.update(
+        {"HOME": home, "TMPDIR": home, "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"},
+        PYTHONDONTWRITEBYTECODE="1",
+    )
+    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"), **_NO_THREAD)
+    os.chdir(home)
+    sys.argv[:] = ["evaluator.py"]
+    import builtins
+    from _sitebuiltins import Quitter
+
+    for name in ("exit", "quit"):  # `-S` leaves them out
+        setattr(builtins, name, Quitter(name, "sys.exit()"))
+    if options.packages is not None:
+        _add_packages(options.packages)
+    if options.sdk is not None:
+        sys.path.append(options.sdk)  # after the packages, so that the real one wins where it is pinned
+
+
+def _add_packages(directory: str) -> None:
+    if any(name.endswith(".pth") for name in os.listdir(directory)):
+        import site
+
+        site.addsitedir(directory)
+    else:
+        sys.path.append(directory)
+
+
+def started_more(pid: int) -> str | None:
+    """Say what loading left running in this process: `threads`, `processes` or nothing."""
+    try:
+        tasks = len(_listdir("/proc/self/task"))
+    except OSError:
+        threading = sys.modules.get("threading")
+        tasks = threading.active_count() if threading else 1
+    if tasks > 1:
+        return "threads"
+    return "processes" if kernel.children_of(pid) else None
+
+
+def reset_child_signal(signal: Any = _signal.signal) -> None:
+    """Undo a SIGCHLD handler of user code: the zygote must be able to wait for its rows."""
+    signal(_signal.SIGCHLD, _signal.SIG_DFL)
+
+
+def peak_memory_kb() -> int:
+    """Return this process's greatest resident size."""
+    return _getrusage(0).ru_maxrss

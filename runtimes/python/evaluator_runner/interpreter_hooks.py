@@ -1,0 +1,32 @@
+"""Owns what user code may have left hooked into the interpreter of its process: tracers, profilers, alarms."""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]
+import sys
+
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_settrace, _setprofile, _alarm = sys.settrace, sys.setprofile, _signal.alarm
+_get_recursion, _set_recursion = sys.getrecursionlimit, sys.setrecursionlimit
+_RECURSION = 1000
+
+
+def call(function: Callable[..., Any], args: Any = (), kwargs: Any = {}) -> Any:  # noqa: B006 - never changed
+    """Call user code, and take its hooks back before any other function of the runner is entered."""
+    try:
+        return function(*args, **kwargs)
+    finally:
+        _settrace(None)
+        try:
+            _setprofile(None)
+        except BaseException:  # noqa: BLE001 - the profiler is told of this call, and may raise
+            _setprofile(None)
+        _alarm(0)
+        if _get_recursion() < _RECURSION:  # what the runner itself needs; more is the user's choice
+            _set_recursion(_RECURSION)

@@ -1,0 +1,99 @@
+"""Owns a process that imports pinned packages ahead of the load, and then becomes the zygote of the load that comes."""
+
+from __future__ import annotations
+
+import os
+
+from evaluator_runner import guest_setup, interpreter_hooks, jsontext, zygote
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.tracebacks import name_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import _socket
+    from typing import Any
+
+    from evaluator_runner.logs import Logs
+    from evaluator_runner.options import Options
+
+LIMITS = ("memory_mb", "processes", "disk_mb")  # those that this process sets before it knows the evaluator
+_SIZES = 8
+_import, _exit, _getpid, _getcwd = __import__, os._exit, os.getpid, os.getcwd
+
+
+class Order:
+    """What to import, and under which limits.
+
+    Attributes:
+      home: Directory for the evaluator's files.
+      logs: Where the evaluator will print; the imports print nowhere.
+    """
+
+    __slots__ = ("home", "limits", "logs", "modules", "options")
+
+    def __init__(self, header: dict[str, Any], *, options: Options, home: str, logs: Logs) -> None:
+        self.modules = [str(module) for module in header["modules"]]
+        self.limits = {name: int(header["limits"][name]) for name in LIMITS}
+        self.options = options
+        self.home = home
+        self.logs = logs
+
+
+def run(order: Order, control: _socket.socket) -> None:
+    """Import, report, wait for a load and go on with it. Never returns."""
+    try:
+        guest_setup.become(order.logs.out.writer, order.logs.err.writer, keep=control.fileno())
+        guest_setup.mute_outputs()
+        guest_setup.open_streams()
+        guest_setup.limit(order.limits, order.options)
+        guest_setup.furnish(order.home, order.options)
+        zygote.report(control.fileno(), zygote.PREPARED, {"odd": _import_all(order)}, {})
+        job = _job(control, order)
+        guest_setup.restore_outputs(close=False)
+        zygote.go_on(job, control, furnished=True)
+    finally:
+        _exit(0)
+
+
+def job_bytes(header: dict[str, Any], body: bytes) -> bytes:
+    """Return a load as such a process reads it."""
+    head = jsontext.encode(header).encode()
+    return len(head).to_bytes(4, "big") + len(body).to_bytes(4, "big") + head + body
+
+
+def _job(control: _socket.socket, order: Order) -> zygote.Job:
+    sizes = _receive(control, _SIZES)
+    head = _receive(control, int.from_bytes(sizes[:4], "big"))
+    body = _receive(control, int.from_bytes(sizes[4:], "big"))
+    header = jsontext.decode(head.decode())
+    return zygote.Job(header, body, options=order.options, home=order.home, logs=order.logs)
+
+
+def _receive(control: _socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        more = control.recv(size - len(data))
+        if not more:
+            _exit(0)  # the supervisor is gone
+        data += more
+    return data
+
+
+def _import_all(order: Order) -> str | None:
+    """Import every module; returns why this process is none that a load should go on from, or None."""
+    pid = _getpid()
+    try:
+        for module in order.modules:
+            interpreter_hooks.call(_import, (module,))
+    except BaseException as raised:  # noqa: BLE001 - a package may raise anything
+        return f"importing {module} raised {name_of(raised)}"
+    finally:
+        if _getpid() != pid:
+            _exit(0)  # a package forked and its child came back too
+    guest_setup.flush_streams()
+    if not guest_setup.has_own_streams():
+        return "importing replaced sys.stdout or sys.stderr"
+    if _getcwd() != order.home:
+        return "importing changed the working directory"
+    left = guest_setup.started_more(pid)
+    return f"importing left {left} running" if left else None

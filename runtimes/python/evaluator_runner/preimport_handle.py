@@ -1,0 +1,142 @@
+"""Owns what is imported ahead of the load, as the supervisor sees it: its time box, its answer, what loads on from it.
+
+Whatever is doubtful is thrown away, and the load then happens as if nothing had been imported.
+"""
+
+from __future__ import annotations
+
+import time
+
+from evaluator_runner import jsontext, kernel, preimport, zygote
+from evaluator_runner.handles import Lost, ZygoteHandle
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from evaluator_runner.logs import Logs
+    from evaluator_runner.supervisor import Supervisor
+
+_REASON_CHARS = 300
+_MEMORY_SHARE = 0.5  # of the limit; an evaluator that needs less of its packages has the rest
+_DECIDES_IMPORTS = (  # code with one of these words may want to be there before its packages are
+    *(b"environ", b"putenv", b"sys.path", b"sys.modules", b"meta_path", b"path_hooks", b"__import__"),
+)
+
+
+class Preparing:
+    """A process that imports packages, or has imported them and waits for the load."""
+
+    def __init__(self, supervisor: Supervisor, header: dict[str, Any], *, home: str, logs: Logs) -> None:
+        self._supervisor = supervisor
+        self._id: str = header["id"]
+        self._timeout_s = float(header["timeout_s"])
+        self._order = order = preimport.Order(header, options=supervisor.options, home=home, logs=logs)
+        self._started = time.monotonic()
+        self._answered = False
+        try:
+            self._zygote = supervisor.zygote = ZygoteHandle(lambda control: preimport.run(order, control))
+        except OSError as error:
+            raise Lost(f"cannot start a process: {error}") from error
+        supervisor.watch(self._zygote.fd, self._on_report)
+
+    @property
+    def imported(self) -> bool:
+        """Whether any package is there that a load could have gone without."""
+        return bool(self._order.modules)
+
+    def patience_s(self) -> float | None:
+        """How long the main loop may sleep."""
+        return None if self._answered else self._started + self._timeout_s - time.monotonic()
+
+    def check_time(self) -> None:
+        """Give it up when it is over its time."""
+        patience_s = self.patience_s()
+        if patience_s is not None and patience_s <= 0:
+            self._give_up(f"importing took longer than {self._timeout_s:g} s")
+
+    def take(self, header: dict[str, Any], body: bytes) -> ZygoteHandle | None:
+        """Have a load go on from here: returns its zygote, or None when it should start from nothing."""
+        if not self._answered:
+            self._give_up("the load came first")
+        if self._supervisor.zygote is None:
+            return None
+        self._supervisor.logs.discard()  # before the load begins: what it prints is for its author
+        if not self._suits(header, body) or not self._zygote.send(preimport.job_bytes(header, body)):
+            self._drop()
+            return None
+        self._supervisor.forget(self._zygote.fd)
+        return self._zygote
+
+    def _suits(self, header: dict[str, Any], body: bytes) -> bool:
+        """Whether the evaluator would find what it finds without this, only sooner."""
+        limits = header["limits"]
+        if any(int(limits[name]) != self._order.limits[name] for name in preimport.LIMITS):
+            return False
+        if not self.imported:
+            return True
+        if header["policy"] != "none" or header.get("check") or any(word in body for word in _DECIDES_IMPORTS):
+            return False
+        return any(module.partition(".")[0].encode() in body for module in self._order.modules)
+
+    def _on_report(self) -> None:
+        try:
+            report = self._zygote.report()
+            if report is None:
+                return
+            kind, description, _ = report
+            if self._answered or kind != zygote.PREPARED:
+                raise Lost("it said what it was not asked")
+            odd = jsontext.decode(description.decode())["odd"]
+        except Lost:
+            self._ended()
+        except (ValueError, RecursionError, KeyError, TypeError):
+            self._give_up("importing spoke in the runner's place")
+        else:
+            self._judge(str(odd) if odd is not None else None)
+
+    def _ended(self) -> None:
+        if self._answered:
+            self._drop()  # the load will start from nothing
+        else:
+            self._give_up("importing ended the process")
+
+    def _judge(self, odd: str | None) -> None:
+        left = self._supervisor.left_at_load()
+        memory_kb = kernel.private_memory_kb(self._zygote.pid)
+        if odd is None and left is not None:
+            odd = f"importing left {left} behind"
+        if odd is None and memory_kb > self._order.limits["memory_mb"] * 1024 * _MEMORY_SHARE:
+            odd = f"the packages take {memory_kb // 1024} MB"
+        if odd is not None:
+            self._give_up(odd)
+        else:
+            self._answer(None)
+
+    def _give_up(self, reason: str) -> None:
+        self._drop()
+        self._answer(reason)
+
+    def _answer(self, reason: str | None) -> None:
+        self._answered = True
+        self._supervisor.channel.send(
+            jsontext.encode(
+                {
+                    "type": "prepared",
+                    "id": self._id,
+                    "ready": reason is None,
+                    "reason": reason and reason[:_REASON_CHARS],
+                    "prepare_ms": (time.monotonic() - self._started) * 1000,
+                }
+            )
+        )
+
+    def _drop(self) -> None:
+        """Leave nothing of it: processes, files, what it printed."""
+        supervisor = self._supervisor
+        supervisor.forget(self._zygote.fd)
+        self._zygote.end()
+        self._zygote.close()
+        supervisor.zygote = None
+        supervisor.clean(keep=())
+        supervisor.logs.discard()

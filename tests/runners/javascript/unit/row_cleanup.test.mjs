@@ -1,0 +1,41 @@
+// @ts-check
+import assert from 'node:assert/strict';
+import { execSync, spawn } from 'node:child_process';
+import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { setTimeout as wait } from 'node:timers/promises';
+import { test } from 'node:test';
+
+const { killProcesses } = createRequire(import.meta.url)('../../../../runtimes/javascript/worker/row_cleanup.cjs');
+
+/** Of cgroup v1, where one that is frozen does not even die of SIGKILL: as on a machine that is too busy to let it. */
+const FREEZER = `/sys/fs/cgroup/freezer/evaluator-host-test-${process.pid}`;
+
+function makeFreezer() {
+  try {
+    mkdirSync(FREEZER);
+    return true;
+  } catch {
+    return false; // the machine has none, or this user may not
+  }
+}
+
+/** @param {number | undefined} pid @returns {string} Z: dead, and for this process to reap */
+const stateOf = (pid) => readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '')[0];
+
+test('processes are gone when they are said to be', async () => {
+  const children = Array.from({ length: 16 }, () => spawn('/bin/sh', ['-c', 'while :; do :; done'], { detached: true, stdio: 'ignore' }));
+  await wait(200);
+  killProcesses(false);
+  assert.deepEqual(new Set(children.map(({ pid }) => stateOf(pid))), new Set(['Z']));
+});
+
+test('one that cannot die yet is waited for', { skip: !makeFreezer() }, async (t) => {
+  const child = spawn('/bin/sleep', ['600'], { detached: true, stdio: 'ignore' });
+  writeFileSync(`${FREEZER}/cgroup.procs`, String(child.pid));
+  writeFileSync(`${FREEZER}/freezer.state`, 'FROZEN');
+  execSync(`(sleep 0.3; echo THAWED > ${FREEZER}/freezer.state) >/dev/null 2>&1 &`);
+  t.after(() => new Promise((gone) => child.once('exit', gone)).then(() => rmdirSync(FREEZER)));
+  killProcesses(false);
+  assert.equal(stateOf(child.pid), 'Z');
+});
