@@ -116,7 +116,7 @@ class Settings(BaseSettings):
     )
     models: dict[str, ModelEndpoint] = Field(
         default_factory=dict,
-        description="Models that evaluators may name as workspace/name: JSON, see dialects/nemo.md#models.",
+        description='Models that evaluators may name: JSON {"workspace/name": {"base_url", "model", "secret"}}.',
     )
     jobs_at_once: int = Field(4, ge=1, description="Jobs that this host runs in parallel; more wait.")
     traces_days: int = Field(30, ge=0, description="Days to keep traces of live traffic; 0 keeps them forever.")

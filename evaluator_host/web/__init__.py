@@ -1,1 +1,1 @@
-"""The HTTP API: wire models, routes, the one error shape, and what guards them."""
+"""The HTTP API and the pages: request bodies, routes, errors, keys and limits."""

@@ -1,4 +1,4 @@
-"""The FastAPI application over a service, with its guard around it."""
+"""Builds the FastAPI application: routes, error handlers, and the middleware around them."""
 
 from typing import cast
 
@@ -19,7 +19,7 @@ _DESCRIPTION = "Runs pasted Python, JavaScript and TypeScript evaluators in a sa
 
 
 class _Described:
-    """Stands for what is described and never called."""
+    """Stands in for an object whose methods are never called: only the routes are described."""
 
     def __getattr__(self, name: str) -> None:
         return None
@@ -31,24 +31,24 @@ def create_app(
     """Return the application.
 
     Args:
-      service: What it serves.
-      settings: Of the operator.
-      access: Who may call; None admits nobody, for whoever wants the description of the API alone.
-      records: What is stored; None for the description alone.
+      service: Evaluates.
+      settings: The operator's settings.
+      access: Decides who may call. None refuses every call: enough to describe the API.
+      records: The stored evaluators, data sets, jobs and secrets. None: enough to describe the API.
     """
     app = FastAPI(
         title="Evaluator Host",
         version=__version__,
         description=_DESCRIPTION,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
-        docs_url=None,  # the workbench has a page of its own, with nothing from elsewhere
+        docs_url=None,  # the workbench serves its own, which loads nothing from other sites
         redoc_url=None,
     )
     app.state.max_rows = settings.max_rows_per_batch
     install_error_handlers(app)
     kept = records or cast("StoredResources", _Described())
     given = cast("Access", access)
-    # Routers are taken apart, not included: including one makes every route in it, and its models' schemas, once more.
+    # The routes are moved, not included: `include_router` would build every route and its schemas again.
     app.router.routes += routes.api(service, given, kept, body_bytes=settings.body_mb << 20).routes
     for dialect in all_dialects():
         if dialect.routes is not None:

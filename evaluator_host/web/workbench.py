@@ -1,7 +1,7 @@
-"""Serves the workbench: its built files, its one page for every path that the page itself routes, and the one at /docs.
+"""Serves the workbench: its built files, the page that routes its own paths, and the API page at /docs.
 
-Everything is served from memory by its exact name, so that no path reaches the file system. The page may run and fetch
-nothing that does not come from here: whatever an evaluator prints, it cannot become a program in the browser.
+Files are served from memory by exact name, so no request path reaches the file system. A content security policy lets
+the page load scripts and data from this host only: the output of an evaluator cannot become a program in the browser.
 """
 
 import asyncio
@@ -20,19 +20,19 @@ from evaluator_host.model.errors import NotFound
 
 DIST: Final = Path(__file__).parent / "ui" / "dist"
 PAGES: Final = frozenset({"", "migrate", "evaluators", "datasets", "jobs", "compare", "environments"})
-"""First parts of the paths that are pages; src/routes.ts says which there are below each."""
+"""First parts of the paths of pages; src/routes.ts has the rest."""
 
 _ASSETS: Final = "/assets/"
-_FOREVER: Final = "public, max-age=31536000, immutable"  # their names are hashes of what is in them
+_FOREVER: Final = "public, max-age=31536000, immutable"  # the names contain a hash of the content
 _MEDIA_TYPES: Final = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml", "txt": "text/plain"}
 _NOT_BUILT: Final = (
-    "The pages of the workbench are not built. In a checkout `make setup` builds them; a wheel has them.\n"
+    "The pages of the workbench are not built. In a checkout `make setup` builds them; a wheel contains them.\n"
     "The API works without them: see /openapi.json.\n"
 )
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; font-src 'self'; "
     "style-src 'self' 'nonce-{nonce}'; "  # the editor's own style sheets
-    "img-src 'self' data: blob:; "  # data: the editor's squiggles; blob: a plot that is taken home
+    "img-src 'self' data: blob:; "  # data: the editor's squiggles; blob: a plot that is downloaded
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
@@ -54,7 +54,7 @@ class _Asset:
 
 @dataclass(frozen=True, slots=True)
 class _Built:
-    """A build as it was read; `stamp` tells it from a later one."""
+    """A build that was read; `stamp` changes with every build."""
 
     stamp: int
     page: str
@@ -63,13 +63,13 @@ class _Built:
 
 
 def is_page(path: str) -> bool:
-    """Whether a path is one of the workbench's, which anybody may load: what is in them is public."""
+    """Whether a path belongs to the workbench. Anybody may load its pages: they contain no data."""
     first = path[1:].split("/", 1)[0]
     return path in ("/", _DOCS) or path.startswith(_ASSETS) or (first != "" and first in PAGES)
 
 
 class Workbench:
-    """The built files under `dist`, read when they are first wanted and again once they were built anew."""
+    """Serves the built files under `dist`; reads them on the first request, and again after a new build."""
 
     def __init__(self, dist: Path = DIST) -> None:
         self._dist = dist
@@ -77,7 +77,7 @@ class Workbench:
         self._turn = asyncio.Lock()
 
     def routes(self) -> list[Route]:
-        """Return the routes: the page wherever it routes itself, and its assets."""
+        """Return the routes of the page, of /docs, and of the assets."""
         pages = [
             route
             for first in sorted(PAGES)
@@ -86,7 +86,7 @@ class Workbench:
         ]
         return [*pages, Route(_DOCS, self._docs), Route(f"{_ASSETS}{{name}}", self._asset)]
 
-    async def _page(self, request: Request) -> Response:  # noqa: ARG002 - every path has the same page
+    async def _page(self, request: Request) -> Response:  # noqa: ARG002 - every path gets the same page
         built = await self._read()
         if built is None:
             return PlainTextResponse(_NOT_BUILT, 404)
@@ -105,7 +105,7 @@ class Workbench:
         built = await self._read()
         asset = built.assets.get(request.path_params["name"]) if built is not None else None
         if asset is None:
-            raise NotFound("there is no such file; the page may be of an earlier version: load it again")
+            raise NotFound("there is no such file; the page may be from an earlier version: reload it")
         headers = {"Cache-Control": _FOREVER, "Vary": "Accept-Encoding"}
         if asset.gzipped is not None and _takes_gzip(request):
             headers["Content-Encoding"] = "gzip"
@@ -125,7 +125,7 @@ def _takes_gzip(request: Request) -> bool:
 
 
 def _read(dist: Path, before: _Built | None) -> _Built | None:
-    """Return the build that is there; None when there is none. A page and its assets always belong together."""
+    """Return the current build, None when there is none. The page and its assets come from the same build."""
     try:
         stamp = (dist / "index.html").stat().st_mtime_ns
         if before is not None and before.stamp == stamp:

@@ -1,4 +1,4 @@
-"""Request bodies as they come over the wire, and their way into the model. Unknown fields are refused by name."""
+"""Request bodies of `/v1`, and their conversion to the model. Unknown fields are refused by name."""
 
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -19,9 +19,9 @@ from evaluator_host.model.evaluator import (
 EXACT_MATCH = (
     "def evaluate(inputs, outputs, trace):\n    return 1.0 if outputs == inputs.get('correct_answer') else 0.0\n"
 )
-_MANY: Final = 100  # several times what any object here has
+_MANY: Final = 100  # several times the fields of any object here
 _PINS: Final = 1000
-_MOST: Final = 2**53  # the greatest integer that every JSON parser keeps; the operator's ceilings are far below
+_MOST: Final = 2**53  # the largest integer that every JSON parser keeps; the operator's limits are far below
 
 
 class _Wire(BaseModel):
@@ -30,30 +30,34 @@ class _Wire(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _few_fields(cls, data: Any) -> Any:
-        """Refuse a body of a million unknown fields at once: each would have a message of its own."""
+        """Refuse an object of a million unknown fields with one message instead of one for each."""
         if isinstance(data, dict) and len(data) > _MANY:
             raise PydanticCustomError("too_many_fields", "there are {count} fields", {"count": len(data)})
         return data
 
 
 class LimitsIn(_Wire):
-    """Ceilings of one row; each has a default and a ceiling of the operator's (`GET /v1/info`)."""
+    """Limits for one row. Each has a default and an upper limit set by the operator (`GET /v1/info`)."""
 
-    timeout_s: float = Field(10.0, gt=0, allow_inf_nan=False, description="Wall-clock seconds of one row.")
-    memory_mb: int = Field(256, ge=32, le=_MOST, description="Memory of the whole sandbox: runner, packages and row.")
-    processes: int = Field(32, ge=1, le=_MOST, description="Processes and threads the row may have.")
-    disk_mb: int = Field(64, ge=1, le=_MOST, description="Size of /tmp.")
-    log_kb: int = Field(64, ge=0, le=_MOST, description="Kept of stdout, and of stderr.")
-    result_kb: int = Field(1024, ge=1, le=_MOST, description="Greatest returned value, as JSON.")
+    timeout_s: float = Field(10.0, gt=0, allow_inf_nan=False, description="Wall-clock seconds for one row.")
+    memory_mb: int = Field(
+        256, ge=32, le=_MOST, description="Memory of the whole sandbox: runner, packages and row, in MB."
+    )
+    processes: int = Field(32, ge=1, le=_MOST, description="Maximum number of processes and threads of a row.")
+    disk_mb: int = Field(64, ge=1, le=_MOST, description="Size of /tmp in MB.")
+    log_kb: int = Field(64, ge=0, le=_MOST, description="KB kept of stdout, and of stderr.")
+    result_kb: int = Field(1024, ge=1, le=_MOST, description="Maximum size of the returned value as JSON, in KB.")
 
 
 class SettingsIn(_Wire):
-    """Settings of a contract."""
+    """Settings of the contract: how the code is called."""
 
-    correct_answer_key: str = Field("correct_answer", description="evaluate-v1: which input is the fourth argument.")
-    entry: str | None = Field(None, description="Name of the function or class, when the code has several.")
+    correct_answer_key: str = Field(
+        "correct_answer", description="evaluate-v1: the input that is passed as correct_answer, the fourth argument."
+    )
+    entry: str | None = Field(None, description="Name of the function or class to call, if the code has several.")
     config: dict[str, Any] = Field(default_factory=dict, description="Arguments of a class, or its configuration.")
-    score_output: str | None = Field(None, description="Which output of several is the score.")
+    score_output: str | None = Field(None, description="The output that is the score, if there are several.")
 
 
 class PinIn(_Wire):
@@ -64,29 +68,34 @@ class PinIn(_Wire):
 
 
 def pin_texts(packages: list[str | PinIn], language: Language) -> tuple[str, ...]:
-    """Return pins as the service takes them; what is wrong with one is for the service to say."""
+    """Return pins as texts. The service checks them."""
     between = "==" if language is Language.PYTHON else "@"
     return tuple(pin if isinstance(pin, str) else f"{pin.name}{between}{pin.version}" for pin in packages)
 
 
 Minor: TypeAlias = Annotated[
-    str, Field(pattern=r"^3\.[0-9]{1,2}$", description="Minor version of Python, 3.13; by default the host's own.")
+    str,
+    Field(pattern=r"^3\.[0-9]{1,2}$", description="Minor version of Python, such as 3.13. Default: the host's own."),
 ]
 
 
 class EvaluatorIn(_Wire):
-    """An evaluator as pasted."""
+    """An evaluator: its code and settings."""
 
-    code: str = Field(description="The source, as it was copied: code fence, line numbers, CRLF and BOM are fine.")
+    code: str = Field(description="Source code as pasted. A code fence, line numbers, CRLF and BOM are removed.")
     language: Language = Language.PYTHON
-    contract: Contract = Field(Contract.AUTO, description="How the code is called; auto infers it from the code.")
+    contract: Contract = Field(Contract.AUTO, description="How the code is called. auto: inferred from the code.")
     packages: Annotated[list[str | PinIn], FailFast()] = Field(
-        default_factory=list, max_length=_PINS, description="Exact pins of pip or npm packages."
+        default_factory=list,
+        max_length=_PINS,
+        description="Exact pins of pip or npm packages: numpy==2.1.0, lodash@4.17.21.",
     )
-    threshold: float | None = Field(None, allow_inf_nan=False, description="passed = score >= threshold.")
+    threshold: float | None = Field(None, allow_inf_nan=False, description="A row passes if score >= threshold.")
     settings: SettingsIn = SettingsIn()
     limits: LimitsIn = LimitsIn()
-    policy: Policy = Field(Policy.NONE, description="restricted: RestrictedPython inside the sandbox (Python only).")
+    policy: Policy = Field(
+        Policy.NONE, description="restricted: run under RestrictedPython inside the sandbox (Python only)."
+    )
     python: Minor | None = None
 
     def to_model(self) -> Evaluator:
@@ -111,15 +120,19 @@ def _spelling(value: Any) -> str:
 EvaluatorRef: TypeAlias = Annotated[
     Annotated[EvaluatorIn, Tag("<object>")] | Annotated[str, Tag("<name>")], Discriminator(_spelling)
 ]
-"""An evaluator as pasted, or the name of a stored one; a fault is told of the one that was meant."""
+"""An evaluator, or the name of a stored one. An error names the fields of the form that was used."""
 
 
 class RowIn(_Wire):
     """The arguments of one call."""
 
-    inputs: dict[str, Any] = Field(default_factory=dict, description="Test-case columns or application inputs.")
-    outputs: Any = Field(None, description="What the application produced; falsy values are passed on as they are.")
-    trace: dict[str, Any] | None = Field(None, description="The documented trace, OTLP/JSON, or a stored trace.")
+    inputs: dict[str, Any] = Field(
+        default_factory=dict, description="Columns of the test case, or inputs of the application."
+    )
+    outputs: Any = Field(None, description="Output of the application. Falsy values are passed on unchanged.")
+    trace: dict[str, Any] | None = Field(
+        None, description="Trace of the application: in the documented shape, as OTLP/JSON, or a stored trace."
+    )
     variables: dict[str, Any] | None = Field(None, description="Arguments of main(), or more fields of an execution.")
     criteria: Any = Field(None, description="Evaluation criteria of this test case, for dialects that have them.")
 
@@ -143,7 +156,9 @@ class EvaluateIn(RowIn):
         }
     )
 
-    evaluator: EvaluatorRef = Field(description="Pasted, or the name of a stored one: exact-match, exact-match@3.")
+    evaluator: EvaluatorRef = Field(
+        description="An evaluator, or the name of a stored one: exact-match, exact-match@3."
+    )
 
 
 class BatchIn(_Wire):
@@ -163,9 +178,14 @@ class BatchIn(_Wire):
         }
     )
 
-    evaluator: EvaluatorRef = Field(description="Pasted, or the name of a stored one: exact-match, exact-match@3.")
+    evaluator: EvaluatorRef = Field(
+        description="An evaluator, or the name of a stored one: exact-match, exact-match@3."
+    )
     rows: Annotated[list[RowIn], FailFast()]
-    isolation: Isolation = Field(Isolation.ROW, description="batch: the rows may share a process, for speed.")
+    isolation: Isolation = Field(
+        Isolation.ROW,
+        description="row: a process for each row. batch: rows may share one (faster; state can leak between them).",
+    )
 
 
 class CheckIn(_Wire):
@@ -173,7 +193,9 @@ class CheckIn(_Wire):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"evaluator": {"code": EXACT_MATCH}}]})
 
-    evaluator: EvaluatorRef = Field(description="Pasted, or the name of a stored one: exact-match, exact-match@3.")
+    evaluator: EvaluatorRef = Field(
+        description="An evaluator, or the name of a stored one: exact-match, exact-match@3."
+    )
 
 
 class EnvironmentIn(_Wire):
@@ -185,6 +207,6 @@ class EnvironmentIn(_Wire):
 
     language: Language = Language.PYTHON
     packages: Annotated[list[str | PinIn], FailFast()] = Field(
-        min_length=1, max_length=_PINS, description="Exact pins of pip or npm packages."
+        min_length=1, max_length=_PINS, description="Exact pins of pip or npm packages: numpy==2.1.0, lodash@4.17.21."
     )
     python: Minor | None = None

@@ -1,4 +1,4 @@
-"""The routes of data sets: uploaded as they arrive, listed, read, removed."""
+"""Routes of data sets: upload, list, read, delete. An upload goes to disk while it arrives."""
 
 from typing import Annotated, Any
 
@@ -16,9 +16,9 @@ from evaluator_host.web.http.responses import json_response
 
 _MISSING = describe_error(404, "No such data set.")
 _REFUSED = {
-    **describe_error(409, "There is a data set of that name."),
+    **describe_error(409, "There is already a data set of that name."),
     **describe_error(413, "The file is too large."),
-    **describe_error(422, "The file is not of its format, or holds no row."),
+    **describe_error(422, "The file does not match its format, or has no rows."),
 }
 _FILE: dict[str, Any] = {
     "requestBody": {
@@ -32,7 +32,7 @@ _FILE: dict[str, Any] = {
 
 
 def datasets_api(shelf: DatasetService, access: Access) -> APIRouter:
-    """Return the routes over a host's data sets. A key sees those of its workspace."""
+    """Return the routes of data sets. A key sees those of its workspace."""
     router = APIRouter(prefix="/v1/datasets", route_class=APIRoute, tags=["datasets"])
 
     @router.post("", status_code=201, response_model=DatasetReport, responses=_REFUSED, openapi_extra=_FILE)
@@ -40,11 +40,11 @@ def datasets_api(shelf: DatasetService, access: Access) -> APIRouter:
         request: Request,
         name: Annotated[str, Query(description="Letters, digits, dots, dashes and underscores, at most 63.")],
         *,
-        replace: Annotated[bool, Query(description="Take the name from the data set that has it.")] = False,
+        replace: Annotated[bool, Query(description="Replace the data set that has this name.")] = False,
     ) -> Response:
-        """Keep the rows of a file: JSONL, CSV, TSV, JSON (an array, or an eval set) or Parquet, by its type.
+        """Store the rows of a file: JSONL, CSV, TSV, JSON (an array, or an eval set) or Parquet, by its type.
 
-        Lines that are no row are kept out, and reported by number.
+        Lines that are not rows are left out, and reported by number.
         """
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "datasets.upload"):
@@ -54,7 +54,7 @@ def datasets_api(shelf: DatasetService, access: Access) -> APIRouter:
 
     @router.get("", response_model=list[DatasetReport])
     async def datasets(request: Request) -> Response:
-        """List data sets, the newest first."""
+        """List data sets, newest first."""
         return json_response(await shelf.list_datasets(caller_of(request.scope).workspace))
 
     @router.get("/{name}", response_model=DatasetReport, responses=_MISSING)
@@ -66,25 +66,25 @@ def datasets_api(shelf: DatasetService, access: Access) -> APIRouter:
     async def rows(
         name: str,
         request: Request,
-        first: Annotated[int, Query(ge=0, description="Number of the first row, from 0.")] = 0,
+        first: Annotated[int, Query(ge=0, description="Number of the first row, starting at 0.")] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
-        """Some rows of a data set."""
+        """List rows of a data set."""
         return json_response(await shelf.rows(caller_of(request.scope).workspace, name, first, limit=limit))
 
     @router.get(
         "/{name}/file",
         response_class=FileResponse,
-        responses={**_MISSING, 200: {"content": {"application/x-ndjson": {}}, "description": "One row a line."}},
+        responses={**_MISSING, 200: {"content": {"application/x-ndjson": {}}, "description": "One row per line."}},
     )
     async def download(name: str, request: Request) -> Response:
-        """All rows, as lines of JSON."""
+        """Download all rows as JSONL."""
         path = await shelf.path(caller_of(request.scope).workspace, name)
         return FileResponse(path, media_type="application/x-ndjson", filename=f"{name}.jsonl")
 
     @router.delete("/{name}", status_code=204, responses=_MISSING)
     async def delete(name: str, request: Request) -> Response:
-        """Remove a data set. Jobs that use its rows keep them."""
+        """Delete a data set. Jobs that use its rows keep them."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "datasets.delete"):
             await shelf.delete_dataset(caller.workspace, name)

@@ -1,4 +1,4 @@
-"""The routes of package sets: have one built, look at it, watch its build, remove it."""
+"""Routes of package sets: build, list, show, watch a build, delete."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -21,18 +21,18 @@ from evaluator_host.web.http.responses import event_response, json_response
 
 _MISSING = describe_error(404, "No such package set.")
 _REFUSED: dict[int | str, dict[str, Any]] = {
-    202: {"model": EnvironmentReport, "description": "It is being built."},
-    **describe_error(422, "A pin is not exact, or there is no such Python here."),
+    202: {"model": EnvironmentReport, "description": "The build is running."},
+    **describe_error(422, "A pin is not exact, or the host has no such Python."),
 }
 
 
 def environments_api(service: Service, access: Access, *, route_class: type[APIRoute]) -> APIRouter:
-    """Return the routes over a service's package sets. A key sees those that its workspace asked for."""
+    """Return the routes of package sets. A key sees those that its workspace requested."""
     router = APIRouter(prefix="/v1/environments", route_class=route_class, tags=["environments"])
 
     @router.post("", response_model=EnvironmentReport, responses=_REFUSED)
     async def build(body: EnvironmentIn, request: Request) -> Response:
-        """Install a package set, unless it is there: 200 when it is ready, 202 while it is being built."""
+        """Install a package set: 200 when it is ready, 202 while it is being built."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "environments.build"):
             pins = pin_texts(body.packages, body.language)
@@ -42,18 +42,20 @@ def environments_api(service: Service, access: Access, *, route_class: type[APIR
 
     @router.get("", response_model=list[EnvironmentReport])
     async def reports(request: Request) -> Response:
-        """List the package sets that this workspace asked for: being built, installed (last used first), failed."""
+        """List the package sets that this workspace requested: in a build, installed (last used first), failed."""
         found = await service.environments.reports()
         return json_response(await access.package_visibility.filtered(caller_of(request.scope), found))
 
     @router.get("/{digest}", response_model=EnvironmentReport, responses=_MISSING)
     async def show(digest: str, request: Request) -> Response:
-        """Show a package set by its digest or its key, its lock included."""
+        """Show a package set and its lock, by digest or key."""
         return json_response(await _seen(service, access, caller_of(request.scope), digest))
 
-    @router.delete("/{digest}", status_code=204, responses={**_MISSING, **describe_error(409, "It is in use.")})
+    @router.delete(
+        "/{digest}", status_code=204, responses={**_MISSING, **describe_error(409, "The package set is in use.")}
+    )
     async def delete(digest: str, request: Request) -> Response:
-        """Remove a package set and its lock; from this workspace only, when another one asked for it too."""
+        """Delete a package set and its lock. If another workspace requested it too, it is only hidden from this one."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "environments.delete"):
             report = await _seen(service, access, caller, digest)
@@ -67,10 +69,13 @@ def environments_api(service: Service, access: Access, *, route_class: type[APIR
     @router.get(
         "/{digest}/events",
         response_class=StreamingResponse,
-        responses={**_MISSING, 200: {"content": {"text/event-stream": {}}, "description": "Steps, until the last."}},
+        responses={
+            **_MISSING,
+            200: {"content": {"text/event-stream": {}}, "description": "One event per step, until the last."},
+        },
     )
     async def events(digest: str, request: Request) -> Response:
-        """Watch a build: one server-sent event per step, the last being `ready` or `failed`."""
+        """Watch a build: one server-sent event per step; the last is `ready` or `failed`."""
         await _seen(service, access, caller_of(request.scope), digest)
         return event_response(_build_events(service.environments.events(digest)))
 
@@ -81,7 +86,7 @@ async def _seen(service: Service, access: Access, caller: Caller, name: str) -> 
     """Return a set that the caller sees.
 
     Raises:
-      NotFound: there is none, or it is somebody else's.
+      NotFound: there is no such set, or the caller's workspace has not requested it.
     """
     try:
         report = await service.environments.find_report(name)

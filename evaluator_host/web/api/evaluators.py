@@ -1,4 +1,4 @@
-"""The routes of named evaluators: kept, listed, next versions, removed."""
+"""Routes of stored evaluators: create, list, show, create versions, delete."""
 
 from dataclasses import fields
 from typing import Annotated, Any
@@ -16,24 +16,24 @@ from evaluator_host.web.auth.audit import AuditedCall
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.responses import json_response
 
-_MISSING = describe_error(404, "No such evaluator or version.")
-_REFUSED = describe_error(422, "The evaluator does not load, or cannot be taken; every fault is named.")
-_TAKEN = describe_error(409, "There is an evaluator of that name.")
+_MISSING = describe_error(404, "There is no such evaluator or version.")
+_REFUSED = describe_error(422, "The evaluator does not load, or the request is invalid; every faulty field is named.")
+_TAKEN = describe_error(409, "There is already an evaluator of that name.")
 _SAME: dict[int | str, dict[str, Any]] = {
-    200: {"model": EvaluatorReport, "description": "The newest version is this already."}
+    200: {"model": EvaluatorReport, "description": "Nothing changed: this is the newest version."}
 }
 
-_Force = Annotated[bool, Query(description="Keep it although it does not load.")]
+_Force = Annotated[bool, Query(description="Store it even if it does not load.")]
 
 
 class NewVersionIn(EvaluatorIn):
-    """Body of `PUT /v1/evaluators/{name}`: an evaluator, and perhaps another description or sampling rate."""
+    """Body of `PUT /v1/evaluators/{name}`: an evaluator, a description, a sampling rate."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"code": EXACT_MATCH, "threshold": 0.5}]})
 
-    description: str | None = Field(None, max_length=4000, description="For people; by default as it was.")
+    description: str | None = Field(None, max_length=4000, description="Text for people. Default: unchanged.")
     sampling: float | None = Field(
-        None, ge=0, le=1, description="Share of live traces to score; by default as it was, at first 1."
+        None, ge=0, le=1, description="Fraction of live traces to score. Default: unchanged, 1 for a new evaluator."
     )
 
 
@@ -46,12 +46,12 @@ class NewEvaluatorIn(NewVersionIn):
 
 
 def evaluators_api(registry: EvaluatorRegistry, access: Access, *, route_class: type[APIRoute]) -> APIRouter:
-    """Return the routes over a host's named evaluators. A key sees those of its workspace."""
+    """Return the routes of stored evaluators. A key sees those of its workspace."""
     router = APIRouter(prefix="/v1/evaluators", route_class=route_class, tags=["evaluators"])
 
     @router.post("", status_code=201, response_model=EvaluatorReport, responses={**_TAKEN, **_REFUSED})
     async def create(body: NewEvaluatorIn, request: Request, *, force: _Force = False) -> Response:
-        """Keep an evaluator under a name, as version 1, provided that it loads."""
+        """Store an evaluator under a name, as version 1, if it loads."""
         caller, evaluator = caller_of(request.scope), body.to_model()
         with AuditedCall(access, caller, "evaluators.create", evaluator=evaluator):
             report = await registry.create_evaluator(
@@ -67,7 +67,7 @@ def evaluators_api(registry: EvaluatorRegistry, access: Access, *, route_class: 
 
     @router.get("", response_model=list[EvaluatorReport])
     async def evaluators(request: Request) -> Response:
-        """List evaluators by name, the newest version of each."""
+        """List the newest version of each evaluator, by name."""
         return json_response([shown(one) for one in await registry.list_evaluators(caller_of(request.scope).workspace)])
 
     @router.get("/{name}", response_model=EvaluatorReport, responses=_MISSING)
@@ -77,7 +77,7 @@ def evaluators_api(registry: EvaluatorRegistry, access: Access, *, route_class: 
 
     @router.put("/{name}", status_code=201, response_model=EvaluatorReport, responses={**_SAME, **_MISSING, **_REFUSED})
     async def update(name: str, body: NewVersionIn, request: Request, *, force: _Force = False) -> Response:
-        """Make the next version, provided that it loads. What the newest one is already makes none."""
+        """Create the next version, if it loads. If nothing changed, no version is created."""
         caller, evaluator = caller_of(request.scope), body.to_model()
         with AuditedCall(access, caller, "evaluators.update", evaluator=evaluator):
             before = await registry.get_evaluator(caller.workspace, name)
@@ -94,7 +94,7 @@ def evaluators_api(registry: EvaluatorRegistry, access: Access, *, route_class: 
 
     @router.delete("/{name}", status_code=204, responses=_MISSING)
     async def delete(name: str, request: Request) -> Response:
-        """Remove an evaluator and all its versions. Jobs keep what they ran."""
+        """Delete an evaluator and all its versions. Jobs keep their copies."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "evaluators.delete"):
             await registry.delete_evaluator(caller.workspace, name)
@@ -102,13 +102,13 @@ def evaluators_api(registry: EvaluatorRegistry, access: Access, *, route_class: 
 
     @router.get("/{name}/versions", response_model=list[EvaluatorReport], responses=_MISSING)
     async def versions(name: str, request: Request) -> Response:
-        """List every version, the newest first."""
+        """List all versions, newest first."""
         return json_response([shown(one) for one in await registry.versions(caller_of(request.scope).workspace, name)])
 
     @router.get(
         "/{name}/versions/{version}",
         response_model=EvaluatorReport,
-        responses={**_MISSING, **describe_error(422, "The version is no number.")},
+        responses={**_MISSING, **describe_error(422, "The version is not a number.")},
     )
     async def version(name: str, version: int, request: Request) -> Response:
         """Show one version."""
@@ -118,7 +118,7 @@ def evaluators_api(registry: EvaluatorRegistry, access: Access, *, route_class: 
 
 
 def shown(report: EvaluatorReport | JobEvaluatorReport) -> dict[str, Any]:
-    """Return a version as the API shows it: the evaluator in it is what `POST /v1/evaluate` takes."""
+    """Return a version as the API shows it: `evaluator` has the shape that `POST /v1/evaluate` accepts."""
     found = {one.name: getattr(report, one.name) for one in fields(report)}
     evaluator = {one.name: getattr(report.evaluator, one.name) for one in fields(report.evaluator)}
     del evaluator["name"], evaluator["version"]

@@ -1,4 +1,4 @@
-"""Bodies of jobs as they come over the wire, and their way into the model."""
+"""Request bodies of jobs, and their conversion to the model."""
 
 from typing import Any
 
@@ -17,9 +17,11 @@ class _Wire(BaseModel):
 
 
 class InlineRowsIn(_Wire):
-    """Rows that a job brings along."""
+    """Rows in the body of a job."""
 
-    rows: list[dict[str, Any]] = Field(min_length=1, description="As lines of a data set: rows, or flat columns.")
+    rows: list[dict[str, Any]] = Field(
+        min_length=1, description="Rows as in a data set: `inputs`, `outputs`, …, or flat columns."
+    )
 
 
 class EvalSetIn(_Wire):
@@ -34,38 +36,50 @@ class EvalSetIn(_Wire):
 
 
 class JobConfigIn(_Wire):
-    """The pace of a job."""
+    """How a job runs."""
 
-    parallelism: int | None = Field(None, ge=1, le=1024, description="Sandboxes at once; by default the host's choice.")
-    limit_samples: int | None = Field(None, ge=1, description="Rows to take, from the first on; by default all.")
-    isolation: Isolation = Field(Isolation.ROW, description="batch: rows may share a process, for speed.")
-    max_failures: int | None = Field(None, ge=0, description="The job fails when more rows than this have failed.")
+    parallelism: int | None = Field(
+        None, ge=1, le=1024, description="Sandboxes in parallel. Default: chosen by the host."
+    )
+    limit_samples: int | None = Field(None, ge=1, description="Score only the first N rows. Default: all.")
+    isolation: Isolation = Field(
+        Isolation.ROW,
+        description="row: a process for each row. batch: rows may share one (faster; state can leak between them).",
+    )
+    max_failures: int | None = Field(
+        None, ge=0, description="The job fails once more rows than this have failed. Default: no limit."
+    )
 
 
 class SecretNameIn(_Wire):
-    """A secret, by its name."""
+    """A reference to a secret by name."""
 
-    secret: str = Field(min_length=1, max_length=63, description="Name of a secret of the workspace.")
+    secret: str = Field(min_length=1, max_length=63, description="Name of a secret in the workspace.")
 
 
 class TargetIn(_Wire):
-    """An OpenAI-compatible endpoint that makes the outputs first."""
+    """An OpenAI-compatible model that produces the outputs before they are scored."""
 
-    base_url: str = Field(min_length=1, max_length=2000, description="https://host/v1")
-    model: str = Field(min_length=1, max_length=200, description="Sent as `model`.")
-    api_key: SecretNameIn | None = Field(None, description="Sent as a bearer token; by default none is.")
-    prompt_template: str | None = Field(None, description="The user's message: {{ question }} is the row's column.")
+    base_url: str = Field(min_length=1, max_length=2000, description="Base URL of the API: https://host/v1")
+    model: str = Field(min_length=1, max_length=200, description="Name of the model, sent as `model`.")
+    api_key: SecretNameIn | None = Field(None, description="The API key, sent as a bearer token. Default: no key.")
+    prompt_template: str | None = Field(
+        None, description="Template of the user message: {{ question }} is a column of the row."
+    )
     messages: list[dict[str, Any]] | None = Field(
-        None, min_length=1, max_length=100, description="Instead: messages {role, content}, their contents templates."
+        None,
+        min_length=1,
+        max_length=100,
+        description="Instead of prompt_template: messages {role, content}; each content is a template.",
     )
-    system: str | None = Field(None, description="The system's message, before them; a template too.")
-    inference: dict[str, Any] = Field(default_factory=dict, description="Sent along: temperature, max_tokens, …")
-    concurrency: int = Field(8, ge=1, le=256, description="Requests at once.")
-    timeout_s: float = Field(60.0, gt=0, le=3600, allow_inf_nan=False, description="For one answer.")
-    retries: int = Field(4, ge=0, le=20, description="After the first try.")
-    completion: bool = Field(
-        default=False, description="The prompt is a text to go on with, where the API has /completions."
+    system: str | None = Field(None, description="Template of a system message before the others.")
+    inference: dict[str, Any] = Field(
+        default_factory=dict, description="More parameters of the request: temperature, max_tokens, …"
     )
+    concurrency: int = Field(8, ge=1, le=256, description="Requests in parallel.")
+    timeout_s: float = Field(60.0, gt=0, le=3600, allow_inf_nan=False, description="Seconds to wait for one response.")
+    retries: int = Field(4, ge=0, le=20, description="Retries after a failed request.")
+    completion: bool = Field(default=False, description="Call /completions: the model continues the prompt as text.")
 
     def to_model(self) -> Target:
         """Return the target that a job keeps."""
@@ -74,7 +88,7 @@ class TargetIn(_Wire):
 
 
 class JobIn(_Wire):
-    """Body of `POST /v1/jobs`: evaluators, and the rows they are to score."""
+    """Body of `POST /v1/jobs`: evaluators, and the rows to score."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -92,15 +106,14 @@ class JobIn(_Wire):
     evaluators: list[EvaluatorRef] = Field(
         default_factory=list,
         max_length=100,
-        description="Pasted ones, and names of stored ones: exact-match, exact-match@3. None: those of the eval set.",
+        description="Evaluators, or names of stored ones: exact-match, exact-match@3. Default: those of the eval set.",
     )
-    dataset: str | InlineRowsIn | EvalSetIn = Field(
-        description="Name of a data set, the rows themselves, or an eval set."
-    )
+    dataset: str | InlineRowsIn | EvalSetIn = Field(description="Name of a stored data set, rows, or an eval set.")
     mapping: dict[str, str] = Field(
-        default_factory=dict, description="Row fields by column, dotted path or {{ template }}; see docs/jobs.md."
+        default_factory=dict,
+        description="The column, dotted path or {{ template }} for each row field; see docs/jobs.md.",
     )
-    target: TargetIn | None = Field(None, description="A model that is asked for the outputs first; see docs/jobs.md.")
+    target: TargetIn | None = Field(None, description="A model that produces the outputs first; see docs/jobs.md.")
     config: JobConfigIn = JobConfigIn()
 
     def to_spec(self) -> JobSpec:

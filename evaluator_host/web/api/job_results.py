@@ -1,4 +1,4 @@
-"""The routes of what jobs came to: figures, rows, downloads, comparisons."""
+"""Routes of the results of jobs: figures, rows, downloads, comparisons."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
@@ -29,8 +29,8 @@ from evaluator_host.web.auth.access import caller_of
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.responses import json_response
 
-_MISSING = describe_error(404, "No such job, or it has no such evaluator.")
-_REFUSED = {**_MISSING, **describe_error(422, "The cursor is of another query, or the jobs cannot be compared.")}
+_MISSING = describe_error(404, "There is no such job, or the job has no such evaluator.")
+_REFUSED = {**_MISSING, **describe_error(422, "The cursor belongs to another query, or the jobs cannot be compared.")}
 
 
 _FILES: dict[int | str, dict[str, Any]] = {
@@ -46,12 +46,12 @@ _FILES: dict[int | str, dict[str, Any]] = {
 def job_results_api(
     results: JobResults, rows: RowReader, exports: JobExports, *, route_class: type[APIRoute]
 ) -> APIRouter:
-    """Return the routes over what a host's jobs came to."""
+    """Return the routes of the results of jobs."""
     router = APIRouter(prefix="/v1/jobs/{job_id}", route_class=route_class, tags=["jobs"])
 
     @router.get("/results", response_model=JobFigures, responses=_MISSING)
     async def figures(job_id: str, request: Request) -> Response:
-        """Figures per evaluator and metric, as far as the job is."""
+        """Show figures for each evaluator and metric, of the rows scored so far."""
         return json_response(await results.figures(caller_of(request.scope).workspace, job_id))
 
     @router.get("/rows", response_model=JobRowPage, responses=_REFUSED)
@@ -59,25 +59,30 @@ def job_results_api(
         job_id: str,
         request: Request,
         *,
-        evaluator: Annotated[str | None, Query(description="One of the job's: exact-match@1, or its name.")] = None,
+        evaluator: Annotated[
+            str | None, Query(description="An evaluator of the job: exact-match@1, or its name.")
+        ] = None,
         status: Status | None = None,
         passed: bool | None = None,
-        error: Annotated[ErrorCode | None, Query(description="Only rows that failed for this reason.")] = None,
+        error: Annotated[ErrorCode | None, Query(description="Only rows that failed with this error code.")] = None,
         min_score: Annotated[float | None, Query(allow_inf_nan=False)] = None,
         max_score: Annotated[float | None, Query(allow_inf_nan=False)] = None,
         sort: Sort = Sort.ROW,
-        cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
+        cursor: Annotated[str | None, Query(description="`next_cursor` of the previous page.")] = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
         text: Annotated[
             str | None,
-            Query(max_length=200, description="Only rows with this in a value; a page may then be short."),
+            Query(
+                max_length=200,
+                description="Only rows with this text in a value. Pages may then be shorter than `limit`.",
+            ),
         ] = None,
-        total: Annotated[bool, Query(description="Count the rows, whatever their text.")] = False,
+        total: Annotated[bool, Query(description="Also count the rows that match, without regard to `text`.")] = False,
         short: Annotated[
-            bool, Query(alias="brief", description="Without traces, values and logs, and with long data cut.")
+            bool, Query(alias="brief", description="Leave out traces, values and logs, and shorten long data.")
         ] = False,
     ) -> Response:
-        """Rows with their results, filtered and sorted, a page at a time."""
+        """List rows with their results: filtered, sorted, in pages."""
         which = Filter(None, status, passed, error, min_score=min_score, max_score=max_score)
         workspace = caller_of(request.scope).workspace
         asked: dict[str, Any] = {"evaluator": evaluator, "sort": sort, "cursor": cursor, "limit": limit}
@@ -86,18 +91,18 @@ def job_results_api(
 
     @router.get("/rows/{index}", response_model=JobRowDetail, responses=_MISSING)
     async def one(job_id: str, index: int, request: Request) -> Response:
-        """A row as its evaluators got it, and what each made of it."""
+        """Show a row as its evaluators received it, and each result."""
         return json_response(await rows.one(caller_of(request.scope).workspace, job_id, index))
 
     @router.get("/failures", response_model=list[FailureGroup], responses=_MISSING)
     async def failures(job_id: str, request: Request, evaluator: str | None = None) -> Response:
-        """Rows that failed, put together by what went wrong, the greatest group first."""
+        """Group the failed rows by error, largest group first."""
         workspace = caller_of(request.scope).workspace
         return json_response(await results.failures(workspace, job_id, evaluator=evaluator))
 
     @router.get("/evaluators", response_model=list[JobEvaluatorReport], responses=_MISSING)
     async def evaluators(job_id: str, request: Request) -> Response:
-        """What the job runs, as it was when the job was made."""
+        """List the evaluators of a job, as they were when it was created."""
         found = await results.evaluators(caller_of(request.scope).workspace, job_id)
         return json_response([shown(one) for one in found])
 
@@ -106,12 +111,14 @@ def job_results_api(
         job_id: str,
         file_format: Literal["jsonl", "csv", "parquet"],
         request: Request,
-        evaluator: Annotated[str | None, Query(description="One of the job's: exact-match@1, or its name.")] = None,
+        evaluator: Annotated[
+            str | None, Query(description="An evaluator of the job: exact-match@1, or its name.")
+        ] = None,
     ) -> Response:
-        """Every row with its result, as a file: JSONL whole, CSV and Parquet as flat columns."""
+        """Download all rows with their results: complete as JSONL, as flat columns in CSV and Parquet."""
         format_ = Format(file_format)
         pieces = exports.write(caller_of(request.scope).workspace, job_id, format_, evaluator=evaluator)
-        first = await anext(pieces, b"")  # what cannot be written is a problem, not a file that breaks off
+        first = await anext(pieces, b"")  # an error here is still an error response, not a truncated file
         headers = {"Content-Disposition": f'attachment; filename="{job_id}.{file_format}"'}
         return StreamingResponse(_whole(first, pieces), media_type=format_.media_type, headers=headers)
 
@@ -129,7 +136,7 @@ def job_results_api(
         evaluator: str | None = None,
         metric: Annotated[str, Query(max_length=200)] = "score",
     ) -> Response:
-        """A metric row by row in two jobs, as at most 2,000 points: rows with the same values are one."""
+        """Pair a metric of two jobs row by row, as at most 2,000 points. Rows with the same values share a point."""
         workspace = caller_of(request.scope).workspace
         return json_response(await results.pairs(workspace, job_id, other_id, evaluator=evaluator, metric=metric))
 

@@ -1,4 +1,4 @@
-"""The routes of jobs: made, watched, paused, resumed, cancelled, removed."""
+"""Routes of jobs: create, list, show, watch, pause, resume, cancel, delete."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -19,19 +19,19 @@ from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.responses import event_response, json_response
 
 _MISSING = describe_error(404, "No such job.")
-_ENDED = {**_MISSING, **describe_error(409, "The job has ended, or has not.")}
+_ENDED = {**_MISSING, **describe_error(409, "Not possible in the state that the job is in.")}
 _REFUSED = {
     **describe_error(404, "No such evaluator or data set."),
-    **describe_error(422, "The order cannot be taken."),
+    **describe_error(422, "The job is invalid; every faulty field is named."),
 }
 _EVENTS: dict[int | str, dict[str, Any]] = {
     **_MISSING,
-    200: {"content": {"text/event-stream": {}}, "description": "The job whenever it has changed, until it has ended."},
+    200: {"content": {"text/event-stream": {}}, "description": "The job after each change, until it ends."},
 }
 
 
 def jobs_api(service: JobService, access: Access, *, route_class: type[APIRoute]) -> APIRouter:
-    """Return the routes over a host's jobs. A key sees those of its workspace."""
+    """Return the routes of jobs. A key sees those of its workspace."""
     router = APIRouter(prefix="/v1/jobs", route_class=route_class, tags=["jobs"])
 
     @router.post("", status_code=202, response_model=JobReport, responses=_REFUSED)
@@ -40,7 +40,7 @@ def jobs_api(service: JobService, access: Access, *, route_class: type[APIRoute]
         request: Request,
         idempotency_key: Annotated[str | None, Header(min_length=1, max_length=200)] = None,
     ) -> Response:
-        """Queue a job. The same Idempotency-Key again returns the job that it made before."""
+        """Queue a job. A request with the same Idempotency-Key returns the first job instead of a new one."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "jobs.create"):
             report = await service.create_job(body.to_spec(), caller.workspace, idempotency_key=idempotency_key)
@@ -51,36 +51,36 @@ def jobs_api(service: JobService, access: Access, *, route_class: type[APIRoute]
         request: Request,
         status: JobStatus | None = None,
         before: Annotated[
-            datetime | None, Query(description="`created_at` of the last job of the page before.")
+            datetime | None, Query(description="`created_at` of the last job on the previous page.")
         ] = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
-        """List jobs, the newest first."""
+        """List jobs, newest first."""
         workspace = caller_of(request.scope).workspace
         return json_response(await service.list_jobs(workspace, limit=limit, before=before, status=status))
 
     @router.get("/{job_id}", response_model=JobReport, responses=_MISSING)
     async def show(job_id: str, request: Request) -> Response:
-        """Show a job and how far it is."""
+        """Show a job and its progress."""
         return json_response(await service.get_job(caller_of(request.scope).workspace, job_id))
 
     @router.get("/{job_id}/events", response_class=StreamingResponse, responses=_EVENTS)
     async def events(job_id: str, request: Request) -> Response:
-        """Watch a job: an event `progress` whenever it has changed, and one named like its status when it has ended."""
+        """Watch a job: an event `progress` after each change, and one named after its status when it ends."""
         workspace = caller_of(request.scope).workspace
         await service.get_job(workspace, job_id)
         return event_response(_events(service, workspace, job_id))
 
     for verb, desired, text in (
-        ("pause", DesiredState.PAUSE, "Stop scoring for now; what was scored is kept."),
-        ("resume", DesiredState.RUN, "Go on where a paused job was."),
-        ("cancel", DesiredState.CANCEL, "Stop for good; what was scored is kept."),
+        ("pause", DesiredState.PAUSE, "Pause a job. Its results so far are kept."),
+        ("resume", DesiredState.RUN, "Continue a paused job."),
+        ("cancel", DesiredState.CANCEL, "Cancel a job. Its results so far are kept."),
     ):
         _add_verb(router, service, access, verb, desired, text)
 
     @router.delete("/{job_id}", status_code=204, responses=_ENDED)
     async def delete(job_id: str, request: Request) -> Response:
-        """Remove a job that has ended, with its results."""
+        """Delete a job that has ended, and its results."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "jobs.delete"):
             await service.delete_job(caller.workspace, job_id)
@@ -98,7 +98,9 @@ def _add_verb(
             report = await service.set_desired_state(caller.workspace, job_id, desired)
         return json_response(report, 200 if report.status is not JobStatus.RUNNING else 202)
 
-    accepted: dict[int | str, dict[str, Any]] = {202: {"model": JobReport, "description": "It will, within a second."}}
+    accepted: dict[int | str, dict[str, Any]] = {
+        202: {"model": JobReport, "description": "Accepted; takes effect within a second."}
+    }
     router.add_api_route(
         f"/{{job_id}}/{verb}",
         ask,

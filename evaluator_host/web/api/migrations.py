@@ -1,4 +1,4 @@
-"""The bodies of migrations, and the rows that they mean."""
+"""Request bodies of migrations, and the rows to prove them on."""
 
 import asyncio
 from itertools import islice
@@ -16,39 +16,39 @@ from evaluator_host.web.api.bodies import EvaluatorIn, RowIn
 LEGACY: Final = (
     "def evaluate(app_params, inputs, output, correct_answer):\n    return 1.0 if output == correct_answer else 0.0\n"
 )
-_STORED_ROWS: Final = 1000  # of a data set or a job; both versions run on each
+_STORED_ROWS: Final = 1000  # of a data set or a job; the old and the new code run on each
 
 
 class ProofIn(BaseModel):
-    """The rows that a migration is to be proven on."""
+    """The rows to prove a migration on."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     rows: Annotated[list[RowIn], FailFast()] = Field(
         default_factory=list,
-        description="Rows to prove it on; without any, rows are made up from what the code reads.",
+        description="Rows to prove the migration on. Default: generated from the names that the code reads.",
     )
-    dataset: str | None = Field(None, description="Or the data set to prove it on: its first 1,000 rows.")
-    job: str | None = Field(None, description="Or the job: its first 1,000 rows, as its evaluators were given them.")
+    dataset: str | None = Field(None, description="Or a data set: its first 1,000 rows.")
+    job: str | None = Field(None, description="Or a job: its first 1,000 rows, as its evaluators received them.")
     mapping: dict[str, str] = Field(
-        default_factory=dict, description="Row fields by column or template of the data set."
+        default_factory=dict, description="The column or template of the data set for each row field."
     )
 
     async def to_rows(self, datasets: DatasetService, jobs: RowReader, workspace: str) -> list[Row] | None:
-        """Return the rows to prove it on; None when there are none.
+        """Return the rows to prove the migration on, None without any.
 
         Raises:
-          InvalidRequest: rows come from several places, the mapping does not fit, or the job has no row.
+          InvalidRequest: the body names several sources, the mapping does not fit, or the job has no row.
           NotFound: there is no such data set or job.
         """
         places = [name for name in ("rows", "dataset", "job") if getattr(self, name)]
         if len(places) > 1:
-            problem = Problem(places[1], f"there is {places[0]} as well", "give one of them")
-            raise InvalidRequest("the rows come from several places", problems=(problem,))
+            problem = Problem(places[1], f"{places[0]} is given as well", "give only one of them")
+            raise InvalidRequest("the rows come from several sources", problems=(problem,))
         if self.job is not None:
             found = await jobs.given(workspace, self.job, limit=_STORED_ROWS)
             if not found:
-                raise InvalidRequest("the job has no row", problems=(Problem("job", "no row could be made of it"),))
+                raise InvalidRequest("the job has no row", problems=(Problem("job", "none of its rows can be used"),))
             return found
         if self.dataset is None:
             return [row.to_row() for row in self.rows] or None
@@ -70,15 +70,15 @@ class MigrateIn(EvaluatorIn, ProofIn):
 
 
 class MigrateStoredIn(ProofIn):
-    """Body of `POST /v1/evaluators/migrate`: which named evaluators, and whether to make versions of them."""
+    """Body of `POST /v1/evaluators/migrate`: the stored evaluators, and whether to create new versions."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"dry_run": True}]})
 
     names: Annotated[list[str], FailFast()] = Field(
-        default_factory=list, max_length=1000, description="Of evaluators; none stands for every legacy one."
+        default_factory=list, max_length=1000, description="Names of evaluators. Default: every legacy one."
     )
-    dry_run: bool = Field(default=True, description="Say what would become of each, and make no version.")
-    force: bool = Field(default=False, description="Make a version of what was not proven too.")
+    dry_run: bool = Field(default=True, description="Only report the result for each; create no version.")
+    force: bool = Field(default=False, description="Also create versions that were not proven.")
 
 
 def _rows(records: list[dict[str, Json]], mapping: Mapping) -> list[Row]:

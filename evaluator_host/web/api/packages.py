@@ -1,4 +1,4 @@
-"""The route of packages: which versions there are to pin."""
+"""Route of packages: the versions that can be pinned."""
 
 from fastapi import APIRouter, Response
 
@@ -10,11 +10,11 @@ from evaluator_host.web.http.responses import json_response
 
 _MISSING = describe_error(404, "The index has no such package for this host.")
 _SILENT = describe_error(503, "The package index does not answer.")
-_REFUSED = describe_error(422, "This is no name of a package.")
+_REFUSED = describe_error(422, "This is not a valid package name.")
 
 
 def packages_api(service: Service) -> APIRouter:
-    """Return the routes over the package indexes."""
+    """Return the routes of the package indexes."""
     router = APIRouter(prefix="/v1/packages", tags=["environments"])
 
     @router.get(
@@ -23,7 +23,7 @@ def packages_api(service: Service) -> APIRouter:
         responses={**_MISSING, **_REFUSED, **_SILENT},
     )
     async def versions(language: Language, name: str) -> Response:
-        """List the versions of a package that this host can install, the newest first."""
+        """List the versions of a package that this host can install, newest first."""
         return json_response(await service.environments.queries.versions(name, language))
 
     return router

@@ -1,4 +1,4 @@
-"""The routes of `/v1` and the probes: bind, convert, ask the service, convert back."""
+"""Routes of `/v1` and the probes: each converts the request, calls the service, converts the result."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -34,22 +34,22 @@ from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.responses import json_response
 
 _ERRORS: Final = {
-    **describe_error(401, "A key is needed, and there is none that works."),
-    **describe_error(403, "A foreign Origin or Host."),
-    **describe_error(404, "No such evaluator or version: the request names one of the library."),
+    **describe_error(401, "The host needs a key, and the request has none that works."),
+    **describe_error(403, "The Origin or Host is not allowed."),
+    **describe_error(404, "There is no stored evaluator or version of that name."),
     **describe_error(408, "The body did not arrive in time."),
     **describe_error(413, "The body is too large."),
-    **describe_error(422, "The request cannot be taken; every fault is named."),
-    **describe_error(429, "Too many calls are waiting, or the key asks too often; see Retry-After."),
-    **describe_error(503, "No sandbox can be started, or the package index or the database does not answer."),
+    **describe_error(422, "The request is invalid; every faulty field is named."),
+    **describe_error(429, "Too many calls are waiting, or the key calls too often; see Retry-After."),
+    **describe_error(503, "No sandbox starts, or the package index or the database does not answer."),
 }
 
 
 class JsonRoute(APIRoute):
-    """Reads bodies by `JsonRequest`."""
+    """A route that reads bodies with `JsonRequest`."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler, given such requests."""
+        """Return the handler, wrapped to get a `JsonRequest`."""
         handler = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
@@ -59,12 +59,12 @@ class JsonRoute(APIRoute):
 
 
 def api(service: Service, access: Access, records: StoredResources, *, body_bytes: int) -> APIRouter:
-    """Return the routes over a service and what is stored; `body_bytes` is the greatest body, once inflated."""
+    """Return all routes of `/v1`. `body_bytes` limits a body after decompression."""
     router = APIRouter(route_class=JsonRoute)
 
     @router.post("/v1/evaluate", response_model=EvaluationResult, responses=_ERRORS, tags=["evaluate"])
     async def evaluate(body: EvaluateIn, request: Request) -> Response:
-        """Evaluate one row. A failure of the user's code is a result too (HTTP 200, `status: failed`)."""
+        """Evaluate one row. A failure of the user's code is also a result (HTTP 200, `status: failed`)."""
         caller = caller_of(request.scope)
         found = await _found(records, caller, body.evaluator)
         work = service.evaluate(found.evaluator, body.to_row(), workspace=caller.workspace, lock=found.lock)
@@ -72,7 +72,7 @@ def api(service: Service, access: Access, records: StoredResources, *, body_byte
 
     @router.post("/v1/evaluate/batch", response_model=Batch, responses=_ERRORS, tags=["evaluate"])
     async def evaluate_batch(body: BatchIn, request: Request) -> Response:
-        """Evaluate rows; results keep their order."""
+        """Evaluate rows. Results have the order of the rows."""
         caller = caller_of(request.scope)
         found = await _found(records, caller, body.evaluator)
         audited_call = AuditedCall(access, caller, "evaluate_batch", evaluator=found.evaluator, rows=len(body.rows))
@@ -97,7 +97,7 @@ def api(service: Service, access: Access, records: StoredResources, *, body_byte
 
     @router.post("/v1/evaluators/migrate", response_model=list[StoredMigration], responses=_ERRORS, tags=["evaluators"])
     async def migrate_named(body: MigrateStoredIn, request: Request) -> Response:
-        """Migrate named legacy evaluators: say what each would become, or make the next version of what is proven."""
+        """Migrate stored legacy evaluators: report the result for each, or create new versions of those proven."""
         caller = caller_of(request.scope)
         rows = await body.to_rows(records.datasets, records.rows, caller.workspace)
         wish = StoredWish(tuple(body.names), rows, body.dry_run, body.force, caller.key_id)
@@ -106,23 +106,23 @@ def api(service: Service, access: Access, records: StoredResources, *, body_byte
 
     @router.get("/v1/info", response_model=HostInfo, tags=["host"])
     async def info() -> Response:
-        """Say what this host is and has."""
+        """Show the version, backend, languages and limits of this host."""
         return json_response(await service.full_info())
 
     @router.get("/healthz", tags=["host"])
     async def healthz() -> dict[str, str]:
-        """Liveness: the process answers."""
+        """Liveness: the process responds."""
         return {"status": "ok"}
 
     @router.get("/readyz", tags=["host"], responses={503: _ERRORS[503]})
     async def readyz() -> dict[str, str]:
-        """Readiness: a sandbox starts."""
+        """Readiness: a sandbox can start."""
         await service.ready()
         return {"status": "ready"}
 
     @router.get("/metrics", tags=["host"], response_class=Response)
     async def metrics() -> Response:
-        """Prometheus exposition."""
+        """Metrics in the Prometheus format."""
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
     router.routes.extend(environments_api(service, access, route_class=JsonRoute).routes)
@@ -137,7 +137,7 @@ def api(service: Service, access: Access, records: StoredResources, *, body_byte
 
 
 async def _found(records: StoredResources, caller: Caller, given: EvaluatorIn | str) -> ResolvedEvaluator:
-    """Return the evaluator that was pasted, or the stored one that was named."""
+    """Return the evaluator of the request, or the stored one that it names."""
     if isinstance(given, str):
         return await records.evaluators.resolve(caller.workspace, given)
     return ResolvedEvaluator(given.to_model(), None)
@@ -156,7 +156,7 @@ async def _batch(service: Service, body: BatchIn, found: ResolvedEvaluator, *, w
 
 
 async def _respond(request: Request, work: Coroutine[Any, Any, Any], audited_call: AuditedCall) -> Response:
-    """Run the work and answer with its result; stop it when the client hangs up. Either way it is in the audit log."""
+    """Run the work and return its result; stop it when the client hangs up. The audit log gets the call either way."""
     task = asyncio.create_task(work)
     hung_up = asyncio.create_task(_hung_up(request))
     try:
@@ -167,7 +167,7 @@ async def _respond(request: Request, work: Coroutine[Any, Any, Any], audited_cal
         result = task.result()
         audited_call.answered(result)
         return json_response(result)
-    except asyncio.CancelledError:  # the host ends
+    except asyncio.CancelledError:  # the host shuts down
         audited_call.abandoned()
         raise
     except Exception as error:

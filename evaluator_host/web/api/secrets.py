@@ -1,4 +1,4 @@
-"""The routes of secrets: set, listed, removed. A value goes in and never comes out."""
+"""Routes of secrets: set, list, delete. No route returns a value."""
 
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
@@ -12,7 +12,7 @@ from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.responses import json_response
 
 _MISSING = describe_error(404, "No such secret.")
-_REFUSED = describe_error(422, "The name or the value cannot be taken.")
+_REFUSED = describe_error(422, "The name or the value is invalid.")
 
 
 class SecretIn(BaseModel):
@@ -22,26 +22,26 @@ class SecretIn(BaseModel):
         extra="forbid", frozen=True, json_schema_extra={"examples": [{"value": "the key of a model's API"}]}
     )
 
-    value: SecretStr = Field(description="8 to 8192 characters of ASCII on one line; never shown again.")
+    value: SecretStr = Field(description="8 to 8192 ASCII characters on one line. No route returns it.")
 
 
 def secrets_api(secrets: Secrets, access: Access, *, route_class: type[APIRoute]) -> APIRouter:
-    """Return the routes over a host's secrets. A key sees those of its workspace."""
+    """Return the routes of secrets. A key sees those of its workspace."""
     router = APIRouter(prefix="/v1/secrets", route_class=route_class, tags=["secrets"])
 
     @router.get("", response_model=list[SecretReport])
     async def every(request: Request) -> Response:
-        """List secrets by name; never what they are."""
+        """List secrets by name, without their values."""
         return json_response(await secrets.list_secrets(caller_of(request.scope).workspace))
 
     @router.get("/{name}", response_model=SecretReport, responses=_MISSING)
     async def show(name: str, request: Request) -> Response:
-        """Say since when there is a secret; never what it is."""
+        """Show when a secret was created and last set, without its value."""
         return json_response(await secrets.get_secret(caller_of(request.scope).workspace, name))
 
     @router.put("/{name}", response_model=SecretReport, responses=_REFUSED)
     async def put(name: str, body: SecretIn, request: Request) -> Response:
-        """Keep a secret under a name, in the place of the one that may be there."""
+        """Create a secret, or replace its value."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "secrets.set"):
             report = await secrets.set_secret(caller.workspace, name, body.value.get_secret_value())
@@ -49,7 +49,7 @@ def secrets_api(secrets: Secrets, access: Access, *, route_class: type[APIRoute]
 
     @router.delete("/{name}", status_code=204, responses=_MISSING)
     async def delete(name: str, request: Request) -> Response:
-        """Remove a secret. Jobs that still need it fail."""
+        """Delete a secret. Jobs that still need it fail."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "secrets.delete"):
             await secrets.delete_secret(caller.workspace, name)

@@ -1,4 +1,4 @@
-"""The routes of live traffic: where OpenTelemetry exporters send spans (OTLP/HTTP), and what came of them."""
+"""Routes of live traffic: receive spans of OpenTelemetry exporters (OTLP/HTTP), list scored traces."""
 
 import zlib
 from typing import Annotated, Any, Final
@@ -21,7 +21,7 @@ from evaluator_host.web.http.responses import json_response
 
 _PROTOBUF: Final = "application/x-protobuf"
 _MISSING = describe_error(404, "No such evaluator.")
-_REFUSED = {**_MISSING, **describe_error(422, "The body is no OTLP export.")}
+_REFUSED = {**_MISSING, **describe_error(422, "The body is not an OTLP export.")}
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -42,10 +42,10 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
         name: str,
         request: Request,
         sampling: Annotated[
-            float | None, Query(ge=0, le=1, description="Share of traces to score; by default the evaluator's.")
+            float | None, Query(ge=0, le=1, description="Fraction of traces to score. Default: the evaluator's own.")
         ] = None,
     ) -> Response:
-        """Take spans as an OpenTelemetry exporter sends them; each trace is scored once it is whole."""
+        """Receive spans of an OpenTelemetry exporter. Each trace is scored once it is complete."""
         caller = caller_of(request.scope)
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         with AuditedCall(access, caller, "traces.take"):
@@ -60,10 +60,10 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
         name: str,
         request: Request,
         status: Status | None = None,
-        before: Annotated[int | None, Query(description="`number` of the last trace of the page before.")] = None,
+        before: Annotated[int | None, Query(description="`number` of the last trace on the previous page.")] = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
-        """Scored traces, the newest first."""
+        """List scored traces, newest first."""
         workspace = caller_of(request.scope).workspace
         return json_response(await traffic.list_traces(workspace, name, limit=limit, before=before, status=status))
 
@@ -76,15 +76,15 @@ def _export(body: bytes, media_type: str) -> dict[str, Any]:
         try:
             message.ParseFromString(body)
         except DecodeError as error:
-            raise InvalidRequest("the body is no OTLP export in protobuf") from error
+            raise InvalidRequest("the body is not an OTLP export in protobuf") from error
         found: dict[str, Any] = MessageToDict(message)
         return found
     try:
         decoded = decode_json(body)
     except InvalidJson as error:
-        raise InvalidRequest(f"the body is no OTLP export: {error}") from error
+        raise InvalidRequest(f"the body is not an OTLP export: {error}") from error
     if not isinstance(decoded, dict):
-        raise InvalidRequest('the body is no OTLP export: {"resourceSpans": […]}')
+        raise InvalidRequest('the body is not an OTLP export: {"resourceSpans": […]}')
     return decoded
 
 
@@ -95,13 +95,13 @@ def _inflated(body: bytes, encoding: str, ceiling: int) -> bytes:
         case "gzip" | "deflate":
             reader = zlib.decompressobj(zlib.MAX_WBITS | 32)
         case other:
-            raise InvalidRequest(f"Content-Encoding {other[:40]!r} is not taken; send gzip, deflate or identity")
+            raise InvalidRequest(f"Content-Encoding {other[:40]!r} is not accepted; send gzip, deflate or identity")
     try:
         inflated = reader.decompress(body, ceiling + 1)
     except zlib.error as error:
         raise InvalidRequest(f"the body is not {encoding}") from error
     if len(inflated) > ceiling or reader.unconsumed_tail:
         raise TooLarge(
-            f"the body is over this host's ceiling of {ceiling >> 20} MB once inflated; send smaller batches"
+            f"the body is over this host's limit of {ceiling >> 20} MB once decompressed; send smaller batches"
         )
     return inflated

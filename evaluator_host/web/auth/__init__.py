@@ -1,1 +1,1 @@
-"""Keys, workspaces, rates, audit: who may call and what is recorded."""
+"""Keys, workspaces, rate limits, audit: who may call, and the record of the calls."""

@@ -1,4 +1,4 @@
-"""Who may call, how often, what they see, and what is kept of it; the one thing that guard and routes share."""
+"""Decides who may call and how often, and records the calls. Middleware and routes share one `Access`."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ from evaluator_host.web.auth.package_visibility import PackageVisibility
 
 _CALLER = "evaluator_host.caller"
 
-_BUCKETS_KEPT: Final = 10_000  # buckets; a full one need not be kept
+_BUCKETS_KEPT: Final = 10_000  # buckets; full ones are dropped when there are more
 
 _log = logging.getLogger(__name__)
 
@@ -27,9 +27,9 @@ class RateLimiter:
     """Limits how often each key may call: one token bucket per key, refilled at a steady rate.
 
     Args:
-      per_s: Requests per second of one key; None: as many as it likes.
-      burst: Requests that may come at once.
-      clock: Seconds that only grow.
+      per_s: Requests per second of one key; None: no limit.
+      burst: Requests that a key may send at once after a pause.
+      clock: Monotonic seconds.
     """
 
     def __init__(self, per_s: float | None, *, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -37,13 +37,13 @@ class RateLimiter:
         self._burst = float(burst)
         self._clock = clock
         self._forget_at = 0.0
-        self._buckets: dict[str | None, tuple[float, float]] = {}  # what is left, and when
+        self._buckets: dict[str | None, tuple[float, float]] = {}  # (tokens left, time of that)
 
     def count_request(self, key_id: str | None) -> None:
         """Count a request.
 
         Raises:
-          RateLimited: there were too many; nothing was counted.
+          RateLimited: the key has sent too many; this one is not counted.
         """
         if self._per_s is None:
             return
@@ -53,8 +53,8 @@ class RateLimiter:
         if left < 1.0:
             wait_s = (1.0 - left) / self._per_s
             raise RateLimited(
-                f"this key may ask {self._per_s:g} times a second; come back in {max(1, round(wait_s))} s, "
-                "or send more rows with each request",
+                f"this key may call {self._per_s:g} times a second; try again in {max(1, round(wait_s))} s, "
+                "or send more rows per request",
                 retry_after_s=wait_s,
             )
         self._buckets[key_id] = (left - 1.0, now)
@@ -63,14 +63,14 @@ class RateLimiter:
 
     def _forget_full(self, now: float) -> None:
         per_s = self._per_s or 1.0
-        self._forget_at = now + self._burst / per_s  # by then all of today's are full, unless they ask again
+        self._forget_at = now + self._burst / per_s  # by then all of these are full, unless used again
         self._buckets = {
             key: (left, at) for key, (left, at) in self._buckets.items() if left + (now - at) * per_s < self._burst
         }
 
 
 class Access:
-    """What one host knows of its callers. Bound to one event loop."""
+    """The keys, rate limits, audit log and visible package sets of one host. Bound to one event loop."""
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self.keyring = Keyring(store.keys)
@@ -84,34 +84,34 @@ class Access:
         return float(self.audit_log.dropped)
 
     async def run(self) -> None:
-        """Keep keys fresh and write what waits, until cancelled. A database that fails is tried again."""
+        """Refresh the keys and write the records that wait, every second until cancelled."""
         while True:
             await asyncio.sleep(REFRESH_S)
             await self.keep()
 
     async def keep(self) -> None:
-        """One round of `run`."""
+        """Do one round of `run`."""
         await self._try("keys are not refreshed", self.keyring.refresh)
         await self._write()
 
     async def close(self) -> None:
-        """Write what still waits."""
+        """Write the records that wait."""
         await self._try("last uses of keys are lost", self.keyring.write_uses)
         await self._write()
 
     async def _write(self) -> None:
         await self._try("the audit log waits", self.audit_log.write)
-        await self._try("package sets asked for are not noted", self.package_visibility.write)
+        await self._try("requested package sets are not recorded", self.package_visibility.write)
 
     async def _try(self, failure: str, chore: Callable[[], Awaitable[None]]) -> None:
-        """Do a chore; its failure is said once, not every second."""
+        """Do a chore; log its failure once, not every second."""
         try:
             await chore()
         except StoreUnavailable as error:
             if failure not in self._failing:
                 _log.warning("%s: %s", failure, error.detail)
                 self._failing.add(failure)
-        except Exception as error:  # noqa: BLE001 - a fault in one chore must not end the others: keys would stay valid
+        except Exception as error:  # noqa: BLE001 - a failing chore must not stop the others: revoked keys would stay valid
             _log.error("%s", failure, exc_info=error)
         else:
             self._failing.discard(failure)
@@ -119,7 +119,7 @@ class Access:
 
 @asynccontextmanager
 async def open_access(store: Store, settings: Settings) -> AsyncIterator[Access]:
-    """Open what a host knows of its callers; on the way out, what waits is written.
+    """Open an `Access` and keep it up to date; write the records that wait when it closes.
 
     Raises:
       StoreUnavailable: the database does not answer.
@@ -137,11 +137,11 @@ async def open_access(store: Store, settings: Settings) -> AsyncIterator[Access]
 
 
 def set_caller(scope: Scope, caller: Caller) -> None:
-    """Remember whose a request is."""
+    """Store the caller of a request in its scope."""
     scope[_CALLER] = caller
 
 
 def caller_of(scope: Scope) -> Caller:
-    """Return whose a request is; the guard has said so before any route runs, but for the probes."""
+    """Return the caller of a request. The middleware has stored it for every route that needs a key."""
     caller: Caller = scope[_CALLER]
     return caller

@@ -1,7 +1,7 @@
-"""Whose a request is. Keys that were used lately are known without asking the database, and asked about every second.
+"""Finds the caller of a request by its key. Recently used keys are cached, and checked in the database every second.
 
-So a warm call costs a hash and a comparison, and a key that is revoked, here or by another process, stops working in
-about a second. A host that has never had a key takes every caller for its operator; it then listens on loopback only.
+So a warm call costs a hash and a comparison, and a revoked key stops working within about a second, in every process on
+the same database. A host that has never had a key treats every caller as its operator, and listens on loopback only.
 """
 
 import asyncio
@@ -17,20 +17,20 @@ from evaluator_host.store.key_format import key_id_of, token_hash
 from evaluator_host.store.keys import Credential, Keys
 
 REFRESH_S: Final = 1.0
-_TRUSTED_S: Final = 10.0  # a key that the database has not confirmed for so long is asked about before it is used
-_FORGOTTEN_S: Final = 60.0  # unused for so long: not asked about any more
+_TRUSTED_S: Final = 10.0  # a cached key older than this is looked up before it is used
+_FORGOTTEN_S: Final = 60.0  # a key unused for this long leaves the cache
 _LAST_USE_S: Final = 30.0  # how often uses are written
-_LOOKUPS: Final = 4  # at once, so that made-up keys cannot occupy the database
+_LOOKUPS: Final = 4  # in parallel, so that made-up keys cannot occupy the database
 _MISSING: Final = (
     "this host needs a key: send it as `Authorization: Bearer eh_…`. "
-    "Its operator makes one with `evaluator-host keys create NAME`"
+    "Its operator creates one with `evaluator-host keys create NAME`"
 )
-_INVALID: Final = "this key does not work here: it is unknown, revoked or expired"
+_INVALID: Final = "this key does not work: it is unknown, revoked or expired"
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whose a request is: everything it sees and makes is its workspace's. No key: a host that needs none."""
+    """The caller of a request: a workspace, and the key. `key_id` is None on a host without keys."""
 
     workspace: str
     key_id: str | None = None
@@ -41,7 +41,7 @@ ANYONE: Final = Caller(DEFAULT_WORKSPACE)
 
 @dataclass(slots=True)
 class _Known:
-    """A key that was used lately."""
+    """A cached key."""
 
     credential: Credential
     caller: Caller
@@ -50,7 +50,7 @@ class _Known:
 
 
 class Keyring:
-    """The keys of one host, by their tokens. Bound to one event loop."""
+    """The keys of one host. Bound to one event loop."""
 
     def __init__(self, keys: Keys) -> None:
         self.required = False
@@ -61,11 +61,11 @@ class Keyring:
         self._lookups = asyncio.Semaphore(_LOOKUPS)
 
     async def admit(self, authorization: str | None) -> Caller:
-        """Return whose a request with this `Authorization` header is.
+        """Return the caller of a request with this `Authorization` header.
 
         Raises:
-          Unauthorized: a key is needed, and this is none that works.
-          StoreUnavailable: the key is not known yet, and the database does not answer.
+          Unauthorized: the host needs a key, and this one does not work.
+          StoreUnavailable: the key is not cached, and the database does not answer.
         """
         if not self.required:
             return ANYONE
@@ -85,7 +85,7 @@ class Keyring:
         return known.caller
 
     async def refresh(self) -> None:
-        """Ask whether keys are needed and whether those used lately still work; note when they were used.
+        """Check whether keys are required and whether cached keys still work; record when they were used.
 
         Raises:
           StoreUnavailable: the database does not answer.
@@ -108,7 +108,7 @@ class Keyring:
             await self.write_uses()
 
     async def write_uses(self) -> None:
-        """Note in the store when keys were last used.
+        """Record in the store when keys were last used.
 
         Raises:
           StoreUnavailable: the database does not answer.
@@ -153,10 +153,10 @@ class Keyring:
 
 
 def _bearer(authorization: str | None) -> str:
-    """Return the token of a header.
+    """Return the token of an `Authorization` header.
 
     Raises:
-      Unauthorized: there is none.
+      Unauthorized: it has no bearer token.
     """
     scheme, _, token = (authorization or "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():

@@ -1,7 +1,7 @@
-"""Which package sets a workspace sees: those that it asked for, by a build or by an evaluator that pins them.
+"""Decides which package sets a workspace sees: those it requested, by a build or by an evaluator that pins them.
 
-Installed files are shared by everybody who pins the same packages; that somebody else did is not told. A caller without
-a key is the host's operator and sees every set.
+Workspaces that pin the same packages share the installed files without learning of each other. A caller without a key
+is the host's operator and sees every set.
 """
 
 from typing import Final
@@ -11,11 +11,11 @@ from evaluator_host.model.errors import NotFound, StoreUnavailable
 from evaluator_host.store.package_sets import PackageSetUses
 from evaluator_host.web.auth.keyring import Caller
 
-_KEPT: Final = 50_000  # names known to be stored; forgetting one costs a write
+_KEPT: Final = 50_000  # names known to be stored; dropping one costs another write
 
 
 class PackageVisibility:
-    """Who asked for what. Bound to one event loop."""
+    """Records which workspace requested which package set. Bound to one event loop."""
 
     def __init__(self, uses: PackageSetUses) -> None:
         self._uses = uses
@@ -23,7 +23,7 @@ class PackageVisibility:
         self._unwritten: dict[str, set[str]] = {}
 
     def note(self, caller: Caller, *names: str | None) -> None:
-        """Note that a workspace asked for a set under these names; never waits."""
+        """Note that a workspace requested a set with these names; never waits."""
         for name in names:
             pair = (caller.workspace, name or "")
             if name and pair not in self._noted:
@@ -33,10 +33,10 @@ class PackageVisibility:
                 self._unwritten.setdefault(caller.workspace, set()).add(name)
 
     async def write(self) -> None:
-        """Write what was noted.
+        """Write the notes to the database.
 
         Raises:
-          StoreUnavailable: the database does not answer; it waits for the next try.
+          StoreUnavailable: the database does not answer; the notes wait for the next try.
         """
         while self._unwritten:
             workspace, names = self._unwritten.popitem()
@@ -47,33 +47,33 @@ class PackageVisibility:
                 raise
 
     async def filtered(self, caller: Caller, reports: list[EnvironmentReport]) -> list[EnvironmentReport]:
-        """Return those of the sets that a caller sees."""
+        """Return the sets that a caller sees."""
         if caller.key_id is None:
             return reports
         names = await self._names(caller)
         return [report for report in reports if _names_of(report) & names]
 
     async def require(self, caller: Caller, report: EnvironmentReport, name: str) -> None:
-        """Refuse a set that a caller does not see, by the name that they asked for.
+        """Check that a caller sees a set.
 
         Raises:
-          NotFound: in the words in which one that does not exist is refused.
+          NotFound: they do not; the message is the same as for a set that does not exist.
         """
         if not await self.filtered(caller, [report]):
             raise no_such_set(name)
 
     async def is_shared(self, caller: Caller, report: EnvironmentReport) -> bool:
-        """Whether another workspace asked for a set too, so that it is not this caller's to remove."""
+        """Whether another workspace requested the set too; then this caller may not remove its files."""
         if caller.key_id is None:
             return False
-        await self.write()  # who asked a moment ago counts too
+        await self.write()  # includes requests of a moment ago
         return await self._uses.wanted_by_others(caller.workspace, _names_of(report))
 
     async def forget(self, caller: Caller, report: EnvironmentReport) -> None:
-        """Note that a workspace wants a set no longer."""
+        """Note that a workspace no longer uses a set."""
         names = _names_of(report)
         self._noted -= {(caller.workspace, name) for name in names}
-        await self.write()  # what was asked for before must not be written after
+        await self.write()  # an older request must not be written afterwards
         await self._uses.forget_set(caller.workspace, names)
 
     async def _names(self, caller: Caller) -> set[str]:
@@ -82,8 +82,8 @@ class PackageVisibility:
 
 
 def no_such_set(name: str) -> NotFound:
-    """Return what a caller is told of a set that does not exist, and of somebody else's: the very same."""
-    return NotFound(f"this workspace has asked for no package set {name[:80]}; POST /v1/environments asks for one")
+    """Return the error for a set that does not exist, or that another workspace requested."""
+    return NotFound(f"this workspace has requested no package set {name[:80]}; request one with POST /v1/environments")
 
 
 def _names_of(report: EnvironmentReport) -> set[str]:

@@ -1,1 +1,1 @@
-"""HTTP below the routes: connections, middleware, bodies, responses and errors."""
+"""HTTP below the routes: connections, middleware, bodies, responses, errors."""

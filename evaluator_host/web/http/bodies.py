@@ -1,7 +1,7 @@
-"""JSON bodies: decoded once, and refused before they are when what they become would fill the host's memory.
+"""Decodes JSON bodies, and refuses those that would fill the host's memory.
 
-A body of 32 MB may hold ten million small objects, each some sixty bytes to Python and hundreds as a row; a fault in
-each would be a message. So values are weighed before they are decoded, and rows counted before they are checked.
+A body of 32 MB may hold ten million small objects. Each takes about sixty bytes in Python, hundreds as a row, and each
+may cause an error message. So the memory is estimated before decoding, and rows are counted before validation.
 """
 
 import json
@@ -13,8 +13,8 @@ from evaluator_host.dialects.table import row_document
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.json_values import InvalidJson, decode_json
 
-DECODED_MB: Final = 512  # a body of 32 MB that is mostly text stays below, whatever its punctuation
-_WEIGHED_FROM: Final = 4 << 20  # a smaller body cannot become that much
+DECODED_MB: Final = 512  # more than a body of 32 MB of ordinary text can take
+_WEIGHED_FROM: Final = 4 << 20  # a smaller body cannot reach DECODED_MB
 _WEIGHTS: Final = ((b"{", 64), (b"[", 56), (b":", 110), (b",", 56))  # bytes of a dict, a list, an entry, an element
 
 
@@ -25,18 +25,18 @@ class JsonRequest(Request):
         """Return the whole body.
 
         Raises:
-          InvalidRequest: it is compressed: what a small one would become is not known before it fills the memory.
+          InvalidRequest: the body is compressed; its decompressed size is unknown until it has filled the memory.
         """
         encoding = self.headers.get("content-encoding", "identity").lower()
         if encoding != "identity":
-            raise InvalidRequest(f"Content-Encoding {encoding[:40]!r} is not taken; send the JSON as it is")
+            raise InvalidRequest(f"Content-Encoding {encoding[:40]!r} is not accepted; send uncompressed JSON")
         return await super().body()
 
     async def json(self) -> Any:
         """Return the decoded body; integers beyond 64 bits stay exact.
 
         Raises:
-          InvalidRequest: it holds too many values, or more rows than one request may bring.
+          InvalidRequest: the body has too many values, or more rows than one request may have.
         """
         body = await self.body()
         _weigh(body)
@@ -50,18 +50,18 @@ class JsonRequest(Request):
 
 
 def _require_few_rows(body: dict[str, Any], ceiling: int) -> None:
-    """Check how many rows a batch, or the order of a job, brings along."""
+    """Check the number of rows in the body of a batch or a job."""
     if isinstance(rows := body.get("rows"), list):
         require_rows(len(rows), ceiling)
     dataset = body.get("dataset")
     if isinstance(dataset, dict) and (brought := _row_count(dataset)) > ceiling:
-        message = f"{brought} rows are over this host's ceiling of {ceiling} for rows in a job's order"
-        hint = "upload them as a data set (POST /v1/datasets, client.datasets.upload) and name that"
-        raise InvalidRequest("too many rows in a job's order", problems=(Problem("dataset.rows", message, hint),))
+        message = f"{brought} rows are more than the {ceiling} that the body of a job may have"
+        hint = "upload them as a data set (POST /v1/datasets, client.datasets.upload) and give its name"
+        raise InvalidRequest("too many rows in the body of a job", problems=(Problem("dataset.rows", message, hint),))
 
 
 def _row_count(dataset: dict[str, Any]) -> int:
-    """Return how many rows, or test cases, the order of a job brings along."""
+    """Return the number of rows, or test cases, in the body of a job."""
     rows = dataset.get("rows")
     document = row_document(dataset)
     return max(len(rows) if isinstance(rows, list) else 0, document.row_count(dataset) if document is not None else 0)
@@ -71,10 +71,10 @@ def require_rows(rows: int, ceiling: int) -> None:
     """Check the number of rows of a batch.
 
     Raises:
-      InvalidRequest: there are too many.
+      InvalidRequest: it is over the ceiling.
     """
     if rows > ceiling:
-        problem = Problem("rows", f"{rows} rows are over this host's ceiling of {ceiling}", "send fewer")
+        problem = Problem("rows", f"{rows} rows are more than this host's limit of {ceiling}", "send fewer per request")
         raise InvalidRequest("too many rows in one batch", problems=(problem,))
 
 
@@ -84,5 +84,5 @@ def _weigh(body: bytes) -> None:
     weight = len(body) + sum(body.count(mark) * size for mark, size in _WEIGHTS)
     if weight > DECODED_MB << 20:
         raise InvalidRequest(
-            f"the body holds so many values that they would take about {weight >> 20} MB; send fewer at once"
+            f"the body has so many values that they would take about {weight >> 20} MB; send fewer per request"
         )

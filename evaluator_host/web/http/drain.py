@@ -1,6 +1,6 @@
-"""The end of a host as its callers see it: what runs is finished, what comes is refused, what outlasts that is told so.
+"""Shuts a host down without losing calls: running calls finish, new ones get 503, the rest is cut off after a while.
 
-A call is answered exactly once: by its result, or by a 503 that says to ask another host.
+Every call gets exactly one response: its result, or a 503 that says to call another host.
 """
 
 import asyncio
@@ -11,14 +11,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from evaluator_host.model.errors import SandboxUnavailable
 from evaluator_host.web.http.error_responses import problem_response
 
-_ALWAYS: Final = frozenset({"/healthz", "/metrics"})  # a host that ends is alive until it has ended
+_ALWAYS: Final = frozenset({"/healthz", "/metrics"})  # a host that shuts down is still alive
 
 
 class Drain:
-    """ASGI middleware; outermost, so that it sees every call.
+    """ASGI middleware around everything else, so that it sees every call.
 
     Attributes:
-      idle: Set while no call is under way.
+      idle: Set while no call is running.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -30,17 +30,17 @@ class Drain:
         self.idle.set()
 
     def begin(self) -> None:
-        """Refuse calls from now on; those under way go on."""
+        """Refuse new calls from now on; running ones continue."""
         self._refusing = True
 
     def cut(self) -> None:
-        """Answer every call under way with a 503; one that has begun to answer is broken off."""
+        """End every running call with a 503, or cut its response off if that has begun."""
         self._refusing = self._cutting = True
         for call in self._calls:
             call.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a call on, or refuse it."""
+        """Pass a call on, or refuse it during the shutdown."""
         if scope["type"] != "http" or scope["path"] in _ALWAYS:
             await self._app(scope, receive, send)
         elif self._refusing:
@@ -74,7 +74,7 @@ class Drain:
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
-    response = problem_response(SandboxUnavailable("this host is shutting down; try again, or ask another one"))
+    response = problem_response(SandboxUnavailable("this host is shutting down; try again, or call another one"))
     response.headers["Retry-After"] = "1"
     response.headers["Connection"] = "close"
     await response(scope, receive, send)

@@ -1,4 +1,8 @@
-"""How faults are logged: what kind, and where in the code; the message may quote somebody's data and is left out."""
+"""Logs errors without users' data, and without blocking the event loop.
+
+An exception is logged as its class and its places in the code: its message may quote a user's data. A separate thread
+writes the lines, so that a terminal or a pipe that nobody reads cannot stop the host.
+"""
 
 import asyncio
 import contextlib
@@ -12,18 +16,18 @@ from types import TracebackType
 from typing import Any, Final, TypeAlias
 
 _FRAMES: Final = 30
-_LINES: Final = 10_000  # that wait to be written; what comes above that is dropped and counted
-_LAST_S: Final = 1.0  # for what waits at the end
+_LINES: Final = 10_000  # waiting to be written; more are dropped and counted
+_LAST_S: Final = 1.0  # to write the lines that wait at exit
 _Fault: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 _log = logging.getLogger("evaluator_host.fault")
 
 
 class DataFreeFormatter(logging.Formatter):
-    """Formats a record whose exception, when it has one, is reduced to its kind and its places."""
+    """Formats log records; an exception becomes its class and its places in the code."""
 
     def formatException(self, ei: _Fault) -> str:  # noqa: N802 - the name that logging calls
-        """Return the chain of exceptions, the cause first, without what they say."""
+        """Return the chain of exceptions, the cause first, without their messages."""
         parts, error = list[str](), ei[1]
         while error is not None and len(parts) < _FRAMES:
             frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
@@ -34,10 +38,10 @@ class DataFreeFormatter(logging.Formatter):
 
 
 class NonBlockingHandler(logging.Handler):
-    """Hands formatted lines to a thread of its own; `emit` never blocks.
+    """Hands formatted lines to its own thread, so that `emit` never blocks.
 
     Args:
-      descriptor: Written to directly: a thread stuck in a buffered stream would keep the interpreter from ending.
+      descriptor: Written to directly: a thread blocked in a buffered stream would keep the interpreter from exiting.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -48,10 +52,10 @@ class NonBlockingHandler(logging.Handler):
         threading.Thread(target=self._write, name="log", daemon=True).start()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Queue a record's line, or drop it when too many wait."""
+        """Queue the line of a record, or drop it when too many wait."""
         line = self.format(record) + "\n"
         if self._dropped:
-            line = f"({self._dropped} lines were not written: nobody read them)\n{line}"
+            line = f"({self._dropped} lines were dropped: nobody read them)\n{line}"
         try:
             self._lines.put_nowait(line)
             self._dropped = 0
@@ -59,24 +63,24 @@ class NonBlockingHandler(logging.Handler):
             self._dropped += 1
 
     def flush(self) -> None:
-        """Wait until everything is written, or for a second."""
+        """Wait until everything is written, at most a second."""
         with self._lines.all_tasks_done:
             self._lines.all_tasks_done.wait_for(lambda: not self._lines.unfinished_tasks, _LAST_S)
 
     def _write(self) -> None:
         while True:
             rest = self._lines.get().encode("utf-8", "backslashreplace")
-            with contextlib.suppress(OSError):  # closed: there is nobody to tell
+            with contextlib.suppress(OSError):  # closed: nobody can be told
                 while rest:
                     rest = rest[os.write(self._descriptor, rest) :]
             self._lines.task_done()
 
 
 def log_to_stderr(*, debug: bool) -> None:
-    """Log warnings of everything, and what this package says, to standard error.
+    """Log to standard error: warnings of all packages, and info of this one.
 
     Args:
-      debug: Say what exceptions say, too.
+      debug: Include the messages of exceptions.
     """
     kind = logging.Formatter if debug else DataFreeFormatter
     handler = NonBlockingHandler(sys.stderr.fileno())
@@ -86,7 +90,7 @@ def log_to_stderr(*, debug: bool) -> None:
 
 
 def log_loop_fault(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log what the event loop has to say; its own way would print tasks with the message of their exception."""
+    """Log an error of the event loop. Its own handler would print the messages of exceptions."""
     error = context.get("exception")
     fault = (type(error), error, error.__traceback__) if error is not None else None
     _log.error("%s", context.get("message", "a fault in the event loop"), exc_info=fault)

@@ -1,4 +1,4 @@
-"""The one error shape: RFC 9457 `application/problem+json`, with every fault named. Never a user's data in a 500."""
+"""Builds error responses: RFC 9457 `application/problem+json`, naming every faulty field. A 500 has no user's data."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -24,14 +24,14 @@ SECURITY_HEADERS: Final = (
 """Headers of every response."""
 
 _HINTS = {
-    "extra_forbidden": "remove it, or look for a misspelling",
+    "extra_forbidden": "remove it, or check its spelling",
     "missing": "add it",
     "json_invalid": "send a JSON object with Content-Type: application/json",
 }
 
 
 class FieldProblem(BaseModel):
-    """One fault of a request."""
+    """One fault in a request."""
 
     field: str = Field(description="Dotted path into the body.")
     message: str
@@ -39,7 +39,7 @@ class FieldProblem(BaseModel):
 
 
 class ProblemBody(BaseModel):
-    """What an error answers (`application/problem+json`)."""
+    """Body of an error response (`application/problem+json`)."""
 
     type: str = "about:blank"
     title: str
@@ -76,7 +76,7 @@ def problem_response(error: HostError) -> Response:
 
 
 def _headers(error: HostError) -> dict[str, str]:
-    """Return what a response of this error says besides its body; the guard may not be there to add to it."""
+    """Return the headers of an error response, including those that the middleware would add."""
     headers = {name.decode(): value.decode() for name, value in SECURITY_HEADERS}
     match error:
         case Busy():
@@ -89,7 +89,7 @@ def _headers(error: HostError) -> dict[str, str]:
 
 
 def install_error_handlers(app: FastAPI) -> None:
-    """Answer every error that a route raises on purpose in this shape; any other is the guard's to answer."""
+    """Send the errors that routes raise on purpose in this shape; the middleware sends all others."""
     describe = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -119,10 +119,10 @@ def install_error_handlers(app: FastAPI) -> None:
 
 
 def _of_status(error: HTTPException) -> HostError:
-    if isinstance(error.__cause__, HostError):  # FastAPI wraps whatever is raised while it reads a body
+    if isinstance(error.__cause__, HostError):  # FastAPI wraps errors that are raised while it reads a body
         return error.__cause__
     if error.status_code == NotFound.status:
-        return NotFound("no such page; the API is described at /docs")
+        return NotFound("there is no such path; /docs describes the API")
     wrapped = InvalidRequest(str(error.detail))
     wrapped.status = error.status_code
     return wrapped
@@ -131,7 +131,7 @@ def _of_status(error: HTTPException) -> HostError:
 def _invalid_request(faults: Sequence[Any]) -> InvalidRequest:
     problems = tuple(_problem(fault) for fault in faults[:50])
     names = ", ".join(problem.field or "body" for problem in problems[:3])
-    return InvalidRequest(f"the request cannot be taken: {names}", problems=problems)
+    return InvalidRequest(f"the request is invalid: {names}", problems=problems)
 
 
 def _problem(fault: Mapping[str, Any]) -> Problem:
@@ -145,5 +145,5 @@ def _problem(fault: Mapping[str, Any]) -> Problem:
 
 
 def _is_tag(part: object) -> bool:
-    """Whether a part of a path names no field but one of several forms that a field may have."""
+    """Whether a part of a path stands for one of the forms of a field, not for a field."""
     return isinstance(part, str) and part.startswith("<")

@@ -1,8 +1,8 @@
-"""What stands between the network and the routes: names and origins, keys and rates, body size and time, headers.
+"""Checks every request before the application sees it: host name, origin, key, rate, size and time of the body.
 
-A page of another origin must not post code to a developer's localhost, neither directly (Origin, Sec-Fetch-Site) nor by
-a DNS name that was pointed at 127.0.0.1 (Host). A request without a key that works, or over its limits, is refused
-before anything of the application runs. A fault of the application is answered here too, with nobody's data in it.
+A page of another origin must not post code to a developer's localhost, neither directly (Origin, Sec-Fetch-Site) nor
+through a DNS name that points to 127.0.0.1 (Host). Requests without a valid key, or over a limit, are refused here.
+An unexpected exception of the application becomes a 500 without any user's data.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from evaluator_host.model.errors import HostError, InvalidRequest, Refused, TooL
 from evaluator_host.web.auth.access import Access, set_caller
 from evaluator_host.web.http.error_responses import SECURITY_HEADERS, problem_response
 
-BYTES_PER_S: Final = 256 * 1024  # a body that keeps arriving faster than this is not too slow, however large
+BYTES_PER_S: Final = 256 * 1024  # a body that arrives faster than this may take any time
 
 _OPEN: Final = frozenset({"/healthz", "/readyz"})
 _READING: Final = frozenset({"GET", "HEAD"})
@@ -33,17 +33,17 @@ _log = logging.getLogger(__name__)
 
 
 class AccessMiddleware:
-    """ASGI middleware around the whole application; nothing of it runs for a request that is refused.
+    """ASGI middleware around the whole application. The application never sees a refused request.
 
     Args:
       app: The application.
-      access: Who may call; None refuses everybody.
-      hosts: Names to answer to, besides loopback.
-      body_bytes: Greatest body.
-      upload_bytes: Greatest body of an upload, which goes to disk as it arrives.
-      body_timeout_s: For a body to arrive; one that arrives steadily may take longer.
-      open_paths: Served without a key, besides the probes.
-      is_page: Whether a path is a page for people or a file of one, to be read without a key.
+      access: Decides who may call; None refuses everybody.
+      hosts: Host names to accept, besides loopback.
+      body_bytes: Size limit of a body.
+      upload_bytes: Size limit of an upload, which goes to disk while it arrives.
+      body_timeout_s: Time limit of a body; one that arrives steadily may take longer.
+      open_paths: Paths that need no key, besides the probes.
+      is_page: Whether a path belongs to the workbench, which needs no key.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class AccessMiddleware:
         self._is_page = is_page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse, or pass on with a bounded body."""
+        """Refuse a request, or pass it on with a limited body."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -81,12 +81,12 @@ class AccessMiddleware:
             await self._app(scope, self._bounded(receive, ceiling), sending)
         except HostError as error:
             await self._answer(error, scope, receive, sending)
-        except Exception as error:  # noqa: BLE001 - the edge: whatever it is, the caller gets the one error shape
+        except Exception as error:  # noqa: BLE001 - the outermost layer: the caller gets the common error shape
             _log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
             await self._answer(HostError("the host failed; its log says where"), scope, receive, sending)
 
     async def _answer(self, error: HostError, scope: Scope, receive: Receive, sending: "_Sending") -> None:
-        if sending.started:  # too late for another answer: cutting it off is all that can be said
+        if sending.started:  # too late for another response: cut this one off
             raise error
         await problem_response(error)(scope, receive, sending)
 
@@ -96,12 +96,12 @@ class AccessMiddleware:
         if named is None or (named.group(1) or named.group(2)) not in self._hosts:
             raise Refused(
                 f"this host does not answer to the name {host[:100]!r}; "
-                "use localhost, or have the operator add the name to EVALUATOR_HOST_ALLOWED_HOSTS"
+                "use localhost, or ask the operator to add the name to EVALUATOR_HOST_ALLOWED_HOSTS"
             )
         origin = headers.get(b"origin")
         if origin is not None and _netloc(origin) != host:
             raise Refused(f"pages of {origin[:100]!r} may not use this host")
-        # A browser that sends no Origin still says that another site asks; following a link to the docs is fine.
+        # A browser that sends no Origin still names a request from another site; following a link is allowed.
         if headers.get(b"sec-fetch-site") == "cross-site" and headers.get(b"sec-fetch-mode") != "navigate":
             raise Refused("pages of another site may not use this host")
         length = headers.get(b"content-length", "0")
@@ -112,19 +112,19 @@ class AccessMiddleware:
         if scope["path"] in self._open or (scope["method"] in _READING and self._is_page(scope["path"])):
             return
         if self._access is None:
-            raise Unauthorized("this host admits nobody")
+            raise Unauthorized("this host accepts no calls")
         caller = await self._access.keyring.admit(headers.get(b"authorization"))
         self._access.rates.count_request(caller.key_id)
         set_caller(scope, caller)
 
     def _bounded(self, receive: Receive, ceiling: int) -> Receive:
-        """Count a body while it arrives, and its time."""
+        """Return `receive` with the limits of size and time for the body."""
         loop = asyncio.get_running_loop()
         seen, arrived, deadline = 0, False, loop.time() + self._body_timeout_s
 
         async def bounded() -> Message:
             nonlocal seen, arrived
-            if arrived:  # what comes now is that the caller hung up
+            if arrived:  # the next message says that the caller hung up
                 return await receive()
             try:
                 async with asyncio.timeout_at(deadline + seen / BYTES_PER_S):
@@ -142,7 +142,7 @@ class AccessMiddleware:
 
 
 class _Sending:
-    """Sends a response with the headers that every response has."""
+    """Sends a response with the security headers, and knows whether it has begun."""
 
     def __init__(self, send: Send) -> None:
         self.started = False
@@ -158,10 +158,10 @@ class _Sending:
 
 
 def _headers(scope: Scope) -> dict[bytes, str]:
-    """Return the headers that are looked at here.
+    """Return the headers that are checked here.
 
     Raises:
-      InvalidRequest: one of them is there twice: a proxy before this host may have read the other one.
+      InvalidRequest: one is there twice; a proxy in front of this host may have read the other one.
     """
     found: dict[bytes, str] = {}
     for name, value in scope["headers"]:
@@ -187,6 +187,6 @@ def _is_upload(scope: Scope) -> bool:
 
 def _too_large(ceiling: int) -> TooLarge:
     return TooLarge(
-        f"the body is over this host's ceiling of {ceiling >> 20} MB; send fewer rows at once, or have the operator "
-        "raise EVALUATOR_HOST_BODY_MB (of a data set EVALUATOR_HOST_DATASETS_MB)"
+        f"the body is over this host's limit of {ceiling >> 20} MB; send fewer rows per request, or ask the operator "
+        "to raise EVALUATOR_HOST_BODY_MB (for a data set EVALUATOR_HOST_DATASETS_MB)"
     )
