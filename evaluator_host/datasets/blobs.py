@@ -1,4 +1,4 @@
-"""Files kept as they were sent, by an id; a file appears whole or not at all."""
+"""Stores files unchanged, by id; a file appears whole or not at all."""
 
 import asyncio
 import hashlib
@@ -19,7 +19,7 @@ _PARTIAL: Final = "partial-"
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """A kept file: its id, its size and its SHA-256."""
+    """A stored file: its id, its size in bytes, and its SHA-256 in hex."""
 
     id: str
     size: int
@@ -27,11 +27,11 @@ class Blob:
 
 
 class BlobFolder:
-    """The folder of a host's kept files.
+    """The folder of a host's stored files.
 
     Args:
       path: Of the folder.
-      max_bytes: Greatest file.
+      max_bytes: Size limit of a file.
     """
 
     def __init__(self, path: Path, *, max_bytes: int) -> None:
@@ -39,10 +39,10 @@ class BlobFolder:
         self._max_bytes = max_bytes
 
     async def receive(self, chunks: AsyncIterator[bytes]) -> Blob:
-        """Keep a file that arrives in chunks.
+        """Store a file that arrives in chunks.
 
         Raises:
-          TooLarge: it is over this host's ceiling.
+          TooLarge: the file is over this host's limit.
           MachineExhausted: the disk is full.
         """
         self._path.mkdir(parents=True, mode=0o700, exist_ok=True)
@@ -70,20 +70,20 @@ class BlobFolder:
         return blob
 
     def file(self, blob_id: str) -> Path:
-        """Return where a file lies."""
+        """Return the path of a file."""
         return self._path / blob_id
 
     def remove(self, blob_id: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file, if it exists."""
         self.file(blob_id).unlink(missing_ok=True)
 
     def ids(self) -> list[str]:
-        """Return the files that are there."""
+        """Return the ids of all stored files."""
         found = self._path.iterdir() if self._path.is_dir() else ()
         return [path.name for path in found if not path.name.startswith(_PARTIAL)]
 
     def sweep(self, known: Collection[str]) -> int:
-        """Remove what belongs to nothing: uploads that were broken off, and files nobody knows; returns how many."""
+        """Remove broken uploads, and files whose ids are not `known`, once an hour old; return how many."""
         gone = 0
         for path in self._path.iterdir() if self._path.is_dir() else ():
             if path.name not in known and time.time() - path.stat().st_mtime > _SETTLED_S:

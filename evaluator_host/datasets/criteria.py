@@ -1,4 +1,4 @@
-"""Rows that hold the criteria of several evaluators: what one of these is given."""
+"""Picks one evaluator's criteria from rows that have criteria by evaluator."""
 
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -13,18 +13,18 @@ _SHOWN = 8
 
 
 def is_keyed(record: dict[str, Any]) -> bool:
-    """Whether a record holds criteria by evaluator."""
+    """Return whether a record has criteria by evaluator."""
     return is_row(record) and isinstance(record.get(CRITERIA), dict)
 
 
 def given_to(row: Row, record: dict[str, Any], names: AbstractSet[str], *, outputs_come: bool) -> Given:
-    """Return a row as an evaluator is given it.
+    """Return a row with the criteria of one evaluator, or the skip or error in its place.
 
     Args:
-      row: Made from the record.
-      record: Holds criteria by evaluator.
-      names: By which the evaluator may be called there.
-      outputs_come: A model is asked for the outputs.
+      row: The mapped record.
+      record: A record with criteria by evaluator.
+      names: Names of the evaluator, one of which may have criteria there.
+      outputs_come: Whether a model writes the outputs.
     """
     criteria: dict[str, Any] = record[CRITERIA]
     known = sorted(names & criteria.keys())

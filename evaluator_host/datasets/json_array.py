@@ -1,7 +1,7 @@
-"""Cuts a JSON array into the texts of its items, in memory for one item only.
+"""Splits a JSON array into the texts of its items, with one item in memory.
 
-Streaming parsers build the path to every value: 100,000 nested arrays take gigabytes there. Here nesting is a counter,
-and an item is decoded by the host's own decoder, which limits depth.
+Streaming parsers build the path to every value, so that 100,000 nested arrays take gigabytes. This one counts nesting;
+the host's own decoder, which limits depth, then decodes each item.
 """
 
 import re
@@ -19,13 +19,13 @@ class NotAnArray(Exception):
 
 
 class ItemTooLong(Exception):
-    """One item is over the limit, so that where it ends was not looked for."""
+    """An item is over the size limit; the rest of the file was not read."""
 
 
 def array_items(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
-    """Yield the text of each item of the array that a file holds from its present position on.
+    """Yield the text of each item of the array at a file's present position.
 
-    Items are cut where the array's own commas stand; whether each is JSON is for its decoder to say.
+    It splits at the commas of the array itself, and does not check that items are valid JSON.
 
     Raises:
       NotAnArray: it does not begin with `[`, ends within the array, or goes on after it.
@@ -45,7 +45,7 @@ def array_items(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
 
 
 class _Cutter:
-    """Where the scan of an array stands."""
+    """The state of the scan."""
 
     def __init__(self, max_item_bytes: int) -> None:
         self._limit = max_item_bytes
@@ -79,7 +79,7 @@ class _Cutter:
             self._keep(chunk[start:])
 
     def _take(self, sign: bytes) -> bool:
-        """Note a structural character; whether an item ends before it."""
+        """Update the state for a structural character; return whether an item ends before it."""
         if sign == b'"':
             self._in_string = True
         elif sign in b"[{":
@@ -91,7 +91,7 @@ class _Cutter:
         return sign == b"," and self._depth == 1
 
     def _through_string(self, chunk: bytes, position: int) -> int:
-        """Return where the scan goes on: after the string, or the end of the chunk."""
+        """Return the position after the string, or the end of the chunk."""
         if self._escaped:
             self._escaped = False
             position += 1

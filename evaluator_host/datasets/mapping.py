@@ -1,4 +1,4 @@
-"""From one record of a file to a row: which column, or which template over the columns, goes to which field.
+"""Maps a record of a file to a row: each field from a column or from a template over the columns.
 
 A record with an object under `inputs` (or `variables`) is a row as the API takes it. Any other record is flat: every
 column is in `inputs`, `outputs` (or `output`) is also the outputs, and objects under `trace` and `criteria` are these
@@ -22,12 +22,12 @@ _ALIASES: Final = {"correct_answer": "inputs.correct_answer"}
 
 
 class BadRow(Exception):
-    """A record that is no row; `str` says why."""
+    """The record is no row; `str` says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """Where row fields come from: `outputs=answer`, `correct_answer=expected`, `variables.target=meta.gold`.
+    """The sources of row fields: `outputs=answer`, `correct_answer=expected`, `variables.target=meta.gold`.
 
     A source is a column (a dotted path reaches into objects) or a template: `outputs={{ first }} {{ last }}`.
     """
@@ -39,7 +39,7 @@ class Mapping:
         """Return the mapping of `FIELD=SOURCE` texts.
 
         Raises:
-          InvalidRequest: one is no such text, or sets what no row has.
+          InvalidRequest: a text has another form, or sets an unknown field.
         """
         cut = [pair.partition("=") for pair in pairs]
         return cls._checked([(field, source if equals else "") for field, equals, source in cut], named="--map")
@@ -49,7 +49,7 @@ class Mapping:
         """Return the mapping of an object `{field: source}`.
 
         Raises:
-          InvalidRequest: it sets what no row has, or a template cannot be taken.
+          InvalidRequest: it sets an unknown field, or a template is not valid.
         """
         return cls._checked(list(sources.items()), named="mapping")
 
@@ -65,7 +65,7 @@ def to_row(record: Any, mapping: Mapping) -> Row:
     """Return the row of a record.
 
     Raises:
-      BadRow: it is no object, or a field, column or template is not what it must be.
+      BadRow: the record is no object, a column is missing, a template fails, or a field has the wrong type.
     """
     if not isinstance(record, dict):
         raise BadRow(f"a row is an object, not {type(record).__name__}")
@@ -85,7 +85,7 @@ def to_row(record: Any, mapping: Mapping) -> Row:
 
 
 def is_row(record: dict[str, Any]) -> bool:
-    """Whether a record is a row as the API takes it."""
+    """Return whether a record is a row as the API takes it."""
     return isinstance(record.get("inputs"), dict) or isinstance(record.get("variables"), dict)
 
 

@@ -1,6 +1,7 @@
-"""The formats of a file of rows: how each is recognised and read, one record at a time.
+"""Reads the records of a file of rows, in each format.
 
-Memory holds one record, whatever the size of the file. A record that cannot be read comes as a `BadRow` with its line.
+Memory holds one record (256 of Parquet), whatever the size of the file. A `BadRow` stands for a record that cannot be
+read.
 """
 
 import base64
@@ -28,14 +29,14 @@ _MAX_CELL: Final = 64 << 20
 _PEEKED: Final = 1 << 12
 
 Record: TypeAlias = tuple[int, Any]
-"""The line where a record starts (its number, in JSON and Parquet), and the record or the `BadRow` in its place."""
+"""The first line of a record (its number, in JSON and Parquet), and the record or the `BadRow` in its place."""
 
 
 def read_records(file: BinaryIO, format_: Format, *, max_row_bytes: int) -> Iterator[Record]:
-    """Yield the records of a file of that format.
+    """Yield the records of a file.
 
     Raises:
-      InvalidRequest: the file is not of that format at all, or cannot be read on from where it is damaged.
+      InvalidRequest: the file is not of this format, or is damaged so that reading cannot go on.
     """
     return _READERS[format_](file, max_row_bytes)
 
@@ -166,7 +167,7 @@ def parquet_records(file: BinaryIO, *, max_row_bytes: int) -> Iterator[dict[str,
     Times become ISO 8601, decimals numbers, bytes text (base64 unless they are UTF-8), NaN and infinities null.
 
     Raises:
-      InvalidRequest: it is no Parquet file, or pyarrow is not installed.
+      InvalidRequest: the file is no Parquet file, or pyarrow is not installed.
     """
     try:
         import pyarrow as pa  # noqa: PLC0415 - an extra that is large, and slow to import

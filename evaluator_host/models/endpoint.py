@@ -1,7 +1,7 @@
-"""One OpenAI-compatible endpoint: a chat completion per call, tried again where that may help, with a log of it.
+"""Calls one OpenAI-compatible endpoint, with retries and a log of every attempt.
 
-A key is sent to the endpoint and nowhere else: redirects are not followed, the environment's proxies and .netrc are not
-read, and whatever comes back is masked before it is kept.
+The key is sent to the endpoint and nowhere else: redirects are not followed, proxies of the environment and .netrc are
+not read, and answers are redacted before they are stored.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _MESSAGE_CHARS: Final = 500
 _AGAIN: Final = frozenset({408, 409, 425, 429})
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
-_LONGEST_WAIT_S: Final = 300.0  # whatever Retry-After says
+_LONGEST_WAIT_S: Final = 300.0  # limit of Retry-After
 _CHAT: Final = "/chat/completions"
 _COMPLETIONS: Final = "/completions"
 
@@ -50,13 +50,13 @@ _Read: TypeAlias = Callable[[Any], Completion]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of one row. `output` is None, and `error` says why, when it failed for good.
+    """The answer to one call, or the error of its last attempt.
 
     Attributes:
-      output: Text, or the tool calls.
-      error: Masked, for people.
-      latency_ms: Of the try that was answered, else of the last one.
-      log: Attempts, tokens, times.
+      output: Text, or `{"tool_calls": […]}`; None when the call failed.
+      error: Redacted, for people; None when the call succeeded.
+      latency_ms: Milliseconds of the answered attempt, else of the last one.
+      log: `{"started_at", "model", "attempts": [{"status", "latency_ms", "error"}], "tokens", "cost", …}`.
     """
 
     output: Json
@@ -66,7 +66,7 @@ class Answer:
 
 
 class _Fault(Exception):
-    """A try that failed; `status` is None when there was no answer."""
+    """A failed attempt. `status` is None without an answer, `again` says whether a retry may help."""
 
     def __init__(self, message: str, *, status: int | None = None, again: bool, wait_s: float = 0.0) -> None:
         super().__init__(message)
@@ -76,19 +76,19 @@ class _Fault(Exception):
 
 
 class Endpoint:
-    """Asks one model. Bound to one event loop; close its client.
+    """Calls one model. Bound to one event loop; the caller closes the client.
 
     Args:
-      target: Where, which model, how.
-      key: Sent as a bearer token; None for no key.
-      client: Its connections.
+      target: Address, model and request.
+      key: Bearer token; None for no key.
+      client: Connections to the endpoint.
     """
 
     def __init__(self, target: Target, key: str | None, client: httpx.AsyncClient) -> None:
         self._target = target
         self._completes = target.completion
         self._base_url = target.base_url.rstrip("/")
-        self._mask = Redactor(key)
+        self._redact = Redactor(key)
         self._client = client
         self._headers = {
             "Content-Type": "application/json",
@@ -99,7 +99,7 @@ class Endpoint:
             self._headers["Authorization"] = f"Bearer {key}"
 
     async def ask(self, messages: list[Json]) -> Answer:
-        """Return what the model says to these messages, or why it does not; never raises."""
+        """Return the model's answer to these messages, or the error; never raises."""
         body = {**self._target.inference, "model": self._target.model}
         if self._completes and len(messages) == 1:
             answer = await self._ask(_COMPLETIONS, {**body, "prompt": messages[0]["content"]}, read_text)
@@ -109,7 +109,7 @@ class Endpoint:
         return await self._ask(_CHAT, {**body, "messages": messages}, read_completion)
 
     async def complete(self, request: dict[str, Json]) -> Answer:
-        """Return the whole answer to a request, of a chat when it has `messages`; never raises."""
+        """Return the whole answer to a request; `messages` make it a chat completion. Never raises."""
         path = _CHAT if "messages" in request else _COMPLETIONS
         return await self._ask(path, {**request, "model": self._target.model}, read_whole)
 
@@ -136,7 +136,11 @@ class Endpoint:
     def _attempt(self, fault: _Fault | None, latency_ms: float) -> Json:
         if fault is None:
             return {"status": 200, "latency_ms": latency_ms, "error": None}
-        return {"status": fault.status, "latency_ms": latency_ms, "error": self._mask.text(str(fault))[:_MESSAGE_CHARS]}
+        return {
+            "status": fault.status,
+            "latency_ms": latency_ms,
+            "error": self._redact.text(str(fault))[:_MESSAGE_CHARS],
+        }
 
     def _answer(
         self, completion: Completion | None, attempts: list[Json], latency_ms: float, started_at: datetime
@@ -145,8 +149,8 @@ class Endpoint:
         if completion is None:
             tries = f" (after {len(attempts)} tries)" if len(attempts) > 1 else ""
             return Answer(None, f"{attempts[-1]['error']}{tries}", latency_ms, log)
-        log |= self._mask.value(completion.facts)
-        return Answer(self._mask.value(completion.output), None, latency_ms, log)
+        log |= self._redact.value(completion.facts)
+        return Answer(self._redact.value(completion.output), None, latency_ms, log)
 
     async def _try(self, url: str, body: bytes, read: _Read) -> Completion:
         timeout_s = self._target.timeout_s
@@ -177,9 +181,9 @@ class Endpoint:
     async def _refused(self, response: httpx.Response) -> _Fault:
         status = response.status_code
         if response.is_redirect:
-            where = self._mask.text(response.headers.get("location", ""))
+            where = self._redact.text(response.headers.get("location", ""))
             return _Fault(f"HTTP {status}: redirects are not followed (to {where})", status=status, again=False)
-        said = fault_of(self._mask.text((await _body(response, _FAULT_BYTES)).decode("utf-8", "replace")))
+        said = fault_of(self._redact.text((await _body(response, _FAULT_BYTES)).decode("utf-8", "replace")))
         again = status in _AGAIN or status >= httpx.codes.INTERNAL_SERVER_ERROR
         wait_s = _wait_s(response.headers.get("retry-after"))
         return _Fault(f"HTTP {status}: {said}".rstrip(": "), status=status, again=again, wait_s=wait_s)
@@ -190,7 +194,7 @@ def _last_status(answer: Answer) -> Json:
 
 
 async def _body(response: httpx.Response, most: int) -> bytes:
-    """Return the body, or as much of it as is wanted."""
+    """Return the first `most` bytes of the body."""
     data = bytearray()
     async for chunk in response.aiter_raw():
         data += chunk
@@ -200,13 +204,13 @@ async def _body(response: httpx.Response, most: int) -> bytes:
 
 
 def _pause_s(tries: int) -> float:
-    """Return how long to wait after so many tries: twice as long each time, half of it by chance."""
+    """Return the seconds to wait after so many attempts: doubled each time, half of it random."""
     longest = min(_PAUSE_S * 2.0 ** (tries - 1), _LONGEST_PAUSE_S)
     return float(longest * (0.5 + random.random() / 2))  # noqa: S311 - spreads callers, guards nothing
 
 
 def _wait_s(header: str | None) -> float:
-    """Return what `Retry-After` asks for: seconds, or a date."""
+    """Return the seconds of `Retry-After`, which has seconds or a date (RFC 9110, 10.2.3); 0 without it."""
     wait_s = 0.0
     if header is not None:
         with suppress(ValueError, TypeError, OverflowError):
@@ -219,7 +223,7 @@ def _until(when: datetime) -> float:
 
 
 class Redactor:
-    """Replaces a secret in texts and JSON values; None masks nothing."""
+    """Replaces a secret by `[masked]`, in every form in which an endpoint may repeat it; None replaces nothing."""
 
     def __init__(self, secret: str | None) -> None:
         self._forms = sorted(_forms(secret), key=len, reverse=True) if secret else []
@@ -231,7 +235,7 @@ class Redactor:
         return text
 
     def value(self, value: Any) -> Any:
-        """Return a JSON value without the secret, in names and values alike."""
+        """Return a JSON value without the secret, in names and in values."""
         match value:
             case str():
                 return self.text(value)

@@ -1,4 +1,4 @@
-"""Connections to models: which certificates they trust, and which proxy they go through."""
+"""Makes HTTP clients for models, with the certificates and the proxy of the settings."""
 
 import ssl
 from typing import Final
@@ -14,7 +14,7 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def make_http_client(settings: Settings, base_url: str, *, timeout_s: float, at_once: int) -> httpx.AsyncClient:
-    """Return a client for one address: no redirects, nothing of the environment.
+    """Return a client for one address that follows no redirects and reads no proxy of the environment.
 
     Raises:
       Misconfigured: the operator's CA file cannot be read.

@@ -1,4 +1,4 @@
-"""Reads what an OpenAI-compatible endpoint answers: the text or the tool calls, the tokens, the fault."""
+"""Reads answers of OpenAI-compatible endpoints (platform.openai.com/docs/api-reference): text, tokens, errors."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,22 +11,27 @@ _SAID_CHARS: Final = 500
 
 
 class BadAnswer(Exception):
-    """An answer that is no completion; `str` says why."""
+    """The answer is no completion; `str` says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a model answered. `facts`: `answered_by`, `finish_reason`, `tokens`, `cost`, as far as they were said."""
+    """A completion.
+
+    Attributes:
+      output: Text, `{"tool_calls": […]}`, or the whole answer.
+      facts: `answered_by`, `finish_reason`, `tokens` and `cost`, as far as the answer has them.
+    """
 
     output: Json
     facts: dict[str, Json]
 
 
 def read_completion(body: Any) -> Completion:
-    """Return the first choice of an answer.
+    """Return the message of the first choice of a chat completion.
 
     Raises:
-      BadAnswer: there is none.
+      BadAnswer: the answer has no such message.
     """
     _require_answer(body)
     choices = body.get("choices")
@@ -40,10 +45,10 @@ def read_completion(body: Any) -> Completion:
 
 
 def read_text(body: Any) -> Completion:
-    """Return how the first choice of an answer goes on with the prompt.
+    """Return the text of the first choice of a completion.
 
     Raises:
-      BadAnswer: there is none.
+      BadAnswer: the answer has no such text.
     """
     whole = read_whole(body)
     choice = body["choices"][0]
@@ -54,10 +59,10 @@ def read_text(body: Any) -> Completion:
 
 
 def read_whole(body: Any) -> Completion:
-    """Return an answer as it is, its first choice untouched.
+    """Return a whole answer, unchanged.
 
     Raises:
-      BadAnswer: it is none.
+      BadAnswer: the answer has no choices.
     """
     _require_answer(body)
     if not isinstance(body.get("choices"), list) or not body["choices"]:
@@ -75,7 +80,7 @@ def _require_answer(body: Any) -> None:
 
 
 def fault_of(text: str) -> str:
-    """Return what an error body says: the message of an error object, else the text as it is."""
+    """Return the message of an error object, or the text of any other error body."""
     try:
         body = decode_json(text.encode())
     except (InvalidJson, ValueError):

@@ -1,6 +1,6 @@
-"""Two runs over the same rows, metric by metric: the paired difference and how sure it is.
+"""Compares two jobs over the same rows: the paired difference of a metric, with its confidence interval.
 
-The interval is Student's: mean difference ± t · s / √n over the rows that both runs scored, s over n - 1.
+The interval is Student's: mean difference ± t · s / √n over the rows that both jobs scored, s over n - 1.
 """
 
 import math
@@ -15,7 +15,7 @@ CONFIDENCE: Final = 0.95
 
 
 def paired_difference(metric: str, pairs: Iterable[tuple[float, float]]) -> Difference:
-    """Compare a metric over pairs of (before, after); pairs whose values or difference are not finite are left out."""
+    """Return the difference of a metric over pairs (before, after), without pairs that are not finite."""
     before, after = array("d"), array("d")
     for old, new in pairs:
         if math.isfinite(old) and math.isfinite(new) and math.isfinite(new - old):
@@ -55,8 +55,8 @@ def _interval(changes: "array[float]", mean: float) -> tuple[float, float] | Non
 def student_t(probability: float, degrees: int) -> float:
     """Return the quantile of Student's t distribution for a probability of at least one half.
 
-    Bisection over the distribution function, whose integral is Simpson's: exact to eight digits, and no library of
-    statistics is needed for one number.
+    It bisects the distribution function, integrated by Simpson's rule: exact to eight digits, without a library of
+    statistics.
     """
     low, high = 0.0, 1.0
     while _student_cdf(high, degrees) < probability:

@@ -1,4 +1,4 @@
-"""Values of two jobs, row by row, as the points of a scatter plot: few enough to draw, whatever the number of rows."""
+"""Makes the points of a scatter plot from the values of two jobs: at most 2,000, whatever the number of rows."""
 
 import math
 from array import array
@@ -12,7 +12,7 @@ _CELLS: Final = 40  # along each axis of a grid, so 1600 points at most
 
 
 class Scatter:
-    """Gathers pairs of values; 24 bytes a row."""
+    """Gathers pairs of values, 24 bytes each."""
 
     def __init__(self) -> None:
         self._rows = array("q")
@@ -20,7 +20,7 @@ class Scatter:
         self._after = array("d")
 
     def add_pair(self, row: int, before: float, after: float) -> None:
-        """Take a row; one with a value that is not finite is left out."""
+        """Add a row, unless one of its values is not finite."""
         if math.isfinite(before) and math.isfinite(after):
             self._rows.append(row)
             self._before.append(before)
@@ -30,7 +30,7 @@ class Scatter:
         return len(self._rows)
 
     def points(self) -> tuple[tuple[Point, ...], bool]:
-        """Return the points, and whether neighbours had to be put together."""
+        """Return the points, and whether neighbouring values share a point."""
         distinct = _grouped(zip(self._before, self._after, strict=True), at_most=POINTS)
         if distinct is not None:
             return self._placed(distinct), False
@@ -53,7 +53,7 @@ class Scatter:
 
 
 def _grouped(keys: Iterable[tuple[float, float]], *, at_most: int) -> "list[array[int]] | None":
-    """Return the places of equal keys, or None when there are too many keys."""
+    """Return the indexes of each key, or None when there are more than `at_most` keys."""
     groups: dict[tuple[float, float], array[int]] = {}
     for at, key in enumerate(keys):
         if (group := groups.get(key)) is None:
@@ -65,7 +65,7 @@ def _grouped(keys: Iterable[tuple[float, float]], *, at_most: int) -> "list[arra
 
 
 def _middle(values: list[float]) -> float:
-    """Return the mean, exactly where all values are the same, and finite where their sum is not."""
+    """Return the mean: exact when all values are equal, and finite even when their sum is not."""
     if values.count(values[0]) == len(values):
         return values[0]
     return math.fsum(value / len(values) for value in values)
@@ -73,7 +73,7 @@ def _middle(values: list[float]) -> float:
 
 def _cells(values: "array[float]") -> list[int]:
     low, high = min(values), max(values)
-    reach = high / 2 - low / 2  # halves: no difference of finite ones is infinite
+    reach = high / 2 - low / 2  # halves, so that no difference is infinite
     if not reach:
         return [0] * len(values)
     return [min(int((value / 2 - low / 2) / reach * _CELLS), _CELLS - 1) for value in values]
