@@ -78,7 +78,7 @@ def update(
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Make the next version. What the newest one is already makes none."""
+    """Create a new version. If nothing changed, no version is created."""
     evaluator = _read(
         file, language, contract=contract, threshold=threshold, packages=package, policy=policy,
         settings={"entry": entry, "config": config}, limits={"timeout_s": timeout_s, "memory_mb": memory_mb},
