@@ -21,7 +21,8 @@ from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.traffic import TraceReport
 from evaluator_host.service import Service
 from evaluator_host.store.traces import ScoredTrace, Traces
-from evaluator_host.traces.otlp import identifier, records
+from evaluator_host.traces.otlp import records
+from evaluator_host.traces.span_fields import identifier, objects
 
 QUIET_S: Final = 1.0  # after the root: spans of other processes may still come
 SILENT_S: Final = 15.0  # without a root
@@ -184,20 +185,16 @@ async def open_traffic(
 
 def _by_trace(export: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json]]]:
     """Yield the spans of each trace with the resource and scope they came with; what has another shape is left out."""
-    for group in _objects(export.get("resourceSpans", export.get("resource_spans"))):
-        for scoped in _objects(group.get("scopeSpans", group.get("scope_spans"))):
+    for group in objects(export.get("resourceSpans", export.get("resource_spans"))):
+        for scoped in objects(group.get("scopeSpans", group.get("scope_spans"))):
             by_trace: dict[str, list[Any]] = {}
-            for span in _objects(scoped.get("spans")):
+            for span in objects(scoped.get("spans")):
                 trace_id = identifier(span.get("traceId", span.get("trace_id")))
                 if trace_id is not None:
                     by_trace.setdefault(trace_id, []).append(span)
             for trace_id, spans in by_trace.items():
                 scope = {"scope": scoped.get("scope"), "spans": spans}
                 yield trace_id, {"resource": group.get("resource"), "scopeSpans": [scope]}
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def _share(trace_id: str) -> float:

@@ -1,1 +1,1 @@
-"""What a host keeps: workspaces, keys, records. Only this package speaks SQL; rows leave it as frozen dataclasses."""
+"""The database of a host: the only package with SQL. It returns frozen dataclasses."""

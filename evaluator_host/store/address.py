@@ -1,4 +1,4 @@
-"""Where the database of a host is: SQLite in its data directory, or the PostgreSQL that a URL names."""
+"""The address of a host's database: SQLite in its data directory, or the PostgreSQL of a URL."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,7 +16,7 @@ _SECRET: Final = ("password", "sslpassword")  # a URL may have them as parameter
 
 
 class Engine(StrEnum):
-    """Which database it is."""
+    """The kind of database."""
 
     SQLITE = "sqlite"
     POSTGRESQL = "postgresql"
@@ -24,7 +24,12 @@ class Engine(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One database. `file` is SQLite's."""
+    """The address of one database.
+
+    Attributes:
+      url: For SQLAlchemy, with an asynchronous driver.
+      file: Of SQLite; None for PostgreSQL.
+    """
 
     engine: Engine
     url: URL
@@ -43,15 +48,15 @@ def sqlite_address(file: Path) -> Address:
 
 
 def address(database_url: str | None, data_dir: Path) -> Address:
-    """Return where a host's database is.
+    """Return the address of a host's database.
 
     Args:
       database_url: `postgresql://…`, also `postgres://…`, with any driver; `sqlite:///file`; None for SQLite in
         the data directory.
-      data_dir: Of the host.
+      data_dir: Data directory of the host.
 
     Raises:
-      Misconfigured: it is no URL, or another kind of database. The message does not repeat it: it may hold a password.
+      Misconfigured: it is no URL, or names another kind of database. The message omits it: it may hold a password.
     """
     if not database_url:
         return sqlite_address(data_dir / FILE_NAME)

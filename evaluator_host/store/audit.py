@@ -1,4 +1,8 @@
-"""Who ran what: key, workspace, verb, digest of the evaluator, rows, outcome, duration. Never the data."""
+"""The audit log: who ran which verb and evaluator, over how many rows, with which outcome. It never holds data.
+
+A running host gathers entries in memory and writes them in batches, so that no call waits for them. A host that is
+killed loses the entries of its last second; while the database does not answer, the newest `KEPT` entries are kept.
+"""
 
 import time
 from collections import deque
@@ -13,7 +17,7 @@ from evaluator_host.model.errors import StoreUnavailable
 from evaluator_host.store.database import Database
 from evaluator_host.store.tables import ApiKeyTable, AuditTable, WorkspaceTable
 
-KEPT: Final = 20_000  # entries that wait for a database; some megabytes
+KEPT: Final = 20_000  # entries in memory, a few megabytes
 _BATCH: Final = 1_000
 _FORGET_EVERY_S: Final = 3600.0
 
@@ -22,7 +26,19 @@ _PRUNED_AT_ONCE: Final = 10_000  # so that a writer never waits long
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One call. `outcome` is `scored`, or the most frequent reason why not; `workspace_id` and `key_id` say whose."""
+    """One call.
+
+    Attributes:
+      at: When it began, in UTC.
+      workspace_id: The caller's workspace.
+      key_id: The caller's key; None on a host without keys.
+      verb: Such as `evaluate` or `jobs.create`.
+      evaluator: Digest of the evaluator; None for verbs without one.
+      rows: Rows of the call.
+      failed: Rows that failed.
+      outcome: `scored`, or the most frequent error code.
+      duration_ms: Milliseconds of the whole call.
+    """
 
     at: datetime
     workspace_id: str
@@ -40,7 +56,7 @@ _COLUMNS: Final = tuple(field.name for field in fields(AuditEntry))  # `asdict` 
 
 @dataclass(frozen=True, slots=True)
 class AuditLine:
-    """An entry as an operator reads it: with the names that ids stand for."""
+    """An entry for an operator: `AuditEntry` with the names of workspace and key."""
 
     at: datetime
     workspace: str
@@ -55,13 +71,13 @@ class AuditLine:
 
 
 class Audit:
-    """The audit log of one host."""
+    """The audit log in the store."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def append_entries(self, entries: Sequence[AuditEntry]) -> None:
-        """Append entries, all or none."""
+        """Append all of these entries, or none."""
         if entries:
             async with self._database.transaction() as connection:
                 await connection.execute(
@@ -74,10 +90,10 @@ class Audit:
         """Return the newest entries, the newest first.
 
         Args:
-          limit: How many, at most.
-          workspace: Only this one's, by name.
-          key: Only those of one key, by name or id.
-          since: Only those from this moment on.
+          limit: Most entries to return.
+          workspace: Only entries of the workspace of this name.
+          key: Only entries of this key, by name or id.
+          since: Only entries from this time on.
         """
         query = (
             select(
@@ -107,7 +123,7 @@ class Audit:
             return [AuditLine(**row._asdict()) for row in await connection.execute(query)]
 
     async def delete_before(self, before: datetime) -> int:
-        """Remove entries from before a moment; returns how many."""
+        """Delete entries older than this time, and return how many."""
         old = select(AuditTable.id).where(AuditTable.at < before).limit(_PRUNED_AT_ONCE)
         removed = 0
         while True:
@@ -119,14 +135,14 @@ class Audit:
 
 
 class AuditLog:
-    """Entries on their way to the store. Bound to one event loop.
+    """Writes entries in batches. Bound to one event loop.
 
     Attributes:
-      dropped: Entries that were lost because the database did not answer for too long.
+      dropped: Entries lost because the database did not answer for too long.
 
     Args:
-      audit: Where they go.
-      days: How long they stay there; 0 for ever.
+      audit: Of the store.
+      days: Days to keep entries; 0 for ever.
     """
 
     def __init__(self, audit: Audit, *, days: int) -> None:
@@ -137,14 +153,14 @@ class AuditLog:
         self._forget_at = time.monotonic()
 
     def note(self, entry: AuditEntry) -> None:
-        """Take an entry; never waits."""
+        """Add an entry to the next batch; never waits."""
         if len(self._waiting) >= KEPT:
             self._waiting.popleft()
             self.dropped += 1
         self._waiting.append(entry)
 
     async def write(self) -> None:
-        """Write what waits; once an hour, forget what is too old.
+        """Write the waiting entries; once an hour, delete old ones.
 
         Raises:
           StoreUnavailable: the database does not answer; the entries wait for the next try.

@@ -1,7 +1,7 @@
-"""Connections to the database: transactions that write, snapshots that read, and its faults as the host's own errors.
+"""Connections to the database: transactions that write, snapshots that read, and faults as the host's own errors.
 
-A SQLite file has one writer at a time: writers of this process take turns here, so that none of them polls for the
-file's lock; other processes are waited for. Values never appear in messages: they may be somebody's data.
+A SQLite file has one writer at a time. Writers of this process queue for a lock here, so that none polls for the lock
+of the file; writers of other processes are waited for. Messages never contain values: these may be a user's data.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncConnection]:
-        """Read and write: all of it is kept, or none when the block raises.
+        """Open a transaction that reads and writes: commit at the end of the block, roll back when it raises.
 
         Raises:
           StoreUnavailable: the database does not answer, or cannot write.
@@ -49,7 +49,7 @@ class Database:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
-        """Read only; a writer is neither waited for nor held up.
+        """Open a snapshot to read from; it neither waits for a writer nor blocks one.
 
         Raises:
           StoreUnavailable: the database does not answer.
@@ -65,17 +65,17 @@ class Database:
 
 @contextmanager
 def translated(address: Address) -> Iterator[None]:
-    """Raise the driver's faults as the host's own.
+    """Translate the driver's exceptions to the host's.
 
     Raises:
-      InvalidRequest: a value is none that a database takes.
+      InvalidRequest: the database does not take a value.
       StoreUnavailable: the database does not answer, or cannot write.
     """
     try:
         yield
     except (DataError, OverflowError) as error:
         raise InvalidRequest(
-            "a value can neither be kept nor looked for: it holds a NUL, or a number too large"
+            "the database cannot store or compare a value: it holds a NUL character, or too large a number"
         ) from error
     except (OperationalError, InterfaceError, PoolTimeout, OSError, sqlite3.OperationalError) as error:
         raise _unavailable(address, error) from error
@@ -86,7 +86,7 @@ def translated(address: Address) -> Iterator[None]:
 
 
 def insert_unless_there(connection: AsyncConnection, table: type[DeclarativeBase]) -> Any:
-    """Return the INSERT of a table that leaves a row alone which is there already, perhaps since a moment ago."""
+    """Return an INSERT that does nothing where the row exists already (`ON CONFLICT DO NOTHING`)."""
     dialect = postgresql if connection.dialect.name == Engine.POSTGRESQL else sqlite
     return dialect.insert(table).on_conflict_do_nothing()
 
@@ -105,7 +105,7 @@ def _engine(address: Address) -> AsyncEngine:
             pool_size=_CONNECTIONS,
             max_overflow=0,
             pool_timeout=_WAIT_S,
-            pool_pre_ping=True,  # a connection that the server has closed meanwhile is replaced, not noticed
+            pool_pre_ping=True,  # replaces connections that the server has closed
             connect_args={"connect_timeout": 10, "application_name": "evaluator-host"},
         )
     engine = create_async_engine(
@@ -114,7 +114,7 @@ def _engine(address: Address) -> AsyncEngine:
         pool_size=_CONNECTIONS,
         max_overflow=0,
         pool_timeout=_WAIT_S,
-        connect_args={"timeout": _WAIT_S, "isolation_level": None},  # BEGIN is said below, not by the driver
+        connect_args={"timeout": _WAIT_S, "isolation_level": None},  # `_begin_sqlite` sends BEGIN, not the driver
     )
     event.listen(engine.sync_engine, "connect", _prepare_sqlite)
     event.listen(engine.sync_engine, "begin", _begin_sqlite)
@@ -129,6 +129,6 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    """Take the writer's place at once: a reader that becomes a writer midway cannot wait for it."""
+    """Begin as a writer or as a reader: SQLite lets no reader wait to become a writer midway."""
     writes = connection.get_execution_options().get(_WRITES, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,4 +1,4 @@
-"""Data sets: what is known of each; the rows themselves are a file of the host."""
+"""Stores the names and facts of data sets; their rows are files, see `datasets.files`."""
 
 import secrets
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ from evaluator_host.store.workspaces import require_name
 
 @dataclass(frozen=True, slots=True)
 class DatasetFacts:
-    """What was found in a file of rows.
+    """Facts about a file of rows.
 
     Attributes:
-      format: Of the file that was sent.
-      rows: Good ones.
-      bad_rows: Lines kept out.
-      bad_lines: The first of them.
-      columns: Names found in the rows, in the order of their appearance.
-      size_bytes: Of the rows as they are kept.
-      digest: `sha256:…` of the rows as they are kept.
+      format: Format of the uploaded file.
+      rows: Number of rows.
+      bad_rows: Number of lines that are no row; these are not stored.
+      bad_lines: The first of these lines.
+      columns: Column names in order of appearance.
+      size_bytes: Size of the rows as JSON lines.
+      digest: `sha256:…` of the rows as JSON lines.
     """
 
     format: str
@@ -41,7 +41,7 @@ class DatasetFacts:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A data set. `name` is None for rows that a job brought along."""
+    """A data set. `name` is None for rows that came with a job, and for a data set whose name was released."""
 
     id: str
     workspace_id: str
@@ -51,12 +51,12 @@ class Dataset:
 
 
 def new_dataset_id() -> str:
-    """Return an id; also the name of the folder of its rows."""
+    """Return a random id, which also names the folder of its rows."""
     return f"ds_{secrets.token_hex(8)}"
 
 
 class Datasets:
-    """The data sets of one host."""
+    """The data sets in the store."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -64,18 +64,18 @@ class Datasets:
     async def add_dataset(
         self, dataset_id: str, workspace_id: str, name: str | None, facts: DatasetFacts, *, replace: bool = False
     ) -> Dataset:
-        """Note a data set whose rows are in place.
+        """Add and return a data set whose rows are stored already.
 
         Args:
           dataset_id: From `new_dataset_id`.
-          workspace_id: Whose it is.
-          name: None for rows that a job brings along.
-          facts: What is in it.
-          replace: Take the name from the data set that has it; jobs that refer to that one keep it.
+          workspace_id: Owner of the data set.
+          name: None for rows that come with a job.
+          facts: About its rows.
+          replace: Take the name from the data set that has it; jobs over that data set keep its rows.
 
         Raises:
-          InvalidRequest: it is no name.
-          NameTaken: there is one of that name, and it is not to be replaced.
+          InvalidRequest: the name is not valid.
+          NameTaken: there is a data set of that name, and `replace` is not set.
         """
         made = Dataset(dataset_id, workspace_id, name, facts, datetime.now(UTC))
         if name is not None:
@@ -96,14 +96,14 @@ class Datasets:
         """Return a data set by its name or id.
 
         Raises:
-          NotFound: the workspace has none.
+          NotFound: the workspace has no such data set.
         """
         named = (DatasetTable.name == name) | (DatasetTable.id == name)
         async with self._database.reading() as connection:
             query = _datasets().where(DatasetTable.workspace_id == workspace_id, named)
             row = (await connection.execute(query)).first()
         if row is None:
-            raise NotFound(f"there is no data set {name[:80]}; `evaluator-host datasets list` shows those there are")
+            raise NotFound(f"there is no data set {name[:80]}; `evaluator-host datasets list` has their names")
         return _dataset(row)
 
     async def list_datasets(self, workspace_id: str) -> list[Dataset]:
@@ -117,17 +117,17 @@ class Datasets:
             return [_dataset(row) for row in await connection.execute(query)]
 
     async def release(self, workspace_id: str, name: str) -> None:
-        """Take a data set's name away: nothing finds it any more but the jobs that use it.
+        """Remove the name of a data set: only jobs that use it refer to it then.
 
         Raises:
-          NotFound: the workspace has none.
+          NotFound: the workspace has no such data set.
         """
         dataset = await self.get_dataset(workspace_id, name)
         async with self._database.transaction() as connection:
             await connection.execute(update(DatasetTable).where(DatasetTable.id == dataset.id).values(name=None))
 
     async def forget_unused(self) -> list[str]:
-        """Remove what has no name and no job, and return the ids: their rows may go too."""
+        """Delete the data sets without a name and a job, and return their ids, whose rows can be removed."""
         used = exists(select(JobTable.id).where(JobTable.dataset_id == DatasetTable.id))
         unused = DatasetTable.name.is_(None) & ~used
         async with self._database.transaction() as connection:
@@ -137,7 +137,7 @@ class Datasets:
         return gone
 
     async def ids(self) -> frozenset[str]:
-        """Return the ids of all data sets of all workspaces: any other folder of rows is a leftover."""
+        """Return the ids of all data sets of all workspaces; any other folder of rows is an orphan."""
         async with self._database.reading() as connection:
             return frozenset(await connection.scalars(select(DatasetTable.id)))
 

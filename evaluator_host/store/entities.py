@@ -1,4 +1,4 @@
-"""Entities that callers keep, each a JSON object under a name of its kind, in a namespace of a workspace."""
+"""Stores entities of callers: JSON objects by kind and name, in namespaces of a workspace."""
 
 import re
 import secrets
@@ -21,7 +21,7 @@ _SHOWN: Final = 120
 
 
 class Kind(StrEnum):
-    """What an entity is; a namespace is one too, of no namespace."""
+    """The kind of an entity. A namespace is one too, in no namespace."""
 
     WORKSPACE = "workspace"
     FILESET = "fileset"
@@ -33,7 +33,7 @@ class Kind(StrEnum):
 
 
 class Order(StrEnum):
-    """How a list is sorted; `-` is the other way round."""
+    """The order of a list; `-` is descending."""
 
     CREATED = "created_at"
     CREATED_DOWN = "-created_at"
@@ -45,7 +45,7 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where entities of one kind are."""
+    """A kind of entity in a namespace of a workspace."""
 
     workspace_id: str
     kind: Kind
@@ -54,7 +54,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """One thing."""
+    """One entity. `content` is its JSON object."""
 
     id: str
     namespace: str
@@ -65,16 +65,16 @@ class Entity:
 
 
 class Entities:
-    """The entities of one host."""
+    """The entities in the store."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def add_entity(self, place: Place, name: str, content: dict[str, Any]) -> Entity:
-        """Keep a new one.
+        """Add and return a new entity.
 
         Raises:
-          NameTaken: there is one of that name.
+          NameTaken: there is an entity of that kind and name.
         """
         now = datetime.now(UTC)
         made = Entity(f"{place.kind[:3]}-{secrets.token_hex(8)}", place.namespace, name, content, now, now)
@@ -96,10 +96,10 @@ class Entities:
         return made
 
     async def change(self, place: Place, name: str, content: dict[str, Any]) -> Entity:
-        """Replace the content of one.
+        """Replace the content of an entity, and return it.
 
         Raises:
-          NotFound: there is none of that name.
+          NotFound: there is no entity of that kind and name.
         """
         values = {"content": encode_json(content).decode(), "updated_at": datetime.now(UTC)}
         async with self._database.transaction() as connection:
@@ -109,16 +109,16 @@ class Entities:
         return await self.get_entity(place, name)
 
     async def find_entity(self, place: Place, name: str) -> Entity | None:
-        """Return one, if there is one of that name."""
+        """Return the entity of that name, or None."""
         async with self._database.reading() as connection:
             row = (await connection.execute(_entities().where(_named(place, name)))).first()
         return None if row is None else _entity(row)
 
     async def get_entity(self, place: Place, name: str) -> Entity:
-        """Return one.
+        """Return the entity of that name.
 
         Raises:
-          NotFound: there is none of that name.
+          NotFound: there is no entity of that kind and name.
         """
         found = await self.find_entity(place, name)
         if found is None:
@@ -128,7 +128,7 @@ class Entities:
     async def page(
         self, place: Place, *, order: Order = Order.CREATED, first: int = 0, limit: int = 100
     ) -> tuple[list[Entity], int]:
-        """Return some of them, and how many there are."""
+        """Return a page of entities, and the number of all."""
         column = getattr(EntityTable, order.removeprefix("-"))
         by = column.desc() if order.startswith("-") else column.asc()
         query = _entities().where(_at(place)).order_by(by, EntityTable.id).offset(first).limit(limit)
@@ -138,23 +138,23 @@ class Entities:
             return found, int(await connection.scalar(counting) or 0)
 
     async def below(self, place: Place, prefix: str) -> list[Entity]:
-        """Return those whose names begin like this, by name."""
+        """Return the entities whose names begin with a prefix, by name."""
         query = _entities().where(_at(place), EntityTable.name.startswith(prefix, autoescape=True))
         async with self._database.reading() as connection:
             return [_entity(row) for row in await connection.execute(query.order_by(EntityTable.name))]
 
     async def holds(self, workspace_id: str, namespace: str) -> list[str]:
-        """Return the kinds of which there is something in a namespace."""
+        """Return the kinds of entities that a namespace has."""
         table = EntityTable
         query = select(table.kind).distinct().where(table.workspace_id == workspace_id, table.namespace == namespace)
         async with self._database.reading() as connection:
             return sorted(await connection.scalars(query))
 
     async def delete_entity(self, place: Place, name: str) -> Entity:
-        """Remove one, and return what it was.
+        """Delete an entity, and return it.
 
         Raises:
-          NotFound: there is none of that name.
+          NotFound: there is no entity of that kind and name.
         """
         found = await self.get_entity(place, name)
         async with self._database.transaction() as connection:
@@ -162,7 +162,7 @@ class Entities:
         return found
 
     async def contents(self, kind: Kind) -> list[dict[str, Any]]:
-        """Return what all entities of a kind are, of all workspaces."""
+        """Return the contents of all entities of a kind, of all workspaces."""
         query = select(EntityTable.content).where(EntityTable.kind == kind)
         async with self._database.reading() as connection:
             return [decode_json(text.encode()) for text in await connection.scalars(query)]
@@ -198,7 +198,7 @@ def split_ref(reference: str, *, namespace: str, what: str) -> tuple[str, str]:
     """Return the namespace and the name of `workspace/name`, or of `name` alone.
 
     Raises:
-      InvalidRequest: it is no such reference.
+      InvalidRequest: the text is no such reference.
     """
     before, slash, after = reference.rpartition("/")
     if not slash:

@@ -1,4 +1,4 @@
-"""Named evaluators and their versions. A version never changes; the next one is made beside it."""
+"""Stores named evaluators and their versions. A version never changes; an update adds the next one."""
 
 import secrets
 from dataclasses import dataclass, replace
@@ -17,19 +17,19 @@ from evaluator_host.store.workspaces import require_name
 
 @dataclass(frozen=True, slots=True)
 class VersionContent:
-    """What a version is. JSON: `content` (the evaluator), `problem`, `lock`, `packages`, `origin`.
+    """The content of a version. JSON: `content` (the evaluator), `problem`, `lock`, `packages`, `origin`.
 
     Attributes:
-      digest: Of the content.
-      content: The evaluator as it was given.
-      contract: The one that was found; None when it did not load.
+      digest: `sha256:…` of the content.
+      content: The evaluator, without name and version.
+      contract: The contract that the sandbox found; None when the evaluator did not load.
       contract_source: `declared` or `inferred`.
-      problem: Why it did not load, when it was kept all the same.
+      problem: Why it did not load; None for one that loads.
       environment: Digest of the installed package set; None when it pins nothing.
-      lock: Of the package set, so that it runs on the same packages next year.
+      lock: Lock of the package set, so that it runs on the same packages next year.
       packages: The installed set: digest, runtime, and every package, requested or not; `null` without pins.
-      created_by: Id of the key.
-      origin: What it was migrated from, and the proof; None for what was written by hand.
+      created_by: Id of the key that created it; None on a host without keys.
+      origin: The version it was migrated from, and the proof; None for one that was not migrated.
     """
 
     digest: str
@@ -59,7 +59,7 @@ class StoredVersion:
 
 
 class Evaluators:
-    """The named evaluators of one host."""
+    """The named evaluators in the store."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -67,11 +67,11 @@ class Evaluators:
     async def create_evaluator(
         self, workspace_id: str, name: str, content: VersionContent, *, description: str = "", sampling: float = 1.0
     ) -> StoredVersion:
-        """Keep an evaluator under a name, as its version 1. `sampling` is the share of live traces to score.
+        """Store an evaluator under a name, as version 1. `sampling` is the share of live traces to score, 0 to 1.
 
         Raises:
-          InvalidRequest: it is no name.
-          NameTaken: there is one of that name.
+          InvalidRequest: the name is not valid.
+          NameTaken: there is an evaluator of that name.
         """
         require_name(name, "evaluator")
         evaluator_id, now = f"ev_{secrets.token_hex(8)}", datetime.now(UTC)
@@ -97,7 +97,7 @@ class Evaluators:
         description: str | None = None,
         sampling: float | None = None,
     ) -> StoredVersion:
-        """Make the next version; content that the newest one has already is no new version.
+        """Add the next version and return it; content equal to the newest version adds none.
 
         Description and sampling rate stay as they were unless given.
 
@@ -108,7 +108,7 @@ class Evaluators:
         now = datetime.now(UTC)
         async with self._database.transaction() as connection:
             bump = update(EvaluatorTable).where(this).values(newest=EvaluatorTable.newest + 1, updated_at=now)
-            await connection.execute(bump)  # also keeps others from making a version at once
+            await connection.execute(bump)  # also locks the row against other updates
             newest = _one(await connection.execute(_versions(workspace_id, name, newest_but=1)), name)
             newest = replace(
                 newest,
@@ -158,7 +158,7 @@ class Evaluators:
             return [_version(row) for row in await connection.execute(query.order_by(EvaluatorTable.name))]
 
     async def delete_evaluator(self, workspace_id: str, name: str) -> None:
-        """Remove an evaluator and all its versions; jobs keep what they ran.
+        """Delete an evaluator and all its versions; jobs keep copies of what they ran.
 
         Raises:
           NotFound: there is no evaluator of that name.
@@ -217,4 +217,4 @@ def _one(rows: Any, sought: str) -> StoredVersion:
 
 
 def _not_found(sought: str) -> NotFound:
-    return NotFound(f"there is no evaluator {sought[:80]}; `evaluator-host evaluators list` shows those there are")
+    return NotFound(f"there is no evaluator {sought[:80]}; `evaluator-host evaluators list` has their names")

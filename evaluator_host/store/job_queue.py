@@ -1,7 +1,7 @@
-"""What hosts do with jobs: take one up, keep what its rows came to, say that they live, leave it.
+"""The queue of jobs for hosts: claim a job, store its results, send heartbeats, release it.
 
-A host that works on a job owns it. Every write of its work names the owner, so that a host which was thought dead, and
-was not, changes nothing any more.
+A host that runs a job owns it. Every write names the owner, so that a host that counted as dead, and was not, changes
+nothing any more.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,17 @@ from evaluator_host.store.tables import JobTable, OutputTable, ResultTable, Toge
 
 @dataclass(frozen=True, slots=True)
 class StoredResult:
-    """What an evaluator made of a row. `metrics` and `result` are JSON."""
+    """The result of one row and evaluator. `metrics` and `result` are JSON.
+
+    Attributes:
+      position: Of the evaluator in its job, from 0.
+      row: Number of the row in its data set, from 0.
+      status: See `model.outcome.Status`.
+      score: None where there is none, or where it does not fit a float.
+      run_ms: Milliseconds in the sandbox.
+      metrics: `{name: number}`.
+      result: The whole `EvaluationResult`.
+    """
 
     position: int
     row: int
@@ -36,7 +46,15 @@ class StoredResult:
 
 @dataclass(frozen=True, slots=True)
 class StoredOutput:
-    """What a model answered to a row, or why it did not. `output` and `log` are JSON."""
+    """The answer of a model to one row, or the error in its place. `output`, `error` and `log` are JSON.
+
+    Attributes:
+      row: Number of the row in its data set, from 0.
+      output: The answer; None when the call failed.
+      error: An `EvaluationError`; None when the call succeeded.
+      latency_ms: Milliseconds of the answered attempt, else of the last one.
+      log: Attempts, tokens, cost and times, see `models.endpoint.Answer`.
+    """
 
     row: int
     output: str | None
@@ -46,7 +64,7 @@ class StoredOutput:
 
 
 class JobQueue:
-    """Jobs as hosts see them."""
+    """The jobs in the store, as the hosts that run them use them."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -58,7 +76,7 @@ class JobQueue:
             return [as_job(row) for row in await connection.execute(query)]
 
     async def running(self) -> list[Job]:
-        """Return the jobs that have an owner. Whether it lives is told by `heartbeat_at` changing, not by the clock."""
+        """Return the running jobs. An owner lives as long as `heartbeat_at` changes, whatever the clock says."""
         async with self._database.reading() as connection:
             return [
                 as_job(row)
@@ -66,7 +84,7 @@ class JobQueue:
             ]
 
     async def claim_job(self, job: Job, owner: str) -> bool:
-        """Become the owner of a job, unless it has changed meanwhile."""
+        """Become the owner of a job; return False when the job has changed meanwhile."""
         now = datetime.now(UTC)
         unchanged = (
             (JobTable.id == job.id) & (JobTable.status == job.status) & JobTable.owner.is_not_distinct_from(job.owner)
@@ -79,10 +97,10 @@ class JobQueue:
     async def release_job(
         self, job_id: str, owner: str, status: JobStatus, *, running_s: float = 0.0, error: str | None = None
     ) -> bool:
-        """End the ownership with a new status; says whether it was still ours."""
+        """End the ownership with a new status; return whether this owner still had the job."""
         finished = datetime.now(UTC) if status.final else None
         new: Any = status
-        if status is JobStatus.PAUSED:  # somebody may have asked it to go on meanwhile
+        if status is JobStatus.PAUSED:  # a caller may have resumed it meanwhile
             new = case((JobTable.wanted == DesiredState.RUN, JobStatus.QUEUED), else_=JobStatus.PAUSED)
         async with self._database.transaction() as connection:
             done = await connection.execute(
@@ -100,15 +118,15 @@ class JobQueue:
             return done.rowcount == 1
 
     async def heartbeat(self, job_id: str, owner: str, *, running_s: float = 0.0) -> DesiredState | None:
-        """Say that the owner still works on it; returns what is wanted of it, None when it is no longer ours."""
+        """Write a heartbeat; return the desired state of the job, None when another host owns it."""
         return await self.save(job_id, owner, (), running_s=running_s)
 
     async def save(
         self, job_id: str, owner: str, results: Sequence[StoredResult], *, running_s: float = 0.0
     ) -> DesiredState | None:
-        """Keep results, and count them; returns what is wanted of the job, None when it is no longer ours.
+        """Store and count results; return the desired state of the job, None when another host owns it.
 
-        All are kept, or none; a row that has a result already makes it fail.
+        All results are stored, or none; a second result for a row raises.
         """
         failed = sum(result.status == "failed" for result in results)
         async with self._database.transaction() as connection:
@@ -120,7 +138,7 @@ class JobQueue:
     async def save_outputs(
         self, job_id: str, owner: str, outputs: Sequence[StoredOutput], *, running_s: float = 0.0
     ) -> DesiredState | None:
-        """Keep what a model answered; as `save`."""
+        """Store answers of a model; otherwise as `save`."""
         async with self._database.transaction() as connection:
             wanted = await _note(connection, job_id, owner, running_s=running_s)
             if wanted is not None and outputs:
@@ -128,7 +146,7 @@ class JobQueue:
         return wanted
 
     async def save_together(self, job_id: str, owner: str, position: int, result: str) -> DesiredState | None:
-        """Keep what an evaluator made of all rows, as JSON, unless it is there already; as `save`."""
+        """Store the score of all rows together, as JSON, unless it is stored already; otherwise as `save`."""
         values = {"job_id": job_id, "position": position, "result": result}
         async with self._database.transaction() as connection:
             wanted = await _note(connection, job_id, owner)
@@ -137,12 +155,12 @@ class JobQueue:
         return wanted
 
     async def has_together(self, job_id: str, position: int) -> bool:
-        """Return whether it is kept what an evaluator made of all rows."""
+        """Return whether an evaluator's score of all rows together is stored."""
         async with self._database.reading() as connection:
             return await connection.scalar(_together(job_id, position)) is not None
 
     async def unscored_rows(self, job_id: str, position: int, *, count: int) -> bytearray:
-        """Return a byte per row of a job: 0 where an evaluator has a score for it."""
+        """Return one byte per row of a job: 0 where the evaluator has a score, else 1."""
         table = ResultTable
         query = select(table.row).where(
             table.job_id == job_id, table.position == position, table.status == Status.SCORED.value
@@ -152,16 +170,16 @@ class JobQueue:
         return bytearray(not mark for mark in scored)
 
     async def done_rows(self, job_id: str, position: int) -> bytearray:
-        """Return a byte per row: 1 where an evaluator of the job has a result."""
+        """Return one byte per row: 1 where the evaluator has a result."""
         query = select(ResultTable.row).where(ResultTable.job_id == job_id, ResultTable.position == position)
         return await self._marks(query)
 
     async def answered_rows(self, job_id: str) -> bytearray:
-        """Return a byte per row: 1 where the model has answered."""
+        """Return one byte per row: 1 where the model has answered."""
         return await self._marks(select(OutputTable.row).where(OutputTable.job_id == job_id))
 
     async def outputs(self, job_id: str, first: int, *, limit: int) -> dict[int, StoredOutput]:
-        """Return outputs from a row on, by row."""
+        """Return at most `limit` answers by row, from a row on."""
         table = OutputTable
         query = (
             select(table.row, table.output, table.error, table.latency_ms, table.log)
@@ -185,7 +203,7 @@ class JobQueue:
 async def _note(
     connection: AsyncConnection, job_id: str, owner: str, *, done: int = 0, failed: int = 0, running_s: float = 0.0
 ) -> DesiredState | None:
-    """Count work of an owner, in the transaction that keeps it; None when the job is no longer theirs."""
+    """Write heartbeat and counts in the caller's transaction; return None when another host owns the job."""
     changed = await connection.execute(
         update(JobTable)
         .where(_owned(job_id, owner))

@@ -190,7 +190,7 @@ def _overviews(workspace_id: str) -> Select[Any]:
 
 
 def _not_found(job_id: str) -> NotFound:
-    return NotFound(f"there is no job {job_id[:80]}; `evaluator-host jobs list` lists the jobs of this workspace")
+    return NotFound(f"there is no job {job_id[:80]}; `evaluator-host jobs list` has their ids")
 
 
 _UNENDED = (JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.PAUSED)

@@ -1,4 +1,4 @@
-"""API keys: made, listed, revoked; looked up by the public part of a token. A token itself is never kept."""
+"""Stores API keys by the public id in their text; of the text itself it stores a hash."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _AT_ONCE: Final = 500  # ids in one query
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key as its workspace's operator sees it; nothing of its secret."""
+    """A key without its secret."""
 
     id: str
     name: str
@@ -30,13 +30,13 @@ class ApiKey:
     last_used_at: datetime | None
 
     def usable(self, now: datetime) -> bool:
-        """Whether it opens anything."""
+        """Whether a request with this key is let in."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a token is compared with. A key that is revoked has none."""
+    """The hash that a request's key is compared with. A revoked key has none."""
 
     id: str
     workspace_id: str
@@ -45,16 +45,16 @@ class Credential:
 
 
 class Keys:
-    """The keys of one host."""
+    """The keys in the store."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def create_key(self, name: str, workspace: str, *, expires_at: datetime | None = None) -> tuple[ApiKey, str]:
-        """Make a key and return it with its token, which nothing can show again. A new workspace is made too.
+        """Create a key, and its workspace if there is none; return it with its text, which cannot be shown again.
 
         Raises:
-          InvalidRequest: a name is none.
+          InvalidRequest: a name is not valid.
           NameTaken: the workspace has a key of that name.
         """
         require_name(name, "key")
@@ -80,7 +80,7 @@ class Keys:
         return ApiKey(token.id, name, owner.name, now, expires_at, None, None), token.text
 
     async def list_keys(self, *, workspace: str | None = None) -> list[ApiKey]:
-        """Return every key, of one workspace by name when there is one, the newest first."""
+        """Return all keys, or those of the workspace of a name, the newest first."""
         query = _keys().order_by(ApiKeyTable.created_at.desc(), ApiKeyTable.id)
         if workspace is not None:
             query = query.where(WorkspaceTable.name == workspace)
@@ -88,10 +88,10 @@ class Keys:
             return [ApiKey(*row) for row in await connection.execute(query)]
 
     async def revoke(self, name: str, *, workspace: str | None = None) -> ApiKey:
-        """Revoke a key by its id or its name. Hosts that run notice within about a second.
+        """Revoke a key by its id or name, and return it. Running hosts notice within about a second.
 
         Raises:
-          NotFound: there is none that is not revoked already.
+          NotFound: there is no such key, or it is revoked already.
           InvalidRequest: several workspaces have a key of that name.
         """
         active = ApiKeyTable.revoked_at.is_(None)
@@ -114,12 +114,12 @@ class Keys:
         return ApiKey(key.id, key.name, key.workspace, key.created_at, key.expires_at, now, key.last_used_at)
 
     async def any_made(self) -> bool:
-        """Whether a key was ever made, revoked ones included: from the first one on, every request needs one."""
+        """Whether a key was ever created, even if revoked since: from the first one on, every request needs a key."""
         async with self._database.reading() as connection:
             return bool(await connection.scalar(select(exists(select(ApiKeyTable.id)))))
 
     async def any_usable(self) -> bool:
-        """Whether a key opens anything now."""
+        """Whether there is a key that is neither revoked nor expired."""
         now = datetime.now(UTC)
         usable = select(ApiKeyTable.id).where(
             ApiKeyTable.revoked_at.is_(None), or_(ApiKeyTable.expires_at.is_(None), ApiKeyTable.expires_at > now)
@@ -128,7 +128,7 @@ class Keys:
             return bool(await connection.scalar(select(exists(usable))))
 
     async def credentials(self, ids: Collection[str]) -> dict[str, Credential]:
-        """Return what tokens are compared with, by id; a key that is unknown or revoked is not there."""
+        """Return the credentials of keys by id; unknown and revoked keys have none."""
         wanted, found = list(ids), dict[str, Credential]()
         columns = (ApiKeyTable.id, ApiKeyTable.workspace_id, ApiKeyTable.token_hash, ApiKeyTable.expires_at)
         async with self._database.reading() as connection:
@@ -140,9 +140,9 @@ class Keys:
         return found
 
     async def used(self, moments: Mapping[str, datetime]) -> None:
-        """Note when keys were last used."""
+        """Store when keys were last used."""
         async with self._database.transaction() as connection:
-            for key_id, moment in sorted(moments.items()):  # in one order: two hosts never wait for each other
+            for key_id, moment in sorted(moments.items()):  # always in this order, so that two hosts never deadlock
                 await connection.execute(
                     update(ApiKeyTable).where(ApiKeyTable.id == key_id).values(last_used_at=moment)
                 )

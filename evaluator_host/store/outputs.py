@@ -1,4 +1,4 @@
-"""What models answered to the rows of jobs, as it is read: counted, in stretches of bounded size, or row by row."""
+"""Reads the stored answers of models: their number, ranges of bounded size, or single rows."""
 
 from collections.abc import AsyncGenerator, Collection
 from typing import Any, Final
@@ -13,26 +13,26 @@ _STRETCH_BYTES: Final = 8 << 20
 
 
 class Outputs:
-    """The outputs of all jobs."""
+    """The answers of models to the rows of all jobs."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def count(self, job_id: str) -> tuple[int, int]:
-        """Return how many rows have been asked, and for how many of them that failed."""
+        """Return for how many rows the model was called, and for how many of these it failed."""
         query = select(func.count(), func.count(OutputTable.error)).where(OutputTable.job_id == job_id)
         async with self._database.reading() as connection:
             asked, failed = (await connection.execute(query)).one()
         return asked, failed
 
     async def of_rows(self, job_id: str, rows: Collection[int]) -> dict[int, StoredOutput]:
-        """Return outputs by row; of few rows, such as a page's."""
+        """Return answers by row, for few rows, such as those of a page."""
         async with self._database.reading() as connection:
             found = await connection.execute(_selected(job_id).where(OutputTable.row.in_(rows)))
             return {row[0]: StoredOutput(*row) for row in found}
 
     async def stretches(self, job_id: str, first: int, last: int) -> AsyncGenerator[dict[int, StoredOutput], None]:
-        """Yield outputs from one row to another, by row, some megabytes at a time."""
+        """Yield answers by row, from row `first` to row `last`, about 8 MB at a time."""
         table = OutputTable
         sizes = select(table.row, func.coalesce(func.length(table.output), 0)).where(
             table.job_id == job_id, table.row >= first, table.row <= last

@@ -1,4 +1,4 @@
-"""Which workspace asked for which package set. Files of a set are shared; who may see it is not."""
+"""Stores which workspace asked for which package set: workspaces share the files of a set, but see only their own."""
 
 from collections.abc import Collection
 from datetime import UTC, datetime
@@ -10,13 +10,13 @@ from evaluator_host.store.tables import PackageSetUseTable
 
 
 class PackageSetUses:
-    """Who asked for what. A set has several names: its key, and the digest of what was installed."""
+    """The package sets that workspaces asked for. A set has two names: its key, and the digest of its packages."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def asked(self, workspace_id: str, names: Collection[str]) -> None:
-        """Note that a workspace asked for a set under each of these names; again is fine."""
+        """Record that a workspace asked for a set of these names; a second time changes nothing."""
         values = [{"workspace_id": workspace_id, "name": name, "asked_at": datetime.now(UTC)} for name in sorted(names)]
         async with self._database.transaction() as connection:
             await connection.execute(insert_unless_there(connection, PackageSetUseTable), values)
@@ -36,7 +36,7 @@ class PackageSetUses:
             return bool(await connection.scalar(select(exists(others))))
 
     async def forget_set(self, workspace_id: str, names: Collection[str]) -> None:
-        """Note that a workspace wants a set no longer."""
+        """Record that a workspace no longer needs a set."""
         mine = PackageSetUseTable.workspace_id == workspace_id
         async with self._database.transaction() as connection:
             await connection.execute(delete(PackageSetUseTable).where(mine, PackageSetUseTable.name.in_(names)))

@@ -1,4 +1,4 @@
-"""What the rows of jobs came to: read in pages, in whole, or only their figures."""
+"""Reads the stored results of jobs: in pages, all of them, or only the values that figures need."""
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _AT_ONCE: Final = 2000
 
 
 class Sort(StrEnum):
-    """An order of results; those without the value come last, and rows decide between equals."""
+    """The order of results; results without the value come last, equal ones by row."""
 
     ROW = "row"
     SCORE = "score"
@@ -28,7 +28,7 @@ class Sort(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which results. None is any."""
+    """A filter of results. None lets any value through."""
 
     position: int | None = None
     status: str | None = None
@@ -40,7 +40,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the figures of a job need of a result. `metrics` is JSON."""
+    """The values of a result that figures need. `metrics` is JSON: `{name: number}`."""
 
     row: int
     status: str
@@ -60,10 +60,10 @@ class Results:
     async def page(
         self, job_id: str, which: Filter, *, sort: Sort = Sort.ROW, cursor: str | None = None, limit: int = 100
     ) -> tuple[list[StoredResult], str | None]:
-        """Return results and the cursor of the next page, None when there is none.
+        """Return a page of results, and the cursor of the next page or None.
 
         Raises:
-          InvalidRequest: the cursor is not of such a query.
+          InvalidRequest: the cursor comes from another query.
         """
         order = _Order(sort)
         query = _selected(job_id, which).order_by(*order.by).limit(limit + 1)
@@ -79,19 +79,19 @@ class Results:
         return _Order(sort).cursor(result)
 
     async def count(self, job_id: str, which: Filter) -> int:
-        """Return how many results there are."""
+        """Return how many results the filter lets through."""
         query = select(func.count()).select_from(_selected(job_id, which).subquery())
         async with self._database.reading() as connection:
             return int((await connection.execute(query)).scalar_one())
 
     async def of_row(self, job_id: str, row: int) -> list[StoredResult]:
-        """Return what each evaluator made of a row, in their order."""
+        """Return the results of a row, in the order of the evaluators."""
         query = _selected(job_id, Filter()).where(ResultTable.row == row).order_by(ResultTable.position)
         async with self._database.reading() as connection:
             return [StoredResult(*found) for found in await connection.execute(query)]
 
     async def every(self, job_id: str, which: Filter) -> AsyncGenerator[StoredResult, None]:
-        """Yield results by row, whatever their number; the database is asked for some at a time."""
+        """Yield all results by row, read 2,000 at a time."""
         cursor: str | None = None
         while True:
             page, cursor = await self.page(job_id, which, cursor=cursor, limit=_AT_ONCE)
@@ -101,7 +101,7 @@ class Results:
                 return
 
     async def figures(self, job_id: str, position: int) -> AsyncGenerator[Figures, None]:
-        """Yield what the figures need of each result of an evaluator, by row."""
+        """Yield the values that figures need, of each result of an evaluator, by row."""
         table = ResultTable
         columns = (table.row, table.status, table.passed, table.score, table.error_code, table.run_ms, table.metrics)
         query = select(*columns).where(table.job_id == job_id, table.position == position).order_by(table.row)
@@ -118,13 +118,13 @@ class Results:
             last = page[-1].row
 
     async def one(self, job_id: str, position: int, row: int) -> StoredResult | None:
-        """Return the result of an evaluator for a row, if there is one."""
+        """Return the result of an evaluator for a row, or None."""
         query = _selected(job_id, Filter(position)).where(ResultTable.row == row)
         async with self._database.reading() as connection:
             return next((StoredResult(*found) for found in await connection.execute(query)), None)
 
     async def together(self, job_id: str, position: int) -> str | None:
-        """Return what an evaluator made of all rows of a job, as JSON, if there is such a result."""
+        """Return an evaluator's score of all rows together as JSON, or None."""
         table = TogetherTable
         query = select(table.result).where(table.job_id == job_id, table.position == position)
         async with self._database.reading() as connection:
@@ -133,7 +133,7 @@ class Results:
 
 
 class _Order:
-    """An order and its cursors, which hold the sorted value and the place of the last result of a page."""
+    """An order and its cursors; a cursor holds the sorted value, row and position of the last result of a page."""
 
     def __init__(self, sort: Sort) -> None:
         self._sort = sort

@@ -1,9 +1,9 @@
-"""Brings a database to the tables of this version, once, however many hosts start on it; a newer one is left alone.
+"""Migrates a database to the tables of this version, once for all hosts that start on it; refuses a newer database.
 
     SQLite: file lock ─▶ BEGIN IMMEDIATE ─▶ a copy in backups/ ─▶ migrations ─▶ references checked ─▶ COMMIT
     PostgreSQL: BEGIN ─▶ advisory lock ─▶ migrations ─▶ COMMIT
 
-Blocking: a host calls it in a thread, before anything else uses the database.
+Blocking: a host calls it in a thread, before it uses the database.
 """
 
 import logging
@@ -30,18 +30,18 @@ from evaluator_host.system.file_lock import FileLock
 VERSION_TABLE: Final = "evaluator_host_revision"
 MIGRATIONS_DIR: Final = Path(__file__).parent / "migrations"
 
-_ADVISORY_LOCK: Final = 0x6576_616C_686F_7374  # any number that other programs on the same server do not use
+_ADVISORY_LOCK: Final = 0x6576_616C_686F_7374  # an arbitrary number, so that other programs do not use it
 _WAIT_S: Final = 600.0  # another process may be writing a lot
 
 _log = logging.getLogger(__name__)
 
 
 def migrate(address: Address) -> None:
-    """Bring a database to this version's revision; a new one is made.
+    """Migrate a database to this version's revision; create it if there is none.
 
     Raises:
-      Misconfigured: a newer version has used it, or it is not ours.
-      StoreUnavailable: it does not answer, or cannot write. Nothing was changed.
+      Misconfigured: a newer version has used the database, or it has tables of another program.
+      StoreUnavailable: the database does not answer, or cannot write. Nothing was changed.
     """
     with translated(address), _alone(address):
         engine = create_engine(_blocking_url(address), hide_parameters=True, **_arguments(address))
@@ -76,7 +76,7 @@ def _upgrade(connection: Connection, address: Address) -> None:
     else:
         _require_known(current, scripts, address)
         if address.file is not None:
-            _log.info("the database is kept as it was in %s", _back_up(address.file, current))
+            _log.info("a copy of the database from before the migration is in %s", _back_up(address.file, current))
     try:
         with Operations.context(context):
             context.run_migrations()
@@ -116,7 +116,7 @@ def _scripts(folder: Path) -> ScriptDirectory:
 
 
 def _check_references(connection: Connection, address: Address) -> None:
-    """A migration may rebuild a SQLite table, with references unchecked meanwhile."""
+    """Check foreign keys, because a migration may rebuild a SQLite table while they are off."""
     if address.engine is Engine.SQLITE:
         broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
         if broken:
@@ -136,14 +136,14 @@ def _arguments(address: Address) -> dict[str, Any]:
 
 @contextmanager
 def _alone(address: Address) -> Iterator[None]:
-    """Hold the file lock of a SQLite database, which exists and is in WAL mode then; PostgreSQL locks by itself."""
+    """Hold the file lock of a SQLite database, created in WAL mode if need be; PostgreSQL has its advisory lock."""
     if address.file is None:
         yield
         return
     lock = FileLock(address.file.with_suffix(".lock"))
     lock.acquire(wait=True)
     try:
-        os.close(os.open(address.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # hashes of keys: nobody else's
+        os.close(os.open(address.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # it holds hashes of keys
         with closing(sqlite3.connect(address.file, timeout=_WAIT_S)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
         yield
@@ -156,7 +156,7 @@ def _backups_dir(file: Path) -> Path:
 
 
 def _back_up(file: Path, revision: str) -> Path:
-    """Copy a database that nobody writes to meanwhile, whole or not at all."""
+    """Return the path of a complete copy of a database; the caller holds the lock against writers."""
     folder = _backups_dir(file)
     folder.mkdir(mode=0o700, exist_ok=True)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")

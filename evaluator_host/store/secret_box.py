@@ -1,7 +1,7 @@
-"""Seals what must not be read from the database alone: AES-256-GCM under a key that the database does not hold.
+"""Encrypts secrets with AES-256-GCM, under a key that is not in the database.
 
-The key is a setting or a file in the data directory. What is sealed is bound to its workspace and name: moved to
-another row, it does not open.
+The key is a setting or a file in the data directory. A sealed secret is bound to its workspace and name: it does not
+open in another row.
 """
 
 import base64
@@ -20,17 +20,17 @@ from evaluator_host.system.files import write_once
 _KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
 _VERSION: Final = b"\x01"
-_MARK_BYTES: Final = 4  # of the key, so that a wrong one is told from a damaged row
+_MARK_BYTES: Final = 4  # of the key's hash, to tell a wrong key from a damaged row
 _SETTING: Final = "EVALUATOR_HOST_SECRETS_KEY"
 _MAKE: Final = "`openssl rand -base64 32` makes one"
 
 
 class SecretBox:
-    """Seals and opens. The key is looked for when it is first needed; only sealing makes a key file.
+    """Seals and opens secrets. It reads the key when first needed; only `seal` creates a key file.
 
     Args:
       given: The key of the settings: 32 bytes as base64. None for the key file.
-      data_dir: Where the key file is.
+      data_dir: Folder of the key file.
     """
 
     def __init__(self, given: str | None, data_dir: Path) -> None:
@@ -42,7 +42,7 @@ class SecretBox:
         """Return a text sealed for one workspace and name. Blocking.
 
         Raises:
-          Misconfigured: the key cannot be read, or is none.
+          Misconfigured: the key cannot be read, or is not valid.
         """
         key = self._own_key(make=True)
         nonce = os.urandom(_NONCE_BYTES)
@@ -50,7 +50,7 @@ class SecretBox:
         return _VERSION + _mark(key) + nonce + sealed
 
     def open(self, sealed: bytes, *, workspace_id: str, name: str) -> str:
-        """Return what was sealed for this workspace and name. Blocking.
+        """Return the text that was sealed for this workspace and name. Blocking.
 
         Raises:
           Misconfigured: it was sealed with another key, or is damaged.
@@ -113,7 +113,7 @@ def _read(file: Path) -> str:
 
 
 def _make(file: Path) -> None:
-    """Write a new key, unless somebody else just did."""
+    """Write a new key file, unless another process just did."""
     try:
         write_once(file, base64.b64encode(os.urandom(_KEY_BYTES)) + b"\n")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Secrets of workspaces, by name: sealed in the database, opened only for the request that needs one."""
+"""Stores secrets of workspaces by name: encrypted in the database, decrypted only for the request that needs one."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -13,22 +13,22 @@ from evaluator_host.store.secret_box import SecretBox
 from evaluator_host.store.tables import SecretTable
 from evaluator_host.store.workspaces import NAME, require_name
 
-SHORTEST: Final = 8  # shorter ones would be masked in ordinary words
+SHORTEST: Final = 8  # a shorter one would mask ordinary words
 LONGEST: Final = 8192
 
 
 class Secrets:
-    """The secrets of one host's workspaces."""
+    """The secrets in the store."""
 
     def __init__(self, database: Database, seal: SecretBox) -> None:
         self._database = database
         self._seal = seal
 
     async def set_secret(self, workspace_id: str, name: str, value: str) -> SecretReport:
-        """Keep a secret under a name, in the place of the one that may be there.
+        """Store a secret under a name, and replace the one of that name.
 
         Raises:
-          InvalidRequest: the name or the value is none.
+          InvalidRequest: the name or the value is not valid.
           Misconfigured: this host's key cannot be read.
         """
         require_name(name, "secret")
@@ -46,17 +46,17 @@ class Secrets:
         return SecretReport(name, created_at, now)
 
     async def list_secrets(self, workspace_id: str) -> list[SecretReport]:
-        """Return the secrets by name; never what they are."""
+        """Return names and times of the secrets by name, never values."""
         table = SecretTable
         query = select(table.name, table.created_at, table.updated_at).where(table.workspace_id == workspace_id)
         async with self._database.reading() as connection:
             return [SecretReport(*row) for row in await connection.execute(query.order_by(table.name))]
 
     async def get_secret(self, workspace_id: str, name: str) -> SecretReport:
-        """Return what is known of a secret; never what it is.
+        """Return name and times of a secret, never its value.
 
         Raises:
-          NotFound: there is none of that name.
+          NotFound: there is no secret of that name.
         """
         found = next((one for one in await self.list_secrets(workspace_id) if one.name == name), None)
         if found is None:
@@ -64,10 +64,10 @@ class Secrets:
         return found
 
     async def reveal(self, workspace_id: str, name: str) -> str:
-        """Return a secret itself, for the request that needs it.
+        """Return the value of a secret, for the request that needs it.
 
         Raises:
-          NotFound: there is none of that name.
+          NotFound: there is no secret of that name.
           Misconfigured: it was sealed with another key.
         """
         _require_possible(name)
@@ -79,10 +79,10 @@ class Secrets:
         return await asyncio.to_thread(self._seal.open, sealed, workspace_id=workspace_id, name=name)
 
     async def delete_secret(self, workspace_id: str, name: str) -> None:
-        """Remove a secret.
+        """Delete a secret.
 
         Raises:
-          NotFound: there is none of that name.
+          NotFound: there is no secret of that name.
         """
         _require_possible(name)
         async with self._database.transaction() as connection:
@@ -96,13 +96,13 @@ def _this(workspace_id: str, name: str) -> ColumnElement[bool]:
 
 
 def _require_possible(name: str) -> None:
-    """Refuse what is no name before the database sees it: not every database takes every text."""
+    """Raise NotFound for a text that is no name, since not every database takes every text."""
     if NAME.fullmatch(name) is None:
         raise _not_found(name)
 
 
 def _require_value(value: str) -> None:
-    """Check a value without ever repeating it: it is sent in a header, and masked wherever it turns up."""
+    """Check a value without repeating it in a message: it goes into a header, and is masked in answers."""
     if not SHORTEST <= len(value) <= LONGEST:
         raise InvalidRequest(f"a secret has {SHORTEST} to {LONGEST} characters, not {len(value)}")
     if not (value.isascii() and value.isprintable()) or value != value.strip():

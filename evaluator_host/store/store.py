@@ -1,4 +1,4 @@
-"""The store of one host: a member per kind of thing that is kept, over one database."""
+"""The store of one host: one member per kind of resource, over one database."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ from evaluator_host.store.workspaces import Workspaces
 
 
 class Store:
-    """Everything that outlives a host's process. Bound to one event loop.
+    """The data that outlives a host's process. Bound to one event loop.
 
     Every method of a member may raise:
 
@@ -53,7 +53,7 @@ class Store:
         self.entities = Entities(database)
 
     async def identity(self) -> str:
-        """Return the name that no other database has, its copies apart."""
+        """Return the random name of this database; only copies of it have the same."""
         async with self.database.reading() as connection:
             return (await connection.scalars(select(IdentityTable.id))).one()
 
@@ -62,16 +62,16 @@ class Store:
 async def open_store(
     database_url: str | None, data_dir: Path, *, secrets_key: str | None = None
 ) -> AsyncIterator[Store]:
-    """Open the store of a host, its database brought to this version's tables first.
+    """Migrate the database of a host, and open its store.
 
     Args:
       database_url: See `address`; None for SQLite in the data directory.
-      data_dir: Of the host.
+      data_dir: Data directory of the host.
       secrets_key: See `SecretBox`.
 
     Raises:
-      Misconfigured: the URL cannot be taken, or a newer version has used the database.
-      StoreUnavailable: it does not answer, or cannot write.
+      Misconfigured: the URL is not valid, or a newer version has used the database.
+      StoreUnavailable: the database does not answer, or cannot write.
     """
     address = address_of(database_url, data_dir)
     await asyncio.to_thread(migrate, address)
@@ -84,14 +84,14 @@ async def open_store(
 
 @asynccontextmanager
 async def open_read_only(database_url: str | None, data_dir: Path) -> AsyncIterator[Store | None]:
-    """Open the store of a host and change nothing; None when no host of this version has used its database yet.
+    """Open the store of a host without changing it; yield None when no host of this version has used its database.
 
     Raises:
-      Misconfigured: the URL cannot be taken.
+      Misconfigured: the URL is not valid.
       StoreUnavailable: the database does not answer.
     """
     address = address_of(database_url, data_dir)
-    if address.file is not None and not address.file.exists():  # looking would make it
+    if address.file is not None and not address.file.exists():  # connecting would create it
         yield None
         return
     database = Database(address)

@@ -1,4 +1,4 @@
-"""The tables as the newest migration leaves them; a test holds the two together."""
+"""The tables, equal to those that the migrations make; a test compares them."""
 
 from datetime import UTC, datetime
 from typing import Any, ClassVar
@@ -21,27 +21,27 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """A moment. Stored in UTC, refused without a time zone, never returned without one."""
+    """A time, stored in UTC. A time without a zone raises ValueError; returned times have one."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Return what is stored; SQLite has no time zones."""
+        """Return the value to store; SQLite has no time zones."""
         if value is None:
             return None
         moment = value.astimezone(UTC) if value.tzinfo is not None else _refuse()
         return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
-        """Return what was stored, in UTC."""
+        """Return the stored time in UTC."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
 def _refuse() -> datetime:
-    raise ValueError("a moment without a time zone")
+    raise ValueError("a time without a time zone")
 
 
 class Table(DeclarativeBase):
@@ -60,7 +60,7 @@ class Table(DeclarativeBase):
 
 
 class IdentityTable(Table):
-    """One row: a name that no other database has, made with the table."""
+    """One row: a random name of this database, made with the table."""
 
     __tablename__ = "database_identity"
 
@@ -68,7 +68,7 @@ class IdentityTable(Table):
 
 
 class WorkspaceTable(Table):
-    """Whose something is; everything that belongs to a tenant refers to one."""
+    """Workspaces; every resource of a tenant refers to one."""
 
     __tablename__ = "workspaces"
 
@@ -78,7 +78,7 @@ class WorkspaceTable(Table):
 
 
 class ApiKeyTable(Table):
-    """Keys; never removed, so that an audit entry always leads to one. `id` is the public part of the token."""
+    """Keys; never deleted, so that every audit entry leads to one. `id` is the public part of the key's text."""
 
     __tablename__ = "api_keys"
     __table_args__ = (
@@ -103,7 +103,7 @@ class ApiKeyTable(Table):
 
 
 class AuditTable(Table):
-    """Who ran what; never the data."""
+    """Audit entries; never data of rows."""
 
     __tablename__ = "audit"
     __table_args__ = (Index("ix_audit_workspace_id_at", "workspace_id", "at"), Index("ix_audit_at", "at"))
@@ -121,7 +121,7 @@ class AuditTable(Table):
 
 
 class PackageSetUseTable(Table):
-    """Which workspace asked for which package set, by the set's key or digest."""
+    """The package sets that workspaces asked for, by the set's key or digest."""
 
     __tablename__ = "package_set_uses"
 
@@ -147,7 +147,7 @@ class EvaluatorTable(Table):
 
 
 class EvaluatorVersionTable(Table):
-    """Versions, never changed. JSON: `content` (as the API takes it), `problem`, `lock`, `packages`, `origin`."""
+    """Versions; they never change. JSON: `content` (as the API takes it), `problem`, `lock`, `packages`, `origin`."""
 
     __tablename__ = "evaluator_versions"
 
@@ -167,7 +167,7 @@ class EvaluatorVersionTable(Table):
 
 
 class SecretTable(Table):
-    """Secrets by name, sealed with the host's key."""
+    """Secrets by name, encrypted with the host's key."""
 
     __tablename__ = "secrets"
 
@@ -179,7 +179,7 @@ class SecretTable(Table):
 
 
 class TraceTable(Table):
-    """Traces of live traffic and what an evaluator made of them. JSON: `result`, `trace`."""
+    """Scored traces of live traffic. JSON: `result`, `trace`."""
 
     __tablename__ = "traces"
     __table_args__ = (Index("ix_traces_evaluator_id_received_at", "evaluator_id", "received_at"),)
@@ -198,7 +198,7 @@ class TraceTable(Table):
 
 
 class DatasetTable(Table):
-    """Data sets; the rows themselves are a file. Without a name: given inline, or only jobs need it any more.
+    """Data sets; their rows are files. One without a name came with a job, or only jobs use it still.
 
     JSON: `columns`, `bad_lines` (the first ones).
     """
@@ -220,10 +220,10 @@ class DatasetTable(Table):
 
 
 class JobTable(Table):
-    """Jobs. `request` is JSON, as the API took it; `wanted` is what somebody asked for: run, pause or cancel.
+    """Jobs, see `store.job.Job`. `request` is JSON; `wanted` is the state that a caller asked for.
 
-    A host that works on a job is its `owner` and says so again and again (`heartbeat_at`); a job whose owner is silent
-    is anybody's.
+    The host that runs a job is its `owner` and keeps changing `heartbeat_at`; any host may claim a job whose owner
+    stops doing so.
     """
 
     __tablename__ = "jobs"
@@ -253,7 +253,7 @@ class JobTable(Table):
 
 
 class JobEvaluatorTable(Table):
-    """The evaluators of a job, as they were when it was made. JSON: `content`, `lock`."""
+    """Copies of the evaluators of a job. JSON: `content`, `lock`."""
 
     __tablename__ = "job_evaluators"
 
@@ -268,7 +268,7 @@ class JobEvaluatorTable(Table):
 
 
 class ResultTable(Table):
-    """What each evaluator of a job made of each row: one, ever. JSON: `metrics`, `result`."""
+    """Results of jobs: one per evaluator and row. JSON: `metrics`, `result`."""
 
     __tablename__ = "results"
     __table_args__ = (
@@ -289,7 +289,7 @@ class ResultTable(Table):
 
 
 class TogetherTable(Table):
-    """What each evaluator of a job that scores rows together made of them: one, ever. JSON: `result`."""
+    """Scores of all rows of a job together: one per evaluator that has such a score. JSON: `result`."""
 
     __tablename__ = "together"
 
@@ -299,7 +299,7 @@ class TogetherTable(Table):
 
 
 class OutputTable(Table):
-    """What a job's model answered to each row: one, ever. JSON: `output`, `log` (requests, retries, tokens, times)."""
+    """Answers of a job's model: one per row. JSON: `output`, `log` (attempts, tokens, times)."""
 
     __tablename__ = "outputs"
 
@@ -312,7 +312,7 @@ class OutputTable(Table):
 
 
 class EntityTable(Table):
-    """Things by kind and name, in namespaces within a workspace. JSON: `content`."""
+    """Entities by kind and name, in namespaces of a workspace. JSON: `content`."""
 
     __tablename__ = "entities"
     __table_args__ = (UniqueConstraint("workspace_id", "kind", "namespace", "name"),)

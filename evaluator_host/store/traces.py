@@ -1,4 +1,4 @@
-"""Traces of live traffic, with what an evaluator made of each."""
+"""Stores scored traces of live traffic."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _PRUNED_AT_ONCE: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class ScoredTrace:
-    """A trace and its result, both as JSON."""
+    """A trace and its `EvaluationResult`, both as JSON."""
 
     evaluator_id: str
     version: int
@@ -36,13 +36,13 @@ _NAMES: Final = (
 
 
 class Traces:
-    """The scored traces of one host."""
+    """The scored traces in the store."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def add_traces(self, traces: Sequence[ScoredTrace]) -> None:
-        """Keep traces; those of an evaluator that was removed meanwhile are dropped."""
+        """Store traces; drop those of an evaluator that was deleted meanwhile."""
         async with self._database.transaction() as connection:
             wanted = {trace.evaluator_id for trace in traces}
             known = set(await connection.scalars(select(EvaluatorTable.id).where(EvaluatorTable.id.in_(wanted))))
@@ -53,7 +53,7 @@ class Traces:
     async def list_traces(
         self, workspace_id: str, name: str, *, limit: int, before: int | None = None, status: str | None = None
     ) -> list[tuple[int, ScoredTrace]]:
-        """Return traces of an evaluator, the newest first, each with its number; `before` is that of a page's last."""
+        """Return numbered traces of an evaluator, newest first; `before` is the last number of the previous page."""
         table = TraceTable
         query: Any = (
             select(table.id, *(getattr(table, column) for column in _NAMES))
@@ -69,7 +69,7 @@ class Traces:
             return [(row[0], ScoredTrace(*row[1:])) for row in rows]
 
     async def delete_before(self, before: datetime) -> int:
-        """Remove traces from before a moment; returns how many."""
+        """Delete traces received before this time, and return how many."""
         old = select(TraceTable.id).where(TraceTable.received_at < before).limit(_PRUNED_AT_ONCE)
         removed = 0
         while True:

@@ -1,32 +1,35 @@
-"""Reads spans out of an OTLP/JSON export, trusting nothing: what has the wrong shape is skipped, never an error.
+"""Reads the spans of an OTLP/JSON export; values of the wrong shape are skipped and never raise.
 
-Field names come in both spellings that exporters use (`spanId` and `span_id`), ids as hex (the OTLP/JSON rule) or
-base64 (the protobuf rule), 64-bit integers as strings or numbers.
+It takes both spellings of field names that exporters use (`spanId` and `span_id`), ids in hex (the OTLP/JSON rule) or
+base64 (the protobuf rule), and 64-bit integers as strings or numbers.
 """
 
-import base64
-import binascii
-import math
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import orjson
 
 from evaluator_host.model.json_values import VALUE_DEPTH, nests_within
+from evaluator_host.traces.span_fields import (
+    ATTRIBUTE_DEPTH,
+    INTEGER,
+    SpanRecord,
+    as_text,
+    attributes,
+    first_of,
+    identifier,
+    number,
+    objects,
+)
 
-_VALUE_DEPTH: Final = 16  # of kvlistValue and arrayValue
 _NANO: Final = 1_000_000_000
 _LAST_SECOND: Final = 253_402_300_799  # 9999-12-31T23:59:59Z, the last that ISO 8601 writes with four digits
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-_INTEGER: Final = re.compile(r"-?[0-9]{1,19}")
-_HEX_ID: Final = re.compile(r"[0-9a-fA-F]{16}|[0-9a-fA-F]{32}")
 _STATUS: Final = {0: "UNSET", 1: "OK", 2: "ERROR", "0": "UNSET", "1": "OK", "2": "ERROR"}
 _DECODED: Final = ("ag.data.inputs", "ag.data.outputs", "ag.data.parameters", "ag.data.internals")
-_ALIASES: Final = {  # where other instrumentations put what the documented paths hold
+_ALIASES: Final = {  # attributes of other instrumentations, by the documented value that they hold
     "inputs": ("input.value", "traceloop.entity.input"),
     "outputs": ("output.value", "traceloop.entity.output"),
     "prompt": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"),
@@ -34,16 +37,6 @@ _ALIASES: Final = {  # where other instrumentations put what the documented path
     "total": ("gen_ai.usage.total_tokens", "llm.usage.total_tokens", "llm.token_count.total"),
     "cost": ("gen_ai.usage.cost", "gen_ai.usage.total_cost", "llm.cost.total"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class SpanRecord:
-    """One span in the documented shape, not yet under its parent. `start_ns` orders siblings; 0 when unknown."""
-
-    id: str
-    parent: str | None
-    start_ns: int
-    span: dict[str, Any]
 
 
 def records(groups: Any) -> list[SpanRecord]:
@@ -56,69 +49,61 @@ def expanded(flat: dict[str, Any]) -> dict[str, Any]:
     if not any(key.startswith("ag.") for key in flat):
         return flat
     nested = {key: value for key, value in flat.items() if not key.startswith("ag.")}
-    nested["ag"] = _copied(nested.get("ag", {}), _VALUE_DEPTH)
+    nested["ag"] = _copied(nested.get("ag", {}), ATTRIBUTE_DEPTH)
     for key, value in flat.items():
         if key.startswith("ag."):
             decoded = _decoded(value) if key in _DECODED else value
-            if not _insert(nested, key.split("."), _copied(decoded, _VALUE_DEPTH)):
+            if not _insert(nested, key.split("."), _copied(decoded, ATTRIBUTE_DEPTH)):
                 nested[key] = value
     return nested
 
 
-def attributes(raw: Any) -> dict[str, Any]:
-    """Return attributes by name, whether they come as an object or as OTLP's list of keys and values."""
-    return _attributes(raw, _VALUE_DEPTH)
-
-
-def number(value: Any) -> float | int | None:
-    """Return a finite number of ordinary size, or None."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return value if math.isfinite(value if isinstance(value, float) else 0.0) and abs(value) < 1e18 else None
-
-
 def raw_spans(groups: Any) -> Iterator[dict[str, Any]]:
-    """Yield the spans of `resourceSpans` as they are."""
-    for resource in _objects(groups):
-        scopes = _first(
+    """Yield the spans of `resourceSpans`, unchanged."""
+    for resource in objects(groups):
+        scopes = first_of(
             resource, "scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans"
         )
-        for scope in _objects(scopes):
-            yield from _objects(scope.get("spans"))
+        for scope in objects(scopes):
+            yield from objects(scope.get("spans"))
 
 
 def _record(raw: dict[str, Any], position: int) -> SpanRecord:
-    start_ns = _nanoseconds(_first(raw, "startTimeUnixNano", "start_time_unix_nano"))
-    end_ns = _nanoseconds(_first(raw, "endTimeUnixNano", "end_time_unix_nano"))
+    start_ns = _nanoseconds(first_of(raw, "startTimeUnixNano", "start_time_unix_nano"))
+    end_ns = _nanoseconds(first_of(raw, "endTimeUnixNano", "end_time_unix_nano"))
     status = raw.get("status") if isinstance(raw.get("status"), dict) else {}
-    span_id = identifier(_first(raw, "spanId", "span_id")) or f"span-{position}"
-    parent = identifier(_first(raw, "parentSpanId", "parent_span_id"))
+    span_id = identifier(first_of(raw, "spanId", "span_id")) or f"span-{position}"
+    parent = identifier(first_of(raw, "parentSpanId", "parent_span_id"))
     span: dict[str, Any] = {
         "name": raw["name"] if isinstance(raw.get("name"), str) else "",
-        "trace_id": identifier(_first(raw, "traceId", "trace_id")),
+        "trace_id": identifier(first_of(raw, "traceId", "trace_id")),
         "span_id": span_id,
         "parent_id": parent,
-        "start_time": _iso(start_ns) or _text(_first(raw, "startTime", "start_time")),
-        "end_time": _iso(end_ns) or _text(_first(raw, "endTime", "end_time")),
-        "status_code": _status(status.get("code") if status else _first(raw, "statusCode", "status_code")),
-        "attributes": _with_unit_sources(expanded(_attributes(raw.get("attributes"), _VALUE_DEPTH)), start_ns, end_ns),
+        "start_time": _iso(start_ns) or as_text(first_of(raw, "startTime", "start_time")),
+        "end_time": _iso(end_ns) or as_text(first_of(raw, "endTime", "end_time")),
+        "status_code": _status(status.get("code") if status else first_of(raw, "statusCode", "status_code")),
+        "attributes": _with_unit_sources(expanded(attributes(raw.get("attributes"))), start_ns, end_ns),
     }
     if status and isinstance(status.get("message"), str):
         span["status_message"] = status["message"]
-    if events := _objects(raw.get("events")):
+    if events := objects(raw.get("events")):
         span["events"] = [_event(event) for event in events]
     return SpanRecord(span_id, parent, start_ns or 0, span)
 
 
 def _event(raw: dict[str, Any]) -> dict[str, Any]:
-    when = _iso(_nanoseconds(_first(raw, "timeUnixNano", "time_unix_nano")))
-    return {"name": _text(raw.get("name")), "timestamp": when, "attributes": _attributes(raw.get("attributes"), 4)}
+    when = _iso(_nanoseconds(first_of(raw, "timeUnixNano", "time_unix_nano")))
+    return {
+        "name": as_text(raw.get("name")),
+        "timestamp": when,
+        "attributes": attributes(raw.get("attributes"), depth=4),
+    }
 
 
 def _with_unit_sources(attributes: dict[str, Any], start_ns: int | None, end_ns: int | None) -> dict[str, Any]:
-    """Fill `ag.data` and `ag.metrics.unit` from what other instrumentations wrote; never over what is there."""
+    """Fill `ag.data` and `ag.metrics.unit` from the attributes of other instrumentations; overwrite nothing."""
     if "ag" in attributes:
-        attributes["ag"] = _copied(attributes["ag"], _VALUE_DEPTH)
+        attributes["ag"] = _copied(attributes["ag"], ATTRIBUTE_DEPTH)
     found = {name: next((attributes[k] for k in keys if k in attributes), None) for name, keys in _ALIASES.items()}
     for name in ("inputs", "outputs"):
         if found[name] is not None:
@@ -136,8 +121,8 @@ def _with_unit_sources(attributes: dict[str, Any], start_ns: int | None, end_ns:
 
 
 def _insert(target: dict[str, Any], path: list[str], value: Any) -> bool:
-    """Put a value at a path unless something is there or in the way; says whether it did."""
-    if len(path) > _VALUE_DEPTH or not all(path):
+    """Put a value at a path unless that is taken; return whether it was put there."""
+    if len(path) > ATTRIBUTE_DEPTH or not all(path):
         return False
     for step in path[:-1]:
         inner = target.setdefault(step, {})
@@ -151,35 +136,12 @@ def _insert(target: dict[str, Any], path: list[str], value: Any) -> bool:
 
 
 def _copied(value: Any, depth: int) -> Any:
-    """Copy nested objects, so that what is inserted never lands in the caller's."""
+    """Return a copy of nested objects, so that insertions leave the caller's objects as they are."""
     return {k: _copied(v, depth - 1) for k, v in value.items()} if isinstance(value, dict) and depth else value
 
 
-def _attributes(raw: Any, depth: int) -> dict[str, Any]:
-    if isinstance(raw, dict):
-        return {str(key): value for key, value in raw.items()}
-    return {item["key"]: _value(item.get("value"), depth) for item in _objects(raw) if isinstance(item.get("key"), str)}
-
-
-def _value(raw: Any, depth: int) -> Any:
-    """Decode the value union of OTLP."""
-    if not isinstance(raw, dict) or depth == 0:
-        return raw if isinstance(raw, str | int | float | bool) else None
-    for key, value in raw.items():
-        kind = str(key).replace("_v", "V")
-        if kind in ("stringValue", "boolValue", "doubleValue", "bytesValue", "intValue"):
-            is_text = kind == "intValue" and isinstance(value, str) and _INTEGER.fullmatch(value)
-            return int(value) if is_text else _value(value, 0)
-        inner = value.get("values") if isinstance(value, dict) else value
-        if kind == "arrayValue":
-            return [_value(item, depth - 1) for item in inner] if isinstance(inner, list) else []
-        if kind == "kvlistValue":
-            return _attributes(inner, depth - 1)
-    return None
-
-
 def _decoded(value: Any) -> Any:
-    """Decode a string that holds a JSON object, array or string; anything else is what it is (`"70"` stays text)."""
+    """Return the JSON object, array or string in a text; anything else stays as it is (`"70"` stays text)."""
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[", '"')):
         return value
     try:
@@ -190,12 +152,12 @@ def _decoded(value: Any) -> Any:
 
 
 def _count(value: Any) -> float | int | None:
-    return int(value) if isinstance(value, str) and _INTEGER.fullmatch(value) else number(value)
+    return int(value) if isinstance(value, str) and INTEGER.fullmatch(value) else number(value)
 
 
 def _nanoseconds(value: Any) -> int | None:
     if isinstance(value, str):
-        value = int(value) if _INTEGER.fullmatch(value) else None
+        value = int(value) if INTEGER.fullmatch(value) else None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return int(value) if is_number and 1 <= value <= _LAST_SECOND * _NANO else None
 
@@ -207,34 +169,7 @@ def _iso(time_ns: int | None) -> str | None:
     return when.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def identifier(value: Any) -> str | None:
-    """Return an id in hex; None for no id (absent, empty, all zeros)."""
-    if not isinstance(value, str) or not value.strip("0="):
-        return None
-    if _HEX_ID.fullmatch(value):
-        return value.lower()
-    try:
-        raw = base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
-        return value
-    if len(raw) not in (8, 16):
-        return value
-    return raw.hex() if any(raw) else None
-
-
 def _status(code: Any) -> str:
     if isinstance(code, str) and code.removeprefix("STATUS_CODE_") in ("UNSET", "OK", "ERROR"):
         return code.removeprefix("STATUS_CODE_")
     return _STATUS.get(code, "UNSET") if isinstance(code, int | str) else "UNSET"
-
-
-def _first(raw: dict[str, Any], *keys: str) -> Any:
-    return next((raw[key] for key in keys if raw.get(key) is not None), None)
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

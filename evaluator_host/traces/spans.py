@@ -1,8 +1,8 @@
 """Reads a trace of any shape as a flat list of spans.
 
-The shapes are OTLP/JSON; lists of spans as OpenTelemetry's SDK writes them (`to_json`), as agent platforms store them
-(`serialize_span`) or as flat records; and the documented tree. An item that is no span
-is an error that names its place.
+The shapes: OTLP/JSON; lists of spans as OpenTelemetry's SDK writes them (`to_json`), as agent platforms store them
+(`serialize_span`) or as flat records; the documented tree. A value that is no span raises an error that names its
+place.
 """
 
 import hashlib
@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from evaluator_host.model.evaluator import Json
-from evaluator_host.traces import otlp
+from evaluator_host.traces.otlp import raw_spans
+from evaluator_host.traces.span_fields import INTEGER, as_object, as_text, attributes, first_of, identifier
 
-_INTEGER: Final = re.compile(r"-?[0-9]{1,19}")
 _HEX: Final = re.compile(r"(?:0x)?([0-9a-fA-F]{1,32})")
 _STATUS: Final = {"UNSET": 0, "OK": 1, "ERROR": 2}
 _KINDS: Final = ("INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER")
@@ -25,7 +25,7 @@ _TREES: Final = ("children", "spans")
 
 
 class NotATrace(Exception):
-    """What is no trace, or holds something that is no span; `str` says where and what."""
+    """The value is no trace, or holds something that is no span; `str` says where and what."""
 
 
 def read_spans(trace: Json) -> list[dict[str, Json]]:
@@ -49,7 +49,7 @@ def _found(trace: Json) -> Iterator[tuple[str, dict[str, Any]]]:
         raise NotATrace(f"the trace is {_named(trace)}, not an object")
     for key in ("resourceSpans", "resource_spans"):
         if isinstance(trace.get(key), list):
-            yield from ((f"trace.{key}", raw) for raw in otlp.raw_spans(trace[key]))
+            yield from ((f"trace.{key}", raw) for raw in raw_spans(trace[key]))
             return
     if "spans" in trace:
         yield from _below(trace["spans"], "trace.spans", _DEPTH)
@@ -59,7 +59,7 @@ def _found(trace: Json) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _below(spans: Json, where: str, depth: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the spans of a list, or of an object that has them by id or by name, with those below each."""
+    """Yield the spans of a list, or of an object that has them by id or name; each before the spans below it."""
     if depth == 0:
         raise NotATrace(f"{where} nests deeper than {_DEPTH} spans")
     if not isinstance(spans, list | dict):
@@ -78,24 +78,25 @@ def _below(spans: Json, where: str, depth: int) -> Iterator[tuple[str, dict[str,
 
 
 def _span(raw: dict[str, Any], where: str, place: int) -> dict[str, Json]:
-    context, parent = _object(raw.get("context")), _object(raw.get("parent"))
+    context, parent = as_object(raw.get("context")), as_object(raw.get("parent"))
     name = raw.get("name", raw.get("span_name"))
     if not isinstance(name, str):
         raise NotATrace(f"{where} has no name, so it is no span")
-    status = _object(raw.get("status"))
-    code = _first(status, "status_code", "code") if status else _first(raw, "status_code", "statusCode")
-    attributes = otlp.attributes(raw.get("attributes"))
+    status = as_object(raw.get("status"))
+    code = first_of(status, "status_code", "code") if status else first_of(raw, "status_code", "statusCode")
     return {
         "name": name,
-        "trace_id": _id(_first(context, "trace_id") or _first(raw, "trace_id", "traceId"), 0, bits=128),
-        "span_id": _id(_first(context, "span_id") or _first(raw, "span_id", "spanId", "id"), place, bits=64),
-        "parent_id": _parent(_first(parent, "span_id") or _first(raw, "parent_id", "parent_span_id", "parentSpanId")),
-        "attributes": _with_tool(attributes, name),
+        "trace_id": _id(first_of(context, "trace_id") or first_of(raw, "trace_id", "traceId"), 0, bits=128),
+        "span_id": _id(first_of(context, "span_id") or first_of(raw, "span_id", "spanId", "id"), place, bits=64),
+        "parent_id": _parent(
+            first_of(parent, "span_id") or first_of(raw, "parent_id", "parent_span_id", "parentSpanId")
+        ),
+        "attributes": _with_tool(attributes(raw.get("attributes")), name),
         "events": _events(raw.get("events"), where),
         "status": _numbered(code, _STATUS, "STATUS_CODE_"),
-        "status_message": _text(_first(status, "description", "message") or _first(raw, "status_description")),
-        "start_time": _nanoseconds(_first(raw, "start_time", "startTimeUnixNano", "start_time_unix_nano")),
-        "end_time": _nanoseconds(_first(raw, "end_time", "endTimeUnixNano", "end_time_unix_nano")),
+        "status_message": as_text(first_of(status, "description", "message") or first_of(raw, "status_description")),
+        "start_time": _nanoseconds(first_of(raw, "start_time", "startTimeUnixNano", "start_time_unix_nano")),
+        "end_time": _nanoseconds(first_of(raw, "end_time", "endTimeUnixNano", "end_time_unix_nano")),
         "kind": _kind(raw),
     }
 
@@ -110,30 +111,30 @@ def _event(raw: Json, where: str) -> dict[str, Json]:
     if not isinstance(raw, dict):
         raise NotATrace(f"{where}.events holds {_named(raw)}, no event")
     return {
-        "name": _text(raw.get("name")) or "",
-        "attributes": otlp.attributes(raw.get("attributes")),
-        "timestamp": _nanoseconds(_first(raw, "timestamp", "timeUnixNano", "time_unix_nano")),
+        "name": as_text(raw.get("name")) or "",
+        "attributes": attributes(raw.get("attributes")),
+        "timestamp": _nanoseconds(first_of(raw, "timestamp", "timeUnixNano", "time_unix_nano")),
     }
 
 
 def _with_tool(attributes: dict[str, Any], name: str) -> dict[str, Any]:
-    """Name the tool of a span that is a tool's in the documented tree, where that says it in words of its own."""
-    ag = _object(attributes.get("ag"))
-    kind = _object(ag.get("type")).get("span", attributes.get("ag.type.span"))
+    """Return attributes with `tool.name`, input and output for a span of type `tool` in the documented tree."""
+    ag = as_object(attributes.get("ag"))
+    kind = as_object(ag.get("type")).get("span", attributes.get("ag.type.span"))
     if "tool.name" in attributes or kind != "tool":
         return attributes
-    data = _object(ag.get("data"))
+    data = as_object(ag.get("data"))
     told = {"tool.name": name, "input.value": data.get("inputs"), "output.value": data.get("outputs")}
     return {**{key: value for key, value in told.items() if value is not None}, **attributes}
 
 
 def _id(value: Any, otherwise: int, *, bits: int) -> str:
-    """Return an id as hex digits; one in other words than hex becomes a number that is always the same."""
+    """Return an id as hex digits; any other text becomes hex digits of its hash, the same every time."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return f"{value % (1 << bits):x}"
     if not isinstance(value, str) or not value.strip("0="):
         return f"{otherwise:x}"
-    found = _HEX.fullmatch(value) or _HEX.fullmatch(otlp.identifier(value) or "")
+    found = _HEX.fullmatch(value) or _HEX.fullmatch(identifier(value) or "")
     number = int(found[1], 16) if found else int.from_bytes(hashlib.sha256(value.encode()).digest()[:8])
     return f"{number % (1 << bits):x}"
 
@@ -150,7 +151,7 @@ def _numbered(value: Any, names: dict[str, int], prefix: str) -> int:
 
 
 def _kind(raw: dict[str, Any]) -> int:
-    value = _first(raw, "kind", "span_kind")
+    value = first_of(raw, "kind", "span_kind")
     if isinstance(value, str):
         return _numbered(value, {name: number for number, name in enumerate(_KINDS)}, "SPAN_KIND_")
     first = 1 if "spanId" in raw or "startTimeUnixNano" in raw or "start_time_unix_nano" in raw else 0  # OTLP from 1
@@ -159,7 +160,7 @@ def _kind(raw: dict[str, Any]) -> int:
 
 def _nanoseconds(value: Any) -> int | None:
     if isinstance(value, str):
-        if _INTEGER.fullmatch(value):
+        if INTEGER.fullmatch(value):
             return int(value)
         try:
             when = datetime.fromisoformat(value)
@@ -168,18 +169,6 @@ def _nanoseconds(value: Any) -> int | None:
         since = (when if when.tzinfo else when.replace(tzinfo=UTC)) - _EPOCH
         return (since.days * 86_400 + since.seconds) * 1_000_000_000 + since.microseconds * 1000
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < _MOST_NS else None
-
-
-def _first(raw: dict[str, Any], *keys: str) -> Any:
-    return next((raw[key] for key in keys if raw.get(key) is not None), None)
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def _named(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Brings a trace into the documented shape, so that documented evaluators score what they say on any of three shapes.
+"""Converts a trace to the documented shape, so that one evaluator reads traces of three shapes.
 
 Documented: `{"spans": {"<span id>": {"name", "start_time", "end_time", "status_code", "attributes": {"ag": {"data",
 "metrics": {"unit": {"costs", "tokens", "duration": {"total" in seconds}}}}}, "children": […]}}}`. An OTLP/JSON export
@@ -14,7 +14,7 @@ from typing import Any, Final
 from evaluator_host.model.evaluator import Json
 from evaluator_host.model.outcome import Note
 from evaluator_host.traces import otlp
-from evaluator_host.traces.otlp import SpanRecord, number
+from evaluator_host.traces.span_fields import SpanRecord, number
 
 _DEPTH: Final = 48  # of spans below a root; each takes two levels of JSON, and encoders stop at 254
 _UNITS: Final = ("tokens", "costs")
@@ -23,10 +23,10 @@ _Span = dict[str, Any]
 
 
 def convert(trace: dict[str, Json] | None) -> tuple[dict[str, Json] | None, tuple[Note, ...]]:
-    """Return the trace as evaluators expect it, and a `trace_converted` note when it had to be changed.
+    """Return the trace in the documented shape, with a `trace_converted` note if it had another.
 
-    What is in the documented shape already, or in none that is known, comes back as the same object. The caller's
-    object is never changed, and no shape is an error.
+    A trace in the documented shape or in an unknown one comes back as the same object. The caller's object is never
+    changed, and no shape raises.
     """
     if not isinstance(trace, dict):
         return trace, ()
@@ -79,7 +79,7 @@ def _span_id(span: _Span) -> str | None:
 
 
 def _nested(records: list[SpanRecord]) -> dict[str, _Span]:
-    """Put every span under its parent; roots first by id, the one without any parent in front.
+    """Return the roots by id, every span under its parent, and the root without any parent in front.
 
     Whatever the parent ids say, every span comes out once: an unknown parent makes a root, a cycle is cut at its
     earliest span, and spans too deep become siblings of their parent.
@@ -98,7 +98,7 @@ def _nested(records: list[SpanRecord]) -> dict[str, _Span]:
     roots: dict[str, _Span] = {}
     placed: dict[str, str | None] = {}
     in_root = [key for key, record in by_id.items() if record.parent not in by_id or record.parent == key]
-    for key in (*in_root, *by_id):  # the second time round only what a cycle of parents kept from being reached
+    for key in (*in_root, *by_id):  # the second part reaches only spans in a cycle of parents
         if key not in placed:
             roots[key] = by_id[key].span
             _place(key, by_id, below, placed)
@@ -121,7 +121,7 @@ def _place(root: str, by_id: dict[str, SpanRecord], below: dict[str, list[str]],
 
 
 def _own_children(span: _Span) -> list[_Span]:
-    """Give a span a list of children of its own, and return it; those that it brought along stay in front."""
+    """Give a span a new list of children and return it; children that the span had stay in front."""
     brought = span.get("children")
     children: list[_Span] = list(brought) if isinstance(brought, list) else _stored_children(span, 1)
     span["children"] = children
@@ -129,7 +129,7 @@ def _own_children(span: _Span) -> list[_Span]:
 
 
 def _sum_up(by_id: dict[str, SpanRecord], placed: dict[str, str | None]) -> None:
-    """Give a span without tokens or costs of its own those of the spans below it, as a documented root has them."""
+    """Give a span without tokens or costs the sums of the spans below it, as a documented root has them."""
     sums: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
     for key in reversed(placed):  # parents were placed before their children
         span, parent = by_id[key].span, placed[key]
@@ -170,7 +170,7 @@ def _lacks_documented_paths(span: _Span) -> bool:
 
 
 def _stored_spans(spans: Any, depth: int) -> Any:
-    """Copy the stored tree with the paths added; `children` at the roots alone, or each level would double the size."""
+    """Return a copy of the stored tree with the paths added; `children` only at roots, else each level doubles it."""
     if depth == _DEPTH:
         return spans
     if isinstance(spans, list):
@@ -220,7 +220,7 @@ def _each(spans: Any) -> Iterator[tuple[str, _Span]]:
 
 
 def _documented(span: _Span, name: str) -> _Span:
-    """Return a copy with the documented paths that were missing and can be told."""
+    """Return a copy with the missing documented paths added, as far as other fields have their values."""
     added = dict(span)
     if "name" not in added:
         added["name"] = span["span_name"] if isinstance(span.get("span_name"), str) else name
@@ -255,7 +255,7 @@ def _seconds(span: _Span, metrics: dict[str, Any]) -> float | None:
 
 
 def _add_units(span: _Span, units: dict[str, Any]) -> None:
-    """Add to `attributes.ag.metrics.unit` what it lacks, copying on the way; nothing when a step is no object."""
+    """Add missing units to a copy of `attributes.ag.metrics.unit`; do nothing when a step of the path is no object."""
     chain: list[dict[str, Any]] = [span]
     for step in ("attributes", "ag", "metrics", "unit"):
         inner = chain[-1].get(step, {})

@@ -1,7 +1,7 @@
 // @ts-check
 /** One evaluator in this runner: its load, which happens once, and then its calls. */
 import { exitFailure, crashFailure, memoryFailure, pinHint, shapeLogs, shapeMs, timeoutFailure } from './answers.mjs';
-import { findEntry } from './contracts.mjs';
+import { findEntry } from './entry.mjs';
 import { failure, thrownFailure } from './positions.mjs';
 import { Rows } from './rows.mjs';
 import { WorkerPair } from './worker_pair.mjs';
@@ -85,7 +85,7 @@ export class Evaluator {
     }, JSON.stringify({ missing_imports: loadable.missing, bundle: loadable.bundle }));
   }
 
-  /** @param {any} header @param {any} body @returns {Promise<Refused | {found: import('./contracts.mjs').Found, loadable: Loadable, logs: any, spoiled: boolean}>} */
+  /** @param {any} header @param {any} body @returns {Promise<Refused | {found: import('./entry.mjs').Found, loadable: Loadable, logs: any, spoiled: boolean}>} */
   async #attempt(header, body) {
     const abort = new AbortController();
     const timeoutMs = header.timeout_s * 1000;
@@ -157,7 +157,7 @@ export class Evaluator {
   }
 }
 
-/** @param {string} text JSON that was made in reach of user code @returns {import('./contracts.mjs').Offer[]} */
+/** @param {string} text JSON that was made in reach of user code @returns {import('./entry.mjs').Offer[]} */
 function offers(text) {
   try {
     const list = JSON.parse(text);

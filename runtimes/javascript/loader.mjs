@@ -5,7 +5,7 @@ import { pinHint } from './answers.mjs';
 import { build, dismissAhead, fileName, isBuiltin, startAhead } from './bundle.mjs';
 
 export { dismissAhead, startAhead };
-import { wantedNames } from './contracts.mjs';
+import { wantedNames } from './entry.mjs';
 import { Positions, SCRIPT, failure } from './positions.mjs';
 
 /**

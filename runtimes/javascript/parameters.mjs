@@ -8,6 +8,18 @@
 
 /** @typedef {{name: string, optional: boolean, rest: boolean, keys: string[] | null}} Parameter `keys` of a destructured object */
 
+/**
+ * The parameters of a function. A text that cannot be read, such as that of a built-in, has its number of them under made-up names.
+ *
+ * @param {{text: string, length: number}} source
+ * @returns {{parameters: Parameter[], required: number, counted: number}} `counted`: all but a rest parameter
+ */
+export function parametersOf({ text, length }) {
+  const parameters = parseParameters(text) ??
+    Array.from({ length: Math.min(length, 20) }, (_, index) => ({ name: `arg${index + 1}`, optional: false, rest: false, keys: null }));
+  return { parameters, required: parameters.filter((one) => !one.optional).length, counted: parameters.filter((one) => !one.rest).length };
+}
+
 const OPENERS = '([{';
 const CLOSERS = ')]}';
 const IDENTIFIER = /[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*/uy;

@@ -6,7 +6,7 @@
 
 The name is what an import says, the path what tracebacks say; a line of the module follows each `#|`. In comments they
 change no line of the evaluator. A module whose path is its name lay in the project's root: it comes before packages, as
-in UiPath's own command line; one from elsewhere, and a folder without `__init__.py`, come after them.
+in a process that was started there; one from elsewhere, and a folder without `__init__.py`, come after them.
 """
 
 from __future__ import annotations

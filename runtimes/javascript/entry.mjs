@@ -1,11 +1,12 @@
 // @ts-check
 /**
- * Finds the entry of an evaluator and the contract by which it is called, from what its module offers.
+ * Finds the entry of an evaluator among the offers of its module, and the dialect that it is written in.
  *
- * Declared beats guessed: a declared contract is trusted whatever the parameters look like. What could be meant in two
- * ways is an error that lists both.
+ * A declared contract is trusted, whatever the parameters look like. Code that may be of two dialects is an error that
+ * names both.
  */
-import { parseParameters } from './parameters.mjs';
+import { DIALECTS } from './dialects/table.mjs';
+import { parametersOf } from './parameters.mjs';
 
 /**
  * @typedef {{name: string, text: string, length: number}} Method
@@ -16,13 +17,9 @@ import { parseParameters } from './parameters.mjs';
  * @typedef {{code: string, message: string, hint: string | null}} Refusal
  */
 
-const DECLARED_NAME = /** @type {Record<string, string>} */ ({ evaluate: 'evaluate', 'evaluate-v1': 'evaluate', main: 'main' });
-const FOURTH_OF_V1 = /^_?(correct_?answer|ground_?truth|expected|target|reference|datapoint|label)s?$/i;
-const FIRST_OF_V1 = /^_?(app_?params|app_?config|params)$/i;
-
 /** Names by which an entry is looked for. @param {string | null} entry */
 export function wantedNames(entry) {
-  return [...new Set(['evaluate', 'main', ...(entry !== null && isIdentifier(entry) ? [entry] : [])])];
+  return [...new Set([...usualNames(), ...(entry !== null && isIdentifier(entry) ? [entry] : [])])];
 }
 
 /** @param {string} name */
@@ -39,25 +36,31 @@ export function findEntry(offers, { contract, entry, code }) {
   if (contract !== 'auto') return findDeclared(offers, contract, entry, code);
   if (entry !== null) {
     const named = lookUp(offers, entry);
-    return named ? infer(named, entry === 'main') : notFound(offers, [entry], code);
+    return named ? infer(named, entry) : notFound(offers, [entry], code);
   }
-  const evaluate = lookUp(offers, 'evaluate');
-  const main = lookUp(offers, 'main');
-  if (evaluate && main) {
-    return refuse('entry_ambiguous', 'both evaluate and main are defined', 'set `contract` to evaluate, evaluate-v1 or main, or name the function in `settings.entry`');
+  const names = usualNames().filter((name) => lookUp(offers, name));
+  if (names.length > 1) {
+    const contracts = DIALECTS.map((one) => one.contract).sort();
+    return refuse('entry_ambiguous', `both ${names.join(' and ')} are defined`, `set \`contract\` to ${contracts.slice(0, -1).join(', ')} or ${contracts.at(-1)}, or name the function in \`settings.entry\``);
   }
-  if (evaluate) return infer(evaluate, false);
-  if (main) return infer(main, true);
+  if (names.length === 1) return infer(/** @type {Candidate} */ (lookUp(offers, names[0])), names[0]);
   const only = defaultExport(offers);
-  return only ? inferDefault(only) : notFound(offers, ['evaluate', 'main'], code);
+  return only ? inferDefault(only) : notFound(offers, usualNames(), code);
+}
+
+/** @returns {string[]} the names by which functions of any dialect are looked for */
+function usualNames() {
+  return [...new Set(DIALECTS.map((one) => one.entry))].sort();
 }
 
 /** @param {Offer[]} offers @param {string} contract @param {string | null} entry @param {string} code @returns {Found | Refusal} */
 function findDeclared(offers, contract, entry, code) {
-  const name = entry ?? DECLARED_NAME[contract];
+  const dialect = DIALECTS.find((one) => one.contract === contract);
+  if (!dialect) return refuse('entry_not_found', `contract ${contract} is not for this language`, 'set `contract` to auto');
+  const name = entry ?? dialect.entry;
   const candidate = lookUp(offers, name) ?? (entry === null ? defaultExport(offers) : null);
   if (!candidate) return notFound(offers, [name], code);
-  return found(candidate, contract, 'declared', `contract ${contract} as declared`);
+  return found(candidate, dialect, 'declared', `contract ${contract} as declared`);
 }
 
 /** @param {Offer[]} offers @param {string} name @returns {Candidate | null} an export before a name of the module, a method last */
@@ -86,59 +89,30 @@ function isCallable(offer) {
   return offer.kind === 'function' && !/^class\b/.test(offer.text);
 }
 
-/** @param {Candidate} candidate @returns {import('./parameters.mjs').Parameter[]} */
-function parametersOf(candidate) {
-  return parseParameters(candidate.text) ??
-    Array.from({ length: Math.min(candidate.length, 20) }, (_, index) => ({ name: `arg${index + 1}`, optional: false, rest: false, keys: null }));
-}
-
-/** @param {Candidate} candidate @param {boolean} isMain @returns {Found | Refusal} */
-function infer(candidate, isMain) {
-  const parameters = parametersOf(candidate);
-  const required = parameters.filter((one) => !one.optional).length;
-  const counted = parameters.filter((one) => !one.rest).length;
-  const takesRest = counted < parameters.length;
-  if (isMain) return inferMain(candidate, required);
-  if (takesRest && counted === 0) {
-    return refuse('entry_ambiguous', `${candidate.label} takes (...${parameters[0].name}): evaluate (3 arguments) or evaluate-v1 (4 arguments)`, 'set `contract`, or name the parameters');
+/** @param {Candidate} candidate @param {string} name under which it was found @returns {Found | Refusal} */
+function infer(candidate, name) {
+  for (const dialect of DIALECTS) {
+    const inferred = dialect.infer(candidate, name);
+    if (inferred) return 'code' in inferred ? inferred : found(candidate, dialect, 'inferred', inferred.reason);
   }
-  if (required > 4) {
-    return refuse('binding_error', `${candidate.label} requires ${required} parameters (${parameters.map((one) => one.name).join(', ')}); evaluate takes 3 and evaluate-v1 takes 4`, 'write evaluate(inputs, outputs, trace)');
-  }
-  const fourth = counted >= 4 && (required === 4 || looksLikeV1(parameters));
-  const count = fourth ? 4 : Math.min(counted, 3);
-  return found(candidate, fourth ? 'evaluate-v1' : 'evaluate', 'inferred', `${candidate.label} with ${count} parameter${count === 1 ? '' : 's'}`);
-}
-
-/** A fourth parameter with a default may be the legacy one or an option of the author: the names tell. @param {{name: string}[]} parameters */
-function looksLikeV1(parameters) {
-  return FIRST_OF_V1.test(parameters[0].name) || FOURTH_OF_V1.test(parameters[3].name);
-}
-
-/** @param {Candidate} candidate @param {number} required @returns {Found | Refusal} */
-function inferMain(candidate, required) {
-  if (required > 1) {
-    return refuse('binding_error', `main receives one object with all variables, but requires ${required} parameters`, 'write main({completion, target}) or main(variables)');
-  }
-  return found(candidate, 'main', 'inferred', `${candidate.label} with one object of variables`);
+  return refuse('entry_not_found', `${candidate.label} is of no known contract`, 'set `contract`');
 }
 
 /** @param {Candidate} candidate @returns {Found | Refusal} */
 function inferDefault(candidate) {
-  const parameters = parametersOf(candidate);
-  if (candidate.name === 'main') return infer(candidate, true);
-  if (candidate.name !== 'evaluate' && parameters.length === 1 && !parameters[0].rest) {
+  const { parameters } = parametersOf(candidate);
+  if (!usualNames().includes(candidate.name) && parameters.length === 1 && !parameters[0].rest) {
     return refuse('entry_ambiguous', 'the default export takes one parameter: evaluate(inputs) or main(variables)', 'name the function evaluate or main, or set `contract`');
   }
-  return infer(candidate, false);
+  return infer(candidate, candidate.name);
 }
 
-/** @param {Candidate} candidate @param {string} contract @param {string} source @param {string} reason @returns {Found} */
-function found(candidate, contract, source, reason) {
-  const parameters = parametersOf(candidate);
-  const keys = contract === 'main' && parameters.length === 1 ? parameters[0].keys : null;
+/** @param {Candidate} candidate @param {import('./dialects/table.mjs').Dialect} dialect @param {string} source @param {string} reason @returns {Found} */
+function found(candidate, dialect, source, reason) {
+  const { parameters } = parametersOf(candidate);
+  const keys = dialect.takesOneObject && parameters.length === 1 ? parameters[0].keys : null;
   const names = keys?.length ? keys : parameters.map((one) => (one.rest ? `...${one.name}` : one.name));
-  return { contract, source, reason, entry: candidate.name, parameters: names.slice(0, 100), selector: candidate.selector };
+  return { contract: dialect.contract, source, reason, entry: candidate.name, parameters: names.slice(0, 100), selector: candidate.selector };
 }
 
 /** @param {Offer[]} offers @param {string[]} names @param {string} code @returns {Refusal} */

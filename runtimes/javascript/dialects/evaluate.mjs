@@ -1,0 +1,24 @@
+// @ts-check
+/** Dialect `evaluate`: `evaluate(inputs, outputs, trace)`, by position. A function with fewer parameters gets the first ones. */
+import { parametersOf } from '../parameters.mjs';
+
+const MOST = 4; // of the legacy dialect, which is asked first
+
+/** @type {import('./table.mjs').Dialect} */
+export const dialect = {
+  contract: 'evaluate',
+  entry: 'evaluate',
+  takesOneObject: false,
+  infer(candidate, name) {
+    if (name === 'main') return null;
+    const { parameters, required, counted } = parametersOf(candidate);
+    if (counted === 0 && parameters.length > 0) {
+      return { code: 'entry_ambiguous', message: `${candidate.label} takes (...${parameters[0].name}): evaluate (3 arguments) or evaluate-v1 (4 arguments)`, hint: 'set `contract`, or name the parameters' };
+    }
+    if (required > MOST) {
+      return { code: 'binding_error', message: `${candidate.label} requires ${required} parameters (${parameters.map((one) => one.name).join(', ')}); evaluate takes 3 and evaluate-v1 takes 4`, hint: 'write evaluate(inputs, outputs, trace)' };
+    }
+    const count = Math.min(counted, 3);
+    return { reason: `${candidate.label} with ${count} parameter${count === 1 ? '' : 's'}` };
+  },
+};

@@ -1,0 +1,23 @@
+// @ts-check
+/** Dialect `evaluate-v1`, the legacy one: `evaluate(appParams, inputs, output, correctAnswer)`, by position. */
+import { parametersOf } from '../parameters.mjs';
+
+const FOURTH = /^_?(correct_?answer|ground_?truth|expected|target|reference|datapoint|label)s?$/i;
+const FIRST = /^_?(app_?params|app_?config|params)$/i;
+
+/** @type {import('./table.mjs').Dialect} */
+export const dialect = {
+  contract: 'evaluate-v1',
+  entry: 'evaluate',
+  takesOneObject: false,
+  infer(candidate, name) {
+    const { parameters, required, counted } = parametersOf(candidate);
+    if (name === 'main' || counted < 4 || required > 4) return null;
+    return required === 4 || isLegacy(parameters) ? { reason: `${candidate.label} with 4 parameters` } : null;
+  },
+};
+
+/** A fourth parameter with a default may be the legacy one or an option of the author: the names tell. @param {{name: string}[]} parameters */
+function isLegacy(parameters) {
+  return FIRST.test(parameters[0].name) || FOURTH.test(parameters[3].name);
+}

@@ -1,0 +1,106 @@
+"""A dialect is its folders and one line of each table: no other file of the host or of a runner knows its name."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.config.settings import RUNTIMES_DIR
+from evaluator_host.dialects.base import EntryPoint
+from evaluator_host.dialects.table import all_dialects, dialect_of
+from evaluator_host.model.evaluator import Contract, Language
+from tests.probe import NODE
+
+ROOT = Path(__file__).parents[2]
+HOST = ROOT / "evaluator_host"
+VENDORS = ("nemo", "uipath")
+CONTRACTS = [contract for contract in Contract if contract is not Contract.AUTO]
+TABLES = {
+    "evaluator_host/model/evaluator.py": r'^    {upper} = "{name}"$',
+    "runtimes/python/evaluator_runner/dialects.py": r'^    "{name}",$',
+}
+RELEASED = {"evaluator_host/store/migrations/r0004_entities.py"}  # says what it was made for, and may not change
+HEAVY = {"pydantic", "jinja2", "typer", "fastapi", "starlette", "httpx", "sqlalchemy", "evaluator_host.config.settings"}
+
+
+def sources(*folders: Path) -> Iterator[tuple[str, str]]:
+    """Yield path and text of each program that is not in a dialect's own folder."""
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            parts = path.relative_to(folder).parts
+            if path.suffix not in {".py", ".mjs", ".cjs"} or {"node_modules", "ui"} & set(parts):
+                continue
+            if parts[0] == "sdk" or "dialects" in parts[:-1]:
+                continue
+            yield path.relative_to(ROOT).as_posix(), path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", VENDORS)
+def test_a_vendor_is_named_in_its_folders_and_in_one_line_of_each_table(name: str) -> None:
+    found = []
+    for path, text in sources(HOST, RUNTIMES_DIR):
+        lines = [line for line in text.splitlines() if name in line.lower()]
+        if path in TABLES:
+            entry = TABLES[path].format(name=name, upper=name.upper())
+            assert [line for line in lines if re.fullmatch(entry, line)] == lines, path
+            assert len(lines) == 1, path
+        elif lines and path not in RELEASED:
+            found.append((path, lines))
+    assert found == []
+
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_every_contract_has_a_dialect_of_its_own(contract: Contract) -> None:
+    dialect = dialect_of(contract)
+    assert dialect.contract is contract
+    assert dialect.languages <= set(Language)
+
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_entry_points_lead_to_something(contract: Contract) -> None:
+    dialect = dialect_of(contract)
+    parts = (getattr(dialect, name) for name in dialect.__slots__)
+    for part in parts:
+        if isinstance(part, EntryPoint):
+            assert part.load() is not None
+
+
+@pytest.mark.parametrize(
+    "dialect", [one for one in all_dialects() if one.sdk is not None], ids=lambda one: one.contract
+)
+def test_an_sdk_has_its_light_modules_and_its_lock(dialect) -> None:
+    modules = RUNTIMES_DIR / "python" / dialect.sdk.stand_in.folder
+    for name in (dialect.sdk.module, dialect.sdk.stand_in.preimport):
+        path = modules.joinpath(*name.split("."))
+        assert path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
+    lock = (RUNTIMES_DIR / "python" / dialect.sdk.lock).read_text()
+    for package in {*dialect.sdk.needed, *dialect.sdk.needed_by.values()}:
+        assert re.search(rf"^{package}==", lock, re.MULTILINE)
+
+
+def test_the_python_runner_knows_the_same_dialects() -> None:
+    code = "import json; from evaluator_runner import dialects; print(json.dumps(sorted(dialects.TABLE)))"
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=RUNTIMES_DIR / "python", check=True, capture_output=True, text=True
+    )
+    assert json.loads(ran.stdout) == sorted(one.contract for one in all_dialects() if Language.PYTHON in one.languages)
+
+
+def test_the_javascript_runner_knows_the_same_dialects() -> None:
+    table = json.dumps((RUNTIMES_DIR / "javascript" / "dialects" / "table.mjs").as_uri())
+    code = f"import({table}).then(({{ DIALECTS }}) => console.log(JSON.stringify(DIALECTS.map((one) => one.contract).sort())))"
+    ran = subprocess.run([str(NODE), "-e", code], check=True, capture_output=True, text=True)
+    for language in (Language.JAVASCRIPT, Language.TYPESCRIPT):
+        assert json.loads(ran.stdout) == sorted(one.contract for one in all_dialects() if language in one.languages)
+
+
+def test_the_table_is_cheap_to_import() -> None:
+    code = "import sys\nfrom evaluator_host.dialects.table import all_dialects\nall_dialects()\nprint('\\n'.join(sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    imported = set(ran.stdout.split())
+    assert imported & HEAVY == set()
+    assert [name for name in imported if re.match(r"evaluator_host\.dialects\.\w+\.host", name)] == []
