@@ -81,7 +81,7 @@ def create(
         int | None, typer.Option(min=0, help="The job fails once more rows than this have failed.")
     ] = None,
     idempotency_key: Annotated[
-        str | None, typer.Option(help="A request with the same key returns the first job.")
+        str | None, typer.Option(help="Repeating a request with this key returns the first job instead of a new one.")
     ] = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Show the progress until the job ends, then its figures.")
