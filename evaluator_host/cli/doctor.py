@@ -1,4 +1,4 @@
-"""`doctor`: what works on this machine, backend by backend, and how to mend what does not."""
+"""`doctor`: checks this machine and says how to fix problems."""
 
 import asyncio
 import platform
@@ -30,7 +30,7 @@ _NO_BACKEND: Final = 3
 
 
 def doctor(*, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False) -> None:
-    """Say what works here and how to mend what does not. Exit 3 when no backend can start a sandbox."""
+    """Check this machine and say how to fix problems. Exit 3 when no backend can start a sandbox."""
     settings = load_settings(data_dir=data_dir)
     found = run_async(lambda: examine(settings))
     works = any(is_working(findings) for name, findings in found.items() if name != "host")

@@ -69,7 +69,9 @@ def create(
     limit: Annotated[int | None, typer.Option(min=1, help="Rows, at most, from the first on.")] = None,
     isolation: Annotated[Isolation, typer.Option(help="batch: rows may share a process, for speed.")] = Isolation.ROW,
     max_failures: Annotated[int | None, typer.Option(min=0, help="Fail when more rows than this have failed.")] = None,
-    idempotency_key: Annotated[str | None, typer.Option(help="The same again is the same job.")] = None,
+    idempotency_key: Annotated[
+        str | None, typer.Option(help="Repeating a request with this key returns the first job instead of a new one.")
+    ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Show how far it is until it ends, then its figures.")] = False,
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
