@@ -4,6 +4,7 @@ PORT ?= 8710
 PYTHON ?=
 WORKERS ?= 3
 ARGS ?=
+STRICT ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -12,13 +13,18 @@ UI := evaluator_host/web/ui
 NPM = $(NODE) $(dir $(NODE))../lib/node_modules/npm/bin/npm-cli.js --prefix $(UI)
 STAND_INS = $(patsubst %/requirements.in,%,$(wildcard runtimes/python/dialects/*/requirements.in))
 PYTEST = $(BIN)/python -m pytest
-# A test that fails among others has to pass alone; one that fails alone too ends the run.
-AGAIN = echo "once more, alone:" && $(PYTEST) -n 0 --last-failed --last-failed-no-failures=none -x -rA --show-capture=no $(ARGS)
+# A test that fails among others is tried alone. One that passes then is listed with what it printed; STRICT=1 fails on it.
+TWICE = -p tests.second_try
+AGAIN = echo "once more, alone:" && $(PYTEST) $(TWICE) --second-try=$(if $(STRICT),fail,list) -n 0 \
+  --last-failed --last-failed-no-failures=none --maxfail 5 $(ARGS)
+# These folders hold the tests that need nothing but the lock files, and a few that are marked `engine`.
+QUICK := tests/unit tests/runners tests/store tests/jobs tests/migration tests/dialects tests/docs
 API_TYPES = $(BIN)/python .ci/openapi.py | $(NODE) $(UI)/api-types.mjs
 COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check types fix bench lock clean
+.PHONY: help setup run quick test check types fix bench lock clean
+.NOTPARALLEL: # two targets install into .venv
 
 help: ## List these targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,10 +38,13 @@ run: $(VENV)/.tools ## Set everything up, then serve on 127.0.0.1:8710 (PORT=)
 	@sh .ci/backend
 	@$(BIN)/evaluator-host serve --host 127.0.0.1 --port $(PORT)
 
+quick: $(VENV)/.dev ## Run the tests that need no engine
+	@$(PYTEST) -n $(WORKERS) -m 'not engine' --hypothesis-profile few $(QUICK) $(ARGS)
+
 test: $(VENV)/.dev $(VENV)/.tools $(UI)/dist/index.html ## Run every test, on both backends
-	@sh .ci/packages
+	@sh .ci/packages $(ARGS)
 	@$(BIN)/python -m compileall -q -x selftest/attacks evaluator_host # else every command that a test starts may have to, see .ci/venv
-	@$(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS) || { [ $$? -eq 1 ] && $(AGAIN); }
+	@$(PYTEST) $(TWICE) -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS) || { [ $$? -eq 1 ] && $(AGAIN); }
 
 check: $(VENV)/.dev $(UI)/node_modules/.installed ## Lint, format, types, import layers, API types, syntax of runners and attacks
 	$(BIN)/ruff check .
@@ -76,9 +85,9 @@ $(VENV)/.run: requirements.lock requirements-build.lock pyproject.toml
 	@sh .ci/venv '$(PYTHON)' requirements.lock
 	@touch $@
 
-$(VENV)/.dev: requirements-dev.lock $(VENV)/.run
+$(VENV)/.dev: requirements-dev.lock requirements-build.lock pyproject.toml
 	@sh .ci/venv '$(PYTHON)' requirements-dev.lock
-	@touch $@
+	@touch $@ $(VENV)/.run # it holds all that requirements.lock does
 
 $(VENV)/.tools: $(VENV)/.run runtimes/javascript/toolchain/package-lock.json
 	@$(BIN)/evaluator-host setup

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from xdist.scheduler import LoadFileScheduling
+from hypothesis import settings as settings_of_hypothesis
 
 from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.service import Service
 from evaluator_host.wiring.service import open_service
-from tests.databases import ENGINES, Databases
+from tests.databases import EACH_ENGINE, Databases
+from tests.distribution import ByGroup, Recorder, longest_first
 from tests.engines import engine_address
 
 BACKENDS = ("bubblewrap", "docker")
@@ -21,25 +22,44 @@ DATA_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_DATA", "/var/tmp/evaluator-h
 _KEPT_S = 86400.0  # other runs may be going on
 
 
-class ByFile(LoadFileScheduling):
-    """Hands out tests by file, and those of the browser all at once: they share a host with a large job on it."""
+settings_of_hypothesis.register_profile("few", max_examples=20, deadline=None)  # `make quick` chooses it
 
-    def _split_scope(self, nodeid: str) -> str:
-        browser = "tests/browser/"
-        return browser if nodeid.startswith(browser) else super()._split_scope(nodeid)
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what only a measuring run needs."""
+    parser.addoption("--write-seconds", action="store_true", help="note in tests/seconds.json how long each group took")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register what notes durations, in the process that hands out tests."""
+    if config.getoption("--write-seconds") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Recorder())
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark every test of a running service: it has a sandbox."""
+    if "service" in getattr(item, "fixturenames", ()):
+        item.add_marker("engine")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest."""
+    longest_first(items)
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByGroup:
     """Return what hands out tests to processes."""
-    return ByFile(config, log)
+    return ByGroup(config, log)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Remove what hosts of earlier runs kept; no later one does: each has a database of its own."""
     if hasattr(session.config, "workerinput"):
         return
-    for path in (path for name in ("databases", "datasets", "filesets") for path in (DATA_DIR / name).glob("*")):
+    kept = [path for name in ("databases", "datasets", "filesets") for path in (DATA_DIR / name).glob("*")]
+    for path in (*kept, *DATA_DIR.glob("evaluator-host.db*")):
         if path.stat().st_mtime < time.time() - _KEPT_S:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
@@ -72,7 +92,7 @@ def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
     made.close()
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=EACH_ENGINE)
 def database_url(request: pytest.FixtureRequest, databases: Databases) -> str:
     """An empty database of each kind in turn."""
     return databases.make(request.param)

@@ -23,8 +23,10 @@ from typing import Self
 from urllib.parse import urlsplit
 
 import psycopg
+import pytest
 
 ENGINES = ("sqlite", "postgresql")
+EACH_ENGINE = ("sqlite", pytest.param("postgresql", marks=pytest.mark.engine))  # as parameters of a test
 
 _USER = "postgres"
 _START_S = 30

@@ -1,4 +1,4 @@
-"""Results as tables: one row's, and a run's in numbers, gathered in memory that does not grow with the rows."""
+"""Formats results as tables, and summarises a run row by row in constant memory."""
 
 import math
 from collections import Counter
@@ -25,9 +25,9 @@ class Percentiles:
         """Count one number."""
         self._buckets[math.floor(math.log(max(value, 1e-6), _STEP))] += 1
 
-    def at(self, share: float) -> float | None:
-        """Return the number below which that share lies; None when there is none."""
-        rank = share * sum(self._buckets.values())
+    def at(self, fraction: float) -> float | None:
+        """Return the number below which that fraction of the numbers lies; None without numbers."""
+        rank = fraction * sum(self._buckets.values())
         seen = 0
         for bucket in sorted(self._buckets):
             seen += self._buckets[bucket]
@@ -37,12 +37,12 @@ class Percentiles:
 
 
 class Summary:
-    """What became of the rows of one run.
+    """Counts and figures of the rows of one run.
 
     Attributes:
-      rows: Answered so far.
+      rows: Number of rows with a result.
       first_failure: `(line, result)` of the first row of the file that failed, or None.
-      together: What the rows came to together, where the evaluator says that.
+      together: Corpus scores of the rows, for an evaluator that has them.
     """
 
     def __init__(self) -> None:
@@ -78,18 +78,18 @@ class Summary:
 
     @property
     def mean(self) -> float | None:
-        """Mean score; None when no row has one."""
+        """Mean score; None if no row has one."""
         return self._sum / self._scores if self._scores else None
 
     @property
     def pass_rate(self) -> float | None:
-        """Share of passed rows among those that passed or did not."""
+        """Fraction of rows that passed, among those with a verdict."""
         total = self._verdicts.total()
         return self._verdicts[True] / total if total else None
 
     @property
     def lost(self) -> int:
-        """Rows that failed by the host's fault."""
+        """Number of rows that failed because the host lost their sandbox."""
         return self.errors[ErrorCode.SANDBOX_LOST.value]
 
     def to_json(self, *, bad_lines: int, seconds: float) -> dict[str, Any]:
@@ -125,7 +125,7 @@ class Summary:
                 ("bad lines", bad_lines or None),
                 ("score", None if self.mean is None else _scores(found)),
                 ("passed", None if self.pass_rate is None else f"{self.pass_rate:.1%}"),
-                ("together", None if self.together is None else together_text(self.together)),
+                ("together", None if self.together is None else corpus_scores_text(self.together)),
                 ("warnings", _counts(self._warnings)),
                 (
                     "speed",
@@ -146,8 +146,8 @@ def _scores(found: dict[str, Any]) -> str:
     return f"mean {found['mean']:.4g}, min {found['min']:.4g}, max {found['max']:.4g}"
 
 
-def together_text(result: EvaluationResult) -> str:
-    """Return in a line what rows came to together."""
+def corpus_scores_text(result: EvaluationResult) -> str:
+    """Return corpus scores in one line."""
     if result.error is not None:
         return f"{result.error.code}: {result.error.message}"
     return ", ".join(f"{name} {value:.4g}" for name, value in result.metrics.items()) or "no numbers"
@@ -167,10 +167,10 @@ def _failure(failure: dict[str, Any]) -> str:
 def parse_row(texts: dict[str, str | None]) -> Row:
     """Return the row of the options `--inputs --outputs --trace --variables --criteria`.
 
-    Outputs that are not JSON are taken as text; the others must be JSON objects.
+    Outputs that are not JSON are plain text; the others must be JSON objects.
 
     Raises:
-      InvalidRequest: one is no JSON object.
+      InvalidRequest: an option is not a JSON object.
     """
     fields: dict[str, Any] = {}
     problems = []
@@ -187,12 +187,12 @@ def parse_row(texts: dict[str, str | None]) -> Row:
         if name != "outputs" and not isinstance(fields[name], dict):
             problems.append(Problem(f"--{name}", f"must be a JSON object, not {type(fields[name]).__name__}"))
     if problems:
-        raise InvalidRequest("the row cannot be taken", problems=tuple(problems))
+        raise InvalidRequest("the row is invalid", problems=tuple(problems))
     return Row(**fields)
 
 
 def result_table(result: EvaluationResult) -> Text:
-    """Return a result as a table for people; what is absent is left out."""
+    """Return a result as a table, without the fields that are absent."""
     timing = result.timing_ms
     contract = (
         f"{result.evaluator.contract} ({result.evaluator.contract_source})" if result.evaluator.contract else None
@@ -211,7 +211,7 @@ def result_table(result: EvaluationResult) -> Text:
             ("stdout", result.logs.stdout),
             ("stderr", result.logs.stderr),
             ("contract", contract),
-            ("time", f"ran {timing.run:.1f} ms, load {timing.load:.1f} ms, in all {timing.total:.1f} ms"),
+            ("time", f"ran {timing.run:.1f} ms, load {timing.load:.1f} ms, total {timing.total:.1f} ms"),
         ),
     )
 
@@ -225,7 +225,7 @@ def error_text(error: EvaluationError) -> str:
 
 
 def exit_code(result: EvaluationResult) -> int:
-    """Return 0 when the row did not fail, 1 when it did, 3 when that is the host's fault."""
+    """Return 0 if the row did not fail, 1 if it did, 3 if the host is to blame."""
     if result.error is not None and result.error.code is ErrorCode.SANDBOX_LOST:
         return 3
     return 1 if result.status is Status.FAILED else 0

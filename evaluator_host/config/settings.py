@@ -83,93 +83,113 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="EVALUATOR_HOST_", env_ignore_empty=True, extra="forbid", frozen=True)
 
-    host: str = Field("127.0.0.1", description="Address to listen on; without keys only loopback is allowed.")
-    port: int = Field(8710, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    host: str = Field("127.0.0.1", description="Address to listen on; until a key exists only loopback is allowed.")
+    port: int = Field(8710, ge=0, le=65535, description="Port to listen on; 0 chooses a free one.")
     data_dir: Path = Field(
-        default_factory=default_data_dir, description="Where installed environments, rows and files are kept."
+        default_factory=default_data_dir, description="Folder for installed environments, rows and files."
     )
-    sandbox: SandboxChoice = Field(SandboxChoice.AUTO, description="auto, bubblewrap, docker or none.")
-    allowed_hosts: tuple[str, ...] = Field((), description="Further Host header names to answer to, besides loopback.")
+    sandbox: SandboxChoice = Field(SandboxChoice.AUTO, description="Sandbox backend: auto, bubblewrap, docker or none.")
+    allowed_hosts: tuple[str, ...] = Field(
+        (), description="More host names to accept in the Host header, besides loopback."
+    )
     database_url: SecretStr | None = Field(
         default_factory=plain_database_url,
-        description="PostgreSQL to keep keys and records in; default DATABASE_URL, else SQLite in the data directory.",
+        description="PostgreSQL for keys and records; default DATABASE_URL, otherwise SQLite in the data directory.",
     )
-    key: SecretStr | None = Field(None, description="Key that commands with --url send.")
-    rate_limit_per_s: float | None = Field(
-        None, gt=0, description="Requests per second of one key; more are answered 429."
+    key: SecretStr | None = Field(None, description="Key that commands with --url send to the host.")
+    rate_limit_per_s: float | None = Field(None, gt=0, description="Requests per second for each key; more get 429.")
+    rate_limit_burst: int = Field(
+        100, ge=1, description="Requests that each key may make in one burst, above that rate."
     )
-    rate_limit_burst: int = Field(100, ge=1, description="Requests of one key that may come at once, above that rate.")
     open_metrics: bool = Field(default=False, description="Serve /metrics without a key.")
-    audit_days: int = Field(90, ge=0, description="How long the audit log is kept; 0 keeps it for ever.")
+    audit_days: int = Field(90, ge=0, description="Days to keep the audit log; 0 keeps it forever.")
 
     secrets_key: SecretStr | None = Field(
-        None, description="32 bytes as base64 that secrets are sealed with; default secrets.key in the data directory."
+        None, description="32 bytes as base64 that encrypt secrets; default secrets.key in the data directory."
     )
     judge_hosts: tuple[str, ...] = Field(
-        (), description="Hosts whose models evaluators may ask, through this host: name or name:port; default none."
+        (), description="Hosts whose models evaluators may call through this host: name or name:port; default none."
     )
     target_hosts: tuple[str, ...] = Field(
-        (), description="Hosts whose models jobs may ask: name, name:port or *; default any, none once there are keys."
+        (),
+        description="Hosts whose models jobs may call: name, name:port or *; default any, or none once a key exists.",
     )
     models: dict[str, ModelEndpoint] = Field(
         default_factory=dict,
         description='Models that evaluators may name: JSON {"workspace/name": {"base_url", "model", "secret"}}.',
     )
-    jobs_at_once: int = Field(4, ge=1, description="Jobs that this host works on at a time; more wait.")
-    traces_days: int = Field(30, ge=0, description="How long traces of live traffic are kept; 0 keeps them for ever.")
-    datasets_mb: int = Field(4096, ge=1, description="Greatest data set, and greatest upload.")
+    jobs_at_once: int = Field(4, ge=1, description="Jobs that this host runs in parallel; more wait.")
+    traces_days: int = Field(30, ge=0, description="Days to keep traces of live traffic; 0 keeps them forever.")
+    datasets_mb: int = Field(4096, ge=1, description="Largest data set and largest upload.")
 
     pythons: tuple[Path, ...] = Field(
-        (), description="Further Python interpreters, or folders with bin/python3.13, for evaluators that ask for one."
+        (),
+        description="More Python interpreters, or folders with bin/python3.13, for evaluators that choose a version.",
     )
 
-    docker_host: str | None = Field(None, description="Engine address; default DOCKER_HOST, then the local socket.")
+    docker_host: str | None = Field(
+        None, description="Address of the Docker engine; default DOCKER_HOST, otherwise the local socket."
+    )
     docker_runtime: str | None = Field(None, description="OCI runtime of the containers: runc, runsc, kata, …")
-    docker_image: str = Field("evaluator-host/runtime:1", description="Runtime image, made by `images build`.")
+    docker_image: str = Field("evaluator-host/runtime:1", description="Runtime image, built by `images build`.")
 
-    max_sandboxes: int = Field(16, ge=1, description="Sandboxes alive at once.")
+    max_sandboxes: int = Field(16, ge=1, description="Largest number of sandboxes, busy or idle.")
     max_sandboxes_per_evaluator: int = Field(
-        default_factory=lambda: max(2, os.cpu_count() or 1), ge=1, description="Of them, for one evaluator."
+        default_factory=lambda: max(2, os.cpu_count() or 1),
+        ge=1,
+        description="Largest number of sandboxes for one evaluator.",
     )
     sandbox_memory_mb: int = Field(
-        default_factory=half_of_memory_mb, ge=64, description="Sum of the memory limits of all sandboxes."
+        default_factory=half_of_memory_mb, ge=64, description="Largest sum of the memory limits of all sandboxes."
     )
-    idle_sandboxes: int = Field(1, ge=0, description="Started sandboxes waiting for code, per recent environment.")
-    idle_ttl_s: float = Field(300.0, gt=0, description="An evaluator unused for so long loses its sandbox.")
+    idle_sandboxes: int = Field(
+        1, ge=0, description="Sandboxes that start in advance, for each recently used environment."
+    )
+    idle_ttl_s: float = Field(300.0, gt=0, description="An evaluator that is unused for this long loses its sandbox.")
     sandbox_max_rows: int = Field(100_000, ge=1, description="Rows after which a sandbox is replaced.")
     sandbox_max_age_s: float = Field(3600.0, gt=0, description="Age after which a sandbox is replaced.")
-    queue_limit: int = Field(1000, ge=1, description="Calls that may wait; more are answered 429.")
-    grace_s: float = Field(1.0, gt=0, description="How long past a row's limit a runner may take to say so.")
-    stop_grace_s: float = Field(10.0, ge=0, description="How long calls that run may go on after a SIGTERM.")
-    load_timeout_s: float = Field(30.0, gt=0, description="For loading an evaluator: its imports and module level.")
+    queue_limit: int = Field(1000, ge=1, description="Calls that may wait for a sandbox; more get 429.")
+    grace_s: float = Field(
+        1.0, gt=0, description="How long a runner may take, after a row's time limit, to report the time-out."
+    )
+    stop_grace_s: float = Field(10.0, ge=0, description="How long running calls may continue after a SIGTERM.")
+    load_timeout_s: float = Field(
+        30.0, gt=0, description="Time limit for loading an evaluator: its imports and module-level code."
+    )
 
-    body_mb: int = Field(32, ge=1, description="Greatest request body.")
-    body_timeout_s: float = Field(30.0, gt=0, description="For a request body to arrive.")
-    code_kb: int = Field(1024, ge=1, description="Greatest evaluator source.")
-    max_rows_per_batch: int = Field(10_000, ge=1, description="Rows that one batch request or job order may bring.")
-    max_timeout_s: float = Field(120.0, gt=0, description="Ceiling of limits.timeout_s.")
-    max_memory_mb: int = Field(2048, ge=64, description="Ceiling of limits.memory_mb.")
-    max_processes: int = Field(256, ge=1, description="Ceiling of limits.processes.")
-    max_disk_mb: int = Field(1024, ge=1, description="Ceiling of limits.disk_mb.")
-    max_log_kb: int = Field(256, ge=1, le=256, description="Ceiling of limits.log_kb.")
-    max_result_kb: int = Field(16_384, ge=1, le=32_768, description="Ceiling of limits.result_kb.")
+    body_mb: int = Field(32, ge=1, description="Largest request body.")
+    body_timeout_s: float = Field(30.0, gt=0, description="Time limit for a request body to arrive.")
+    code_kb: int = Field(1024, ge=1, description="Largest evaluator source.")
+    max_rows_per_batch: int = Field(
+        10_000, ge=1, description="Rows that one batch request, or the request that creates a job, may contain."
+    )
+    max_timeout_s: float = Field(120.0, gt=0, description="Largest limits.timeout_s that an evaluator may set.")
+    max_memory_mb: int = Field(2048, ge=64, description="Largest limits.memory_mb that an evaluator may set.")
+    max_processes: int = Field(256, ge=1, description="Largest limits.processes that an evaluator may set.")
+    max_disk_mb: int = Field(1024, ge=1, description="Largest limits.disk_mb that an evaluator may set.")
+    max_log_kb: int = Field(256, ge=1, le=256, description="Largest limits.log_kb that an evaluator may set.")
+    max_result_kb: int = Field(
+        16_384, ge=1, le=32_768, description="Largest limits.result_kb that an evaluator may set."
+    )
 
     pip_index_url: SecretStr | None = Field(
-        None, description="PEP 503 index of Python packages; may hold user:password."
+        None, description="PEP 503 index of Python packages; may contain user:password."
     )
-    npm_registry: SecretStr | None = Field(None, description="Registry of npm packages; may hold user:password.")
-    npm_token: SecretStr | None = Field(None, description="Bearer token of that registry.")
+    npm_registry: SecretStr | None = Field(None, description="Registry of npm packages; may contain user:password.")
+    npm_token: SecretStr | None = Field(None, description="Bearer token for that registry.")
     ca_file: Path | None = Field(
         default_factory=system_ca_file,
-        description="PEM file of authorities that indexes may also be signed by; default SSL_CERT_FILE.",
+        description="PEM file of additional certificate authorities for indexes; default SSL_CERT_FILE.",
     )
-    proxy: SecretStr | None = Field(None, description="Proxy to the indexes and models; may hold user:password.")
-    no_proxy: str = Field("", description="Hosts reached without it, comma-separated.")
-    index_timeout_s: float = Field(300.0, gt=0, description="For resolving a package set, and for installing one.")
+    proxy: SecretStr | None = Field(None, description="Proxy for indexes and models; may contain user:password.")
+    no_proxy: str = Field("", description="Hosts to reach without the proxy, comma-separated.")
+    index_timeout_s: float = Field(
+        300.0, gt=0, description="Time limit for resolving a package set, and for installing one."
+    )
     allow_source_builds: bool = Field(default=False, description="Build packages that have no wheel, inside a sandbox.")
-    build_memory_mb: int = Field(4096, ge=256, description="Memory that installing one package set may take.")
+    build_memory_mb: int = Field(4096, ge=256, description="Memory limit for installing one package set.")
     environments_mb: int = Field(
-        20_480, ge=1, description="Disk for installed package sets; least recently used out first."
+        20_480, ge=1, description="Disk for installed package sets; the least recently used are removed first."
     )
 
     @field_validator("models")

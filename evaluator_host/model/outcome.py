@@ -1,4 +1,4 @@
-"""Frozen types of what came of an evaluation: the outcome, the error, the result. No I/O, no policy."""
+"""Frozen types of the outcome of an evaluation: the returned value, the error, the result. No I/O, no policy."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,7 +8,7 @@ from evaluator_host.model.evaluator import Contract, Json, Language, Package, Ro
 
 
 class Status(StrEnum):
-    """What became of one row."""
+    """The status of one row."""
 
     SCORED = "scored"
     SKIPPED = "skipped"
@@ -16,7 +16,7 @@ class Status(StrEnum):
 
 
 class ErrorCode(StrEnum):
-    """Why a row failed. Only `sandbox_lost` is the host's fault, and retryable; `target_failed` is a model's."""
+    """Why a row failed. `sandbox_lost` alone is the host's fault, and worth a retry; `target_failed` is a model's."""
 
     SYNTAX_ERROR = "syntax_error"
     LOAD_ERROR = "load_error"
@@ -39,7 +39,7 @@ class ErrorCode(StrEnum):
 
 
 class Kind(StrEnum):
-    """What sort of value the guest returned, so that the host normalises without guessing."""
+    """The kind of value that the guest returned, so that the host normalises it without guessing."""
 
     NUMBER = "number"
     BOOL = "bool"
@@ -53,7 +53,12 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something a user should know though nothing failed: a coercion, an out-of-range score, a converted trace."""
+    """A warning about a row that did not fail: a coercion, an out-of-range score, a converted trace.
+
+    Attributes:
+      code: Stable, for programs.
+      message: For people.
+    """
 
     code: str
     message: str
@@ -61,7 +66,13 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """What the guest printed, each stream cut at its limit (`log_kb`)."""
+    """The output of the guest.
+
+    Attributes:
+      stdout: Standard output, cut at the limit `log_kb`.
+      stderr: Standard error, cut at the limit `log_kb`.
+      truncated: Whether either was cut.
+    """
 
     stdout: str = ""
     stderr: str = ""
@@ -70,7 +81,17 @@ class Logs:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationError:
-    """Why a row failed: `message` says what happened, `hint` what to do; lines and columns are the user's, from 1."""
+    """Why a row failed.
+
+    Attributes:
+      code: Stable, for programs.
+      message: What happened.
+      type: Type of the user's exception, `ValueError`; None without one.
+      line: Line of the user's code, from 1; None without one.
+      column: Column of the user's code, from 1; None without one.
+      traceback: Of the user's exception, without frames of the host; None without one.
+      hint: What to do; None where nothing is known to help.
+    """
 
     code: ErrorCode
     message: str
@@ -179,7 +200,15 @@ Given: TypeAlias = Row | EvaluationError | Skipped
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Milliseconds spent waiting for a sandbox, preparing packages, loading the code, running it, and in all."""
+    """Milliseconds of one row.
+
+    Attributes:
+      queue: Waiting for a sandbox.
+      environment: Preparing the packages.
+      load: Loading the code; 0 in a warm sandbox.
+      run: Running the code.
+      total: From the call to the result.
+    """
 
     queue: float = 0.0
     environment: float = 0.0
@@ -190,7 +219,16 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorInfo:
-    """Which evaluator scored, and by which contract (`contract_source`: declared or inferred)."""
+    """The evaluator of a result.
+
+    Attributes:
+      name: Of a stored evaluator; None for a pasted one.
+      version: Of a stored evaluator; None for a pasted one.
+      digest: `sha256:…` of its content.
+      language: Of its code.
+      contract: The contract that applied; None when the code did not load.
+      contract_source: `declared` or `inferred`; None when the code did not load.
+    """
 
     name: str | None
     version: int | None
@@ -202,7 +240,13 @@ class EvaluatorInfo:
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentInfo:
-    """On what it ran: runtime and every installed package."""
+    """The environment of a result.
+
+    Attributes:
+      digest: `sha256:…` of the installed packages.
+      runtime: Such as `python 3.13.5`.
+      packages: Every installed package, requested or not.
+    """
 
     digest: str
     runtime: str
@@ -211,7 +255,13 @@ class EnvironmentInfo:
 
 @dataclass(frozen=True, slots=True)
 class SandboxInfo:
-    """Where it ran; `warm` when the evaluator was loaded already. `peak_memory_kb` is the row's own peak."""
+    """The sandbox of a result.
+
+    Attributes:
+      backend: `bubblewrap`, `docker` or `unsandboxed`.
+      warm: Whether the evaluator was loaded already.
+      peak_memory_kb: Peak memory of the row in kilobytes; None where it is not measured.
+    """
 
     backend: str
     warm: bool
@@ -220,7 +270,24 @@ class SandboxInfo:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationResult:
-    """The one normalised result of a row, as `POST /v1/evaluate` answers it (docs/api.md)."""
+    """The normalised result of one row, the answer of `POST /v1/evaluate` (docs/api.md).
+
+    Attributes:
+      status: `scored`, `skipped` or `failed`.
+      score: Usually 0 to 1, never clamped; None unless the row scored, and for a result that has no score.
+      passed: As the evaluator says, else whether the score reaches its threshold; None without either.
+      label: Category that the evaluator returned, or None.
+      reason: Explanation that the evaluator returned, or None.
+      metrics: Every numeric or boolean output by name, dotted where nested; empty unless scored.
+      value: The returned value as JSON, unchanged.
+      warnings: Coercions, out-of-range scores, converted traces.
+      error: Why the row failed; None unless it did.
+      logs: Output of the code for this row.
+      timing_ms: Milliseconds by phase.
+      evaluator: The evaluator and its contract.
+      environment: Runtime and packages.
+      sandbox: Backend and memory.
+    """
 
     status: Status
     score: float | int | None

@@ -1,1 +1,1 @@
-"""Answers of the host as frozen types that hosts, clients and commands share. No I/O, no policy."""
+"""Answers of the host as frozen types, shared by hosts, clients and commands. No I/O, no policy."""

@@ -1,4 +1,4 @@
-"""Data sets, as a host shows them."""
+"""Answers of the routes of data sets."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,7 +6,12 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line of the file that is no row, and why."""
+    """A line of an uploaded file that is no row.
+
+    Attributes:
+      line: Its number, from 1; the number of the item in JSON and Parquet.
+      message: Why it is no row.
+    """
 
     line: int
     message: str
@@ -14,15 +19,19 @@ class BadLine:
 
 @dataclass(frozen=True, slots=True)
 class DatasetReport:
-    """A data set, as the API shows it.
+    """A data set, the answer of `GET /v1/datasets/{name}`.
 
     Attributes:
-      format: Of the file that was sent.
-      bad_rows: The first lines that are no row, and why.
-      bad_row_count: How many there are.
-      columns: Names found in the rows.
-      size_bytes: Of the rows as they are kept.
-      digest: Of the same.
+      name: Its name; its id for rows that came with a job.
+      id: `ds_` and 16 hex digits.
+      format: Format of the uploaded file: `jsonl`, `csv`, `tsv`, `json` or `parquet`.
+      rows: Number of rows.
+      bad_row_count: Number of lines that are no row.
+      bad_rows: The first 100 of these lines.
+      columns: Column names in order of appearance, at most 1,000.
+      size_bytes: Size of the rows as JSON lines, in bytes.
+      digest: `sha256:…` of the rows as JSON lines.
+      created_at: In UTC.
     """
 
     name: str

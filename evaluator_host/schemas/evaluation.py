@@ -1,4 +1,4 @@
-"""What the verbs of evaluation answer that is no result of a row: a batch in numbers, a check, how the host is."""
+"""Answers of the evaluation routes besides single results: batches, checks and facts about the host."""
 
 from dataclasses import dataclass, field
 
@@ -16,11 +16,20 @@ from evaluator_host.model.outcome import (
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What a sandbox found in an evaluator without running a row; the answer of `POST /v1/check`.
+    """The findings of a sandbox that loaded an evaluator and ran no row; the answer of `POST /v1/check`.
 
     Attributes:
-      logs: What the code printed at module level.
-      classes: Evaluator classes that can be listed, in the order of definition, faulty ones too.
+      ok: Whether the evaluator loads, and no import is missing.
+      contract: The contract that applies; None when the evaluator does not load.
+      contract_source: `declared` or `inferred`; None when the evaluator does not load.
+      reason: Why this contract applies.
+      parameters: Names of the entry's parameters.
+      missing_imports: Imports that neither a pin nor the standard library provides.
+      problems: Why it does not load; empty when it does.
+      notes: Warnings, such as a parameter that is always null.
+      environment: The runtime and packages of the sandbox.
+      logs: Output of the code at module level.
+      classes: Evaluator classes that can be listed, in order of definition, faulty ones included.
     """
 
     ok: bool
@@ -38,11 +47,20 @@ class CheckReport:
 
 @dataclass(frozen=True, slots=True)
 class HostInfo:
-    """What this host is and has; the answer of `GET /v1/info`.
+    """Facts about the host, the answer of `GET /v1/info`.
 
     Attributes:
-      runtimes: What evaluators run on: `{"python": "3.13", "node": "24"}`.
-      pythons: Minor versions of Python that they may ask for instead.
+      version: Of Evaluator Host.
+      backend: `bubblewrap`, `docker` or `unsandboxed`.
+      languages: Languages of evaluators.
+      contracts: Contracts of evaluators.
+      sandboxes: Sandboxes that run now.
+      max_sandboxes: Most sandboxes that run at a time.
+      waiting: Calls that wait for a sandbox.
+      default_limits: Limits of an evaluator that sets none.
+      limit_ceilings: Greatest limits that an evaluator may set.
+      runtimes: Version by runtime: `{"python": "3.13", "node": "24"}`.
+      pythons: Further minor versions of Python that evaluators may ask for.
     """
 
     version: str
@@ -60,7 +78,18 @@ class HostInfo:
 
 @dataclass(frozen=True, slots=True)
 class BatchSummary:
-    """A batch in numbers; `mean` over scored rows, `pass_rate` over rows that passed or did not."""
+    """Figures of a batch.
+
+    Attributes:
+      rows: All rows.
+      scored: Rows with a score.
+      failed: Rows that failed.
+      skipped: Rows that the evaluator was not asked about.
+      mean: Mean score of the scored rows; None without any.
+      pass_rate: Passed rows over rows with `passed`, 0 to 1; None without any.
+      errors: Failed rows by error code.
+      rows_per_s: Rows a second, over the whole batch.
+    """
 
     rows: int
     scored: int
@@ -74,10 +103,12 @@ class BatchSummary:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Results in the order of the rows, and their summary.
+    """The answer of `POST /v1/evaluate/batch`.
 
     Attributes:
-      together: What the rows that scored came to together, where the evaluator says that.
+      results: In the order of the rows.
+      summary: Figures of the results.
+      together: The score of all scored rows together; None for an evaluator that gives none.
     """
 
     results: tuple[EvaluationResult, ...]

@@ -1,4 +1,4 @@
-"""Named evaluators, as a host shows them."""
+"""Answers of the routes of named evaluators."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,12 @@ from evaluator_host.schemas.migration import Proof
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a version was migrated from, and the proof that they score alike; `differences` is empty."""
+    """Where a migrated version comes from.
+
+    Attributes:
+      version: The legacy version.
+      proof: That both versions score alike; its `differences` is empty.
+    """
 
     version: int
     proof: Proof
@@ -18,14 +23,23 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorReport:
-    """A version of a named evaluator, as the API shows it.
+    """A version of a named evaluator, the answer of `GET /v1/evaluators/{name}`.
 
     Attributes:
-      evaluator: What runs.
-      problem: Why it did not load when it was made, for one that was kept all the same.
-      latest: The newest version there is.
-      origin: Of a version that was migrated from a legacy one.
-      sampling: Share of live traces that are scored, whatever the version.
+      name: Unique within the workspace.
+      version: This version, from 1.
+      latest: The newest version.
+      description: For people; belongs to the name.
+      sampling: Share of live traces to score, 0 to 1; belongs to the name.
+      digest: `sha256:…` of the content.
+      contract: The contract that applies; None when it did not load.
+      contract_source: `declared` or `inferred`; None when it did not load.
+      problem: Why it did not load, for a version stored with `force`.
+      environment: Runtime and packages; None when it pins nothing.
+      evaluator: Code, settings and pins.
+      created_at: In UTC.
+      created_by: Id of the key that created it; None on a host without keys.
+      origin: Where a migrated version comes from; None for any other.
     """
 
     name: str

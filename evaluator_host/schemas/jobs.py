@@ -1,4 +1,4 @@
-"""Jobs, as a host shows them."""
+"""Answers of the routes of jobs."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,7 +8,7 @@ from evaluator_host.model.evaluator import Isolation, Json
 
 
 class JobStatus(StrEnum):
-    """Where a job stands."""
+    """The state of a job, see `store.job` for the transitions."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -19,19 +19,19 @@ class JobStatus(StrEnum):
 
     @property
     def final(self) -> bool:
-        """Whether nothing can follow."""
+        """Whether the job has ended."""
         return self in (JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
 class JobConfig:
-    """The pace of a job.
+    """Parallelism and limits of a job.
 
     Attributes:
-      parallelism: Sandboxes at once, over all its evaluators; None for what the host gives one evaluator.
-      limit_samples: Rows of the data set to take, from the first on.
-      isolation: Of rows from each other.
-      max_failures: The job fails when more rows than this have failed.
+      parallelism: Sandboxes at once over all its evaluators; None for the host's limit for one evaluator.
+      limit_samples: Rows of the data set to score, from the first on; None for all.
+      isolation: `row` for a process or context per row, `batch` for rows that may share one.
+      max_failures: The job fails when more rows than this fail; None for no limit.
     """
 
     parallelism: int | None = None
@@ -42,20 +42,22 @@ class JobConfig:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An OpenAI-compatible endpoint that makes the outputs first.
+    """A model that writes the outputs of a job, on an OpenAI-compatible endpoint.
+
+    The requests follow OpenAI's API reference: `POST {base_url}/chat/completions`, or `/completions`.
 
     Attributes:
-      base_url: `https://host/v1`.
+      base_url: `https://host/v1`, without a user, a query and `/chat/completions`.
       model: Sent as `model`.
-      api_key: Name of the secret that is the key; None for no key.
-      prompt_template: One user message; or None when `messages` are given.
-      messages: Chat messages `{role, content}` whose contents are templates.
-      system: Put before them as the system's message; a template too.
-      inference: Sent along: temperature, max_tokens, …
-      concurrency: Requests at once.
-      timeout_s: Of one request.
-      retries: After the first try.
-      completion: The prompt is a text to go on with (`/completions`); where the API has no such thing it is a message.
+      api_key: Name of the secret to send as a bearer token; None for no key.
+      prompt_template: Template of the user's message; None when `messages` are given.
+      messages: Chat messages `{"role", "content"}` whose texts are templates.
+      system: Template of the system message before them; None for no such message.
+      inference: Further fields of the request: `temperature`, `max_tokens`, …
+      concurrency: Requests at once, 1 to 256.
+      timeout_s: Seconds for one request, from the first byte sent to the last byte read.
+      retries: Attempts after the first one.
+      completion: Send the prompt to `/completions`; as a chat message where the endpoint has no such path.
     """
 
     base_url: str
@@ -73,15 +75,15 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class JobProgress:
-    """How far a job is.
+    """The progress of a job.
 
     Attributes:
-      rows: Results to come: rows times evaluators.
-      done: Results there are.
-      failed: Of them, those of rows that failed.
-      rows_per_s: Results a second while it was at work; None before the first.
-      eta_s: Seconds to go at that rate.
-      generated: Rows that the model was asked, for a job with a target.
+      rows: Results that the finished job has: rows times evaluators.
+      done: Results so far.
+      failed: Results so far that failed.
+      rows_per_s: Results a second while a host ran the job; None before the first result.
+      eta_s: Seconds left at that rate; None before the first result and after the end.
+      generated: Rows for which the model was called; None for a job without a target.
     """
 
     rows: int
@@ -94,7 +96,12 @@ class JobProgress:
 
 @dataclass(frozen=True, slots=True)
 class JobError:
-    """Why a job failed."""
+    """Why a job failed.
+
+    Attributes:
+      code: Of the exception, `max_failures` or `internal`.
+      message: For people.
+    """
 
     code: str
     message: str
@@ -102,7 +109,22 @@ class JobError:
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """A job as `GET /v1/jobs/{id}` answers it. `dataset` is its name, or its id when it has none."""
+    """A job, the answer of `GET /v1/jobs/{id}`.
+
+    Attributes:
+      id: `job_` and 20 hex digits.
+      status: The present state.
+      evaluators: Labels of its evaluators, in order.
+      dataset: Name of its data set; the id of one without a name.
+      mapping: Sources by row field, as given.
+      target: The model that writes the outputs; None where the data set has them.
+      config: Parallelism and limits.
+      progress: Counts, rate and time left.
+      error: Why it failed; None unless it did.
+      created_at: In UTC.
+      started_at: When a host first ran it, in UTC.
+      finished_at: When it ended, in UTC.
+    """
 
     id: str
     status: JobStatus

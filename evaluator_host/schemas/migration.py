@@ -1,4 +1,4 @@
-"""What a migration says: the new code, what changed, what is left to do, and the proof."""
+"""Answers of migrations: the new code, the changes, the open points, and the proof."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,16 +8,16 @@ from evaluator_host.model.outcome import EvaluationResult
 
 
 class MigrationStatus(StrEnum):
-    """What became of one evaluator."""
+    """The outcome of migrating one evaluator."""
 
     MIGRATED = "migrated"
-    CURRENT = "current"  # it has the signature that is asked for
-    REFUSED = "refused"  # it cannot be rewritten safely, and is as it was
+    CURRENT = "current"  # it has the new signature already
+    REFUSED = "refused"  # it cannot be rewritten safely, and stays as it was
     NO_EVALUATOR = "no_evaluator"  # it defines no function of that name
 
 
 class Verdict(StrEnum):
-    """What running the old and the new code over the same rows has shown."""
+    """The outcome of running the old and the new code over the same rows."""
 
     PROVEN = "proven"
     DIFFERS = "differs"
@@ -26,7 +26,12 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something about a line of the old code; `line` counts from 1, None for the whole of it."""
+    """A remark about the old code.
+
+    Attributes:
+      line: Line of the old code, from 1; None for the whole code.
+      message: For people.
+    """
 
     line: int | None
     message: str
@@ -34,12 +39,14 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class RowDifference:
-    """A row on which the old and the new code do not agree.
+    """A row with different results of the old and the new code.
 
     Attributes:
       row: Its number, from 0.
-      given: The row itself.
-      message: In what they differ.
+      given: The row.
+      message: How the results differ.
+      old: Result of the old code.
+      new: Result of the new code.
     """
 
     row: int
@@ -51,15 +58,17 @@ class RowDifference:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Old and new code over the same rows.
+    """The comparison of old and new code over the same rows.
 
     Attributes:
-      rows: How many rows were compared and agreed or differed.
-      scored: On how many of them the old code scored; on the others both failed.
-      generated: The rows were made up from what the code reads.
-      left_out: Rows that the legacy contract refuses before any code runs: they lack the ground truth.
-      differing: How many rows differ; `differences` holds the first of them.
-      why: Why nothing could be compared.
+      verdict: Whether all results agree.
+      rows: Rows that were compared.
+      scored: Compared rows that the old code scored; the old code failed on the others.
+      generated: Whether the rows were generated from the fields that the code reads.
+      left_out: Rows without ground truth, which the legacy contract refuses before any code runs.
+      differing: Rows with different results.
+      differences: The first of these rows.
+      why: Why nothing could be compared; None unless the verdict is `not_comparable`.
     """
 
     verdict: Verdict
@@ -73,7 +82,7 @@ class Proof:
 
     @property
     def text(self) -> str:
-        """In one line."""
+        """The proof in one line."""
         made = " generated" if self.generated else ""
         match self.verdict:
             case Verdict.PROVEN:
@@ -91,10 +100,12 @@ class Migration:
     """The answer of `POST /v1/migrate`.
 
     Attributes:
-      code: The new code; the old one when the status is not `migrated`.
-      diff: Unified, from the old code to the new.
-      changes: What was done, by line of the old code.
-      unresolved: What a person has to look at, by line of the old code.
+      status: Whether the code was rewritten.
+      language: Of the code.
+      code: The new code; the old code when the status is not `migrated`.
+      diff: Unified diff from the old code to the new.
+      changes: Rewritten lines of the old code.
+      unresolved: Lines of the old code that a person has to look at.
       proof: None when nothing was rewritten.
     """
 
@@ -108,17 +119,19 @@ class Migration:
 
     @property
     def is_proven(self) -> bool:
-        """Whether there is new code, and it scores like the old one."""
+        """Whether there is new code that scores like the old code."""
         return self.proof is not None and self.proof.verdict is Verdict.PROVEN
 
 
 @dataclass(frozen=True, slots=True)
 class StoredMigration:
-    """What became, or would become, of a named evaluator.
+    """The migration of a named evaluator, done or only tried.
 
     Attributes:
-      version: The legacy one.
-      made: The version that was made of it; None when none was.
+      name: Of the evaluator.
+      version: The legacy version.
+      made: The new version; None when none was stored.
+      migration: Code, changes and proof.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What jobs came to, as a host shows it."""
+"""Answers of the routes of job results."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +9,13 @@ from evaluator_host.model.outcome import EvaluationResult
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Values from `lower_bound` up to, but not including, `upper_bound`; the last bin includes it."""
+    """A bin of a histogram.
+
+    Attributes:
+      lower_bound: Least value of the bin.
+      upper_bound: First value above the bin; the last bin includes it.
+      count: Values in the bin.
+    """
 
     lower_bound: float
     upper_bound: float
@@ -18,7 +24,12 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class LevelCount:
-    """A level of a rubric, and how many rows have it."""
+    """A level of a rubric.
+
+    Attributes:
+      label: Of the level.
+      count: Rows with this level.
+    """
 
     label: str
     count: int
@@ -26,16 +37,24 @@ class LevelCount:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """Figures of one metric. All are None when no value is finite.
+    """Figures of one metric, over its finite values; None for each figure without such a value.
+
+    `jobs.results.aggregate` has the formulas and their source.
 
     Attributes:
       name: The metric.
       count: Finite values.
-      nan_count: Values that are not finite, or missing where a row was scored.
-      percentiles: `p10` … `p100`, and `p99`.
-      histogram: Ten bins, or one when all values are equal.
-      rubric_distribution: Of a judge's rubric, in the rubric's order; None of anything else.
-      mode_category: Its most frequent label; of several the first by name.
+      nan_count: Values that are not finite, and scored rows without the metric.
+      sum: Of the values.
+      mean: Of the values.
+      min: Least value.
+      max: Greatest value.
+      std_dev: Standard deviation of the population.
+      variance: Variance of the population.
+      percentiles: By name, `p10`, `p20` … `p100`, and `p99`.
+      histogram: Ten equal bins, or one when all values are equal.
+      rubric_distribution: Levels of a judge's rubric, in the rubric's order; None for any other metric.
+      mode_category: Most frequent label of the rubric; the first by name of several.
     """
 
     name: str
@@ -55,14 +74,16 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One metric before and after, over the rows that have it in both runs.
+    """The paired difference of one metric between two jobs.
 
     Attributes:
-      n: Those rows.
-      before: Mean in the earlier run.
-      after: Mean in the later one.
+      metric: Its name.
+      n: Rows with a finite value in both jobs.
+      before: Mean of these rows in the earlier job.
+      after: Mean of these rows in the later job.
       difference: `after - before`.
-      interval: The 95 % confidence interval of the difference; None with fewer than two rows, or when it is not finite.
+      interval: 95 % confidence interval of the difference (Student's t); None for fewer than two rows, or when it is
+        not finite.
       significant: Whether the interval excludes zero.
       better: Rows whose value rose.
       worse: Rows whose value fell.
@@ -81,7 +102,13 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class ErrorCount:
-    """Rows that failed for one reason, and the first of them."""
+    """Failed rows of one error code.
+
+    Attributes:
+      code: See `model.outcome.ErrorCode`.
+      count: Rows with this code.
+      example_row: The first of these rows.
+    """
 
     code: str
     count: int
@@ -90,7 +117,13 @@ class ErrorCount:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Percentiles of the milliseconds that rows ran."""
+    """Percentiles of the run time of rows, in milliseconds.
+
+    Attributes:
+      p50: Median.
+      p90: 90th percentile.
+      p99: 99th percentile.
+    """
 
     p50: float
     p90: float
@@ -99,11 +132,20 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorFigures:
-    """What one evaluator made of a job's rows.
+    """Figures of one evaluator in a job.
 
     Attributes:
-      pass_rate: Over the rows that passed or did not.
-      together: What the rows that scored came to together, where the evaluator says that, once all have a result.
+      evaluator: Its label.
+      rows: Rows with a result.
+      scored: Rows with a score.
+      failed: Rows that failed.
+      skipped: Rows that the evaluator was not asked about.
+      pass_rate: Passed rows over rows with `passed`, 0 to 1; None without any.
+      metrics: Figures of each metric.
+      errors: Failed rows by error code, the most frequent code first.
+      run_ms: Percentiles of the run time; None before the first row.
+      together: The score of all scored rows together, once every row has a result; None for an evaluator that gives
+        none.
     """
 
     evaluator: str
@@ -120,14 +162,24 @@ class EvaluatorFigures:
 
 @dataclass(frozen=True, slots=True)
 class JobFigures:
-    """The answer of `GET /v1/jobs/{id}/results`."""
+    """The answer of `GET /v1/jobs/{id}/results`.
+
+    Attributes:
+      evaluators: Figures by evaluator, in the job's order.
+    """
 
     evaluators: tuple[EvaluatorFigures, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A row whose score rose or fell; None where it has no score in that run."""
+    """A row whose score rose or fell.
+
+    Attributes:
+      row: Its number in the data set, from 0.
+      before: Score in the earlier job; None without one.
+      after: Score in the later job; None without one.
+    """
 
     row: int
     before: float | None
@@ -136,16 +188,16 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """An evaluator in two jobs over the same rows.
+    """The comparison of one evaluator in two jobs over the same rows.
 
     Attributes:
-      before: Its label in the earlier job.
-      after: Its label in the later one.
-      metrics: Paired differences, one per metric that both have.
-      regressions: Rows whose score fell or that fail now, the worst first.
-      improvements: Rows whose score rose or that failed before, the best first.
-      regressed: How many regressions there are; at most `CHANGES_SHOWN` are listed.
-      improved: How many improvements there are.
+      before: Label of the evaluator in the earlier job.
+      after: Its label in the later job.
+      metrics: Paired differences of the metrics that both jobs have.
+      regressions: Rows whose score fell or is missing now, the worst first; at most 100.
+      improvements: Rows whose score rose or was missing before, the best first; at most 100.
+      regressed: Number of all regressions.
+      improved: Number of all improvements.
     """
 
     before: str
@@ -159,7 +211,14 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Rows of two jobs with the same values, or nearly: how many, and the first of them."""
+    """A point of a scatter plot: rows with the same values in two jobs, or neighbouring values when binned.
+
+    Attributes:
+      before: Value in the earlier job; the mean of the rows when binned.
+      after: Value in the later job; the mean of the rows when binned.
+      count: Rows at this point.
+      row: The first of these rows.
+    """
 
     before: float
     after: float
@@ -169,14 +228,15 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """A metric of the rows that two jobs have in common, for a scatter plot.
+    """A scatter plot of one metric in two jobs.
 
     Attributes:
       before: Label of the evaluator in the earlier job.
-      after: Its label in the later one.
-      n: Rows that have the metric in both.
-      points: By `before`, then `after`; at most `POINTS`.
-      binned: Whether neighbours were put together: each point is then where they are on average.
+      after: Its label in the later job.
+      metric: Its name.
+      n: Rows with a finite value in both jobs.
+      points: By `before`, then `after`; at most 2,000.
+      binned: Whether neighbouring values share a point.
     """
 
     before: str
@@ -189,12 +249,16 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class FailureGroup:
-    """Rows of one evaluator that failed alike.
+    """Rows of one evaluator with the same failure: code, type, line, and message apart from numbers.
 
     Attributes:
-      message: Of the first of them; numbers in it may differ.
-      line: Of the evaluator's code, where the error has one.
-      rows: The first of them.
+      evaluator: Label of the evaluator.
+      code: See `model.outcome.ErrorCode`.
+      type: Type of the exception; None without one.
+      message: Of the first row.
+      line: Line of the evaluator's code, from 1; None without one.
+      count: Rows of the group.
+      rows: The first five of these rows.
     """
 
     evaluator: str
@@ -208,15 +272,15 @@ class FailureGroup:
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """A row of a job with one evaluator's result.
+    """A row of a job with the result of one evaluator.
 
     Attributes:
-      index: Its number in the data set, from 0.
+      index: Number of the row in the data set, from 0.
       evaluator: Label of the evaluator.
-      row: As it is in the data set.
+      row: The row of the data set, unmapped.
       result: As `POST /v1/evaluate` answers it.
-      output: What the job's model answered, where it has one.
-      request: How the model was asked: attempts, tokens, times.
+      output: Answer of the job's model; None without a target.
+      request: Log of the model call: attempts, tokens, cost, times; None without a target.
     """
 
     index: int
@@ -227,7 +291,7 @@ class JobRow:
     request: dict[str, Any] | None = None
 
     def record(self) -> dict[str, Json]:
-        """Return it flat, as `Client.jobs.records` has it."""
+        """Return the row as a flat object, one of `Client.jobs.records`."""
         result = self.result
         return {
             "index": self.index,
@@ -245,7 +309,13 @@ class JobRow:
 
 @dataclass(frozen=True, slots=True)
 class JobRowPage:
-    """Some rows, and the cursor of those that follow; None at the end. `total` is how many there are, when asked."""
+    """A page of rows.
+
+    Attributes:
+      rows: In the order that was asked for.
+      next_cursor: Cursor of the next page; None on the last page.
+      total: Number of all rows that the filters let through; None unless asked for.
+    """
 
     rows: tuple[JobRow, ...]
     next_cursor: str | None
@@ -254,12 +324,13 @@ class JobRowPage:
 
 @dataclass(frozen=True, slots=True)
 class JobRowDetail:
-    """A row of a job with all that came of it.
+    """A row of a job with the results of all its evaluators.
 
     Attributes:
-      row: As it is in the data set.
-      given: What evaluators got, as `POST /v1/evaluate` takes it; None when it could not be made.
-      results: By evaluator, in the job's order; those there are yet.
+      index: Number of the row in the data set, from 0.
+      row: The row of the data set, unmapped.
+      given: The mapped row, as `POST /v1/evaluate` takes it; None when the mapping failed.
+      results: The results so far, in the order of the evaluators.
     """
 
     index: int
@@ -270,7 +341,15 @@ class JobRowDetail:
 
 @dataclass(frozen=True, slots=True)
 class JobEvaluatorReport:
-    """An evaluator as a job runs it, whatever became of it since. `name` and `version` are None for a pasted one."""
+    """An evaluator of a job, as it was when the job was created.
+
+    Attributes:
+      label: Its name in results.
+      name: Of a stored evaluator; None for a pasted one.
+      version: Of a stored evaluator; None for a pasted one.
+      digest: `sha256:…` of its content.
+      evaluator: Code, settings and pins.
+    """
 
     label: str
     name: str | None

@@ -1,4 +1,4 @@
-"""Traces of live traffic, as a host shows them."""
+"""Answers of the routes of live traffic."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,16 @@ from evaluator_host.model.evaluator import Json
 
 @dataclass(frozen=True, slots=True)
 class TraceReport:
-    """A trace that came in, as OTLP/JSON, with its result. `number` rises with each trace."""
+    """A scored trace of live traffic.
+
+    Attributes:
+      number: Rises with each trace; the cursor of the next page.
+      evaluator: The version that scored it, `latency@2`.
+      trace_id: In hex.
+      received_at: In UTC.
+      result: As `POST /v1/evaluate` answers it.
+      trace: The spans as OTLP/JSON, `{"resourceSpans": […]}` (opentelemetry.io/docs/specs/otlp).
+    """
 
     number: int
     evaluator: str

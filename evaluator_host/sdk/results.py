@@ -1,4 +1,4 @@
-"""From what a host said of rows to the results of NeMo Evaluator, by the same rules as in one's own process."""
+"""Turns a host's row results into those of NeMo Evaluator, by the same rules as in one's own process."""
 
 import math
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ def evaluation_result(
 
 
 def raise_first(key: str, answered: Sequence[Answered]) -> None:
-    """Raise what the first row that failed says.
+    """Raise the error of the first row that failed.
 
     Raises:
       EvaluationError: one failed.

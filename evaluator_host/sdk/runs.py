@@ -1,4 +1,4 @@
-"""The way in of NeMo Evaluator, and what it lacks: metrics in sandboxes, and on a host."""
+"""`Evaluator` of NeMo Evaluator, extended by runs in sandboxes and on a host."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -55,7 +55,7 @@ class Evaluator(LocalEvaluator):  # type: ignore[misc]
           target: A `Model` that the host has make the outputs first; its key is a secret there.
           prompt_template: What it is asked.
           field_mapping: Which column is which field.
-          packages: Exact pins of what the metric imports besides the SDK.
+          packages: Exact pins of packages that the metric imports besides the SDK.
           row_timeout_s: For the scores of a row.
 
         Raises:

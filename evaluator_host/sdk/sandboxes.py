@@ -33,7 +33,7 @@ class Sandboxes:
     """Runs metrics in sandboxes that it starts and ends with each evaluation.
 
     Args:
-      packages: Exact pins of what the metric imports besides the SDK.
+      packages: Exact pins of packages that the metric imports besides the SDK.
       isolation: `row`: a process for each row; `batch`: rows of a sandbox share one, which is faster.
       memory_mb: Of a sandbox.
       timeout_s: For the scores of a row, where `row_timeout_s` says nothing.

@@ -133,7 +133,7 @@ def _names_bound(statement: ast.stmt) -> Iterator[str]:
 
 
 def _names_changed(statement: ast.stmt) -> Iterator[str]:
-    """Yield what a statement changes without binding it: `TABLE["a"] = 1`, `words.append("a")`."""
+    """Yield the names that a statement changes without binding them: `TABLE["a"] = 1`, `words.append("a")`."""
     changed: list[ast.expr] = []
     match statement:
         case ast.Assign():

@@ -27,7 +27,7 @@ _NAME_CHARS: Final = 48
 
 
 class Submission:
-    """A job on a host, and what it came to.
+    """A job on a host, and its results.
 
     Attributes:
       url: Of the host.
@@ -82,7 +82,7 @@ class Submission:
         return job
 
     def cancel(self) -> JobReport:
-        """Stop the job; what was scored is kept."""
+        """Stop the job; rows that were scored keep their results."""
         with self._client() as client:
             return client.jobs.cancel(self.job_id)
 
@@ -162,7 +162,7 @@ def _kept(client: Client, name: str, metric: Any, packages: tuple[str, ...], lim
 
 
 def _kept_rows(client: Client, name: str, rows: Sequence[dict[str, Any]]) -> str:
-    """Keep rows under a name that says what is in them: the same again is the same data set."""
+    """Store rows under a name that is made of their content: the same rows are the same data set."""
     records = [{"inputs": row} for row in rows]
     digest = hashlib.sha256(b"\n".join(encode(record) for record in records)).hexdigest()[:12]
     kept = f"{name}-{digest}"

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from evaluator_host.environments import toolchain
 from evaluator_host.model.evaluator import Language
+from evaluator_host.selftest.attack import Group
 from tests.conftest import DATA_DIR
 from tests.engines import engine_address
 from tests.ordinary_user import ordinary_user_command
@@ -36,9 +37,9 @@ def environment(backend: str) -> dict[str, str]:
     return named | ({"EVALUATOR_HOST_DOCKER_HOST": engine_address()} if backend == "docker" else {})
 
 
-async def report_of(deployment: str, language: Language) -> Any:
-    """Return what `selftest --json` says of the attacks in one language."""
-    options = ["--language", str(language), "--json"]
+async def report_of(deployment: str, language: Language, *groups: Group) -> Any:
+    """Return what `selftest --json` says of the attacks in one language, of some groups or all."""
+    options = ["--language", str(language), "--json", *(word for group in groups for word in ("--group", str(group)))]
     if deployment == ORDINARY_USER:
         await toolchain.ensure_esbuild(DATA_DIR)
         toolchain.restricted_python_dir(DATA_DIR)

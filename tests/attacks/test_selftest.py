@@ -53,14 +53,14 @@ def test_the_table_says_why_each_was_stopped(backend: str) -> None:
     assert ran.stderr == ""
 
 
-@pytest.mark.parametrize("backend", ["bubblewrap", "docker"])
 @pytest.mark.parametrize(
-    ("guard", "group", "caught", "advice"),
+    ("backend", "guard", "group", "caught", "advice"),
     [
-        (Guard.NETWORK, "network", "host-loopback-port", "sandboxes have a network"),
-        (Guard.READ_ONLY, "files", "write-anywhere", "sandboxes can write to their root"),
-        (Guard.SECCOMP, "kernel", "io-uring", "the seccomp filter is not in force"),
-        (Guard.MEMORY, "memory", "one-allocation", "cgroups"),
+        ("bubblewrap", Guard.NETWORK, "network", "host-loopback-port", "sandboxes have a network"),
+        ("docker", Guard.NETWORK, "network", "host-loopback-port", "sandboxes have a network"),
+        ("bubblewrap", Guard.READ_ONLY, "files", "write-anywhere", "sandboxes can write to their root"),
+        ("bubblewrap", Guard.SECCOMP, "kernel", "io-uring", "the seccomp filter is not in force"),
+        ("bubblewrap", Guard.MEMORY, "memory", "one-allocation", "cgroups"),
     ],
 )
 def test_a_weakened_deployment_is_caught_and_the_operator_told_what_to_do(

@@ -4,7 +4,7 @@ Guards of the host and of the runner are the same over every backend, so that th
 a backend itself puts up are taken away over each.
 """
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +13,7 @@ import pytest
 from evaluator_host.model.evaluator import Language
 from evaluator_host.selftest.attack import Attack, Guard
 from evaluator_host.selftest.catalogue import load_attacks
-from tests.attacks.weakened import never_through, weakened
+from tests.attacks.weakened import AttackedHost, attacked_host, weakened
 
 AT_ONCE: Final = 6
 OF_A_BACKEND: Final = {
@@ -43,12 +43,19 @@ def cases() -> Iterator[object]:
             yield pytest.param(backend, guards, attacks, id=f"{backend}-{'+'.join(sorted(guards))}")
 
 
-@pytest.mark.parametrize(("backend", "guards", "attacks"), list(cases()))
+@pytest.fixture(scope="module")
+async def host(request: pytest.FixtureRequest) -> AsyncIterator[AttackedHost]:
+    """One host of each backend; only its sandboxes are weakened."""
+    async with attacked_host(request.param) as running:
+        yield running
+
+
+@pytest.mark.parametrize(("host", "guards", "attacks"), list(cases()), indirect=["host"])
 async def test_gets_through_without_its_guards(
-    backend: str, guards: frozenset[Guard], attacks: list[Attack], tmp_path: Path
+    host: AttackedHost, guards: frozenset[Guard], attacks: list[Attack], tmp_path: Path
 ) -> None:
     with weakened(guards, folder=tmp_path):
-        assert await never_through(backend, attacks, at_once=AT_ONCE) == []
+        assert await host.never_through(attacks, at_once=AT_ONCE) == []
 
 
 def test_every_attack_has_a_guard_or_says_how_it_was_seen() -> None:

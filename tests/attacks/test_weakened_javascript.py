@@ -1,6 +1,6 @@
 """Every JavaScript attack that names guards is seen to get through where they are gone; over bubblewrap."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -9,7 +9,7 @@ import pytest
 from evaluator_host.model.evaluator import Language
 from evaluator_host.selftest.attack import Attack, Guard
 from evaluator_host.selftest.catalogue import load_attacks
-from tests.attacks.weakened import never_through
+from tests.attacks.weakened import AttackedHost, attacked_host
 from tests.attacks.weakened_javascript import weakened_javascript
 
 AT_ONCE: Final = 4
@@ -25,8 +25,17 @@ def cases() -> Iterator[object]:
         yield pytest.param(guards, attacks, id="+".join(sorted(guards)))
 
 
+@pytest.fixture(scope="module")
+async def host() -> AsyncIterator[AttackedHost]:
+    """One host; only its sandboxes are weakened."""
+    async with attacked_host("bubblewrap") as running:
+        yield running
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("guards", "attacks"), list(cases()))
-async def test_gets_through_without_its_guards(guards: frozenset[Guard], attacks: list[Attack], tmp_path: Path) -> None:
+async def test_gets_through_without_its_guards(
+    host: AttackedHost, guards: frozenset[Guard], attacks: list[Attack], tmp_path: Path
+) -> None:
     with weakened_javascript(guards, folder=tmp_path):
-        assert await never_through("bubblewrap", attacks, at_once=AT_ONCE) == []
+        assert await host.never_through(attacks, at_once=AT_ONCE) == []

@@ -7,10 +7,11 @@ This is for tests alone: it replaces the pure builders of arguments by ones that
 a sandbox is started and told with, or lines of a copy of the runner. No setting of a user can do any of it.
 """
 
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,10 +25,12 @@ from evaluator_host.sandbox.bubblewrap.policy import Identity
 from evaluator_host.sandbox.docker import backend as docker
 from evaluator_host.sandbox.session import Sandbox
 from evaluator_host.selftest.attack import Attack, Guard
-from evaluator_host.selftest.runner import attack_deployment
-from evaluator_host.selftest.trial import Verdict
-from evaluator_host.service import attempts, prepared, rows
+from evaluator_host.selftest.canaries import Canaries, placed_canaries
+from evaluator_host.selftest.runner import _LOAD_TIMEOUT_S as LOAD_TIMEOUT_S
+from evaluator_host.selftest.trial import AttackResult, Verdict, neighbour_problems, run_attack
+from evaluator_host.service import Service, attempts, prepared, rows
 from evaluator_host.service.source import CleanSource
+from evaluator_host.wiring.service import open_service
 from tests.attacks.weakened_runner import EDITS, edit_runner
 from tests.conftest import settings
 
@@ -46,15 +49,43 @@ _HOST_FOLDERS: Final = ("/var", "/run", "/root", "/home", "/srv")
 _SECRET: Final = "EVALUATOR_HOST_SECRET_OF_TESTS=s3cret"
 
 
-async def never_through(backend: str, attacks: list[Attack], *, at_once: int) -> list[str]:
-    """Return the names of attacks that do not get through; one that has to win a race is tried a few times, alone."""
-    host = settings(backend, idle_sandboxes=0)  # the few that a host attacks are started when they are needed
-    for together in (at_once, 1, 1, 1):
-        report = await attack_deployment(host, attacks, at_once=together, again=0)
-        attacks = [one.attack for one in report.results if one.verdict is not Verdict.GOT_THROUGH]
-        if not attacks:
-            break
-    return [attack.name for attack in attacks]
+@dataclass(frozen=True, slots=True)
+class AttackedHost:
+    """A running host, and what it lays out for attacks to reach. Its sandboxes start with the guards of that moment."""
+
+    service: Service
+    canaries: Canaries
+
+    async def never_through(self, attacks: Sequence[Attack], *, at_once: int) -> list[str]:
+        """Return the names of attacks that do not get through; one that has to win a race is tried a few times, alone."""
+        while self.service.pool._evict_idle():  # it started with other guards
+            pass
+        for language in {attack.language for attack in attacks}:
+            assert await neighbour_problems(self.service, language) == [], "an honest evaluator must still run"
+        left = list(attacks)
+        for together in (at_once, 1, 1, 1):
+            turn = asyncio.Semaphore(together)
+            results = await asyncio.gather(*(self._try(attack, turn) for attack in left))
+            left = [one.attack for one in results if one.verdict is not Verdict.GOT_THROUGH]
+            if not left:
+                break
+        return [attack.name for attack in left]
+
+    async def _try(self, attack: Attack, turn: asyncio.Semaphore) -> AttackResult:
+        async with turn:
+            return await run_attack(attack, self.service, self.canaries)
+
+
+@asynccontextmanager
+async def attacked_host(backend: str) -> AsyncIterator[AttackedHost]:
+    """Run a host for attacks; the few sandboxes that it needs are started when they are needed."""
+    chosen = settings(backend, idle_sandboxes=0, load_timeout_s=LOAD_TIMEOUT_S)
+    engine = chosen.engine_address if backend == "docker" else None
+    async with (
+        open_service(chosen, prewarm=False) as service,
+        placed_canaries(chosen.data_dir, engine=engine) as canaries,
+    ):
+        yield AttackedHost(service, canaries)
 
 
 @contextmanager

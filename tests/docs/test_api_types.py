@@ -11,6 +11,8 @@ from evaluator_host.web.workbench import DIST
 from tests.docs.blocks import ROOT
 from tests.probe import NODE
 
+pytestmark = pytest.mark.engine  # it needs the packages of the pages
+
 UI = DIST.parent
 
 

@@ -20,6 +20,8 @@ from tests.conftest import DATA_DIR
 from tests.docs.blocks import DOCUMENTS, Block, blocks, name
 from tests.server import Server, index_environment
 
+pytestmark = pytest.mark.engine
+
 RUNNABLE = {"bash": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executable, "-c"]}
 VOLATILE = {"timing_ms", "rows_per_s", "digest", "runtime", "peak_memory_kb", "warm"}
 

@@ -9,6 +9,8 @@ import pytest
 
 from tests.server import Server
 
+pytestmark = pytest.mark.engine
+
 JSON = "application/json"
 POSTS = ("/v1/evaluate", "/v1/evaluate/batch", "/v1/check", "/v1/migrate", "/v1/evaluators/migrate", "/v1/environments")
 MAKES = ("/v1/evaluators", "/v1/jobs")  # what they make is told by 201 or 202

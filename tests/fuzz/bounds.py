@@ -13,11 +13,16 @@ _CHECKS = [
 ]
 
 
+def scaled(examples: int) -> int:
+    """Return how many of these examples the profile in force tries; the default profile tries all."""
+    return max(1, examples * settings.default.max_examples // 100)
+
+
 def bounded(examples: int, *, shrink: bool = True) -> settings:
     """Try so many examples, always the same ones, however long each takes."""
     phases = (Phase.explicit, Phase.generate, *([Phase.shrink] if shrink else []))
     return settings(
-        max_examples=examples,
+        max_examples=scaled(examples),
         derandomize=True,
         deadline=None,
         database=None,

@@ -25,7 +25,7 @@ def evaluate(inputs, outputs, trace):
     return {"score": outputs / 20000, "nonce": random.random()}
 """
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
 
 def host(home: Path, database_url: str, log: str) -> Server:

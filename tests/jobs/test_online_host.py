@@ -33,7 +33,7 @@ TOKENS = Evaluator(
 TRANSIENT = (500, 503, DROP, Reply(429, error_body("slow down"), {"Retry-After": "1"}))
 
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")

@@ -98,6 +98,7 @@ async def test_a_host_removes_what_its_database_does_not_know(home: Home, databa
     assert found.ok, found.detail
 
 
+@pytest.mark.engine
 async def test_hosts_of_two_databases_leave_each_other_everything(
     home: Home, database_url: str, other_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -118,6 +119,7 @@ async def test_hosts_of_two_databases_leave_each_other_everything(
         assert home.there() == kept, "of the one that came second too"
 
 
+@pytest.mark.engine
 async def test_what_a_database_forgets_goes_beside_another_one_too(
     home: Home, database_url: str, other_url: str
 ) -> None:
@@ -132,6 +134,7 @@ async def test_what_a_database_forgets_goes_beside_another_one_too(
     assert home.there() == kept - {dataset}
 
 
+@pytest.mark.engine
 async def test_doctor_says_what_is_unknown_and_what_to_do(home: Home, database_url: str, other_url: str) -> None:
     assert (await home.doctor(database_url)).ok, "nothing is there yet"
     await home.host(database_url)
@@ -184,6 +187,7 @@ async def test_a_directory_from_before_is_its_databases_where_that_knows_all(hom
     assert home.there() == kept
 
 
+@pytest.mark.engine
 async def test_what_is_unknown_in_a_directory_from_before_stays(home: Home, database_url: str, other_url: str) -> None:
     kept = await home.keep(database_url) | await home.keep(other_url)
     home.age()
@@ -194,6 +198,7 @@ async def test_what_is_unknown_in_a_directory_from_before_stays(home: Home, data
     assert "unknown: used before databases were noted" in (await home.doctor(database_url)).detail
 
 
+@pytest.mark.engine
 async def test_databases_that_start_at_once_are_both_noted(home: Home, database_url: str, other_url: str) -> None:
     async with open_store(database_url, home.path) as one, open_store(other_url, home.path) as other:
         await asyncio.gather(*(home.orphans.sweep(store) for store in (one, other, one, other)))
@@ -217,6 +222,7 @@ def serving(home: Path, url: str, log: str) -> Server:
     return Server(data_dir=home, log=home.parent / log, environment={"EVALUATOR_HOST_DATABASE_URL": url})
 
 
+@pytest.mark.engine
 def test_a_host_on_the_data_of_another_database_loses_none(database_url: str, other_url: str, tmp_path: Path) -> None:
     home = new_home(tmp_path)
     with serving(home, database_url, "first") as host, Client(host.url) as client:

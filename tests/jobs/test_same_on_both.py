@@ -44,7 +44,7 @@ FILTERS: tuple[dict[str, Any], ...] = (
     {"error": "user_exception"},
 )
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
 
 def told(database_url: str, folder: Path) -> Iterator[tuple[str, Any]]:

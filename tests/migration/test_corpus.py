@@ -45,6 +45,7 @@ async def migrated(host: Service) -> dict[tuple[Language, str], Migration]:
 
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
+@pytest.mark.engine
 def test_an_evaluator_becomes_what_a_person_would_write(
     case: Case, migrated: dict[tuple[Language, str], Migration]
 ) -> None:
@@ -94,6 +95,7 @@ def unformatted(folder: Path) -> set[str]:
     return set(re.findall(r"(\w+\.py)\b", ran.stdout.replace(str(folder), "")))
 
 
+@pytest.mark.engine
 async def test_rows_that_are_given_are_the_ones_that_count(host: Service) -> None:
     code = "def evaluate(app_params, inputs, output, correct_answer):\n    return str(len(output))\n"
     rows = [Row({"correct_answer": "a"}, "abc"), Row({"question": "?"}, "abc")]
@@ -106,6 +108,7 @@ async def test_rows_that_are_given_are_the_ones_that_count(host: Service) -> Non
     assert none.proof.text.startswith("not comparable: no row has the inputs that the legacy call needs: inputs has no")
 
 
+@pytest.mark.engine
 async def test_a_difference_is_told_with_both_results(host: Service) -> None:
     code = "def evaluate(app_params, inputs, output, correct_answer):\n    x = output\n    return x\n"
     rows = [Row({"correct_answer": 1}, 0.5), Row({"correct_answer": 1}, "0.25")]

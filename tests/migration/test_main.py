@@ -171,6 +171,7 @@ async def host() -> AsyncIterator[Service]:
 
 
 @pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.engine
 async def test_main_becomes_evaluate(host: Service, name: str) -> None:
     language, before, after = PAIRS[name]
     migration = await migrate(Evaluator(before, language), run=runs_in(host, "default"))
@@ -180,6 +181,7 @@ async def test_main_becomes_evaluate(host: Service, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BACK)
+@pytest.mark.engine
 async def test_evaluate_becomes_main(host: Service, name: str) -> None:
     language, before, after = BACK[name]
     migration = await migrate(Evaluator(before, language), run=runs_in(host, "default"), to=Contract.MAIN)
@@ -207,6 +209,7 @@ def test_what_cannot_be_told_in_javascript_is_refused(to: str, code: str, line: 
         assert refused.value.line == line
 
 
+@pytest.mark.engine
 async def test_a_result_that_only_one_contract_takes_is_a_difference(host: Service) -> None:
     code = "def main(completion, target):\n    return json.dumps({'score': 1})\n"
     migration = await migrate(Evaluator(code), [Row({"target": "x"}, "x")], run=runs_in(host, "default"))

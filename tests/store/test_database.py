@@ -106,6 +106,7 @@ async def test_values_are_in_no_message(store: Store) -> None:
     assert "the-secret-id" not in str(failed.value)
 
 
+@pytest.mark.engine
 async def test_a_server_that_restarts_is_met_again(databases: Databases, tmp_path: Path) -> None:
     url = databases.make("postgresql")
     async with open_store(url, tmp_path) as store:
@@ -114,6 +115,7 @@ async def test_a_server_that_restarts_is_met_again(databases: Databases, tmp_pat
         assert await names(store) == ["default"]
 
 
+@pytest.mark.engine
 async def test_a_connection_that_breaks_in_a_transaction_is_the_databases_fault(
     databases: Databases, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ from evaluator_host.store import schema
 from evaluator_host.store.address import address
 from evaluator_host.store.schema import MIGRATIONS_DIR, migrate
 from evaluator_host.store.store import open_read_only, open_store
-from tests.databases import ENGINES, Databases
+from tests.databases import EACH_ENGINE, Databases
 
 
 async def identity(url: str, folder: Path) -> str:
@@ -19,7 +19,7 @@ async def identity(url: str, folder: Path) -> str:
         return await store.identity()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", EACH_ENGINE)
 async def test_no_two_databases_have_the_same_name_and_each_keeps_its_own(
     engine: str, databases: Databases, tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.imports import pin_for
 from evaluator_host.packages.scripts import module_specifiers
+from tests.fuzz.bounds import scaled
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,7 @@ def test_a_program_may_nest_as_deeply_as_it_likes(piece: str) -> None:
     assert module_specifiers("a" + piece * 20_000) == []
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=scaled(300), deadline=None)
 @given(st.lists(st.sampled_from([*"`${}/\"'\\\n(*a ", "import ", "//", "${", "from "]), max_size=40).map("".join))
 def test_no_text_stops_the_scanner(source: str) -> None:
     assert all(source[one.start - 1] in "\"'" for one in module_specifiers(source))

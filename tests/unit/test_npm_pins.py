@@ -12,6 +12,7 @@ from evaluator_host.model.errors import InvalidPin
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.pin_parser import parse
 from evaluator_host.packages.scripts import read_script
+from tests.fuzz.bounds import scaled
 
 JAVASCRIPT, TYPESCRIPT = Language.JAVASCRIPT, Language.TYPESCRIPT
 
@@ -104,7 +105,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=scaled(25), deadline=None)
 @given(st.lists(st.one_of(st.text(max_size=30), st.lists(PIECES, max_size=6).map("".join)), max_size=60))
 def test_anything_is_npm_pins_or_refused(raw: list[str]) -> None:
     bad: tuple[int, ...] = ()

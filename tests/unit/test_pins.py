@@ -11,6 +11,7 @@ from evaluator_host.model.errors import InvalidPin
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.pin_parser import MAX_PINS, parse
 from evaluator_host.packages.pip.syntax import wanted
+from tests.fuzz.bounds import scaled
 
 PYTHON = Language.PYTHON
 
@@ -178,7 +179,7 @@ ITEMS = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=scaled(400), deadline=None)
 @given(st.lists(ITEMS, max_size=4))
 @example(["a[" + "," * 200 + "]==1"])
 @example(["a==" + "9" * 280])

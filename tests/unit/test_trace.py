@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluator_host.traces.trace_tree import convert
+from tests.fuzz.bounds import scaled
 
 TRACES = Path(__file__).parents[1] / "fixtures" / "traces"
 ROOT_ID = "9c1f2ab34d5e6071"
@@ -247,7 +248,7 @@ TRACES_OF_ANY_KIND = (
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=scaled(300), deadline=None)
 @given(TRACES_OF_ANY_KIND)
 def test_no_json_is_an_error_or_is_changed(trace: dict[str, Any]) -> None:
     before = repr(trace)

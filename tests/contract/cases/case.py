@@ -47,10 +47,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One evaluator, one row, one result.
-
-    `core` is false for what only repeats another case under a further contract: enough to be run on one backend.
-    """
+    """One evaluator, one row, one result."""
 
     id: str
     language: Language
@@ -64,7 +61,6 @@ class Case:
     correct_answer_key: str = "correct_answer"
     entry: str | None = None
     threshold: float | None = None
-    core: bool = True
 
     @property
     def evaluator(self) -> Evaluator:

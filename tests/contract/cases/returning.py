@@ -1,5 +1,6 @@
-"""Turns a value that code returns into cases: one evaluator for each contract and language."""
+"""Turns values that code returns into cases: one evaluator for each contract and language returns all of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from textwrap import indent
 from typing import Any
@@ -11,16 +12,18 @@ EVALUATE, V1, MAIN = Contract.EVALUATE, Contract.EVALUATE_V1, Contract.MAIN
 BARE = frozenset(("bare_score",))  # under `main`, where an object is documented
 
 _PYTHON = {
-    EVALUATE: "def evaluate(inputs, outputs, trace):\n{body}\n",
-    V1: "def evaluate(app_params, inputs, output, correct_answer):\n{body}\n",
-    MAIN: "def main(completion):\n{body}\n",
+    EVALUATE: "def evaluate(inputs, outputs, trace):\n    return VALUES[outputs]()\n",
+    V1: "def evaluate(app_params, inputs, output, correct_answer):\n    return VALUES[output]()\n",
+    MAIN: "def main(completion):\n    return VALUES[completion]()\n",
 }
 _JAVASCRIPT = {
-    EVALUATE: "function evaluate(inputs, outputs, trace) {{\n{body}\n}}\n",
-    V1: "function evaluate(appParams, inputs, output, correctAnswer) {{\n{body}\n}}\n",
-    MAIN: "function main(variables) {{\n{body}\n}}\n",
+    EVALUATE: "function evaluate(inputs, outputs, trace) { return VALUES[outputs](); }\n",
+    V1: "function evaluate(appParams, inputs, output, correctAnswer) { return VALUES[output](); }\n",
+    MAIN: "function main(variables) { return VALUES[variables.completion](); }\n",
 }
-_TYPESCRIPT = "function evaluate(inputs: Record<string, any>, outputs: any, trace: any): any {{\n{body}\n}}\n"
+_TYPESCRIPT = (
+    "function evaluate(inputs: Record<string, any>, outputs: string, trace: any): any { return VALUES[outputs](); }\n"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,38 +60,39 @@ def refused(
     return Returning(name=name, py=py, js=js, evaluate=failed(error, message))
 
 
-def cases_of(row: Returning) -> list[Case]:
+def cases_of(rows: Sequence[Returning]) -> list[Case]:
+    """Return a case for each value, contract and language; those of one contract and language share an evaluator."""
     cases = []
-    for contract, expected in (
-        (EVALUATE, row.evaluate),
-        (V1, row.v1 or row.evaluate),
-        (MAIN, row.main or row.evaluate),
-    ):
-        made = replace(expected, contract=contract.value)
-        core = contract is EVALUATE or expected is not row.evaluate
-        if row.py is not None:
-            code = _PYTHON[contract].format(body=indent(row.py, "    "))
-            cases.append(_case(f"py-{contract}-{row.name}", Language.PYTHON, code, made, row, core=core))
-        if row.js is not None:
-            code = _JAVASCRIPT[contract].format(body=indent(row.js, "  "))
-            cases.append(_case(f"js-{contract}-{row.name}", Language.JAVASCRIPT, code, made, row, core=core))
-    if row.typed and row.js is not None:
-        code = _TYPESCRIPT.format(body=indent(row.js, "  "))
-        made = replace(row.evaluate, contract=EVALUATE.value)
-        cases.append(_case(f"ts-{EVALUATE}-{row.name}", Language.TYPESCRIPT, code, made, row))
-    return cases
+    for contract in (EVALUATE, V1, MAIN):
+        program = _python_values(rows) + _PYTHON[contract]
+        cases += [_case("py", Language.PYTHON, program, row, contract) for row in rows if row.py is not None]
+        program = _javascript_values(rows) + _JAVASCRIPT[contract]
+        cases += [_case("js", Language.JAVASCRIPT, program, row, contract) for row in rows if row.js is not None]
+    typed = [row for row in rows if row.typed and row.js is not None]
+    program = _javascript_values(typed).replace("= {", ": Record<string, () => any> = {", 1) + _TYPESCRIPT
+    return cases + [_case("ts", Language.TYPESCRIPT, program, row, EVALUATE) for row in typed]
 
 
-def _case(
-    case_id: str, language: Language, code: str, expected: Expected, row: Returning, *, core: bool = True
-) -> Case:
+def _python_values(rows: Sequence[Returning]) -> str:
+    """Return a program's table of functions by the name of what they return."""
+    functions = [(row.name, f"returns_{number}", row.py) for number, row in enumerate(rows) if row.py is not None]
+    made = [f"def {function}():\n{indent(body, '    ')}\n" for _, function, body in functions]
+    return "\n".join([*made, "VALUES = {", *(f"    {name!r}: {function}," for name, function, _ in functions), "}\n"])
+
+
+def _javascript_values(rows: Sequence[Returning]) -> str:
+    made = [f"  '{row.name}': () => {{\n{indent(row.js, '    ')}\n  }}," for row in rows if row.js is not None]
+    return "\n".join(["const VALUES = {", *made, "};\n"])
+
+
+def _case(short: str, language: Language, code: str, row: Returning, contract: Contract) -> Case:
+    expected = {EVALUATE: row.evaluate, V1: row.v1 or row.evaluate, MAIN: row.main or row.evaluate}[contract]
     return Case(
-        id=f"return-{case_id}",
+        id=f"return-{short}-{contract}-{row.name}",
         language=language,
         code=code,
-        expected=expected,
+        expected=replace(expected, contract=contract.value),
         inputs={"correct_answer": "x"},
-        outputs="x",
+        outputs=row.name,
         threshold=row.threshold,
-        core=core,
     )

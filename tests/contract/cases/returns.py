@@ -232,4 +232,4 @@ ROWS = [
     refused("too-deep", f"return {{'score': 1, 'd': {deep('[', ']')}}}", f"return {{ score: 1, d: {deep('[', ']')} }};", "64"),
 ]  # fmt: skip
 
-CASES = [case for row in ROWS for case in cases_of(row)]
+CASES = cases_of(ROWS)

@@ -11,7 +11,7 @@ from tests.dialects.nemo.metrics import RESULT, ROWS, SUMMARY
 from tests.server import Server
 
 KEY = "arithmetic-expression-correctness"
-pytestmark = pytest.mark.timeout(600)  # the client is installed once per machine
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]  # the client is installed once per machine
 
 
 @pytest.fixture(scope="module")

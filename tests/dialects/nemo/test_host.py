@@ -13,6 +13,8 @@ from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSetting
 from tests.dialects.nemo.metrics import EXPRESSIONS, RESULT, ROWS, returning
 from tests.server import Server
 
+pytestmark = pytest.mark.engine
+
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:

@@ -13,6 +13,8 @@ from tests.dialects.nemo.judge_model import judge_server
 from tests.model_server import ModelServer
 from tests.server import Server
 
+pytestmark = pytest.mark.engine
+
 KEY = "sk-of-the-judge-and-of-nobody-else"
 
 

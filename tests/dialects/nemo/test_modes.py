@@ -27,6 +27,8 @@ from tests.dialects.nemo.own_metric import LengthMetric
 from tests.model_server import ModelServer
 from tests.server import Server
 
+pytestmark = pytest.mark.engine
+
 ROWS: list[dict[str, Any]] = [{"output": "a b"}, {"output": "a b c", "most": 9}, {"output": "", "x": 1}, {"output": 7}]
 BAD = [*ROWS[:2], {"output": "x", "bad": True}]
 

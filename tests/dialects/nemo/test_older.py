@@ -12,6 +12,8 @@ from tests.dialects.nemo.judge_model import judge_server
 from tests.model_server import ModelServer
 from tests.server import Server
 
+pytestmark = pytest.mark.engine
+
 KEY = "sk-of-the-judge-and-of-nobody-else"
 PREFIXES = ("/apis/evaluation/v2/workspaces/default", "/v2/workspaces/default/evaluation", "/v2/workspaces/default")
 EXACT = {"type": "exact-match", "reference": "{{item.right}}", "candidate": "{{item.said}}"}

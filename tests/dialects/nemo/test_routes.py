@@ -19,6 +19,8 @@ from tests.dialects.nemo.metrics import PICKLER
 from tests.keyed import make_key
 from tests.server import Server
 
+pytestmark = pytest.mark.engine
+
 JOBS = "/apis/evaluator/v2/workspaces/default/evaluate/jobs"
 FILES = "/apis/files/v2/workspaces/default/filesets"
 METRICS = "/apis/evaluator/v2/workspaces/default/metrics"

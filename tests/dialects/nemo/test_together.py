@@ -17,6 +17,8 @@ from tests.conftest import DATA_DIR
 from tests.dialects.nemo.metrics import metric
 from tests.server import Server, new_home
 
+pytestmark = pytest.mark.engine
+
 SPEC = 'MetricOutputSpec.continuous_score("p")'
 SUM = (
     metric('return MetricResult(outputs=[MetricOutput(name="p", value=float(text))])', SPEC)

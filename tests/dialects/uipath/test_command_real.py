@@ -22,7 +22,11 @@ from tests.dialects.uipath.projects import PATTERNS, make_project, make_shared
 from tests.real_sets import UIPATH
 from tests.server import COMMAND
 
-pytestmark = [pytest.mark.parametrize("service", ["bubblewrap"], indirect=True), pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.parametrize("service", ["bubblewrap"], indirect=True),
+    pytest.mark.timeout(900),
+]
 
 START: Final = "import sys; sys.path.append(sys.argv.pop(1)); from uipath._cli import cli; cli()"
 TONE: Final = {

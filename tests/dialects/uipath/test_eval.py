@@ -16,7 +16,7 @@ from tests.dialects.uipath.evaluators import CUSTOM, FIXTURES, PATTERN_SPAN
 from tests.dialects.uipath.projects import PATTERNS, make_project
 from tests.server import COMMAND, Server
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(400)]
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,8 @@ from tests.dialects.uipath.evaluators import CUSTOM, PATTERN, PATTERN_SPAN, eval
 from tests.integration.test_cli import inside
 from tests.server import Server
 
+pytestmark = pytest.mark.engine
+
 LENGTHS = evaluator(
     """
     if not execution.agent_output:

@@ -22,7 +22,7 @@ from tests.engines import engine_address
 from tests.proxies import authority
 from tests.server import COMMAND
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
 ASKS = """
 import json, os, socket, ssl, urllib.request

@@ -13,7 +13,7 @@ from tests.conftest import DATA_DIR
 from tests.dialects.uipath.projects import SHARED_SET, WORDING, make_shared, write
 from tests.server import COMMAND, Server
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(400)]
 
 
 @pytest.fixture(scope="module")

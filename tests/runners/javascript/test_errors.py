@@ -49,6 +49,7 @@ def test_an_error_on_the_first_line_has_its_column(load):
     assert (error["line"], error["column"]) == (1, 36)
 
 
+@pytest.mark.engine
 def test_frames_of_packages_are_cut(load, packages):
     code = 'import _ from "lodash"\nfunction evaluate(i, o, t) {\n  return _.map([1], () => {\n    throw new RangeError("inside")\n  })\n}'
     error = body(load(code, arguments=("--packages", str(packages))).call({}, None, None))["error"]

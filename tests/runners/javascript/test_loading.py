@@ -171,6 +171,7 @@ LODASH = {
 
 @pytest.mark.parametrize("language", ["javascript", "typescript"])
 @pytest.mark.parametrize("form", LODASH)
+@pytest.mark.engine
 def test_packages_are_imported_in_every_form(load, packages, form, language):
     code = LODASH[form] + "\nfunction evaluate(inputs, outputs, trace) { return half }"
     runner = load(code, language=language, arguments=("--packages", str(packages)))
@@ -178,6 +179,7 @@ def test_packages_are_imported_in_every_form(load, packages, form, language):
     assert answer.get("value") == 0.5, answer
 
 
+@pytest.mark.engine
 def test_a_bundle_spares_the_second_sandbox_the_bundler(start, packages):
     code = 'import * as _ from "lodash"\nexport const evaluate = (inputs, outputs, trace) => _.floor(outputs.x)'
     first = start("--packages", str(packages))

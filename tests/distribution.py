@@ -1,0 +1,69 @@
+"""Hands out tests to the processes of a run: what shares expensive fixtures stays together, and the longest begins first.
+
+`seconds.json` says how long each group took. `make test ARGS=--write-seconds` on a quiet machine writes it anew; a group
+that it does not name begins last.
+"""
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+import pytest
+from xdist.scheduler import LoadFileScheduling
+
+SECONDS: Final = Path(__file__).with_name("seconds.json")
+_LISTED_S: Final = 5.0  # shorter groups can begin whenever a process is free
+_BACKEND: Final = re.compile(r"\[(?:.*-)?(bubblewrap as an ordinary user|ordinary user|bubblewrap|docker)(?:-.*)?\]$")
+# Their expensive fixtures are made for one backend at a time, so that each backend can go to another process.
+_BY_BACKEND: Final = {
+    "tests/attacks/test_javascript.py", "tests/attacks/test_python.py", "tests/attacks/test_view.py",
+    "tests/attacks/test_weakened.py", "tests/contract/test_cases.py", "tests/contract/test_conformance.py",
+    "tests/integration/test_real_sets.py",
+    "tests/integration/test_real_sets_shared.py",
+}  # fmt: skip
+_BROWSER: Final = "tests/browser/"
+
+
+def group_of(test: str) -> str:
+    """Return the group of a test: its file, with its backend where files are split; the browser's tests share a host."""
+    if test.startswith(_BROWSER):
+        return _BROWSER
+    file = test.split("::", 1)[0]
+    backend = _BACKEND.search(test) if file in _BY_BACKEND else None
+    return f"{file} {backend[1]}" if backend else file
+
+
+class ByGroup(LoadFileScheduling):
+    """Gives a process one group after the other, in the order in which they were collected."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(nodeid)
+
+
+def longest_first(items: list[pytest.Item]) -> None:
+    """Sort tests by the time that their group takes; a group stays together, and the order in it stays."""
+    seconds = json.loads(SECONDS.read_text())
+    first: dict[str, int] = {}
+    for at, item in enumerate(items):
+        first.setdefault(group_of(item.nodeid), at)
+    groups = sorted(first, key=lambda group: (-seconds.get(group, 0.0), first[group]))
+    place = {group: at for at, group in enumerate(groups)}
+    items.sort(key=lambda item: place[group_of(item.nodeid)])
+
+
+class Recorder:
+    """Adds up what the tests of each group take, and writes it at the end."""
+
+    def __init__(self) -> None:
+        self._seconds: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add a test's setup, call or teardown."""
+        self._seconds[group_of(report.nodeid)] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        """Write `seconds.json`."""
+        taken = {group: round(seconds) for group, seconds in self._seconds.most_common() if seconds >= _LISTED_S}
+        SECONDS.write_text(json.dumps(taken, indent=2) + "\n")
