@@ -1,4 +1,4 @@
-"""`audit`: who ran what on this host."""
+"""`audit`: the log of the calls of a host."""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -17,15 +17,17 @@ if TYPE_CHECKING:
 def audit(
     *,
     workspace: WorkspaceOption = None,
-    key: Annotated[str | None, typer.Option(help="Only this key's, by id or name.", show_default=False)] = None,
-    since: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="Only the last 24h, 7d, ….", show_default="all")
+    key: Annotated[
+        str | None, typer.Option(help="Only calls with this key, by id or name.", show_default=False)
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=100_000, help="How many, at most.")] = 100,
+    since: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Only calls of the last 24h, 7d, …", show_default="all")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="Maximum number of calls.")] = 100,
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Show who ran what, the newest first: key, workspace, verb, evaluator, rows, outcome, duration. Never the data."""
+    """Show the audit log, newest first: key, workspace, verb, evaluator, rows, outcome, duration; never data."""
     settings = load_settings(data_dir=data_dir)
     start = datetime.now(UTC) - options.read_duration(since, "--since") if since is not None else None
     lines = with_store(
@@ -37,7 +39,7 @@ def audit(
     for line in lines:
         out.print(plain(_text(line)))
     if not lines:
-        err.print("nothing was asked for over HTTP, as far as the audit log goes")
+        err.print("the audit log has no such call")
 
 
 def _text(line: "AuditLine") -> str:

@@ -1,4 +1,4 @@
-"""One row given by options, and its result as a table."""
+"""Reads a row from options, and formats its result as a table."""
 
 from typing import Any
 
@@ -14,10 +14,10 @@ from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationR
 def parse_row(texts: dict[str, str | None]) -> Row:
     """Return the row of the options `--inputs --outputs --trace --variables --criteria`.
 
-    Outputs that are not JSON are taken as text; the others must be JSON objects.
+    Outputs that are not JSON are plain text; the others must be JSON objects.
 
     Raises:
-      InvalidRequest: one is no JSON object.
+      InvalidRequest: an option is not a JSON object.
     """
     fields: dict[str, Any] = {}
     problems = []
@@ -34,12 +34,12 @@ def parse_row(texts: dict[str, str | None]) -> Row:
         if name != "outputs" and not isinstance(fields[name], dict):
             problems.append(Problem(f"--{name}", f"must be a JSON object, not {type(fields[name]).__name__}"))
     if problems:
-        raise InvalidRequest("the row cannot be taken", problems=tuple(problems))
+        raise InvalidRequest("the row is invalid", problems=tuple(problems))
     return Row(**fields)
 
 
 def result_table(result: EvaluationResult) -> Text:
-    """Return a result as a table for people; what is absent is left out."""
+    """Return a result as a table, without the fields that are absent."""
     timing = result.timing_ms
     contract = (
         f"{result.evaluator.contract} ({result.evaluator.contract_source})" if result.evaluator.contract else None
@@ -58,7 +58,7 @@ def result_table(result: EvaluationResult) -> Text:
             ("stdout", result.logs.stdout),
             ("stderr", result.logs.stderr),
             ("contract", contract),
-            ("time", f"ran {timing.run:.1f} ms, load {timing.load:.1f} ms, in all {timing.total:.1f} ms"),
+            ("time", f"ran {timing.run:.1f} ms, load {timing.load:.1f} ms, total {timing.total:.1f} ms"),
         ),
     )
 
@@ -72,7 +72,7 @@ def error_text(error: EvaluationError) -> str:
 
 
 def exit_code(result: EvaluationResult) -> int:
-    """Return 0 when the row did not fail, 1 when it did, 3 when that is the host's fault."""
+    """Return 0 if the row did not fail, 1 if it did, 3 if the host is to blame."""
     if result.error is not None and result.error.code is ErrorCode.SANDBOX_LOST:
         return 3
     return 1 if result.status is Status.FAILED else 0

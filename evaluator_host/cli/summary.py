@@ -1,4 +1,4 @@
-"""A run in numbers, gathered row by row in memory that does not grow with the rows, and shown as a table."""
+"""Summarises a run, row by row in constant memory, and formats the summary as a table."""
 
 import math
 from collections import Counter
@@ -22,9 +22,9 @@ class Percentiles:
         """Count one number."""
         self._buckets[math.floor(math.log(max(value, 1e-6), _STEP))] += 1
 
-    def at(self, share: float) -> float | None:
-        """Return the number below which that share lies; None when there is none."""
-        rank = share * sum(self._buckets.values())
+    def at(self, fraction: float) -> float | None:
+        """Return the number below which that fraction of the numbers lies; None without numbers."""
+        rank = fraction * sum(self._buckets.values())
         seen = 0
         for bucket in sorted(self._buckets):
             seen += self._buckets[bucket]
@@ -34,12 +34,12 @@ class Percentiles:
 
 
 class Summary:
-    """What became of the rows of one run.
+    """Counts and figures of the rows of one run.
 
     Attributes:
-      rows: Answered so far.
+      rows: Number of rows with a result.
       first_failure: `(line, result)` of the first row of the file that failed, or None.
-      together: What the rows came to together, where the evaluator says that.
+      together: Corpus scores of the rows, for an evaluator that has them.
     """
 
     def __init__(self) -> None:
@@ -75,18 +75,18 @@ class Summary:
 
     @property
     def mean(self) -> float | None:
-        """Mean score; None when no row has one."""
+        """Mean score; None if no row has one."""
         return self._sum / self._scores if self._scores else None
 
     @property
     def pass_rate(self) -> float | None:
-        """Share of passed rows among those that passed or did not."""
+        """Fraction of rows that passed, among those with a verdict."""
         total = self._verdicts.total()
         return self._verdicts[True] / total if total else None
 
     @property
     def lost(self) -> int:
-        """Rows that failed by the host's fault."""
+        """Number of rows that failed because the host lost their sandbox."""
         return self.errors[ErrorCode.SANDBOX_LOST.value]
 
     def to_json(self, *, bad_lines: int, seconds: float) -> dict[str, Any]:
@@ -122,7 +122,7 @@ class Summary:
                 ("bad lines", bad_lines or None),
                 ("score", None if self.mean is None else _scores(found)),
                 ("passed", None if self.pass_rate is None else f"{self.pass_rate:.1%}"),
-                ("together", None if self.together is None else together_text(self.together)),
+                ("together", None if self.together is None else corpus_scores_text(self.together)),
                 ("warnings", _counts(self._warnings)),
                 (
                     "speed",
@@ -143,8 +143,8 @@ def _scores(found: dict[str, Any]) -> str:
     return f"mean {found['mean']:.4g}, min {found['min']:.4g}, max {found['max']:.4g}"
 
 
-def together_text(result: EvaluationResult) -> str:
-    """Return in a line what rows came to together."""
+def corpus_scores_text(result: EvaluationResult) -> str:
+    """Return corpus scores in one line."""
     if result.error is not None:
         return f"{result.error.code}: {result.error.message}"
     return ", ".join(f"{name} {value:.4g}" for name, value in result.metrics.items()) or "no numbers"

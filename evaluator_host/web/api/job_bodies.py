@@ -120,7 +120,7 @@ class JobIn(_Wire):
         """Return the spec of the job that `JobService.create_job` takes.
 
         Raises:
-          InvalidRequest: the eval set cannot be taken.
+          InvalidRequest: the eval set is invalid.
         """
         evaluators: list[Evaluator | str] = [one if isinstance(one, str) else one.to_model() for one in self.evaluators]
         dataset: str | list[dict[str, Any]]
