@@ -1,4 +1,4 @@
-"""What a dialect consists of on the host: how a row becomes a call, how a result is read, and what else it brings."""
+"""The host half of a dialect: how a row becomes a call, how a result is read, and its optional parts."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -16,8 +16,7 @@ from evaluator_host.datasets.criteria import is_keyed
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.dialects.row_documents import CRITERIA
 from evaluator_host.jobs.results.aggregate import aggregate, as_float, percentile, rubrics_of, with_rubrics
-from evaluator_host.jobs.results.comparison import paired_difference
-from evaluator_host.jobs.results.scatter import Scatter
+from evaluator_host.jobs.results.comparison import Scatter, paired_difference
 from evaluator_host.jobs.spec import evaluator_of
 from evaluator_host.model.errors import InvalidRequest, NotFound
 from evaluator_host.model.json_values import decode_json
@@ -166,7 +165,7 @@ class JobResults:
             return
         if not await asyncio.to_thread(same_cases, self._folder, one, other):
             raise InvalidRequest(
-                f"the jobs are over other rows ({one.name or one.id}, {other.name or other.id}), and are compared row "
+                f"the jobs have different rows ({one.name or one.id}, {other.name or other.id}), and a comparison goes row "
                 "by row; compare jobs over the same data set"
             )
 

@@ -35,7 +35,7 @@ class WorkspaceIn(BaseModel):
 
 
 class ModelIn(BaseModel):
-    """Body of a new model: what is not used here is kept and shown."""
+    """Body of a new model. Fields that this host does not use are stored and shown."""
 
     model_config = ConfigDict(
         extra="allow",
@@ -48,7 +48,7 @@ class ModelIn(BaseModel):
 
 
 class ProviderIn(BaseModel):
-    """Body of a new model provider: what is not used here is kept and shown."""
+    """Body of a new model provider. Fields that this host does not use are stored and shown."""
 
     model_config = ConfigDict(
         extra="allow",

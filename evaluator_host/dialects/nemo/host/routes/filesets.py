@@ -45,7 +45,7 @@ class FilesetIn(BaseModel):
 
 
 class FilesetChangesIn(BaseModel):
-    """What is to be said of a fileset instead."""
+    """Body of a change to a fileset's description."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -90,7 +90,7 @@ def filesets_api(filesets: Filesets, access: Access, *, route_class: type[APIRou
     async def change_fileset(
         workspace: parts.Namespace, name: parts.Name, body: FilesetChangesIn, request: Request
     ) -> Response:
-        """Change what is said of a fileset."""
+        """Change the description of a fileset."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "nemo.filesets.change"):
             changes = body.model_dump(mode="json", exclude_unset=True)
@@ -108,7 +108,7 @@ def filesets_api(filesets: Filesets, access: Access, *, route_class: type[APIRou
         workspace: parts.Namespace,
         name: parts.Name,
         request: Request,
-        path: Annotated[str, Query(description="Only what is below it.")] = "",
+        path: Annotated[str, Query(description="Only files below it.")] = "",
     ) -> Response:
         """List the files of a fileset."""
         own = parts.workspace_of(request)

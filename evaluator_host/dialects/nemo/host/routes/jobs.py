@@ -1,4 +1,4 @@
-"""The routes of NeMo's evaluation jobs and of what they came to; the same under each prefix that a client uses."""
+"""The routes of NeMo's evaluation jobs and their results, the same under each prefix that a client uses."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
@@ -64,7 +64,7 @@ def add_reading(router: APIRouter, jobs: NemoJobs, results: NemoResults, access:
         sort: parts.Sort = Order.CREATED_DOWN,
         keep: Filter | None = _FILTER,
     ) -> Response:
-        """List jobs; what is pickled in their metrics is left out."""
+        """List jobs, without their pickled metrics."""
         fetch = partial(jobs.all, parts.workspace_of(request), workspace, order=sort)
         return json_response(await filtered(fetch, keep, number=number, size=page_size))
 
@@ -111,13 +111,13 @@ def _add_results(router: APIRouter, results: NemoResults) -> None:
         limit: Annotated[int, Query(ge=1, le=1000, description="Rows to look at.")] = 100,
         page_cursor: Annotated[str | None, Query(max_length=1000)] = None,
     ) -> Response:
-        """What the rows printed, and why those failed that did."""
+        """Show the output that rows printed, and the errors of failed rows."""
         own = parts.workspace_of(request)
         return json_response(await results.logs(own, workspace, name, cursor=page_cursor, limit=limit))
 
     @router.get("/{name}/results", response_model=parts.Described, responses=parts.MISSING)
     async def job_results(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
-        """List what a job came to; nothing before it has completed."""
+        """List the results of a job; none before it has completed."""
         return json_response({"data": await results.listed(parts.workspace_of(request), workspace, name)})
 
     @router.get("/{name}/results/{result}", response_model=parts.Described, responses=parts.MISSING)

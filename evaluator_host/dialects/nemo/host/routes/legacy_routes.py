@@ -95,7 +95,7 @@ def _add_metrics(router: APIRouter, nemo: Nemo, access: Access) -> None:
 
     @router.delete("/metrics/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def delete_built_in(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
-        """Remove a metric; jobs keep what they were made with."""
+        """Remove a metric; jobs keep their own copy."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "nemo.metrics.delete"):
             gone = await nemo.metrics.delete(caller.workspace, workspace, name)

@@ -63,12 +63,12 @@ def metrics_api(metrics: Metrics, access: Access, *, route_class: type[APIRoute]
 
     @router.get(f"{_PREFIX}/metrics/{{name}}", response_model=parts.Described, responses=parts.MISSING)
     async def metric(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
-        """Show a metric; not what is in it."""
+        """Show a metric, without its content."""
         return json_response(await metrics.get(parts.workspace_of(request), workspace, name))
 
     @router.delete(f"{_PREFIX}/metrics/{{name}}", status_code=204, responses=parts.MISSING)
     async def delete_metric(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
-        """Remove a metric; jobs keep what they were made with."""
+        """Remove a metric; jobs keep their own copy."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "nemo.metrics.delete"):
             await metrics.delete(caller.workspace, workspace, name)
@@ -98,7 +98,7 @@ def eval_results_api(
 
     @router.get("/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def eval_result(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
-        """Show what a job came to."""
+        """Show the result of a job."""
         return json_response(await results.record(parts.workspace_of(request), workspace, name))
 
     @router.delete("/{name}", status_code=204, responses=parts.IN_USE)

@@ -63,14 +63,14 @@ def secrets_api(secrets: Secrets, access: Access, *, route_class: type[APIRoute]
         page_size: parts.PageSize = 100,
         keep: Filter | None = _FILTER,
     ) -> Response:
-        """List secrets by name; never what they are."""
+        """List secrets by name, without their values."""
         every = [_shown(one, workspace) for one in await secrets.list_secrets(parts.workspace_of(request))]
         kept = [one for one in every if keep is None or keep(one)]
         return json_response(page_of(kept, number=number, size=page_size))
 
     @router.get("/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def secret(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
-        """Say since when there is a secret; never what it is."""
+        """Show a secret's name and dates, without its value."""
         return json_response(_shown(await secrets.get_secret(parts.workspace_of(request), name), workspace))
 
     @router.patch("/{name}", response_model=parts.Described, responses=parts.MISSING)
