@@ -13,7 +13,7 @@ from evaluator_host.models.endpoint import Endpoint
 from evaluator_host.models.http_client import make_http_client
 from evaluator_host.models.prompts import require_prompt
 from evaluator_host.schemas.jobs import Target
-from evaluator_host.store.outputs import Outputs
+from evaluator_host.store.results import Outputs
 from evaluator_host.store.secrets import Secrets
 
 _OURS: Final = frozenset({"model", "messages", "stream", "stream_options", "n"})

@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 
 from evaluator_host.jobs.service import JobService
 from evaluator_host.schemas.jobs import JobReport, JobStatus
-from evaluator_host.store.job import DesiredState
+from evaluator_host.store.jobs import DesiredState
 from evaluator_host.web.api.job_bodies import JobIn
 from evaluator_host.web.auth.access import Access, caller_of
 from evaluator_host.web.auth.audit import AuditedCall
