@@ -7,7 +7,7 @@ from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import facts, out, print_json
 from evaluator_host.cli.evaluation_service import open_evaluation_service, prepare
-from evaluator_host.cli.result import error_text
+from evaluator_host.cli.summary import error_text
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.evaluator import Contract, Policy
 from evaluator_host.model.outcome import EvaluatorClass, MissingImport

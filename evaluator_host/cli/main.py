@@ -22,7 +22,7 @@ _COMMANDS: Final = {
     "doctor": "doctor",
     "selftest": "selftest",
     "setup": "images",
-    "audit": "audit",
+    "audit": "keys",
 }
 _GROUPS: Final = {
     "images": "images",

@@ -14,8 +14,7 @@ from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, out, plain, print_json
 from evaluator_host.cli.evaluation_service import EvaluationService, open_evaluation_service, prepare
 from evaluator_host.cli.progress import Progress
-from evaluator_host.cli.result import exit_code, parse_row, result_table
-from evaluator_host.cli.summary import Summary
+from evaluator_host.cli.summary import Summary, exit_code, parse_row, result_table
 from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.rows import FileRow, RowFile

@@ -23,7 +23,7 @@ from evaluator_host.sdk.values.common import SecretRef
 from evaluator_host.sdk.values.models import Model
 from evaluator_host.sdk.values.results import BenchmarkEvaluationResult, EvaluationResult
 from evaluator_host.service import Service
-from evaluator_host.service.corpus_scores import each
+from evaluator_host.service.attempts import each
 from evaluator_host.wiring.service import open_service
 
 _UNNAMED: Final = Limits()

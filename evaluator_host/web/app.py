@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from evaluator_host import __version__
 from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.table import all_dialects
-from evaluator_host.jobs.stored_resources import StoredResources
+from evaluator_host.jobs.open import StoredResources
 from evaluator_host.service import Service
 from evaluator_host.web.api import routes
 from evaluator_host.web.auth.access import Access

@@ -22,7 +22,7 @@ from evaluator_host.service.service import default_spec
 from evaluator_host.wiring.backends import choose_backend
 
 if TYPE_CHECKING:
-    from evaluator_host.service.model_calls import Models
+    from evaluator_host.service.attempts import Models
 
 _log = logging.getLogger(__name__)
 

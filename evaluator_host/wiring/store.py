@@ -10,7 +10,7 @@ from evaluator_host.sandbox.base import Finding
 from evaluator_host.service import Service
 
 if TYPE_CHECKING:
-    from evaluator_host.jobs.stored_resources import StoredResources
+    from evaluator_host.jobs.open import StoredResources
     from evaluator_host.store.store import Store
 
 

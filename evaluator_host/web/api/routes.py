@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 
 from evaluator_host.evaluators.registry import ResolvedEvaluator
-from evaluator_host.jobs.stored_resources import StoredResources
+from evaluator_host.jobs.open import StoredResources
 from evaluator_host.migration.migrate import migrate, runs_in
 from evaluator_host.migration.stored import StoredWish, migrate_stored
 from evaluator_host.model.evaluator import Contract
@@ -18,12 +18,11 @@ from evaluator_host.schemas.migration import Migration, StoredMigration
 from evaluator_host.service import Service, summarise
 from evaluator_host.web.api.bodies import BatchIn, CheckIn, EvaluateIn, EvaluatorIn
 from evaluator_host.web.api.datasets import datasets_api
-from evaluator_host.web.api.environments import environments_api
+from evaluator_host.web.api.environments import environments_api, packages_api
 from evaluator_host.web.api.evaluators import evaluators_api
 from evaluator_host.web.api.job_results import job_results_api
 from evaluator_host.web.api.jobs import jobs_api
 from evaluator_host.web.api.migrations import MigrateIn, MigrateStoredIn
-from evaluator_host.web.api.packages import packages_api
 from evaluator_host.web.api.secrets import secrets_api
 from evaluator_host.web.api.traces import traces_api
 from evaluator_host.web.auth.access import Access, caller_of

@@ -5,7 +5,7 @@ from typing import Any, Final
 from evaluator_host.dialects.nemo.host.models import Models
 from evaluator_host.dialects.nemo.host.spec import ModelIn, ParamsIn, SpecIn
 from evaluator_host.model.errors import InvalidRequest, Problem
-from evaluator_host.models.registered_models import ModelPlace
+from evaluator_host.models.judges import ModelPlace
 from evaluator_host.schemas.jobs import Target
 from evaluator_host.store.entities import split_ref
 

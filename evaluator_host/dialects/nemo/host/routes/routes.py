@@ -11,7 +11,7 @@ from evaluator_host.dialects.nemo.host.routes.legacy_routes import OLDER, older_
 from evaluator_host.dialects.nemo.host.routes.metrics import EVAL_RESULTS, eval_results_api, metrics_api
 from evaluator_host.dialects.nemo.host.routes.secrets import secrets_api
 from evaluator_host.dialects.nemo.host.verbs import nemo_verbs
-from evaluator_host.jobs.stored_resources import StoredResources
+from evaluator_host.jobs.open import StoredResources
 from evaluator_host.service import Service
 from evaluator_host.web.auth.access import Access
 
