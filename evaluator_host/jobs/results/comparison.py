@@ -1,4 +1,4 @@
-"""Compares two jobs over the same rows: the paired difference of a metric, with its confidence interval.
+"""Compares two jobs over the same rows: paired differences with confidence intervals, and points of scatter plots.
 
 The interval is Student's: mean difference ± t · s / √n over the rows that both jobs scored, s over n - 1.
 """

@@ -164,7 +164,7 @@ class JobResults:
             return
         if not await asyncio.to_thread(same_cases, self._folder, one, other):
             raise InvalidRequest(
-                f"the jobs have different rows ({one.name or one.id}, {other.name or other.id}), and a comparison goes row "
+                f"the jobs are over other rows ({one.name or one.id}, {other.name or other.id}), and are compared row "
                 "by row; compare jobs over the same data set"
             )
 
