@@ -14,7 +14,7 @@ from evaluator_host.model.errors import InvalidRequest, Misconfigured, Problem
 from evaluator_host.models.endpoint import Endpoint
 from evaluator_host.models.prompts import require_prompt
 from evaluator_host.schemas.jobs import Target
-from evaluator_host.store.outputs import Outputs
+from evaluator_host.store.results import Outputs
 from evaluator_host.store.secrets import Secrets
 
 _OURS: Final = frozenset({"model", "messages", "stream", "stream_options", "n"})

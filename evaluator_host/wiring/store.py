@@ -46,11 +46,11 @@ async def open_stored_resources(service: Service, store: "Store") -> AsyncIterat
 async def database_finding(settings: Settings) -> Finding:
     """Return the finding of `doctor` for the database and its files; never raises."""
     from evaluator_host.jobs import open as opening  # noqa: PLC0415 - as above
-    from evaluator_host.store import address, store  # noqa: PLC0415 - as above
+    from evaluator_host.store import database, store  # noqa: PLC0415 - as above
 
     url = revealed(settings.database_url)
     try:
         async with store.open_read_only(url, settings.data_dir) as found:
-            return await opening.orphan_files(settings).finding(found, address.address(url, settings.data_dir))
+            return await opening.orphan_files(settings).finding(found, database.address(url, settings.data_dir))
     except (HostError, OSError) as error:
         return Finding("database", ok=False, detail=str(error))

@@ -33,9 +33,8 @@ from evaluator_host.schemas.results import (
     Pairs,
 )
 from evaluator_host.store.datasets import Dataset, Datasets
-from evaluator_host.store.job import Job, JobEvaluator
 from evaluator_host.store.job_queue import StoredResult
-from evaluator_host.store.jobs import Jobs
+from evaluator_host.store.jobs import Job, JobEvaluator, Jobs
 from evaluator_host.store.results import Figures, Filter, Results
 
 GROUPS: Final = 200

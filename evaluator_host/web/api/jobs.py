@@ -15,7 +15,7 @@ from evaluator_host.jobs.spec import JobSpec
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Evaluator, Isolation
 from evaluator_host.schemas.jobs import JobConfig, JobReport, JobStatus, Target
-from evaluator_host.store.job import DesiredState
+from evaluator_host.store.jobs import DesiredState
 from evaluator_host.web.api.bodies import EXACT_MATCH, EvaluatorRef
 from evaluator_host.web.auth.access import Access, caller_of
 from evaluator_host.web.auth.audit import AuditedCall

@@ -24,7 +24,7 @@ from evaluator_host.model.evaluator import Evaluator, Isolation
 from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.jobs import JobConfig, Target
 from evaluator_host.store.entities import Entities, Entity, Kind, Order, Place
-from evaluator_host.store.job import DesiredState
+from evaluator_host.store.jobs import DesiredState
 from evaluator_host.store.results import Filter
 
 _NO_BLOB: Final = "AA=="  # in lists: pickled metrics may have megabytes
