@@ -1,4 +1,4 @@
-"""Evaluator Host: runs pasted evaluator code in a sandbox and returns one normalised score."""
+"""Evaluator Host: runs evaluator code in a sandbox and returns one normalised score."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +24,7 @@ _HOMES: Final = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for: a host or a script that needs none pays for none."""
+    """Import a public name on first use, so that importing the package stays cheap."""
     if name == "__version__":
         return import_module("importlib.metadata").version("evaluator-host")
     if name in _HOMES:

@@ -1,12 +1,12 @@
-"""Where the command `evaluator-host` begins; `python -m evaluator_host` is the same."""
+"""Entry point of the command `evaluator-host`, and of `python -m evaluator_host`."""
 
 import gc
 
 
 def main() -> None:
-    """Run the command line and exit: 0 scored, 1 ran but did not score, 2 the caller's mistake, 3 ours.
+    """Run the command line and exit: 0 scored, 1 ran but did not score, 2 the caller's mistake, 3 the host's.
 
-    While it is imported, no garbage is looked for: modules are none, and the search takes a fifth of a start.
+    Garbage collection is off during the imports: modules are no garbage, and looking for some takes a fifth of a start.
     """
     gc.disable()
     from evaluator_host.cli.command import run_command  # noqa: PLC0415 - see above

@@ -1,4 +1,4 @@
-"""`check`: load an evaluator in a sandbox without running a row, and say what was found."""
+"""`check`: load an evaluator in a sandbox without running a row, and report problems."""
 
 import typer
 from rich.text import Text
@@ -7,7 +7,7 @@ from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import facts, out, print_json
 from evaluator_host.cli.evaluation_service import open_evaluation_service, prepare
-from evaluator_host.cli.result import error_text
+from evaluator_host.cli.summary import error_text
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.evaluator import Contract, Policy
 from evaluator_host.model.outcome import EvaluatorClass, MissingImport
@@ -30,7 +30,7 @@ def check(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Load an evaluator without running a row: contract, parameters, missing imports, syntax. Exit 1 when not ok."""
+    """Check an evaluator without running a row: syntax, contract, parameters, imports. Exit 1 on problems."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
     given = options.read_evaluator(
         file,

@@ -1,6 +1,6 @@
-"""The outermost layer: settings from options, the event loop with its signals, and errors as messages and exit codes.
+"""Runs commands: loads settings, runs the event loop, turns errors into messages and exit codes.
 
-Nobody who uses a command sees a traceback, unless they asked for one with `--debug` or EVALUATOR_HOST_DEBUG.
+A user sees a traceback only with `--debug` or EVALUATOR_HOST_DEBUG.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ import pydantic
 import pydantic_settings
 import uvloop
 
-from evaluator_host.cli.console import err, plain, write_whole
+from evaluator_host.cli.console import buffer_streams, err, plain
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import HostError, Misconfigured, Problem
 
@@ -27,7 +27,7 @@ _INTERNAL: Final = 3
 
 @dataclass(slots=True)
 class CliState:
-    """How this run shows what went wrong; `main` sets it from `--debug`."""
+    """Options before the subcommand; `main` sets them."""
 
     debug: bool = False
 
@@ -36,23 +36,23 @@ cli_state: Final = CliState()
 
 
 def load_settings(**overrides: Any) -> Settings:
-    """Return the settings of the environment; an override that is not None wins.
+    """Return the settings of the environment. An override that is not None replaces one.
 
     Raises:
-      Misconfigured: a value cannot be taken; each is named by its variable.
+      Misconfigured: a value is invalid; each is named by its variable or option.
     """
     given = {name: value for name, value in overrides.items() if value is not None}
     try:
         return Settings(**given)
-    except pydantic_settings.SettingsError as error:  # a list that is no JSON; it names the field
-        raise Misconfigured(f"a setting cannot be taken: {error}; docs/settings.md lists them") from error
+    except pydantic_settings.SettingsError as error:  # a list that is not JSON; the message names the field
+        raise Misconfigured(f"a setting is invalid: {error}; docs/settings.md lists them") from error
     except pydantic.ValidationError as error:
         problems = tuple(_setting_problem(fault, given) for fault in error.errors())
-        raise Misconfigured("a setting cannot be taken; docs/settings.md lists them", problems=problems) from error
+        raise Misconfigured("a setting is invalid; docs/settings.md lists them", problems=problems) from error
 
 
 def run_async(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine to its end; SIGINT and SIGTERM cancel it, so that every sandbox is ended on the way out.
+    """Run a coroutine to its end. SIGINT and SIGTERM cancel it, and every sandbox is destroyed before the exit.
 
     Raises:
       SystemExit: a signal ended it; the code is 128 plus the signal.
@@ -81,8 +81,8 @@ def run_async(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 def run_command(command: Callable[[], None]) -> None:
-    """Run a command line; exit with the code of what went wrong, having said it on standard error."""
-    write_whole()
+    """Run a command line. On an error, print it to standard error and exit with its code."""
+    buffer_streams()
     try:
         command()
     except HostError as error:
@@ -97,12 +97,12 @@ def run_command(command: Callable[[], None]) -> None:
         if cli_state.debug:
             raise
         err.print(plain(f"error: {type(error).__name__}: {error}"))
-        err.print("  this is a fault of Evaluator Host; run again with --debug for the traceback")
+        err.print("  this is a bug in Evaluator Host; run again with --debug for the traceback")
         raise SystemExit(_INTERNAL) from None
 
 
 def print_error(error: HostError) -> None:
-    """Say on standard error what happened and what to do."""
+    """Print an error and its hints to standard error."""
     err.print(plain(f"error: {error.detail}"))
     for problem in error.problems:
         err.print(plain(f"  {problem.field}: {problem.message}"))

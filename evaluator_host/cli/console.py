@@ -1,6 +1,6 @@
-"""Where the command line prints: answers on standard output, everything else on standard error.
+"""Prints for the command line: results to standard output, everything else to standard error. Formats tables.
 
-What a guest wrote is printed without being read as markup, and without its control characters: a terminal obeys those.
+The output of evaluators is never read as markup, and its control characters are escaped: a terminal would obey them.
 """
 
 import io
@@ -22,8 +22,8 @@ out: Final = Console(markup=False, highlight=False, soft_wrap=True)
 err: Final = Console(stderr=True, markup=False, highlight=False, soft_wrap=True)
 
 
-def write_whole() -> None:
-    """Have whole texts written where PYTHONUNBUFFERED is set: else a signal during a write to a pipe loses the rest."""
+def buffer_streams() -> None:
+    """Re-buffer stdout and stderr when PYTHONUNBUFFERED is set; otherwise a signal during a write truncates output."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper) and isinstance(stream.buffer, io.RawIOBase):
@@ -33,7 +33,7 @@ def write_whole() -> None:
 
 
 def plain(text: object) -> str:
-    """Return text that a terminal can print as it is: control characters become their escapes."""
+    """Return text with its control characters escaped, safe to print to a terminal."""
     return _CONTROL.sub(lambda match: repr(match.group())[1:-1], str(text))
 
 
@@ -45,9 +45,9 @@ def print_json(value: Any) -> None:
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> Text:
-    """Return a table of two columns, aligned and never wrapped, so that it survives a pipe and a search.
+    """Return a table of two columns, aligned and never wrapped, so that its lines can be piped and searched.
 
-    Pairs whose value is None or empty text are left out; a value of several lines stays in its column.
+    Pairs whose value is None or empty are left out. A value of several lines stays in its column.
     """
     shown = [(name, plain(value)) for name, value in pairs if value is not None and value != ""]
     width = max((len(name) for name, _ in shown), default=0)
@@ -63,7 +63,7 @@ def facts(pairs: Iterable[tuple[str, object]]) -> Text:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> Text:
-    """Return a table; None is shown as a dash."""
+    """Return a table with aligned columns; None is shown as a dash."""
     cells = [list(header), *([_cell(value) for value in row] for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
     made = Text()

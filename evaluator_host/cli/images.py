@@ -1,4 +1,4 @@
-"""`setup` prepares the pinned tools; `images build` makes the Docker runtime image."""
+"""`setup` prepares the pinned tools; `images build` builds the Docker runtime image."""
 
 from typing import Annotated
 
@@ -10,12 +10,12 @@ from evaluator_host.cli.console import err, out, plain, print_json
 from evaluator_host.environments import toolchain
 from evaluator_host.wiring.backends import build_images
 
-app = typer.Typer(name="images", help="The image that the docker backend runs sandboxes from.", no_args_is_help=True)
+app = typer.Typer(name="images", help="The runtime image of the docker backend.", no_args_is_help=True)
 
 
 @app.callback()
 def _images() -> None:
-    """Keep `images` a group though it has one command."""
+    """Make `images` a group although it has one command."""
 
 
 @app.command()
@@ -37,7 +37,7 @@ def build(
 
 
 def setup(*, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False) -> None:
-    """Prepare the pinned tools that evaluators run with. Costs nothing the second time."""
+    """Prepare the pinned tools for running evaluators. Does nothing the second time."""
     settings = load_settings(data_dir=data_dir)
     esbuild = run_async(lambda: toolchain.ensure_esbuild(settings.data_dir))
     restricted = toolchain.restricted_python_dir(settings.data_dir)

@@ -1,4 +1,4 @@
-"""Jobs and what they came to, as people read them."""
+"""Formats jobs and their results as tables."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from rich.text import Text
 
 from evaluator_host.cli.console import facts, format_time, plain, table
-from evaluator_host.cli.summary import together_text
+from evaluator_host.cli.summary import corpus_scores_text
 from evaluator_host.schemas.jobs import JobReport
 from evaluator_host.schemas.results import Comparison, Difference, EvaluatorFigures, FailureGroup, JobFigures, JobRow
 
@@ -14,7 +14,7 @@ _CHANGES_SHOWN = 10
 
 
 def jobs_table(jobs: Sequence[JobReport]) -> Text:
-    """Return jobs, one a line."""
+    """Return a table of jobs."""
     header = ("JOB", "STATUS", "DONE", "FAILED", "DATA SET", "CREATED", "EVALUATORS")
     return table(header, [_job_row(job) for job in jobs])
 
@@ -28,7 +28,7 @@ def _job_row(job: JobReport) -> tuple[object, ...]:
 
 
 def job_facts(job: JobReport) -> Text:
-    """Return one job."""
+    """Return the facts of one job."""
     progress = job.progress
     speed = f", {progress.rows_per_s:g} rows/s" if progress.rows_per_s else ""
     left = f", {progress.eta_s:.0f} s to go" if progress.eta_s else ""
@@ -40,7 +40,7 @@ def job_facts(job: JobReport) -> Text:
             ("evaluators", ", ".join(job.evaluators)),
             ("data set", job.dataset),
             ("mapping", ", ".join(f"{field}={source}" for field, source in job.mapping.items())),
-            ("asked", _asked(job)),
+            ("model", _model(job)),
             ("done", f"{progress.done} of {progress.rows}{speed}{left}"),
             ("failed", progress.failed),
             ("created", format_time(job.created_at)),
@@ -49,15 +49,15 @@ def job_facts(job: JobReport) -> Text:
     )
 
 
-def _asked(job: JobReport) -> str | None:
+def _model(job: JobReport) -> str | None:
     if job.target is None:
         return None
     rows = job.progress.rows // max(len(job.evaluators), 1)
-    return f"{job.target.model} about {job.progress.generated} of {rows} rows"
+    return f"{job.target.model}, {job.progress.generated} of {rows} outputs"
 
 
 def figures_table(figures: JobFigures) -> Text:
-    """Return the figures of a job, evaluator by evaluator."""
+    """Return the figures of a job for each evaluator."""
     return Text("\n\n").join(_evaluator(one) for one in figures.evaluators)
 
 
@@ -73,7 +73,7 @@ def _evaluator(one: EvaluatorFigures) -> Text:
             levels = ", ".join(f"{level.label} {level.count}" for level in metric.rubric_distribution)
             made.append(plain(f"\n{metric.name}: {levels}"))
     if one.together is not None:
-        made.append(plain(f"\ntogether: {together_text(one.together)}"))
+        made.append(plain(f"\ntogether: {corpus_scores_text(one.together)}"))
     for error in one.errors:
         made.append(plain(f"\n{error.code}: {error.count} rows, for example row {error.example_row}"))
     return made
@@ -88,7 +88,7 @@ def _metric(metric: Any) -> tuple[object, ...]:
 
 
 def rows_table(rows: Sequence[JobRow]) -> Text:
-    """Return rows, one a line."""
+    """Return a table of rows."""
     return table(("ROW", "EVALUATOR", "STATUS", "SCORE", "PASSED", "WHY"), [_row(row) for row in rows])
 
 
@@ -101,7 +101,7 @@ def _row(row: JobRow) -> tuple[object, ...]:
 
 
 def failures_table(groups: Sequence[FailureGroup]) -> Text:
-    """Return failures, a group a line."""
+    """Return a table of the groups of failed rows."""
     return table(("EVALUATOR", "COUNT", "CODE", "LINE", "ROWS", "MESSAGE"), [_group(group) for group in groups])
 
 
@@ -111,7 +111,7 @@ def _group(group: FailureGroup) -> tuple[object, ...]:
 
 
 def comparison_table(one: Comparison) -> Text:
-    """Return how an evaluator fared in two jobs."""
+    """Return the comparison of an evaluator in two jobs."""
     made = Text(plain(f"{one.before} -> {one.after}: {one.improved} rows better, {one.regressed} worse\n"))
     header = ("METRIC", "N", "BEFORE", "AFTER", "DIFFERENCE", "95 % INTERVAL", "")
     made.append(table(header, [_difference(metric) for metric in one.metrics]))

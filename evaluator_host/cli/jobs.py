@@ -1,4 +1,4 @@
-"""`jobs`: evaluators over data sets on a host; made, watched, asked, read, compared."""
+"""`jobs`: score data sets with evaluators on a host; create, watch, read, compare."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,32 +25,39 @@ from evaluator_host.model.evaluator import Evaluator, Isolation
 from evaluator_host.model.json_values import InvalidJson, decode_json
 from evaluator_host.schemas.jobs import JobReport, JobStatus, Target
 
-app = typer.Typer(name="jobs", help="Evaluators over data sets, on a host.", no_args_is_help=True)
+app = typer.Typer(name="jobs", help="Score data sets with evaluators, on a host.", no_args_is_help=True)
 
 
-_JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="Its id; or `last`, `last-1` for the one before, …")]
-_EvaluatorOption = Annotated[str | None, typer.Option(help="One of the job's: exact-match@1, or its name.")]
+_JobArgument = Annotated[
+    str, typer.Argument(metavar="JOB", help="Id of the job; or `last`, or `last-1` for the one before.")
+]
+_EvaluatorOption = Annotated[str | None, typer.Option(help="An evaluator of the job: exact-match@1, or its name.")]
 
 _TargetUrlOption = Annotated[
-    str | None, typer.Option("--target-url", help="OpenAI-compatible API that makes the outputs: https://host/v1")
+    str | None, typer.Option("--target-url", help="OpenAI-compatible API that produces the outputs: https://host/v1")
 ]
-_TargetModelOption = Annotated[str | None, typer.Option("--model", help="Its model.")]
-_TargetPromptOption = Annotated[str | None, typer.Option("--prompt", help="What it is asked: {{ question }}")]
-_TargetSystemOption = Annotated[str | None, typer.Option("--system", help="The system's message before that.")]
-_TargetKeyOption = Annotated[str | None, typer.Option("--api-key-secret", help="Name of the secret that is its key.")]
+_TargetModelOption = Annotated[str | None, typer.Option("--model", help="Name of its model.")]
+_TargetPromptOption = Annotated[
+    str | None, typer.Option("--prompt", help="Template of the user message: {{ question }}")
+]
+_TargetSystemOption = Annotated[str | None, typer.Option("--system", help="Template of the system message.")]
+_TargetKeyOption = Annotated[
+    str | None, typer.Option("--api-key-secret", help="Name of the secret that holds its API key.")
+]
 _TargetInferenceOption = Annotated[
-    list[str] | None, typer.Option("--inference", help="NAME=VALUE sent along, several times: temperature=0.")
+    list[str] | None,
+    typer.Option("--inference", help="A parameter NAME=VALUE of the request: temperature=0. Repeatable."),
 ]
-_TargetConcurrencyOption = Annotated[int, typer.Option("--concurrency", min=1, max=256, help="Requests at once.")]
-_TargetTimeoutOption = Annotated[float, typer.Option("--target-timeout-s", help="For one answer.")]
-_TargetRetriesOption = Annotated[int, typer.Option("--retries", min=0, max=20, help="After the first try.")]
+_TargetConcurrencyOption = Annotated[int, typer.Option("--concurrency", min=1, max=256, help="Requests in parallel.")]
+_TargetTimeoutOption = Annotated[float, typer.Option("--target-timeout-s", help="Seconds to wait for one response.")]
+_TargetRetriesOption = Annotated[int, typer.Option("--retries", min=0, max=20, help="Retries after a failed request.")]
 
 
 @app.command()
 def create(
     *,
     evaluator: Annotated[
-        list[str], typer.Option("--evaluator", "-e", help="A stored one (exact-match@3), or a file; several times.")
+        list[str], typer.Option("--evaluator", "-e", help="A stored evaluator (exact-match@3) or a file. Repeatable.")
     ],
     dataset: Annotated[str, typer.Option("--dataset", "-d", help="Name of a data set.")],
     map_: Annotated[list[str] | None, typer.Option("--map", help="FIELD=COLUMN or FIELD={{ template }}.")] = None,
@@ -64,13 +71,21 @@ def create(
     target_timeout_s: _TargetTimeoutOption = 60.0,
     retries: _TargetRetriesOption = 4,
     parallelism: Annotated[
-        int | None, typer.Option(min=1, help="Sandboxes at once.", show_default="the host's")
+        int | None, typer.Option(min=1, help="Sandboxes in parallel.", show_default="the host's")
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Rows, at most, from the first on.")] = None,
-    isolation: Annotated[Isolation, typer.Option(help="batch: rows may share a process, for speed.")] = Isolation.ROW,
-    max_failures: Annotated[int | None, typer.Option(min=0, help="Fail when more rows than this have failed.")] = None,
-    idempotency_key: Annotated[str | None, typer.Option(help="The same again is the same job.")] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Show how far it is until it ends, then its figures.")] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="Score only the first N rows.")] = None,
+    isolation: Annotated[
+        Isolation, typer.Option(help="batch: rows may share a process (faster; state can leak).")
+    ] = Isolation.ROW,
+    max_failures: Annotated[
+        int | None, typer.Option(min=0, help="The job fails once more rows than this have failed.")
+    ] = None,
+    idempotency_key: Annotated[
+        str | None, typer.Option(help="Repeating a request with this key returns the first job instead of a new one.")
+    ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Show the progress until the job ends, then its figures.")
+    ] = False,
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -103,25 +118,25 @@ def create(
 @app.command(name="list")
 def list_(
     *,
-    status: Annotated[JobStatus | None, typer.Option(help="Only those.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Jobs, at most.")] = 20,
+    status: Annotated[JobStatus | None, typer.Option(help="Only jobs with this status.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of jobs.")] = 20,
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
 ) -> None:
-    """List jobs, the newest first."""
+    """List jobs, newest first."""
     with host(url) as client:
         found = client.jobs.all(status=status, limit=limit)
     if as_json:
         print_json(found)
     elif not found:
-        err.print("there are no jobs; evaluator-host jobs create makes one")
+        err.print("there are no jobs; create one with evaluator-host jobs create")
     else:
         out.print(jobs_table(found))
 
 
 @app.command()
 def show(job: _JobArgument, *, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
-    """Show a job and how far it is."""
+    """Show a job and its progress."""
     with host(url) as client:
         found = named_job(client, job)
     if as_json:
@@ -132,14 +147,14 @@ def show(job: _JobArgument, *, url: HostOption = DEFAULT_URL, as_json: options.J
 
 @app.command()
 def watch(job: _JobArgument, *, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
-    """Show how far a job is until it ends, then its figures. Exit 0: completed, 1: failed or cancelled."""
+    """Show the progress of a job until it ends, then its figures. Exit 0: completed, 1: failed or cancelled."""
     with host(url) as client:
         _follow(client, named_job(client, job), as_json=as_json)
 
 
 @app.command()
 def results(job: _JobArgument, *, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
-    """Show the figures of a job: per evaluator and metric."""
+    """Show the figures of a job, for each evaluator and metric."""
     with host(url) as client:
         found = client.jobs.results(named_job(client, job).id)
     if as_json:
@@ -154,12 +169,14 @@ def rows(
     *,
     evaluator: _EvaluatorOption = None,
     status: Annotated[str | None, typer.Option(help="scored, skipped or failed.")] = None,
-    passed: Annotated[bool | None, typer.Option("--passed/--not-passed", help="Only those.")] = None,
-    min_score: Annotated[float | None, typer.Option(help="Only scores from this on.")] = None,
-    max_score: Annotated[float | None, typer.Option(help="Only scores up to this.")] = None,
-    text: Annotated[str | None, typer.Option(help="Only rows with this in a value.")] = None,
+    passed: Annotated[
+        bool | None, typer.Option("--passed/--not-passed", help="Only rows that passed, or did not.")
+    ] = None,
+    min_score: Annotated[float | None, typer.Option(help="Only rows with at least this score.")] = None,
+    max_score: Annotated[float | None, typer.Option(help="Only rows with at most this score.")] = None,
+    text: Annotated[str | None, typer.Option(help="Only rows with this text in a value.")] = None,
     sort: Annotated[str, typer.Option(help="row, score, -score, run_ms or -run_ms.")] = "row",
-    limit: Annotated[int, typer.Option(min=1, help="Rows, at most.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of rows.")] = 20,
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -179,11 +196,11 @@ def rows(
 @app.command()
 def row(
     job: _JobArgument,
-    index: Annotated[int, typer.Argument(metavar="ROW", help="Its number, from 0.")],
+    index: Annotated[int, typer.Argument(metavar="ROW", help="Number of the row, starting at 0.")],
     *,
     url: HostOption = DEFAULT_URL,
 ) -> None:
-    """Print a row as JSON: what its evaluators got, and what each made of it."""
+    """Print a row as JSON: the input of its evaluators, and each result."""
     with host(url) as client:
         print_json(client.jobs.row(named_job(client, job).id, index))
 
@@ -196,7 +213,7 @@ def failures(
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Show the rows that failed, put together by what went wrong."""
+    """Show the failed rows, grouped by error."""
     with host(url) as client:
         found = client.jobs.failures(named_job(client, job).id, evaluator=evaluator)
     if as_json:
@@ -210,12 +227,14 @@ def failures(
 @app.command()
 def download(
     job: _JobArgument,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="By suffix: .jsonl, .csv or .parquet")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Where to write; the suffix is .jsonl, .csv or .parquet")
+    ],
     *,
     evaluator: _EvaluatorOption = None,
     url: HostOption = DEFAULT_URL,
 ) -> None:
-    """Write every row with its result to a file."""
+    """Write all rows with their results to a file."""
     with host(url) as client:
         written = client.jobs.download(named_job(client, job).id, file, evaluator=evaluator)
     err.print(plain(f"wrote {written} bytes to {file}"))
@@ -242,28 +261,28 @@ def compare(
 
 @app.command()
 def pause(job: _JobArgument, *, url: HostOption = DEFAULT_URL) -> None:
-    """Stop scoring for now; what was scored is kept."""
+    """Pause a job. Its results so far are kept."""
     with host(url) as client:
-        _asked(client.jobs.pause(named_job(client, job).id), "pauses")
+        _print_state(client.jobs.pause(named_job(client, job).id), "pauses")
 
 
 @app.command()
 def resume(job: _JobArgument, *, url: HostOption = DEFAULT_URL) -> None:
-    """Go on where a paused job was."""
+    """Continue a paused job."""
     with host(url) as client:
-        _asked(client.jobs.resume(named_job(client, job).id), "goes on")
+        _print_state(client.jobs.resume(named_job(client, job).id), "goes on")
 
 
 @app.command()
 def cancel(job: _JobArgument, *, url: HostOption = DEFAULT_URL) -> None:
-    """Stop for good; what was scored is kept."""
+    """Cancel a job. Its results so far are kept."""
     with host(url) as client:
-        _asked(client.jobs.cancel(named_job(client, job).id), "stops")
+        _print_state(client.jobs.cancel(named_job(client, job).id), "stops")
 
 
 @app.command()
 def delete(job: _JobArgument, *, url: HostOption = DEFAULT_URL) -> None:
-    """Remove a job that has ended, with its results."""
+    """Delete a job that has ended, and its results."""
     with host(url) as client:
         found = named_job(client, job)
         client.jobs.delete(found.id)
@@ -277,7 +296,7 @@ def _evaluator(given: str) -> Evaluator | str:
     return given
 
 
-def _asked(job: JobReport, verb: str) -> None:
+def _print_state(job: JobReport, verb: str) -> None:
     err.print(plain(f"{job.id} {verb}: {job.status}, {job.progress.done} of {job.progress.rows}"))
 
 
@@ -295,14 +314,14 @@ def _follow(client: Client, job: JobReport, *, as_json: bool) -> None:
 def read_target(
     url: str | None, model: str | None, prompt: str | None, *, inference: list[str] | None, **others: Any
 ) -> Target | None:
-    """Return the target of the options, None without `--target-url`.
+    """Return the target that the options describe, None without `--target-url`.
 
     Raises:
-      InvalidRequest: options that belong together are not all there, or a value cannot be read.
+      InvalidRequest: an option is missing, or a value cannot be read.
     """
     if url is None:
         if model or prompt or inference or others.get("api_key") or others.get("system"):
-            raise InvalidRequest("a model is asked only with --target-url, --model and --prompt")
+            raise InvalidRequest("these options need --target-url, --model and --prompt")
         return None
     if not model or not prompt:
         missing = "--model" if not model else "--prompt"
@@ -311,7 +330,7 @@ def read_target(
 
 
 def _parameter(given: str) -> tuple[str, Any]:
-    """Return a parameter; what is no JSON is a text."""
+    """Return a parameter; a value that is not JSON is text."""
     name, equals, value = given.partition("=")
     if not (name and equals):
         raise InvalidRequest(f"--inference {given!r} is not NAME=VALUE, as in temperature=0")

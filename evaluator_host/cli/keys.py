@@ -1,4 +1,4 @@
-"""`keys`: make, list and revoke the keys with which callers reach a host over HTTP."""
+"""`keys` and `audit`: create, list and revoke the keys for calling a host over HTTP; the log of its calls."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-app = typer.Typer(name="keys", help="Keys of those who may call a host over HTTP.", no_args_is_help=True)
+app = typer.Typer(name="keys", help="Keys for calling a host over HTTP.", no_args_is_help=True)
 
-WorkspaceOption = Annotated[str | None, typer.Option(help="Only this workspace's.", show_default=False)]
+WorkspaceOption = Annotated[str | None, typer.Option(help="Only this workspace.", show_default=False)]
 
 
 @app.command()
 def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for: ci, notebook, alice.")],
     *,
-    workspace: Annotated[str, typer.Option(help="Whose it is; made when there is none of that name.")] = "default",
+    workspace: Annotated[str, typer.Option(help="Workspace of the key; created if it does not exist.")] = "default",
     expires: Annotated[
         str | None, typer.Option(metavar="DURATION", help="When it stops working: 90d, 12h, 2w.", show_default="never")
     ] = None,
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Make a key and print it, once. From the first key on, every request to the host needs one."""
+    """Create a key and print it, once. After the first key, every request to the host needs one."""
     settings = load_settings(data_dir=data_dir)
     expires_at = datetime.now(UTC) + options.read_duration(expires, "--expires") if expires is not None else None
 
@@ -49,7 +49,7 @@ def create(
         return
     out.print(token)
     ends = f", until {format_time(key.expires_at)}" if key.expires_at else ""
-    err.print(plain(f"key {key.name} ({key.id}) of workspace {key.workspace}{ends}; it is not shown again"))
+    err.print(plain(f"key {key.name} ({key.id}) of workspace {key.workspace}{ends}; it will not be shown again"))
     if first:
         err.print("from now on every request to a host with this database needs a key")
 
@@ -58,7 +58,7 @@ def create(
 def list_(
     *, workspace: WorkspaceOption = None, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False
 ) -> None:
-    """List keys, the newest first; never what they are."""
+    """List keys, newest first, without the keys themselves."""
     keys = with_store(load_settings(data_dir=data_dir), lambda store: store.keys.list_keys(workspace=workspace))
     now = datetime.now(UTC)
     if as_json:
@@ -68,18 +68,18 @@ def list_(
         used = f"last used {format_time(key.last_used_at)}" if key.last_used_at else "never used"
         out.print(plain(f"{key.id}  {_state(key, now):<8}  {key.workspace:<16}  {key.name:<16}  {used}"))
     if not keys:
-        err.print("there are no keys; evaluator-host keys create NAME makes one")
+        err.print("there are no keys; create one with evaluator-host keys create NAME")
 
 
 @app.command()
 def revoke(
-    key: Annotated[str, typer.Argument(metavar="KEY", help="Its id, or its name.")],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="Id or name of the key.")],
     *,
     workspace: WorkspaceOption = None,
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Revoke a key. Hosts that run stop taking it within about a second."""
+    """Revoke a key. Running hosts refuse it within about a second."""
     settings = load_settings(data_dir=data_dir)
     revoked = with_store(settings, lambda store: store.keys.revoke(key, workspace=workspace))
     if as_json:
@@ -89,7 +89,7 @@ def revoke(
 
 
 def with_store(settings: Settings, work: "Callable[[Store], Awaitable[T]]") -> T:
-    """Open the store of these settings, work with it, close it."""
+    """Run `work` with the store of these settings."""
 
     async def run() -> T:
         async with open_store(settings) as store:
@@ -115,3 +115,43 @@ def _state(key: "ApiKey", now: datetime) -> str:
     if key.revoked_at is not None:
         return "revoked"
     return "active" if key.usable(now) else "expired"
+
+
+if TYPE_CHECKING:
+    from evaluator_host.store.audit import AuditLine
+
+
+def audit(
+    *,
+    workspace: WorkspaceOption = None,
+    key: Annotated[
+        str | None, typer.Option(help="Only calls with this key, by id or name.", show_default=False)
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Only calls of the last 24h, 7d, …", show_default="all")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="Maximum number of calls.")] = 100,
+    data_dir: options.DataDirOption = None,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Show the audit log, newest first: key, workspace, verb, evaluator, rows, outcome, duration; never data."""
+    settings = load_settings(data_dir=data_dir)
+    start = datetime.now(UTC) - options.read_duration(since, "--since") if since is not None else None
+    lines = with_store(
+        settings, lambda store: store.audit.list_entries(limit=limit, workspace=workspace, key=key, since=start)
+    )
+    if as_json:
+        print_json(lines)
+        return
+    for line in lines:
+        out.print(plain(_text(line)))
+    if not lines:
+        err.print("the audit log has no such call")
+
+
+def _text(line: "AuditLine") -> str:
+    failed = f", {line.failed} failed" if line.failed else ""
+    return (
+        f"{format_time(line.at)}  {line.workspace:<16}  {line.key or '-':<16}  {line.verb:<18}  {line.outcome:<16}  "
+        f"{line.rows} rows{failed}  {line.duration_ms:.1f} ms  {line.evaluator or ''}"
+    )

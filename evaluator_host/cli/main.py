@@ -13,7 +13,7 @@ from evaluator_host.cli.options import JsonOption
 from evaluator_host.dialects.base import EntryPoint
 from evaluator_host.dialects.table import all_dialects
 
-# Module of each command, in the order of `--help`. Only the one that was asked for is imported: all take a second.
+# Module of each command, in the order of `--help`. Only the requested one is imported: importing all takes a second.
 _COMMANDS: Final = {
     "serve": "serve",
     "run": "run",
@@ -22,7 +22,7 @@ _COMMANDS: Final = {
     "doctor": "doctor",
     "selftest": "selftest",
     "setup": "images",
-    "audit": "audit",
+    "audit": "keys",
 }
 _GROUPS: Final = {
     "images": "images",
@@ -39,7 +39,7 @@ def command_line(name: str | None = None) -> typer.Typer:
     """Return the command line, with all commands or with the one of that name."""
     app = typer.Typer(
         name="evaluator-host",
-        help="Runs pasted Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score.",
+        help="Runs Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -72,7 +72,7 @@ def _module(name: str) -> Any:
 def _before(
     *,
     debug: Annotated[
-        bool, typer.Option("--debug", envvar="EVALUATOR_HOST_DEBUG", help="Show tracebacks of the host's own faults.")
+        bool, typer.Option("--debug", envvar="EVALUATOR_HOST_DEBUG", help="Show a traceback on errors.")
     ] = False,
 ) -> None:
     cli_state.debug = debug
@@ -87,6 +87,6 @@ def version(*, as_json: JsonOption = False) -> None:
 
 
 def requested_commands() -> typer.Typer:
-    """Return the command line as far as this process's arguments need it."""
+    """Return the command line with the subcommand that this process's arguments name, or with all."""
     asked = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
     return command_line(asked if asked in ("version", *_COMMANDS, *_GROUPS, *_dialect_groups()) else None)

@@ -1,4 +1,4 @@
-"""`migrate`: legacy evaluators of a file or a folder in the new signature, with a proof of each."""
+"""`migrate`: rewrites the legacy evaluators of a file or folder, and proves that their scores stay the same."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
@@ -26,12 +26,12 @@ from evaluator_host.schemas.migration import Migration, MigrationStatus
 _LEFT_OUT: Final = frozenset(("node_modules", "__pycache__", "venv", "dist", "build"))
 _FOUND: Final = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts")
 
-_PathArgument = Annotated[Path, typer.Argument(metavar="PATH", help="A file, or a folder that is searched for them.")]
+_PathArgument = Annotated[Path, typer.Argument(metavar="PATH", help="An evaluator, or a folder of evaluators.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """One file and what became of it."""
+    """One file and its migration."""
 
     file: Path
     migration: Migration
@@ -39,7 +39,7 @@ class Migrated:
 
     @property
     def is_fine(self) -> bool:
-        """Whether nothing is left to do but to read it."""
+        """Whether the migration needs no manual work."""
         if self.migration.status is MigrationStatus.MIGRATED:
             return self.migration.is_proven
         return self.migration.status is not MigrationStatus.REFUSED
@@ -47,7 +47,7 @@ class Migrated:
 
 @dataclass(frozen=True, slots=True)
 class MigratePlan:
-    """What one `migrate` was asked to do."""
+    """The options of one `migrate`."""
 
     given: tuple[tuple[Path, options.LoadedEvaluator], ...]
     rows: tuple[Row, ...] | None
@@ -60,16 +60,16 @@ class MigratePlan:
 def migrate(
     path: _PathArgument,
     *,
-    data: Annotated[Path | None, typer.Option(help="Rows to prove on; by default some are made up.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Rows to prove on. Default: generated rows.")] = None,
     map_: Annotated[list[str] | None, typer.Option("--map", help="FIELD=COLUMN, as in outputs=answer.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Rows to read, at most.")] = 1000,
-    write: Annotated[bool, typer.Option("--write", help="Write what was proven to its file.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="With --write: what was not proven too.")] = False,
-    to: Annotated[Contract, typer.Option(help="evaluate, or main for what is evaluate now.")] = Contract.EVALUATE,
-    diff: Annotated[bool, typer.Option("--diff", help="Print what changes.")] = False,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of rows to read.")] = 1000,
+    write: Annotated[bool, typer.Option("--write", help="Write proven code to its file.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="With --write: unproven code too.")] = False,
+    to: Annotated[Contract, typer.Option(help="New signature: evaluate; or main, from evaluate.")] = Contract.EVALUATE,
+    diff: Annotated[bool, typer.Option("--diff", help="Print the changes as a diff.")] = False,
     language: options.LanguageOption = None,
     entry: options.EntryOption = None,
-    correct_answer_key: Annotated[str | None, typer.Option(help="The input that is the fourth argument.")] = None,
+    correct_answer_key: Annotated[str | None, typer.Option(help="The input passed as correct_answer.")] = None,
     package: options.PackageOption = None,
     timeout_s: options.TimeoutOption = None,
     memory_mb: options.MemoryOption = None,
@@ -78,13 +78,13 @@ def migrate(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Rewrite legacy evaluators and main() to evaluate(inputs, outputs, trace). Exit 1 when one is left to a person."""
+    """Rewrite legacy evaluators and main() to evaluate(inputs, outputs, trace). Exit 1 when one needs manual work."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
     files = list(_files(path))
     if to not in (Contract.EVALUATE, Contract.MAIN):
-        raise InvalidRequest(f"nothing is rewritten to {to}; --to takes evaluate or main")
+        raise InvalidRequest(f"cannot rewrite to {to}; --to is evaluate or main")
     if force and not write:
-        raise InvalidRequest("--force says what --write writes; add --write, or leave --force out")
+        raise InvalidRequest("--force works only with --write; add --write, or leave out --force")
     fields: dict[str, Any] = {
         "alone": True,
         "packages": package,
@@ -135,7 +135,7 @@ def _rows(data: Path, mapping: Mapping, limit: int, settings: Settings) -> tuple
     rows = RowFile(data, mapping, max_row_bytes=settings.body_mb << 20, limit=limit, report=report)
     found = tuple(one.row for one in rows)
     if not found:
-        raise InvalidRequest(f"there is no row to prove anything on in {data}")
+        raise InvalidRequest(f"there are no rows in {data}")
     return found
 
 

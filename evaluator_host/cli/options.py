@@ -1,4 +1,4 @@
-"""Options that several commands share, and the evaluator they describe."""
+"""Options that several commands share, and the evaluators that they describe."""
 
 import asyncio
 import platform
@@ -34,30 +34,36 @@ _SUFFIXES: Final = {
 }
 _DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smhdw])")
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_OPTIONS: Final = {"packages": "--package"}  # where the option is not the field's own name
+_OPTIONS: Final = {"packages": "--package"}  # fields whose option has another name
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The evaluator: .py .js .mjs .cjs .ts .mts")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 LanguageOption = Annotated[Language | None, typer.Option(help="Default: by the file's suffix.", show_default=False)]
-ContractOption = Annotated[Contract, typer.Option(help="How the code is called; auto infers it from the code.")]
-EntryOption = Annotated[str | None, typer.Option(help="Name of the function or class, when the code has several.")]
-ScoreOutputOption = Annotated[str | None, typer.Option(help="Which of several outputs is the score.")]
+ContractOption = Annotated[Contract, typer.Option(help="How the code is called. auto: inferred from the code.")]
+EntryOption = Annotated[
+    str | None, typer.Option(help="Name of the function or class to call, if the code has several.")
+]
+ScoreOutputOption = Annotated[str | None, typer.Option(help="The output that is the score, if there are several.")]
 ConfigOption = Annotated[
-    str | None, typer.Option(help="Arguments of a class, or its configuration: a JSON object, or a file that holds it.")
+    str | None, typer.Option(help="Arguments of a class, or its configuration: a JSON object, or a file with one.")
 ]
 PackageOption = Annotated[
-    list[str] | None, typer.Option("--package", help="An exact pin, several times: numpy==2.1.0, lodash@4.17.21")
+    list[str] | None, typer.Option("--package", help="An exact pin: numpy==2.1.0, lodash@4.17.21. Repeatable.")
 ]
 PythonOption = Annotated[str | None, typer.Option(help="Minor version of Python to run on: 3.13.")]
-PolicyOption = Annotated[Policy, typer.Option(help="restricted: RestrictedPython inside the sandbox (Python only).")]
-TimeoutOption = Annotated[float | None, typer.Option(help="Seconds of one row.", show_default="10")]
-MemoryOption = Annotated[int | None, typer.Option(help="Memory of a sandbox.", show_default="256")]
-ProcessesOption = Annotated[int | None, typer.Option(help="Processes and threads of a row.", show_default="32")]
-DiskOption = Annotated[int | None, typer.Option(help="Size of /tmp.", show_default="64")]
-LogOption = Annotated[int | None, typer.Option(help="Kept of stdout, and of stderr.", show_default="64")]
-ResultOption = Annotated[int | None, typer.Option(help="Greatest returned value, as JSON.", show_default="1024")]
-UrlOption = Annotated[str | None, typer.Option(help="Use the host that runs there instead of this process.")]
-DataDirOption = Annotated[Path | None, typer.Option(help="Where prepared tools are kept.", show_default=False)]
+PolicyOption = Annotated[Policy, typer.Option(help="restricted: run under RestrictedPython (Python only).")]
+TimeoutOption = Annotated[float | None, typer.Option(help="Seconds for one row.", show_default="10")]
+MemoryOption = Annotated[int | None, typer.Option(help="Memory of a sandbox in MB.", show_default="256")]
+ProcessesOption = Annotated[
+    int | None, typer.Option(help="Maximum number of processes and threads of a row.", show_default="32")
+]
+DiskOption = Annotated[int | None, typer.Option(help="Size of /tmp in MB.", show_default="64")]
+LogOption = Annotated[int | None, typer.Option(help="KB kept of stdout, and of stderr.", show_default="64")]
+ResultOption = Annotated[
+    int | None, typer.Option(help="Maximum size of the returned value as JSON, in KB.", show_default="1024")
+]
+UrlOption = Annotated[str | None, typer.Option(help="Use the running host at this URL instead of this process.")]
+DataDirOption = Annotated[Path | None, typer.Option(help="Directory for data and prepared tools.", show_default=False)]
 SandboxOption = Annotated[
     SandboxChoice | None, typer.Option(help="auto, bubblewrap, docker or none.", show_default="auto")
 ]
@@ -65,7 +71,7 @@ SandboxOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class LoadedEvaluator:
-    """The evaluator in a file, and the Python that the file requires."""
+    """An evaluator, and the version of Python that its file requires."""
 
     evaluator: Evaluator
     requires_python: str | None = None
@@ -145,14 +151,14 @@ def _validated(model: type[_Body], body: dict[str, Any]) -> _Body:
         return model.model_validate(body)
     except pydantic.ValidationError as error:
         problems = tuple(_problem(fault) for fault in error.errors())
-        raise InvalidRequest("an option cannot be taken", problems=problems) from error
+        raise InvalidRequest("an option is invalid", problems=problems) from error
 
 
 def require_file(file: Path) -> None:
-    """Check that a file is there to be read.
+    """Check that a file exists.
 
     Raises:
-      InvalidRequest: it is not.
+      InvalidRequest: it does not.
     """
     if not file.is_file():
         raise InvalidRequest(f"cannot read {file}: there is no such file")
@@ -164,16 +170,16 @@ def _given(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _config(given: str) -> Any:
-    """Read a configuration that is JSON, or in a file."""
+    """Return a configuration: JSON, or the path of a JSON file."""
     text = given if given.lstrip().startswith("{") else _source(Path(given))
     try:
         return decode_json(text.encode("utf-8", "replace"))
     except InvalidJson as error:
-        raise InvalidRequest("an option cannot be taken", problems=(Problem("--config", str(error)),)) from error
+        raise InvalidRequest("an option is invalid", problems=(Problem("--config", str(error)),)) from error
 
 
 def _parse(host: Settings, raw: Sequence[str], language: Language) -> tuple[Pin, ...]:
-    """Read pins; a bad one is answered with the newest that matches, when the index knows it."""
+    """Parse pins. The error for an inexact pin suggests the newest matching version."""
     try:
         return parse(raw, language)
     except InvalidPin as error:
@@ -214,13 +220,13 @@ def _problem(fault: Any) -> Problem:
 
 
 def read_duration(text: str, option: str) -> timedelta:
-    """Return what `90d`, `12h`, `2w` means.
+    """Return a duration such as `90d`, `12h` or `2w`.
 
     Raises:
-      InvalidRequest: it means nothing, or more than a calendar holds.
+      InvalidRequest: the text is not a duration, or it is longer than a hundred years.
     """
     match = _DURATION.fullmatch(text.strip().lower())
     found = timedelta(**{_UNITS[match.group(2)]: int(match.group(1))}) if match else None
     if found is None or found.days > 36_500:
-        raise InvalidRequest(f"{option} {text!r} is no duration; write a number and s, m, h, d or w: 90d, 12h, 2w")
+        raise InvalidRequest(f"{option} {text!r} is not a duration; write a number and s, m, h, d or w: 90d, 12h, 2w")
     return found

@@ -1,4 +1,4 @@
-"""`packages`: build, list, show, verify, prune, remove, push and pull the package sets that a host keeps installed."""
+"""`packages`: build, list, show, verify, prune, remove, push and pull installed package sets."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, TypeVar
@@ -29,13 +29,13 @@ _DigestArgument = Annotated[str, typer.Argument(metavar="DIGEST", help="The set'
 def build(
     pins: Annotated[list[str], typer.Argument(metavar="PIN...", help="numpy==2.1.0, lodash@4.17.21")],
     *,
-    language: Annotated[Language, typer.Option(help="Whose packages: pip for python, else npm.")] = Language.PYTHON,
-    python: Annotated[str | None, typer.Option(help="Minor version of Python that it is for: 3.13.")] = None,
+    language: Annotated[Language, typer.Option(help="python: pip packages; else npm packages.")] = Language.PYTHON,
+    python: Annotated[str | None, typer.Option(help="Minor version of Python: 3.13.")] = None,
     sandbox: options.SandboxOption = None,
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Install a package set, so that no evaluator has to wait for it. Costs nothing the second time."""
+    """Install a package set in advance. Does nothing if it is installed."""
     asked = options.read_set(pins, language, python)
     settings = load_settings(sandbox=sandbox, data_dir=data_dir)
 
@@ -49,12 +49,12 @@ def build(
 def versions(
     name: Annotated[str, typer.Argument(metavar="NAME", help="numpy, lodash, @types/node", show_default=False)],
     *,
-    language: Annotated[Language, typer.Option(help="Whose packages: pip for python, else npm.")] = Language.PYTHON,
-    limit: Annotated[int, typer.Option(min=1, help="Of the newest.")] = 20,
+    language: Annotated[Language, typer.Option(help="python: pip packages; else npm packages.")] = Language.PYTHON,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of versions.")] = 20,
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """List the versions of a package that can be pinned here, the newest first."""
+    """List the versions of a package that can be pinned here, newest first."""
     settings = load_settings(data_dir=data_dir)
     found = _with_environments(settings, lambda environments: environments.queries.versions(name, language))
     if as_json:
@@ -87,19 +87,19 @@ def show(
 
 @app.command()
 def verify(
-    digest: Annotated[str | None, typer.Argument(metavar="DIGEST", help="One set only.")] = None,
+    digest: Annotated[str | None, typer.Argument(metavar="DIGEST", help="Only this set.")] = None,
     *,
     sandbox: options.SandboxOption = None,
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Compare every installed file with what was installed, and mend what differs. Exit 1 when that fails."""
+    """Check every installed file and repair changed ones. Exit 1 when a repair fails."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir)
     found = _with_environments(settings, lambda environments: environments.verify(digest))
     if as_json:
         print_json(found)
     for one in () if as_json else found:
-        state = "ok" if not one.broken else "mended" if one.mended else "broken"
+        state = "ok" if not one.broken else "repaired" if one.mended else "broken"
         changed = f": {len(one.broken)} files changed ({one.broken[0]})" if one.broken else ""
         out.print(plain(f"{one.digest}  {state}{changed}{'; ' + one.error if one.error else ''}"))
     raise typer.Exit(1 if any(one.broken and not one.mended for one in found) else 0)
@@ -110,13 +110,13 @@ def prune(
     *,
     max_mb: Annotated[
         int | None,
-        typer.Option("--max-mb", min=0, help="What may stay.", show_default="EVALUATOR_HOST_ENVIRONMENTS_MB"),
+        typer.Option("--max-mb", min=0, help="Total size to keep.", show_default="EVALUATOR_HOST_ENVIRONMENTS_MB"),
     ] = None,
     sandbox: options.SandboxOption = None,
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Remove sets that nobody uses, least recently used first, until the rest fits. Locks stay."""
+    """Remove unused sets, least recently used first, until the rest fits. Locks are kept."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir)
     removed = _with_environments(settings, lambda environments: environments.prune(ceiling_mb=max_mb))
     if as_json:
@@ -130,7 +130,7 @@ def prune(
 def remove(
     digest: _DigestArgument, *, sandbox: options.SandboxOption = None, data_dir: options.DataDirOption = None
 ) -> None:
-    """Remove a set and its lock: the next build resolves it anew."""
+    """Remove a set and its lock. The next build resolves its packages again."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir)
     _with_environments(settings, lambda environments: environments.delete(digest))
     err.print(plain(f"removed {digest}"))
@@ -147,7 +147,7 @@ def push(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Push a set to a container registry, through a Docker engine. Prints the name that always means these files."""
+    """Push a set to a container registry, through a Docker engine. Prints its permanent name."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir)
 
     async def work(environments: Environments) -> str:
@@ -166,17 +166,16 @@ def push(
 @app.command()
 def pull(
     reference: Annotated[
-        str, typer.Argument(metavar="IMAGE", help="What `packages push` printed, or a tag.", show_default=False)
+        str,
+        typer.Argument(metavar="IMAGE", help="The name that `packages push` printed, or a tag.", show_default=False),
     ],
     *,
-    digest: Annotated[
-        str | None, typer.Option(help="Refuse any other set than this one.", show_default="any set")
-    ] = None,
+    digest: Annotated[str | None, typer.Option(help="Refuse any other set.", show_default="any set")] = None,
     sandbox: options.SandboxOption = None,
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Install a set that another host pushed. Its evaluators need no package index from then on."""
+    """Install a set that another host pushed. No package index is needed."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir)
 
     async def work(environments: Environments) -> EnvironmentReport:

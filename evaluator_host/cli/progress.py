@@ -1,4 +1,4 @@
-"""Progress bars: of a run, by what was read of the data file, and of work on packages. Shown on a terminal only."""
+"""Progress bars of runs, jobs and package builds. They are shown on a terminal only."""
 
 import time
 from types import TracebackType
@@ -17,7 +17,7 @@ _EVERY_S: Final = 0.1
 
 
 class Progress:
-    """A context in which `advance` moves a bar, or does nothing where nobody would see one."""
+    """Shows how much of a data file a run has read. `advance` moves the bar."""
 
     def __init__(self, size: int, *, shown: bool) -> None:
         self._bar = Bar(
@@ -34,7 +34,7 @@ class Progress:
         self._drawn = 0.0
 
     def advance(self, position: int, summary: Summary) -> None:
-        """Show how far the run is."""
+        """Show the progress of the run."""
         now = time.monotonic()
         if now - self._drawn < _EVERY_S:
             return
@@ -59,12 +59,12 @@ class Progress:
 
 
 def is_seen(*, shown: bool) -> bool:
-    """Whether anybody would see a bar."""
+    """Whether a progress bar is shown."""
     return shown and err.is_terminal
 
 
 class BuildProgress:
-    """A context in which `show` draws the step of a build, and `tell` the phase of a push or a pull."""
+    """Shows the steps of a build (`show`), or the phases of a push or pull (`tell`)."""
 
     def __init__(self, *, shown: bool) -> None:
         self._bar = Bar(
@@ -82,8 +82,8 @@ class BuildProgress:
         self.tell(event.step.value, event.done, event.total)
 
     def tell(self, phase: str, done: int, total: int | None) -> None:
-        """Draw a phase: how much of it is done, of how much when that is known."""
-        self._bar.start()  # once there is something to tell, and again without effect
+        """Draw a phase: how much of it is done, and of how much if that is known."""
+        self._bar.start()  # further calls have no effect
         count = f"{done} of {total}" if total else ""
         self._bar.update(self._task, description=phase, total=total, completed=done, count=count)
 
@@ -97,7 +97,7 @@ class BuildProgress:
 
 
 class JobProgressBar:
-    """A context in which `show` draws how far a job is: rows that a model is asked about, then results."""
+    """Shows the progress of a job: outputs that a model produces, then results."""
 
     def __init__(self, *, shown: bool) -> None:
         self._bar = Bar(
@@ -112,7 +112,7 @@ class JobProgressBar:
         self._task: Final[Any] = self._bar.add_task("queued", total=None, said="")
 
     def show(self, job: JobReport) -> None:
-        """Draw it."""
+        """Draw the progress of a job."""
         progress = job.progress
         rows = progress.rows // max(len(job.evaluators), 1)
         if not job.status.final and progress.generated is not None and progress.generated < rows:

@@ -1,4 +1,4 @@
-"""The running host that a command talks to: by `--url`, with the key of the settings."""
+"""Opens a client of the running host that `--url` names, with the key of the settings."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from evaluator_host.schemas.jobs import JobReport
 
 _FROM_LAST: Final = re.compile(r"last(?:-(\d{1,3}))?")
 
-HostOption = Annotated[str, typer.Option("--url", help="The host; EVALUATOR_HOST_KEY is its key, where it wants one.")]
+HostOption = Annotated[str, typer.Option("--url", help="URL of the host. EVALUATOR_HOST_KEY is sent as its key.")]
 
 
 @contextmanager
@@ -26,10 +26,10 @@ def host(url: str = DEFAULT_URL) -> Iterator[Client]:
 
 
 def named_job(client: Client, given: str) -> JobReport:
-    """Return a job by its id, or counted back from the `last` one (`last-1`).
+    """Return a job by its id, or counted back from the newest (`last`, `last-1`).
 
     Raises:
-      InvalidRequest: there are not so many.
+      InvalidRequest: there are fewer jobs.
       NotFound: there is no such job.
     """
     from_last = _FROM_LAST.fullmatch(given)
@@ -38,7 +38,7 @@ def named_job(client: Client, given: str) -> JobReport:
     before = int(from_last[1] or 0)
     newest = client.jobs.all(limit=before + 1)
     if not newest:
-        raise InvalidRequest("there are no jobs; evaluator-host jobs create makes one")
+        raise InvalidRequest("there are no jobs; create one with evaluator-host jobs create")
     if len(newest) <= before:
         raise InvalidRequest(f"there is no {given}: there are {len(newest)} jobs; evaluator-host jobs list shows them")
     return newest[before]

@@ -1,4 +1,4 @@
-"""A running host as a target: rows go to it in batches, a few at a time."""
+"""Evaluates on a running host: sends rows in batches, a few at a time."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
@@ -18,14 +18,14 @@ from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.evaluation import CheckReport, HostInfo
 
 _BATCH_ROWS: Final = 200
-_BATCH_BYTES: Final = 4 << 20  # well below what a host takes by default
-_BATCHES: Final = 2  # in flight when the caller does not say
+_BATCH_BYTES: Final = 4 << 20  # well below the default limit of a host
+_BATCHES: Final = 2  # in parallel by default
 _DATA: Final = "data:"
 _read_event: Final = TypeAdapter(BuildEvent).validate_json
 
 
 class RemoteService:
-    """A running host, given rows in batches."""
+    """An evaluation service that sends rows to a running host in batches."""
 
     def __init__(self, client: AsyncClient, info: HostInfo, builds: httpx.AsyncClient) -> None:
         self._client = client
@@ -35,28 +35,28 @@ class RemoteService:
 
     @property
     def together(self) -> EvaluationResult | None:
-        """What the rows came to together, if the host said so of all of them.
+        """The corpus scores of the rows, None for an evaluator without any.
 
         Raises:
-          InvalidRequest: it was said of one batch after the other, which is not the same.
+          InvalidRequest: the rows went in several batches, and each has corpus scores of its own.
         """
         if len(self._together) > 1 and any(self._together):
             raise InvalidRequest(
-                "what rows have together is not known, for they went to the host in several requests; "
-                "have it score them as a job: evaluator-host jobs create"
+                "there are no corpus scores, because the rows went to the host in several requests; "
+                "score them as a job: evaluator-host jobs create"
             )
         return self._together[0] if self._together else None
 
     def info(self) -> HostInfo:
-        """Say what it was and had when it was opened."""
+        """Return the version, backend and languages of the host, as of the opening."""
         return self._info
 
     async def build(
         self, packages: tuple[str, ...], language: Language, python: str | None
     ) -> AsyncGenerator[BuildEvent, None]:
-        """Have a package set installed; yields what its build does, until it ends.
+        """Install a package set; yields the events of its build until it ends.
 
-        Nothing is raised: whatever keeps the set from being installed is said when the evaluator is.
+        Raises nothing: an error of the build is reported when the evaluator runs.
         """
         body = {"packages": packages, "language": language, **({} if python is None else {"python": python})}
         asked = Call("POST", "/v1/environments", EnvironmentReport, encode_json(body))
@@ -113,7 +113,7 @@ async def open_remote_service(url: str, key: str | None) -> AsyncIterator[Remote
 
     Raises:
       HostUnreachable: none answers there.
-      Unauthorized: it wants a key, and this is none that works there.
+      Unauthorized: the host needs a key, and this one does not work there.
     """
     options = http_options(url, key=key, timeout_s=None)
     async with AsyncClient(url, key=key) as client, httpx.AsyncClient(**options) as builds:

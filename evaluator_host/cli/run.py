@@ -1,4 +1,4 @@
-"""`run`: one evaluator over a data file or over one row; a summary, a file of results, an exit code."""
+"""`run`: score a data file, or one row, with an evaluator."""
 
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
@@ -14,8 +14,7 @@ from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, out, plain, print_json
 from evaluator_host.cli.evaluation_service import EvaluationService, open_evaluation_service, prepare
 from evaluator_host.cli.progress import Progress
-from evaluator_host.cli.result import exit_code, parse_row, result_table
-from evaluator_host.cli.summary import Summary
+from evaluator_host.cli.summary import Summary, exit_code, parse_row, result_table
 from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.rows import FileRow, RowFile
@@ -34,7 +33,7 @@ _BAD_LINES_SHOWN: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What one `run` over a data file was asked to do."""
+    """The options of one `run` over a data file."""
 
     given: options.LoadedEvaluator
     data: Path
@@ -54,7 +53,7 @@ def run(
     file: options.FileArgument,
     *,
     data: Annotated[Path | None, typer.Option(help="Rows: .jsonl .ndjson .csv .tsv .json .parquet")] = None,
-    inputs: Annotated[str | None, typer.Option(help="Without --data: inputs of the one row, a JSON object.")] = None,
+    inputs: Annotated[str | None, typer.Option(help="Without --data: inputs of the row, a JSON object.")] = None,
     outputs: Annotated[str | None, typer.Option(help="Without --data: its outputs, JSON or plain text.")] = None,
     trace: Annotated[str | None, typer.Option(help="Without --data: its trace, a JSON object.")] = None,
     variables: Annotated[str | None, typer.Option(help="Without --data: arguments of main(), a JSON object.")] = None,
@@ -64,8 +63,10 @@ def run(
     entry: options.EntryOption = None,
     config: options.ConfigOption = None,
     score_output: options.ScoreOutputOption = None,
-    correct_answer_key: Annotated[str | None, typer.Option(help="evaluate-v1: the input that is the answer.")] = None,
-    threshold: Annotated[float | None, typer.Option(help="passed = score >= threshold")] = None,
+    correct_answer_key: Annotated[
+        str | None, typer.Option(help="evaluate-v1: the input passed as correct_answer.")
+    ] = None,
+    threshold: Annotated[float | None, typer.Option(help="A row passes if score >= threshold.")] = None,
     package: options.PackageOption = None,
     policy: options.PolicyOption = Policy.NONE,
     python: options.PythonOption = None,
@@ -75,20 +76,22 @@ def run(
     disk_mb: options.DiskOption = None,
     log_kb: options.LogOption = None,
     result_kb: options.ResultOption = None,
-    isolation: Annotated[Isolation, typer.Option(help="batch: rows may share a process, for speed.")] = Isolation.ROW,
-    parallelism: Annotated[int | None, typer.Option(min=1, help="Sandboxes at once.", show_default="cores")] = None,
+    isolation: Annotated[
+        Isolation, typer.Option(help="batch: rows may share a process (faster; state can leak).")
+    ] = Isolation.ROW,
+    parallelism: Annotated[int | None, typer.Option(min=1, help="Sandboxes in parallel.", show_default="cores")] = None,
     map_: Annotated[list[str] | None, typer.Option("--map", help="FIELD=COLUMN, as in outputs=answer.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Rows to read, at most.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write each result there, as a line of JSON.")] = None,
-    include_rows: Annotated[bool, typer.Option("--include-rows", help="With --out: the rows too.")] = False,
-    fail_under: Annotated[float | None, typer.Option(help="Exit 1 when the mean score is lower.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit 2 when a line of the data is bad.")] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of rows to read.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the results to this file, as JSONL.")] = None,
+    include_rows: Annotated[bool, typer.Option("--include-rows", help="With --out: write the rows too.")] = False,
+    fail_under: Annotated[float | None, typer.Option(help="Exit 1 if the mean score is lower.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 2 if a line of the data is bad.")] = False,
     url: options.UrlOption = None,
     sandbox: options.SandboxOption = None,
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Score rows with an evaluator. Exit code: 0 scored, 1 ran but did not score, 2 your mistake, 3 ours."""
+    """Score rows with an evaluator. Exit code: 0 scored, 1 ran but did not score, 2 your mistake, 3 the host's."""
     settings = load_settings(
         sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0, max_sandboxes_per_evaluator=parallelism
     )
@@ -121,7 +124,7 @@ def run(
         row = parse_row(single)
         raise typer.Exit(run_async(lambda: _run_one(given, row, settings, url=url, as_json=as_json)))
     if described := [f"--{name}" for name, value in single.items() if value is not None]:
-        raise InvalidRequest(f"{', '.join(described)} describe a row; with --data the rows come from the file")
+        raise InvalidRequest(f"{', '.join(described)} describe a single row; leave them out, or leave out --data")
     plan = RunPlan(
         given=given,
         data=data,
@@ -146,7 +149,7 @@ class Run:
         self._plan = plan
         self._settings = settings
         self._summary = Summary()
-        self._waiting: dict[int, FileRow] = {}  # drawn by the target and not answered: a few per sandbox
+        self._waiting: dict[int, FileRow] = {}  # read, and without a result yet: a few per sandbox
         self._rows = self._open_rows(self._report_bad_line)
         self._scored = ScoredRows()
 
@@ -186,7 +189,7 @@ class Run:
                     progress.advance(self._rows.position, self._summary)
 
     async def _score_together(self, target: "Service | RemoteService") -> None:
-        rows = self._open_rows(lambda _line, _message: None)  # its bad lines have been told
+        rows = self._open_rows(lambda _line, _message: None)  # its bad lines were reported before
         try:
             self._summary.together = await self._scored.score_corpus(target, self._plan.given.evaluator, rows)
         except InvalidRequest as error:

@@ -1,4 +1,4 @@
-"""`selftest`: attacks the deployment at hand with hostile evaluators and says which attacks were stopped."""
+"""`selftest`: attacks this deployment with hostile evaluators and reports which attacks were stopped."""
 
 import os
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""`serve`: the host over HTTP; on an address that other machines reach only when there is a key."""
+"""`serve`: the host over HTTP. An address that other machines reach needs a key first."""
 
 import errno
 import gc
@@ -19,13 +19,15 @@ _BACKLOG: Final = 2048
 def serve(
     *,
     host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
-    port: Annotated[int | None, typer.Option(help="0 takes a free one.", show_default="8710")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Port to listen on; 0 takes a free one.", show_default="8710")
+    ] = None,
     data_dir: options.DataDirOption = None,
     sandbox: options.SandboxOption = None,
 ) -> None:
-    """Serve the API until SIGINT or SIGTERM. Options win over EVALUATOR_HOST_* variables."""
+    """Serve the API and the pages until SIGINT or SIGTERM. Options override EVALUATOR_HOST_* variables."""
     settings = load_settings(host=host, port=port, data_dir=data_dir, sandbox=sandbox)
-    gc.disable()  # modules are no garbage, and looking through them for some is a tenth of a start
+    gc.disable()  # modules are no garbage, and looking for some takes a tenth of a start
     from evaluator_host.web.http.error_log import log_to_stderr  # noqa: PLC0415
     from evaluator_host.wiring.server import require_key, serve_http  # noqa: PLC0415 - FastAPI, which `run` never needs
 
@@ -55,7 +57,7 @@ def listen(host: str, port: int) -> socket.socket:
         listener.close()
         if error.errno == errno.EADDRINUSE:
             raise Misconfigured(
-                f"port {port} of {address} is taken, perhaps by a host that runs already; "
+                f"port {port} of {address} is in use, perhaps by a running host; "
                 "stop that one or choose another port: --port 8711 (PORT=8711 with make run)"
             ) from error
         raise Misconfigured(f"cannot listen on {address} port {port}: {error.strerror}") from error

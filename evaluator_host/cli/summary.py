@@ -1,4 +1,4 @@
-"""A run in numbers, gathered row by row in memory that does not grow with the rows, and shown as a table."""
+"""Formats results as tables, and summarises a run row by row in constant memory."""
 
 import math
 from collections import Counter
@@ -7,7 +7,10 @@ from typing import Any, Final
 from rich.text import Text
 
 from evaluator_host.cli.console import facts
-from evaluator_host.model.outcome import ErrorCode, EvaluationResult, Status
+from evaluator_host.model.errors import InvalidRequest, Problem
+from evaluator_host.model.evaluator import Row
+from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
 
 _STEP: Final = 1.02  # each bucket of a `Percentiles` is 2 % wide
 
@@ -22,9 +25,9 @@ class Percentiles:
         """Count one number."""
         self._buckets[math.floor(math.log(max(value, 1e-6), _STEP))] += 1
 
-    def at(self, share: float) -> float | None:
-        """Return the number below which that share lies; None when there is none."""
-        rank = share * sum(self._buckets.values())
+    def at(self, fraction: float) -> float | None:
+        """Return the number below which that fraction of the numbers lies; None without numbers."""
+        rank = fraction * sum(self._buckets.values())
         seen = 0
         for bucket in sorted(self._buckets):
             seen += self._buckets[bucket]
@@ -34,12 +37,12 @@ class Percentiles:
 
 
 class Summary:
-    """What became of the rows of one run.
+    """Counts and figures of the rows of one run.
 
     Attributes:
-      rows: Answered so far.
+      rows: Number of rows with a result.
       first_failure: `(line, result)` of the first row of the file that failed, or None.
-      together: What the rows came to together, where the evaluator says that.
+      together: Corpus scores of the rows, for an evaluator that has them.
     """
 
     def __init__(self) -> None:
@@ -75,18 +78,18 @@ class Summary:
 
     @property
     def mean(self) -> float | None:
-        """Mean score; None when no row has one."""
+        """Mean score; None if no row has one."""
         return self._sum / self._scores if self._scores else None
 
     @property
     def pass_rate(self) -> float | None:
-        """Share of passed rows among those that passed or did not."""
+        """Fraction of rows that passed, among those with a verdict."""
         total = self._verdicts.total()
         return self._verdicts[True] / total if total else None
 
     @property
     def lost(self) -> int:
-        """Rows that failed by the host's fault."""
+        """Number of rows that failed because the host lost their sandbox."""
         return self.errors[ErrorCode.SANDBOX_LOST.value]
 
     def to_json(self, *, bad_lines: int, seconds: float) -> dict[str, Any]:
@@ -122,7 +125,7 @@ class Summary:
                 ("bad lines", bad_lines or None),
                 ("score", None if self.mean is None else _scores(found)),
                 ("passed", None if self.pass_rate is None else f"{self.pass_rate:.1%}"),
-                ("together", None if self.together is None else together_text(self.together)),
+                ("together", None if self.together is None else corpus_scores_text(self.together)),
                 ("warnings", _counts(self._warnings)),
                 (
                     "speed",
@@ -143,8 +146,8 @@ def _scores(found: dict[str, Any]) -> str:
     return f"mean {found['mean']:.4g}, min {found['min']:.4g}, max {found['max']:.4g}"
 
 
-def together_text(result: EvaluationResult) -> str:
-    """Return in a line what rows came to together."""
+def corpus_scores_text(result: EvaluationResult) -> str:
+    """Return corpus scores in one line."""
     if result.error is not None:
         return f"{result.error.code}: {result.error.message}"
     return ", ".join(f"{name} {value:.4g}" for name, value in result.metrics.items()) or "no numbers"
@@ -159,3 +162,70 @@ def _failure(failure: dict[str, Any]) -> str:
     place = f" (line {error.line} of the evaluator)" if error.line else ""
     hint = f"\n{error.hint}" if error.hint else ""
     return f"row at line {failure['line']}: {error.code.value}: {error.message}{place}{hint}"
+
+
+def parse_row(texts: dict[str, str | None]) -> Row:
+    """Return the row of the options `--inputs --outputs --trace --variables --criteria`.
+
+    Outputs that are not JSON are plain text; the others must be JSON objects.
+
+    Raises:
+      InvalidRequest: an option is not a JSON object.
+    """
+    fields: dict[str, Any] = {}
+    problems = []
+    for name, text in texts.items():
+        if text is None:
+            continue
+        try:
+            fields[name] = decode_json(text.encode("utf-8", "replace"))
+        except InvalidJson as error:
+            fields[name] = text
+            if name != "outputs":
+                problems.append(Problem(f"--{name}", str(error)))
+                continue
+        if name != "outputs" and not isinstance(fields[name], dict):
+            problems.append(Problem(f"--{name}", f"must be a JSON object, not {type(fields[name]).__name__}"))
+    if problems:
+        raise InvalidRequest("the row is invalid", problems=tuple(problems))
+    return Row(**fields)
+
+
+def result_table(result: EvaluationResult) -> Text:
+    """Return a result as a table, without the fields that are absent."""
+    timing = result.timing_ms
+    contract = (
+        f"{result.evaluator.contract} ({result.evaluator.contract_source})" if result.evaluator.contract else None
+    )
+    others = {name: value for name, value in result.metrics.items() if name != "score"}
+    return facts(
+        (
+            ("status", result.status),
+            ("score", result.score),
+            ("passed", result.passed),
+            ("label", result.label),
+            ("reason", result.reason),
+            ("metrics", encode_json(others).decode() if others else None),
+            ("warnings", "\n".join(f"{note.code}: {note.message}" for note in result.warnings)),
+            ("error", error_text(result.error) if result.error else None),
+            ("stdout", result.logs.stdout),
+            ("stderr", result.logs.stderr),
+            ("contract", contract),
+            ("time", f"ran {timing.run:.1f} ms, load {timing.load:.1f} ms, total {timing.total:.1f} ms"),
+        ),
+    )
+
+
+def error_text(error: EvaluationError) -> str:
+    """Return an error as lines of text: what happened, where, what to do."""
+    place = f" (line {error.line}{f', column {error.column}' if error.column else ''})" if error.line else ""
+    return "\n".join(
+        part for part in (f"{error.code}: {error.message}{place}", error.traceback, error.hint) if part is not None
+    )
+
+
+def exit_code(result: EvaluationResult) -> int:
+    """Return 0 if the row did not fail, 1 if it did, 3 if the host is to blame."""
+    if result.error is not None and result.error.code is ErrorCode.SANDBOX_LOST:
+        return 3
+    return 1 if result.status is Status.FAILED else 0

@@ -14,7 +14,7 @@ from typing import Final
 from evaluator_host.datasets.blobs import BlobFolder
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.sandbox.base import Finding
-from evaluator_host.store.address import Address
+from evaluator_host.store.database import Address
 from evaluator_host.store.entities import Kind
 from evaluator_host.store.store import Store
 from evaluator_host.system.files import write_once

@@ -1,4 +1,4 @@
-"""What a dialect consists of on the host: how a row becomes a call, how a result is read, and what else it brings."""
+"""The host half of a dialect: how a row becomes a call, how a result is read, and its optional parts."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -87,7 +87,7 @@ class Dialect:
       project_modules: Takes the code and the path of a Python file. Returns the code, followed by the modules of its
         project that it imports.
       commands: A Typer application: the command line's group of the contract's name.
-      routes: A function that returns HTTP routes; called as `routes(service, records, settings, access, route_class)`.
+      routes: A function that returns HTTP routes; called as `routes(service, records, settings, access)`.
     """
 
     contract: Contract

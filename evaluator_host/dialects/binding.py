@@ -1,4 +1,4 @@
-"""The body of a `call` (runtimes/PROTOCOL.md): what the runner passes to the entry."""
+"""The body of a `call` (runtimes/PROTOCOL.md): the arguments that the runner passes to the entry."""
 
 import json
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Binding:
 
     Attributes:
       body: `{"args": […]}`, or `{"named": {…}, "exact": bool}`; a list is part of a longer one.
-      notes: What was changed on the way, for the result's warnings.
+      notes: Changes to the row, for the result's warnings.
     """
 
     body: dict[str, Json] | list[Json]
@@ -28,7 +28,7 @@ class Binding:
 
 
 def encode(binding: Binding) -> bytes | EvaluationError:
-    """Return the body as JSON; whatever a JSON request can carry gets through, integers of any length exactly."""
+    """Return the body as JSON. Integers of any length stay exact; only nesting that is too deep is an error."""
     try:
         return orjson.dumps(binding.body)
     except TypeError:  # an integer over 64 bits, a lone surrogate, or nesting past orjson's limit

@@ -1,4 +1,4 @@
-"""Numbers inside a returned object: finds them by dotted name, and refuses what no float can hold."""
+"""Finds the numbers inside a returned object by dotted name, and refuses those that no float can hold."""
 
 import math
 from typing import Final
@@ -43,7 +43,7 @@ class Leaves:
         self._notes = notes
 
     def add(self, item: Json, name: str, path: str, *, depth: int = 2) -> None:
-        """Add `item`, or what is below it.
+        """Add `item`, or the numbers and bools below it.
 
         Raises:
           NotFinite: a number that would be a metric is none, or a float anywhere below is not finite.
@@ -71,7 +71,7 @@ class Leaves:
 
 
 def look_through(item: Json, path: str, *, depth: int = 2) -> None:
-    """Check what is no metric: floats must be finite, and the nesting bounded.
+    """Check a value that is no metric: floats must be finite, and the nesting bounded.
 
     Raises:
       NotFinite: a float is not finite. An integer of any size is fine: it is nobody's score.

@@ -1,4 +1,4 @@
-"""What a row asks of models, as a sandbox returns it: the guest's words, of which nothing is believed."""
+"""Reads the model requests of a row from its returned value. The guest wrote them, so every field is checked."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -37,7 +37,7 @@ class Ask:
 
 
 def asks_of(outcome: Outcome) -> tuple[Ask, ...]:
-    """Return what a row asks before it can go on; nothing when it has come to an end."""
+    """Return the model requests that a row waits for; none when the row has ended."""
     if not isinstance(outcome, Returned) or not isinstance(outcome.value, dict):
         return ()
     raw = outcome.value.get("asks")

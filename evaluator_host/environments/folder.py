@@ -27,8 +27,7 @@ from evaluator_host.environments.record import Record
 from evaluator_host.model.errors import NotFound
 from evaluator_host.model.evaluator import Environment
 from evaluator_host.packages.lock import Lock
-from evaluator_host.system.file_lock import FileLock
-from evaluator_host.system.files import replace_file
+from evaluator_host.system.files import FileLock, replace_file
 
 _PREFIX: Final = "sha256:"
 _USED_EVERY_S: Final = 60.0

@@ -20,7 +20,7 @@ from typing import Final
 from evaluator_host.config.settings import RUNTIMES_DIR
 from evaluator_host.model.errors import IndexUnavailable, SandboxUnavailable
 from evaluator_host.packages.tools import installed_tools
-from evaluator_host.system.file_lock import hold_lock
+from evaluator_host.system.files import hold_lock
 from evaluator_host.system.processes import Command, run
 
 _RECIPE: Final = RUNTIMES_DIR / "javascript" / "toolchain"

@@ -8,7 +8,7 @@ from evaluator_host.environments.record import Record, Verified
 from evaluator_host.model.errors import HostError
 from evaluator_host.packages.lock import Lock
 from evaluator_host.sandbox.base import Backend
-from evaluator_host.system.file_lock import hold_lock
+from evaluator_host.system.files import hold_lock
 
 _IMAGE = "image: "
 

@@ -88,7 +88,7 @@ class EvaluatorRegistry:
         key_id: str | None = None,
         origin: Origin | None = None,
     ) -> EvaluatorReport:
-        """Make the next version; what the newest one is already makes none.
+        """Create a new version. If nothing changed, no version is created.
 
         Description and sampling rate belong to the name, and stay as they were unless given. `origin` says what it was
         migrated from.

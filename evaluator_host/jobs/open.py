@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 
 from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.blobs import BlobFolder
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.datasets.orphan_files import OrphanFiles
 from evaluator_host.datasets.service import DatasetService
-from evaluator_host.evaluators.live_traffic import open_traffic
+from evaluator_host.evaluators.live_traffic import Traffic, open_traffic
 from evaluator_host.evaluators.registry import EvaluatorRegistry
 from evaluator_host.jobs.results.exports import JobExports
 from evaluator_host.jobs.results.results import JobResults
@@ -17,10 +18,27 @@ from evaluator_host.jobs.results.row_reader import RowReader
 from evaluator_host.jobs.run import JobContext
 from evaluator_host.jobs.scheduler import Scheduler, owner_name
 from evaluator_host.jobs.service import JobService
-from evaluator_host.jobs.stored_resources import StoredResources
 from evaluator_host.models.access import ModelAccess
 from evaluator_host.service import Service
+from evaluator_host.store.entities import Entities
+from evaluator_host.store.secrets import Secrets
 from evaluator_host.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResources:
+    """Every service that reads or writes the store."""
+
+    evaluators: EvaluatorRegistry
+    datasets: DatasetService
+    jobs: JobService
+    results: JobResults
+    rows: RowReader
+    exports: JobExports
+    secrets: Secrets
+    traffic: Traffic
+    entities: Entities
+    blobs: BlobFolder
 
 
 @asynccontextmanager

@@ -22,9 +22,9 @@ from evaluator_host.model.outcome import ErrorCode, EvaluationError, Given
 from evaluator_host.models.endpoint import Answer, Endpoint
 from evaluator_host.models.prompts import messages_of
 from evaluator_host.schemas.jobs import Target
-from evaluator_host.store.job import Job
 from evaluator_host.store.job_queue import StoredOutput
-from evaluator_host.store.outputs import Outputs
+from evaluator_host.store.jobs import Job
+from evaluator_host.store.results import Outputs
 
 _AHEAD_ROWS: Final = 64
 _AHEAD_BYTES: Final = 4 << 20

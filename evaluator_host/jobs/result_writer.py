@@ -10,8 +10,8 @@ from typing import Final
 from evaluator_host.model.errors import StoreUnavailable
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import EvaluationResult
-from evaluator_host.store.job import DesiredState
 from evaluator_host.store.job_queue import JobQueue, StoredOutput, StoredResult
+from evaluator_host.store.jobs import DesiredState
 
 FLUSH_S: Final = 0.25
 _AT_ONCE: Final = 500

@@ -32,8 +32,8 @@ from evaluator_host.model.json_values import encode_json
 from evaluator_host.models.access import ModelAccess
 from evaluator_host.schemas.jobs import JobStatus
 from evaluator_host.service import Service
-from evaluator_host.store.job import DesiredState, Job, JobEvaluator
 from evaluator_host.store.job_queue import JobQueue
+from evaluator_host.store.jobs import DesiredState, Job, JobEvaluator
 
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0

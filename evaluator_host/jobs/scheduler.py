@@ -14,8 +14,7 @@ from typing import Final
 from evaluator_host.jobs.run import JobContext, JobRun
 from evaluator_host.model.errors import StoreUnavailable
 from evaluator_host.sandbox.linux.instance import is_dead, this_instance
-from evaluator_host.store.job import DesiredState, Job
-from evaluator_host.store.jobs import Jobs
+from evaluator_host.store.jobs import DesiredState, Job, Jobs
 
 LOOK_EVERY_S: Final = 2.0  # for jobs that other hosts queued; this host wakes its scheduler itself
 SILENT_S: Final = 15.0  # an owner without a heartbeat for so long counts as dead

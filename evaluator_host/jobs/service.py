@@ -19,8 +19,7 @@ from evaluator_host.schemas.jobs import JobError, JobProgress, JobReport, JobSta
 from evaluator_host.service import Service
 from evaluator_host.service.prepared import evaluator_digest, require_fit
 from evaluator_host.store.datasets import Dataset, Datasets, new_dataset_id
-from evaluator_host.store.job import DesiredState, Job, JobEvaluator, JobOverview
-from evaluator_host.store.jobs import Jobs
+from evaluator_host.store.jobs import DesiredState, Job, JobEvaluator, JobOverview, Jobs
 
 LOOK_EVERY_S: Final = 0.5  # between two looks at a watched job
 

@@ -10,7 +10,7 @@ from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.dialects.table import name_in_config
 from evaluator_host.model.evaluator import Evaluator, Json
 from evaluator_host.schemas.jobs import JobConfig, Target
-from evaluator_host.store.job import JobEvaluator
+from evaluator_host.store.jobs import JobEvaluator
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,25 @@
 """Which models jobs may ask, with which key, and how they are reached."""
 
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
+import certifi
 import httpx
 
 from evaluator_host.config.settings import Settings
-from evaluator_host.model.errors import InvalidRequest, Problem
+from evaluator_host.model.errors import InvalidRequest, Misconfigured, Problem
 from evaluator_host.models.endpoint import Endpoint
-from evaluator_host.models.http_client import make_http_client
 from evaluator_host.models.prompts import require_prompt
 from evaluator_host.schemas.jobs import Target
-from evaluator_host.store.outputs import Outputs
+from evaluator_host.store.results import Outputs
 from evaluator_host.store.secrets import Secrets
 
 _OURS: Final = frozenset({"model", "messages", "stream", "stream_options", "n"})
 PORTS: Final = {"http": 80, "https": 443}
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class ModelAccess:
@@ -109,3 +111,39 @@ def _refused(field: str, message: str, hint: str | None) -> InvalidRequest:
     return InvalidRequest(
         f"the target cannot be taken: {message}", problems=(Problem(f"target.{field}", message, hint),)
     )
+
+
+def make_http_client(settings: Settings, base_url: str, *, timeout_s: float, at_once: int) -> httpx.AsyncClient:
+    """Return a client for one address: no redirects, nothing of the environment.
+
+    Raises:
+      Misconfigured: the operator's CA file cannot be read.
+    """
+    return httpx.AsyncClient(
+        verify=_trusted(settings),
+        proxy=_proxy(settings, str(urlsplit(base_url).hostname)),
+        trust_env=False,
+        follow_redirects=False,
+        timeout=timeout_s,
+        limits=httpx.Limits(max_connections=at_once, max_keepalive_connections=at_once),
+    )
+
+
+def _trusted(settings: Settings) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=certifi.where())
+    if (file := settings.ca_file) is not None:
+        try:
+            context.load_verify_locations(file)
+        except OSError as error:  # ssl.SSLError is one
+            raise Misconfigured(f"the CA file {file} cannot be read ({type(error).__name__})") from error
+    return context
+
+
+def _proxy(settings: Settings, host: str) -> str | None:
+    proxy = settings.proxy
+    if proxy is None or host in _LOOPBACK:
+        return None
+    direct = [name.strip().lower().lstrip(".") for name in settings.no_proxy.split(",")]
+    if any(name == "*" or (name and (host == name or host.endswith(f".{name}"))) for name in direct):
+        return None
+    return proxy.get_secret_value()

@@ -20,15 +20,7 @@ from urllib.parse import quote
 import httpx
 
 from evaluator_host.model.evaluator import Json
-from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
-from evaluator_host.models.openai_response import (
-    BadAnswer,
-    Completion,
-    fault_of,
-    read_completion,
-    read_text,
-    read_whole,
-)
+from evaluator_host.model.json_values import VALUE_DEPTH, InvalidJson, decode_json, encode_json, nests_within
 from evaluator_host.schemas.jobs import Target
 
 MASKED: Final = "[masked]"
@@ -45,7 +37,122 @@ _COMPLETIONS: Final = "/completions"
 
 _NO_SUCH_PATH: Final = frozenset({404, 405, 501})
 
-_Read: TypeAlias = Callable[[Any], Completion]
+_Read: TypeAlias = Callable[[Any], "Completion"]
+_TOKENS: Final = {"prompt_tokens": "prompt", "completion_tokens": "completion", "total_tokens": "total"}
+_SAID_CHARS: Final = 500
+
+
+class BadAnswer(Exception):
+    """An answer that is no completion; `str` says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a model answered. `facts`: `answered_by`, `finish_reason`, `tokens`, `cost`, as far as they were said."""
+
+    output: Json
+    facts: dict[str, Json]
+
+
+def read_completion(body: Any) -> Completion:
+    """Return the first choice of an answer.
+
+    Raises:
+      BadAnswer: there is none.
+    """
+    _require_answer(body)
+    choices = body.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        raise BadAnswer("it has no choices[0].message; is the base URL that of an OpenAI-compatible API?")
+    facts = {"answered_by": body.get("model"), "finish_reason": choice.get("finish_reason")}
+    known = {name: value[:200] for name, value in facts.items() if isinstance(value, str)}
+    return Completion(_output(message, known.get("finish_reason")), {**known, **_usage(body.get("usage"))})
+
+
+def read_text(body: Any) -> Completion:
+    """Return how the first choice of an answer goes on with the prompt.
+
+    Raises:
+      BadAnswer: there is none.
+    """
+    whole = read_whole(body)
+    choice = body["choices"][0]
+    text = choice.get("text") if isinstance(choice, dict) else None
+    if not isinstance(text, str):
+        raise BadAnswer("it has no choices[0].text; is the base URL that of an OpenAI-compatible API?")
+    return Completion(text, {**whole.facts, **_usage(body.get("usage"))})
+
+
+def read_whole(body: Any) -> Completion:
+    """Return an answer as it is, its first choice untouched.
+
+    Raises:
+      BadAnswer: it is none.
+    """
+    _require_answer(body)
+    if not isinstance(body.get("choices"), list) or not body["choices"]:
+        raise BadAnswer("it has no choices; is the address that of an OpenAI-compatible API?")
+    return Completion(body, {})
+
+
+def _require_answer(body: Any) -> None:
+    if not isinstance(body, dict):
+        raise BadAnswer(f"it is {type(body).__name__}, not an object")
+    if not nests_within(body, VALUE_DEPTH):
+        raise BadAnswer(f"it nests more than {VALUE_DEPTH} levels")
+    if body.get("error"):
+        raise BadAnswer(_said(body) or "it is an error")
+
+
+def fault_of(text: str) -> str:
+    """Return what an error body says: the message of an error object, else the text as it is."""
+    try:
+        body = decode_json(text.encode())
+    except (InvalidJson, ValueError):
+        body = None
+    return (_said(body) or " ".join(text.split()))[:_SAID_CHARS]
+
+
+def _output(message: dict[str, Any], finish_reason: str | None) -> Json:
+    content = message.get("content")
+    if isinstance(content, list):  # parts
+        content = "".join(part["text"] for part in content if isinstance(part, dict) and _is_text(part.get("text")))
+    if _is_text(content):
+        return content
+    if message.get("tool_calls"):
+        return {"tool_calls": message["tool_calls"]}
+    if _is_text(message.get("refusal")):
+        return message["refusal"]
+    raise BadAnswer(f"the message has neither content nor tool calls (finish_reason: {finish_reason})")
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _usage(usage: Any) -> dict[str, Json]:
+    if not isinstance(usage, dict):
+        return {}
+    counted = {ours: usage[theirs] for theirs, ours in _TOKENS.items() if _is_number(usage.get(theirs))}
+    found: dict[str, Json] = {}
+    if counted:
+        counted.setdefault("total", counted.get("prompt", 0) + counted.get("completion", 0))
+        found["tokens"] = counted
+    if _is_number(usage.get("cost")):
+        found["cost"] = usage["cost"]
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15
+
+
+def _said(body: Any) -> str | None:
+    error = body.get("error") if isinstance(body, dict) else None
+    said = error.get("message") if isinstance(error, dict) else error
+    return said if isinstance(said, str) else None
 
 
 @dataclass(frozen=True, slots=True)

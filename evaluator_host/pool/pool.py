@@ -14,11 +14,17 @@ from typing import Any, Final
 from evaluator_host.model.errors import HostError, SandboxUnavailable
 from evaluator_host.model.evaluator import SandboxSpec
 from evaluator_host.model.outcome import Failed, Loaded
-from evaluator_host.pool.capacity import Capacity, PoolLimits
-from evaluator_host.pool.evaluator_pools import EvaluatorPool, EvaluatorPools, Lease, LeaseRequest, Slot, Waiter
-from evaluator_host.pool.fair_share import FairShare
+from evaluator_host.pool.evaluator_pools import (
+    EvaluatorPool,
+    EvaluatorPools,
+    Lease,
+    LeaseRequest,
+    Slot,
+    StartQueue,
+    Waiter,
+)
+from evaluator_host.pool.fair_share import Capacity, FairShare, PoolLimits
 from evaluator_host.pool.prewarmed import PrewarmedSandboxes, start_sandbox
-from evaluator_host.pool.start_queue import StartQueue
 from evaluator_host.sandbox.base import Backend
 from evaluator_host.sandbox.session import Sandbox
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from evaluator_host.model.errors import HostError, MachineExhausted
 from evaluator_host.model.evaluator import Language, SandboxSpec
-from evaluator_host.pool.capacity import Capacity
+from evaluator_host.pool.fair_share import Capacity
 from evaluator_host.sandbox.base import Backend
 from evaluator_host.sandbox.session import Sandbox
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from evaluator_host.sandbox.base import Finding
-from evaluator_host.sandbox.linux.overhead import is_gvisor
+from evaluator_host.sandbox.linux.rlimits import is_gvisor
 
 _RULES: Final = "stops reading, writing, connecting, signalling and using more than the limits"
 _SHARED: Final = "does not stop an exploit of the host's kernel, which the guests share"

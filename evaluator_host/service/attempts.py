@@ -6,18 +6,22 @@ gave up (exit code 70, runtimes/PROTOCOL.md) counts as lost, but a second time i
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
 
-from evaluator_host.model.errors import SandboxLost
+from evaluator_host.dialects.model_requests import Ask, asks_of
+from evaluator_host.dialects.table import dialect_of
+from evaluator_host.model.errors import HostError, SandboxLost
+from evaluator_host.model.evaluator import Json, Row
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult, Failed, Loaded, Note, Outcome
 from evaluator_host.pool import Lease, LeaseRequest, Pool
 from evaluator_host.sandbox.session import RunnerGaveUp
 from evaluator_host.service.prepared import Prepared
-from evaluator_host.service.row_io import Bound, ResultContext, leased_context, result, unloaded_context
+from evaluator_host.service.row_io import Bound, ResultContext, bind_together, leased_context, result, unloaded_context
 
 _PAUSES_S: Final = (0.0, 0.2, 1.0)  # before a sandbox is asked for in place of one that was lost while it loaded
+_ANSWERS: Final = 32  # most answers for one row, over all its calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,3 +108,74 @@ def _lost(error: SandboxLost) -> Failed:
     if isinstance(error, RunnerGaveUp):
         return error.failed
     return Failed(EvaluationError(ErrorCode.SANDBOX_LOST, error.detail, hint="retry the call"))
+
+
+class _NothingToScore(Exception):
+    """The evaluator has no scores for rows together, or there is no row."""
+
+
+async def score_together(
+    pool: Pool, prepared: Prepared, rows: AsyncIterable[Row], *, started: float
+) -> EvaluationResult | None:
+    """Score rows together; None when the evaluator has no such scores, or there is no row.
+
+    Rows are drawn only for an evaluator that has such scores, and once: a retry sends the same body.
+    """
+    bound: Bound | None = None
+
+    async def bind_once(loaded: Loaded) -> Bound:
+        nonlocal bound
+        bind_one = dialect_of(loaded.contract).bind_one_of_many
+        if bound is None and loaded.together and bind_one is not None:
+            bound = await bind_together(bind_one, rows)
+        if bound is None:
+            raise _NothingToScore
+        return bound
+
+    try:
+        made = await attempt(pool, prepared, bind_once)
+    except _NothingToScore:
+        return None
+    return made.result(started=started)
+
+
+async def each(rows: Iterable[Row]) -> AsyncGenerator[Row, None]:
+    """Yield rows that are there already."""
+    for row in rows:
+        yield row
+
+
+class Models(Protocol):
+    """Calls models for evaluators."""
+
+    async def answer(self, ask: Ask, workspace: str) -> dict[str, Json]:
+        """Return `{"response": …}`, or `{"error": text, "status": int | None}` when the model does not answer.
+
+        Raises:
+          HostError: the evaluator may not use the model, or its key is missing.
+        """
+        ...
+
+
+def asked_for(outcome: Outcome, loaded: Loaded) -> tuple[Ask, ...]:
+    """Return the model requests that a row waits for; nothing when it has come to an end."""
+    return asks_of(outcome) if dialect_of(loaded.contract).asks_models else ()
+
+
+async def answered(models: Models | None, row: Row, asks: Sequence[Ask], *, workspace: str) -> Row | EvaluationError:
+    """Return the row with the answers to its model requests, or the error that it fails with."""
+    if models is None:
+        return _failed("this host asks no models for evaluators", "score such rows on a running host")
+    if len(row.answers) + len(asks) > _ANSWERS:
+        return _failed(f"the evaluator asks models more than {_ANSWERS} times for one row", "ask less")
+    try:
+        found = await asyncio.gather(*(models.answer(ask, workspace) for ask in asks))
+    except HostError as error:
+        hints = [problem.hint for problem in error.problems if problem.hint]
+        return _failed(error.detail, hints[0] if hints else None)
+    answers = {ask.name: answer for ask, answer in zip(asks, found, strict=True)}
+    return replace(row, answers={**row.answers, **answers})
+
+
+def _failed(message: str, hint: str | None) -> EvaluationError:
+    return EvaluationError(ErrorCode.TARGET_FAILED, message, hint=hint)

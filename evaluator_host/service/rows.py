@@ -18,8 +18,7 @@ from evaluator_host.model.errors import Busy, SandboxLost
 from evaluator_host.model.evaluator import Isolation, Row
 from evaluator_host.model.outcome import EvaluationError, EvaluationResult, Failed, Given, Outcome, Skipped, Timing
 from evaluator_host.pool import Lease, Pool
-from evaluator_host.service.attempts import LostRows, lease_sandbox
-from evaluator_host.service.model_calls import Models, answered, asked_for
+from evaluator_host.service.attempts import LostRows, Models, answered, asked_for, lease_sandbox
 from evaluator_host.service.prepared import Prepared
 from evaluator_host.service.row_io import Bound, ResultContext, bind, leased_context, result, unloaded_context
 

@@ -34,10 +34,8 @@ from evaluator_host.model.outcome import (
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.sandbox.session import RunnerGaveUp
 from evaluator_host.schemas.evaluation import CheckReport, HostInfo
-from evaluator_host.service.attempts import attempt
-from evaluator_host.service.corpus_scores import each, score_together
+from evaluator_host.service.attempts import Models, answered, asked_for, attempt, each, score_together
 from evaluator_host.service.metrics import Metrics
-from evaluator_host.service.model_calls import Models, answered, asked_for
 from evaluator_host.service.preparer import Preparer
 from evaluator_host.service.row_io import Bound, bind
 from evaluator_host.service.rows import RowStream

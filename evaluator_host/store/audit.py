@@ -7,14 +7,14 @@ killed loses the entries of its last second; while the database does not answer,
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from sqlalchemy import delete, insert, select
 
 from evaluator_host.model.errors import StoreUnavailable
-from evaluator_host.store.database import Database
+from evaluator_host.store.database import Database, row_values
 from evaluator_host.store.tables import ApiKeyTable, AuditTable, WorkspaceTable
 
 KEPT: Final = 20_000  # entries in memory, a few megabytes
@@ -51,9 +51,6 @@ class AuditEntry:
     duration_ms: float
 
 
-_COLUMNS: Final = tuple(field.name for field in fields(AuditEntry))  # `asdict` would copy every value deeply
-
-
 @dataclass(frozen=True, slots=True)
 class AuditLine:
     """An entry for an operator: `AuditEntry` with the names of workspace and key."""
@@ -80,9 +77,7 @@ class Audit:
         """Append all of these entries, or none."""
         if entries:
             async with self._database.transaction() as connection:
-                await connection.execute(
-                    insert(AuditTable), [{name: getattr(entry, name) for name in _COLUMNS} for entry in entries]
-                )
+                await connection.execute(insert(AuditTable), [row_values(entry) for entry in entries])
 
     async def list_entries(
         self, *, limit: int, workspace: str | None = None, key: str | None = None, since: datetime | None = None

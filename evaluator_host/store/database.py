@@ -1,4 +1,4 @@
-"""Connections to the database: transactions that write, snapshots that read, and faults as the host's own errors.
+"""The database of a host: its address, transactions that write, snapshots that read, faults as the host's own errors.
 
 A SQLite file has one writer at a time. Writers of this process queue for a lock here, so that none polls for the lock
 of the file; writers of other processes are waited for. Messages never contain values: these may be a user's data.
@@ -8,21 +8,89 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Connection, event
+from sqlalchemy import URL, Connection, event, make_url
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.orm import DeclarativeBase
 
-from evaluator_host.model.errors import InvalidRequest, StoreUnavailable
-from evaluator_host.store.address import Address, Engine
+from evaluator_host.model.errors import InvalidRequest, Misconfigured, StoreUnavailable
 
 _WAIT_S: Final = 15.0  # for another process's write, or for a free connection
 _CONNECTIONS: Final = 8
 _WRITES: Final = "evaluator_host_writes"
+FILE_NAME: Final = "evaluator-host.db"
+_POSTGRESQL: Final = ("postgres", "postgresql")  # the first is how several platforms spell it
+_SECRET: Final = ("password", "sslpassword")  # a URL may have them as parameters
+
+
+class Engine(StrEnum):
+    """The kind of database."""
+
+    SQLITE = "sqlite"
+    POSTGRESQL = "postgresql"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The address of one database.
+
+    Attributes:
+      url: For SQLAlchemy, with an asynchronous driver.
+      file: Of SQLite; None for PostgreSQL.
+    """
+
+    engine: Engine
+    url: URL
+    file: Path | None = None
+
+    def __str__(self) -> str:
+        if self.file:
+            return str(self.file)
+        return self.url.difference_update_query(_SECRET).render_as_string(hide_password=True)
+
+
+def sqlite_address(file: Path) -> Address:
+    """Return the address of a SQLite file."""
+    file = file.absolute()
+    return Address(Engine.SQLITE, URL.create("sqlite+aiosqlite", database=str(file)), file)
+
+
+def address(database_url: str | None, data_dir: Path) -> Address:
+    """Return the address of a host's database.
+
+    Args:
+      database_url: `postgresql://…`, also `postgres://…`, with any driver; `sqlite:///file`; None for SQLite in
+        the data directory.
+      data_dir: Data directory of the host.
+
+    Raises:
+      Misconfigured: it is no URL, or names another kind of database. The message omits it: it may hold a password.
+    """
+    if not database_url:
+        return sqlite_address(data_dir / FILE_NAME)
+    try:
+        url = make_url(database_url.strip())
+    except (ArgumentError, ValueError) as error:
+        raise Misconfigured(
+            "EVALUATOR_HOST_DATABASE_URL (or DATABASE_URL) is no URL; "
+            "write postgresql://user:password@host:5432/database, with %40 for an @ in the password"
+        ) from error
+    kind = url.drivername.partition("+")[0]
+    if kind in _POSTGRESQL:
+        return Address(Engine.POSTGRESQL, url.set(drivername="postgresql+psycopg"))
+    if kind == "sqlite" and url.database not in (None, "", ":memory:"):
+        return sqlite_address(Path(str(url.database)))
+    raise Misconfigured(
+        f"EVALUATOR_HOST_DATABASE_URL (or DATABASE_URL) names a database of kind {kind!r}; "
+        "Evaluator Host keeps its records in PostgreSQL (postgresql://…) or, without a URL, in a SQLite file"
+    )
 
 
 class Database:
@@ -89,6 +157,16 @@ def insert_unless_there(connection: AsyncConnection, table: type[DeclarativeBase
     """Return an INSERT that does nothing where the row exists already (`ON CONFLICT DO NOTHING`)."""
     dialect = postgresql if connection.dialect.name == Engine.POSTGRESQL else sqlite
     return dialect.insert(table).on_conflict_do_nothing()
+
+
+def row_values(record: Any) -> dict[str, Any]:
+    """Return a dataclass as the values of a row; `asdict` would copy every value deeply."""
+    return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
+def columns_of(table: type[DeclarativeBase], record: type[Any]) -> list[Any]:
+    """Return the columns of a table that the fields of a dataclass are read from, in their order."""
+    return [getattr(table, field.name) for field in fields(record)]
 
 
 def _unavailable(address: Address, error: Exception) -> StoreUnavailable:

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from evaluator_host.model.errors import NameTaken, NotFound
 from evaluator_host.schemas.datasets import BadLine
-from evaluator_host.store.database import Database
+from evaluator_host.store.database import Database, row_values
 from evaluator_host.store.tables import DatasetTable, JobTable
 from evaluator_host.store.workspaces import require_name
 
@@ -153,13 +153,13 @@ def _dataset(row: Any) -> Dataset:
         fields["workspace_id"],
         fields["name"],
         DatasetFacts(
-            format=fields["format"],
-            rows=fields["rows"],
-            bad_rows=fields["bad_rows"],
-            bad_lines=tuple(BadLine(**line) for line in orjson.loads(fields["bad_lines"])),
-            columns=tuple(orjson.loads(fields["columns"])),
-            size_bytes=fields["size_bytes"],
-            digest=fields["digest"],
+            fields["format"],
+            fields["rows"],
+            fields["bad_rows"],
+            tuple(BadLine(**line) for line in orjson.loads(fields["bad_lines"])),
+            tuple(orjson.loads(fields["columns"])),
+            fields["size_bytes"],
+            fields["digest"],
         ),
         fields["created_at"],
     )
@@ -171,12 +171,8 @@ def _values(dataset: Dataset) -> dict[str, object]:
         "id": dataset.id,
         "workspace_id": dataset.workspace_id,
         "name": dataset.name,
-        "format": facts.format,
-        "rows": facts.rows,
-        "bad_rows": facts.bad_rows,
+        **row_values(facts),
         "bad_lines": orjson.dumps(facts.bad_lines).decode(),
         "columns": orjson.dumps(facts.columns).decode(),
-        "size_bytes": facts.size_bytes,
-        "digest": facts.digest,
         "created_at": dataset.created_at,
     }

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from evaluator_host.model.errors import InvalidRequest, NameTaken, NotFound
 from evaluator_host.model.json_values import decode_json, encode_json
-from evaluator_host.store.database import Database
+from evaluator_host.store.database import Database, columns_of, row_values
 from evaluator_host.store.tables import EntityTable
 
 NAME: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_.\-]{1,255}")
@@ -78,16 +78,8 @@ class Entities:
         """
         now = datetime.now(UTC)
         made = Entity(f"{place.kind[:3]}-{secrets.token_hex(8)}", place.namespace, name, content, now, now)
-        values = {
-            "id": made.id,
-            "workspace_id": place.workspace_id,
-            "kind": place.kind,
-            "namespace": place.namespace,
-            "name": name,
-            "content": encode_json(content).decode(),
-            "created_at": now,
-            "updated_at": now,
-        }
+        values = {**row_values(made), "content": encode_json(content).decode()}
+        values |= {"workspace_id": place.workspace_id, "kind": place.kind}
         try:
             async with self._database.transaction() as connection:
                 await connection.execute(insert(EntityTable).values(**values))
@@ -169,9 +161,7 @@ class Entities:
 
 
 def _entities() -> Select[Any]:
-    table = EntityTable
-    columns: list[Any] = [table.id, table.namespace, table.name, table.content, table.created_at, table.updated_at]
-    return select(*columns)
+    return select(*columns_of(EntityTable, Entity))
 
 
 def _at(place: Place) -> ColumnElement[bool]:
@@ -185,8 +175,7 @@ def _named(place: Place, name: str) -> ColumnElement[bool]:
 
 
 def _entity(row: Any) -> Entity:
-    id_, namespace, name, content, created_at, updated_at = row
-    return Entity(id_, namespace, name, decode_json(content.encode()), created_at, updated_at)
+    return Entity(**{**row._mapping, "content": decode_json(row.content.encode())})  # noqa: SLF001 - its public name
 
 
 def _missing(place: Place, name: str) -> NotFound:

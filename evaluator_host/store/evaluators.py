@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from evaluator_host.model.errors import NameTaken, NotFound
-from evaluator_host.store.database import Database
+from evaluator_host.store.database import Database, columns_of, row_values
 from evaluator_host.store.tables import EvaluatorTable, EvaluatorVersionTable
 from evaluator_host.store.workspaces import require_name
 
@@ -173,14 +173,8 @@ class Evaluators:
 async def _insert(
     connection: AsyncConnection, evaluator_id: str, version: int, content: VersionContent, now: datetime
 ) -> None:
-    names = (
-        *("digest", "content", "contract", "contract_source", "problem", "environment"),
-        *("lock", "packages", "created_by", "origin"),
-    )
-    values = {name: getattr(content, name) for name in names}
-    await connection.execute(
-        insert(EvaluatorVersionTable).values(evaluator_id=evaluator_id, version=version, created_at=now, **values)
-    )
+    made = {"evaluator_id": evaluator_id, "version": version, "created_at": now, **row_values(content)}
+    await connection.execute(insert(EvaluatorVersionTable).values(**made))
 
 
 def _selected() -> Select[Any]:
@@ -188,8 +182,7 @@ def _selected() -> Select[Any]:
     columns: Any = (
         *(evaluator.id, evaluator.name, evaluator.description, evaluator.sampling),
         *(version.version, evaluator.newest, version.created_at),
-        *(version.digest, version.content, version.contract, version.contract_source, version.problem),
-        *(version.environment, version.lock, version.packages, version.created_by, version.origin),
+        *columns_of(version, VersionContent),
     )
     return select(*columns).join(version, version.evaluator_id == evaluator.id)
 

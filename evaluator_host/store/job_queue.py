@@ -14,8 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.jobs import JobStatus
-from evaluator_host.store.database import Database
-from evaluator_host.store.job import DesiredState, Job, as_job, select_jobs
+from evaluator_host.store.database import Database, columns_of, row_values
+from evaluator_host.store.jobs import DesiredState, Job, as_job, select_jobs
 from evaluator_host.store.tables import JobTable, OutputTable, ResultTable, TogetherTable
 
 
@@ -117,14 +117,10 @@ class JobQueue:
             )
             return done.rowcount == 1
 
-    async def heartbeat(self, job_id: str, owner: str, *, running_s: float = 0.0) -> DesiredState | None:
-        """Write a heartbeat; return the desired state of the job, None when another host owns it."""
-        return await self.save(job_id, owner, (), running_s=running_s)
-
     async def save(
         self, job_id: str, owner: str, results: Sequence[StoredResult], *, running_s: float = 0.0
     ) -> DesiredState | None:
-        """Store and count results; return the desired state of the job, None when another host owns it.
+        """Write a heartbeat and store results, if any; return the desired state, None when another host owns the job.
 
         All results are stored, or none; a second result for a row raises.
         """
@@ -132,7 +128,9 @@ class JobQueue:
         async with self._database.transaction() as connection:
             wanted = await _note(connection, job_id, owner, done=len(results), failed=failed, running_s=running_s)
             if wanted is not None and results:
-                await connection.execute(insert(ResultTable), [_result_values(job_id, result) for result in results])
+                await connection.execute(
+                    insert(ResultTable), [{"job_id": job_id, **row_values(result)} for result in results]
+                )
         return wanted
 
     async def save_outputs(
@@ -142,7 +140,9 @@ class JobQueue:
         async with self._database.transaction() as connection:
             wanted = await _note(connection, job_id, owner, running_s=running_s)
             if wanted is not None and outputs:
-                await connection.execute(insert(OutputTable), [_output_values(job_id, output) for output in outputs])
+                await connection.execute(
+                    insert(OutputTable), [{"job_id": job_id, **row_values(output)} for output in outputs]
+                )
         return wanted
 
     async def save_together(self, job_id: str, owner: str, position: int, result: str) -> DesiredState | None:
@@ -182,7 +182,7 @@ class JobQueue:
         """Return at most `limit` answers by row, from a row on."""
         table = OutputTable
         query = (
-            select(table.row, table.output, table.error, table.latency_ms, table.log)
+            select(*columns_of(table, StoredOutput))
             .where(table.job_id == job_id, table.row >= first)
             .order_by(table.row)
             .limit(limit)
@@ -226,13 +226,3 @@ def _together(job_id: str, position: int) -> Any:
 
 def _owned(job_id: str, owner: str) -> Any:
     return (JobTable.id == job_id) & (JobTable.owner == owner) & (JobTable.status == JobStatus.RUNNING)
-
-
-def _result_values(job_id: str, result: StoredResult) -> dict[str, Any]:
-    names = ("position", "row", "status", "score", "passed", "error_code", "run_ms", "metrics", "result")
-    return {"job_id": job_id, **{name: getattr(result, name) for name in names}}
-
-
-def _output_values(job_id: str, output: StoredOutput) -> dict[str, Any]:
-    names = ("row", "output", "error", "latency_ms", "log")
-    return {"job_id": job_id, **{name: getattr(output, name) for name in names}}

@@ -1,7 +1,15 @@
-"""Stores API keys by the public id in their text; of the text itself it stores a hash."""
+"""API keys: made, listed, revoked; looked up by their id. The key itself is never stored.
 
+A key is `eh_<id>_<secret>`. The public id finds it in the store, which has a hash of the whole. The secret has 256
+random bits, so the hash needs no salt.
+"""
+
+import hashlib
+import re
+import secrets
+import string
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -10,11 +18,43 @@ from sqlalchemy.exc import IntegrityError
 
 from evaluator_host.model.errors import InvalidRequest, NameTaken, NotFound
 from evaluator_host.store.database import Database
-from evaluator_host.store.key_format import generate_key
 from evaluator_host.store.tables import ApiKeyTable, WorkspaceTable
 from evaluator_host.store.workspaces import ensure_workspace, require_name
 
 _AT_ONCE: Final = 500  # ids in one query
+_ALPHABET: Final = string.ascii_lowercase + string.digits
+_ID_LENGTH: Final = 12
+_TOKEN: Final = re.compile(rf"eh_([a-z0-9]{{{_ID_LENGTH}}})_[A-Za-z0-9_-]{{43}}")
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedKey:
+    """A new key. `text` is shown once to its owner, and never in a repr."""
+
+    id: str
+    text: str = field(repr=False)
+
+    @property
+    def hash(self) -> str:
+        """The hash to store."""
+        return token_hash(self.text)
+
+
+def generate_key() -> GeneratedKey:
+    """Return a new random key."""
+    key_id = "".join(secrets.choice(_ALPHABET) for _ in range(_ID_LENGTH))
+    return GeneratedKey(key_id, f"eh_{key_id}_{secrets.token_urlsafe(32)}")
+
+
+def key_id_of(text: str) -> str | None:
+    """Return the id in a key, or None for a text that is no key."""
+    match = _TOKEN.fullmatch(text)
+    return match.group(1) if match else None
+
+
+def token_hash(text: str) -> str:
+    """Return the hash of a key to store and to compare."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +151,7 @@ class Keys:
                 update(ApiKeyTable).where(ApiKeyTable.id == found[0].id, active).values(revoked_at=now)
             )
         key = found[0]
-        return ApiKey(key.id, key.name, key.workspace, key.created_at, key.expires_at, now, key.last_used_at)
+        return replace(key, revoked_at=now)
 
     async def any_made(self) -> bool:
         """Whether a key was ever created, even if revoked since: from the first one on, every request needs a key."""

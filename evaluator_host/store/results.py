@@ -1,19 +1,20 @@
-"""Reads the stored results of jobs: in pages, all of them, or only the values that figures need."""
+"""Reads the stored results of jobs and the answers of models: in pages, all of them, or only the values for figures."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
 import orjson
-from sqlalchemy import and_, false, func, null, or_, select
+from sqlalchemy import Select, and_, false, func, null, or_, select
 
 from evaluator_host.model.errors import InvalidRequest
-from evaluator_host.store.database import Database
-from evaluator_host.store.job_queue import StoredResult
-from evaluator_host.store.tables import ResultTable, TogetherTable
+from evaluator_host.store.database import Database, columns_of
+from evaluator_host.store.job_queue import StoredOutput, StoredResult
+from evaluator_host.store.tables import OutputTable, ResultTable, TogetherTable
 
 _AT_ONCE: Final = 2000
+_STRETCH_BYTES: Final = 8 << 20
 
 
 class Sort(StrEnum):
@@ -103,8 +104,8 @@ class Results:
     async def figures(self, job_id: str, position: int) -> AsyncGenerator[Figures, None]:
         """Yield the values that figures need, of each result of an evaluator, by row."""
         table = ResultTable
-        columns = (table.row, table.status, table.passed, table.score, table.error_code, table.run_ms, table.metrics)
-        query = select(*columns).where(table.job_id == job_id, table.position == position).order_by(table.row)
+        chosen = (table.job_id == job_id) & (table.position == position)
+        query = select(*columns_of(table, Figures)).where(chosen).order_by(table.row)
         last = -1
         while True:
             async with self._database.reading() as connection:
@@ -175,10 +176,7 @@ class _Order:
 
 def _selected(job_id: str, which: Filter) -> Any:
     table = ResultTable
-    query: Any = select(
-        *(table.position, table.row, table.status, table.score, table.passed, table.error_code),
-        *(table.run_ms, table.metrics, table.result),
-    ).where(table.job_id == job_id)
+    query: Any = select(*columns_of(table, StoredResult)).where(table.job_id == job_id)
     wanted = {
         table.position: which.position,
         table.status: which.status,
@@ -195,3 +193,49 @@ def _selected(job_id: str, which: Filter) -> Any:
     if which.min_score is not None and which.max_score is not None and which.min_score > which.max_score:
         query = query.where(false())
     return query
+
+
+class Outputs:
+    """The answers of models to the rows of all jobs."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def count(self, job_id: str) -> tuple[int, int]:
+        """Return for how many rows the model was called, and for how many of these it failed."""
+        query = select(func.count(), func.count(OutputTable.error)).where(OutputTable.job_id == job_id)
+        async with self._database.reading() as connection:
+            asked, failed = (await connection.execute(query)).one()
+        return asked, failed
+
+    async def of_rows(self, job_id: str, rows: Collection[int]) -> dict[int, StoredOutput]:
+        """Return answers by row, for few rows, such as those of a page."""
+        async with self._database.reading() as connection:
+            found = await connection.execute(_selected_outputs(job_id).where(OutputTable.row.in_(rows)))
+            return {row[0]: StoredOutput(*row) for row in found}
+
+    async def stretches(self, job_id: str, first: int, last: int) -> AsyncGenerator[dict[int, StoredOutput], None]:
+        """Yield answers by row, from row `first` to row `last`, about 8 MB at a time."""
+        table = OutputTable
+        sizes = select(table.row, func.coalesce(func.length(table.output), 0)).where(
+            table.job_id == job_id, table.row >= first, table.row <= last
+        )
+        async with self._database.reading() as connection:
+            measured = [(row, size) for row, size in await connection.execute(sizes.order_by(table.row))]
+        held, start = 0, first
+        ends = []
+        for row, size in measured:
+            held += size
+            if held >= _STRETCH_BYTES:
+                ends.append(row)
+                held = 0
+        for end in dict.fromkeys((*ends, last)):
+            query = _selected_outputs(job_id).where(table.row >= start, table.row <= end)
+            async with self._database.reading() as connection:
+                found = {row[0]: StoredOutput(*row) for row in await connection.execute(query)}
+            yield found
+            start = end + 1
+
+
+def _selected_outputs(job_id: str) -> Select[Any]:
+    return select(*columns_of(OutputTable, StoredOutput)).where(OutputTable.job_id == job_id)

@@ -22,10 +22,9 @@ from sqlalchemy import Connection, create_engine, event, inspect
 from sqlalchemy.exc import ProgrammingError
 
 from evaluator_host.model.errors import Misconfigured
-from evaluator_host.store.address import Address, Engine
-from evaluator_host.store.database import translated
+from evaluator_host.store.database import Address, Engine, translated
 from evaluator_host.store.tables import Table
-from evaluator_host.system.file_lock import FileLock
+from evaluator_host.system.files import FileLock
 
 VERSION_TABLE: Final = "evaluator_host_revision"
 MIGRATIONS_DIR: Final = Path(__file__).parent / "migrations"

@@ -7,24 +7,21 @@ from pathlib import Path
 
 from sqlalchemy import inspect, select
 
-from evaluator_host.store.address import address as address_of
 from evaluator_host.store.audit import Audit
 from evaluator_host.store.database import Database
+from evaluator_host.store.database import address as address_of
 from evaluator_host.store.datasets import Datasets
 from evaluator_host.store.entities import Entities
 from evaluator_host.store.evaluators import Evaluators
 from evaluator_host.store.job_queue import JobQueue
 from evaluator_host.store.jobs import Jobs
 from evaluator_host.store.keys import Keys
-from evaluator_host.store.outputs import Outputs
-from evaluator_host.store.package_sets import PackageSetUses
-from evaluator_host.store.results import Results
+from evaluator_host.store.results import Outputs, Results
 from evaluator_host.store.schema import migrate
-from evaluator_host.store.secret_box import SecretBox
-from evaluator_host.store.secrets import Secrets
+from evaluator_host.store.secrets import SecretBox, Secrets
 from evaluator_host.store.tables import IdentityTable
 from evaluator_host.store.traces import Traces
-from evaluator_host.store.workspaces import Workspaces
+from evaluator_host.store.workspaces import PackageSetUses, Workspaces
 
 
 class Store:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from sqlalchemy import delete, insert, select
 
-from evaluator_host.store.database import Database
+from evaluator_host.store.database import Database, columns_of, row_values
 from evaluator_host.store.tables import EvaluatorTable, TraceTable
 
 _PRUNED_AT_ONCE: Final = 1000
@@ -29,12 +29,6 @@ class ScoredTrace:
     trace: str
 
 
-_NAMES: Final = (
-    *("evaluator_id", "version", "trace_id", "received_at", "status", "score", "passed", "error_code"),
-    *("result", "trace"),
-)
-
-
 class Traces:
     """The scored traces in the store."""
 
@@ -46,7 +40,7 @@ class Traces:
         async with self._database.transaction() as connection:
             wanted = {trace.evaluator_id for trace in traces}
             known = set(await connection.scalars(select(EvaluatorTable.id).where(EvaluatorTable.id.in_(wanted))))
-            values = [{name: getattr(one, name) for name in _NAMES} for one in traces if one.evaluator_id in known]
+            values = [row_values(one) for one in traces if one.evaluator_id in known]
             if values:
                 await connection.execute(insert(TraceTable), values)
 
@@ -56,7 +50,7 @@ class Traces:
         """Return numbered traces of an evaluator, newest first; `before` is the last number of the previous page."""
         table = TraceTable
         query: Any = (
-            select(table.id, *(getattr(table, column) for column in _NAMES))
+            select(table.id, *columns_of(table, ScoredTrace))
             .join(EvaluatorTable, EvaluatorTable.id == table.evaluator_id)
             .where(EvaluatorTable.workspace_id == workspace_id, EvaluatorTable.name == name)
         )

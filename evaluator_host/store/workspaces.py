@@ -1,17 +1,18 @@
-"""Stores workspaces, the owners of every other resource."""
+"""Stores workspaces, the owners of every other resource, and which package sets each workspace asked for."""
 
 import re
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from sqlalchemy import select
+from sqlalchemy import delete, exists, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from evaluator_host.model.errors import InvalidRequest
-from evaluator_host.store.database import Database, insert_unless_there
-from evaluator_host.store.tables import WorkspaceTable
+from evaluator_host.store.database import Database, columns_of, insert_unless_there
+from evaluator_host.store.tables import PackageSetUseTable, WorkspaceTable
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
@@ -31,12 +32,6 @@ class Workspaces:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def list_workspaces(self) -> list[Workspace]:
-        """Return all workspaces, by name."""
-        query = select(WorkspaceTable.id, WorkspaceTable.name, WorkspaceTable.created_at).order_by(WorkspaceTable.name)
-        async with self._database.reading() as connection:
-            return [Workspace(*row) for row in await connection.execute(query)]
-
     async def ensure_workspace(self, name: str) -> Workspace:
         """Return the workspace of a name; create it if there is none.
 
@@ -50,7 +45,7 @@ class Workspaces:
 async def ensure_workspace(connection: AsyncConnection, name: str) -> Workspace:
     """Do what `Workspaces.ensure_workspace` does, within a transaction."""
     require_name(name, "workspace")
-    query = select(WorkspaceTable.id, WorkspaceTable.name, WorkspaceTable.created_at).where(WorkspaceTable.name == name)
+    query = select(*columns_of(WorkspaceTable, Workspace)).where(WorkspaceTable.name == name)
     row = (await connection.execute(query)).first()
     if row is None:
         made = {"id": f"ws-{secrets.token_hex(8)}", "name": name, "created_at": datetime.now(UTC)}
@@ -70,3 +65,39 @@ def require_name(name: str, what: str) -> None:
             f"{name[:80]!r} is no name for a {what}: take letters, digits, dots, dashes and underscores, at most 63, "
             "a letter or digit first"
         )
+
+
+class PackageSetUses:
+    """The package sets that workspaces asked for: they share the files of a set, but see only their own.
+
+    A set has two names: its key, and the digest of its packages.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def asked(self, workspace_id: str, names: Collection[str]) -> None:
+        """Record that a workspace asked for a set of these names; a second time changes nothing."""
+        values = [{"workspace_id": workspace_id, "name": name, "asked_at": datetime.now(UTC)} for name in sorted(names)]
+        async with self._database.transaction() as connection:
+            await connection.execute(insert_unless_there(connection, PackageSetUseTable), values)
+
+    async def names(self, workspace_id: str) -> frozenset[str]:
+        """Return the names under which a workspace asked for sets."""
+        query = select(PackageSetUseTable.name).where(PackageSetUseTable.workspace_id == workspace_id)
+        async with self._database.reading() as connection:
+            return frozenset(await connection.scalars(query))
+
+    async def wanted_by_others(self, workspace_id: str, names: Collection[str]) -> bool:
+        """Whether another workspace asked for a set under any of these names."""
+        others = select(PackageSetUseTable.name).where(
+            PackageSetUseTable.name.in_(names), PackageSetUseTable.workspace_id != workspace_id
+        )
+        async with self._database.reading() as connection:
+            return bool(await connection.scalar(select(exists(others))))
+
+    async def forget_set(self, workspace_id: str, names: Collection[str]) -> None:
+        """Record that a workspace no longer needs a set."""
+        mine = PackageSetUseTable.workspace_id == workspace_id
+        async with self._database.transaction() as connection:
+            await connection.execute(delete(PackageSetUseTable).where(mine, PackageSetUseTable.name.in_(names)))

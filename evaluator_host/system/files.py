@@ -1,10 +1,19 @@
-"""Files that appear whole or not at all: written beside their place, synced to disk, then linked or renamed into it."""
+"""Files that appear whole or not at all, and locks between processes of one machine.
 
+A file is written beside its place, synced to disk, then linked or renamed into it. The kernel releases a lock when its
+holder dies.
+"""
+
+import asyncio
+import fcntl
 import os
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+from typing import Final
+
+_POLL_S: Final = 0.05
 
 
 def write_once(file: Path, content: bytes) -> None:
@@ -40,3 +49,49 @@ def _draft(file: Path, content: bytes) -> Iterator[Path]:
         yield draft
     finally:
         draft.unlink(missing_ok=True)
+
+
+class FileLock:
+    """A lock on a file, held from `acquire` to `release` or to the end of the process."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._fd: int | None = None
+
+    def acquire(self, *, shared: bool = False, wait: bool = False) -> bool:
+        """Take the lock; return False when somebody else holds it.
+
+        Args:
+          shared: Whether other holders of a shared lock are fine.
+          wait: Whether to block until it is free; then it is always taken.
+        """
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            os.close(fd)
+            return False
+        except BaseException:
+            os.close(fd)
+            raise
+        self._fd = fd
+        return True
+
+    def release(self) -> None:
+        """Release the lock; nothing happens when it is not held."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+@asynccontextmanager
+async def hold_lock(path: Path) -> AsyncIterator[None]:
+    """Wait for a lock without blocking the event loop, and hold it alone."""
+    lock = FileLock(path)
+    while not lock.acquire():  # noqa: ASYNC110 - its holder may be another process, which sends no event
+        await asyncio.sleep(_POLL_S)
+    try:
+        yield
+    finally:
+        lock.release()

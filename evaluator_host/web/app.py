@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from evaluator_host import __version__
 from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.table import all_dialects
-from evaluator_host.jobs.stored_resources import StoredResources
+from evaluator_host.jobs.open import StoredResources
 from evaluator_host.service import Service
 from evaluator_host.web.api import routes
 from evaluator_host.web.auth.access import Access
@@ -52,7 +52,7 @@ def create_app(
     app.router.routes += routes.api(service, given, kept, body_bytes=settings.body_mb << 20).routes
     for dialect in all_dialects():
         if dialect.routes is not None:
-            app.router.routes += dialect.routes.load()(service, kept, settings, given, route_class=routes.JsonRoute)
+            app.router.routes += dialect.routes.load()(service, kept, settings, given)
     app.router.routes += Workbench().routes()
     app.add_middleware(
         AccessMiddleware,

@@ -27,12 +27,12 @@ _NO_BACKEND: Final = (
     "no sandbox backend works on this machine, and user code never runs without one. "
     "Install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap; Fedora: dnf install bubblewrap; "
     "Alpine: apk add bubblewrap) or start a Docker engine and run `evaluator-host images build`. "
-    "`evaluator-host doctor` says what was tried"
+    "`evaluator-host doctor` shows what was tried"
 )
 
 
 async def make_backend(choice: SandboxChoice, settings: Settings) -> Backend:
-    """Return the backend of that name, not yet tried.
+    """Return the backend of that name, without starting a sandbox.
 
     Raises:
       HostError: its tools cannot be prepared.
@@ -58,15 +58,15 @@ async def make_backend(choice: SandboxChoice, settings: Settings) -> Backend:
 
 
 def machine_pythons(settings: Settings) -> Pythons:
-    """Return the interpreters of this machine; nothing is looked for yet."""
+    """Return the Python interpreters of this machine. The search happens later."""
     return Pythons(settings.pythons, search_path=search_path(), homes=python_homes())
 
 
 async def choose_backend(settings: Settings) -> Backend:
-    """Return a backend in which a sandbox really starts.
+    """Return a backend that has just started a sandbox.
 
     Raises:
-      SandboxUnavailable: none does; the detail says what to install.
+      SandboxUnavailable: no backend can; the detail says what to install.
     """
     if settings.sandbox is SandboxChoice.NONE:
         _log.warning("sandbox=none: user code runs as this user, with this user's files and network. Own code only!")
@@ -87,7 +87,7 @@ async def choose_backend(settings: Settings) -> Backend:
 
 
 async def _try(backend: Backend, settings: Settings) -> None:
-    """Start a sandbox and throw it away."""
+    """Start a sandbox and destroy it."""
     try:
         sandbox = await start_sandbox(backend, default_spec(Language.PYTHON), grace_s=settings.grace_s)
     except HostError:
@@ -97,7 +97,7 @@ async def _try(backend: Backend, settings: Settings) -> None:
 
 
 async def backend_findings(settings: Settings) -> dict[str, list[Finding]]:
-    """Return what `doctor` says of each backend; never raises."""
+    """Return the findings of `doctor` for each backend; never raises."""
     found: dict[str, list[Finding]] = {}
     for choice in (SandboxChoice.BUBBLEWRAP, SandboxChoice.DOCKER):
         try:
@@ -113,7 +113,7 @@ async def backend_findings(settings: Settings) -> dict[str, list[Finding]]:
 
 
 async def builder_findings(settings: Settings) -> list[Finding]:
-    """Return what `doctor` says of how packages are installed here; never raises."""
+    """Return the findings of `doctor` for the installation of packages; never raises."""
     try:
         folder = EnvironmentFolder(settings.data_dir.resolve() / "environments")
         return await Builder(folder.build_home, file_mb=settings.environments_mb).findings()

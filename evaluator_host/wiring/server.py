@@ -1,6 +1,7 @@
 """Serves a service over HTTP with uvicorn, from the first sandbox to a stop that leaves nothing behind.
 
-A program can embed it: `serve_http(settings, listener)` needs a listening socket and no command line.
+At the stop running calls finish, new ones get 503, and the rest is cut off after a while: every call gets exactly one
+response. A program can embed it: `serve_http(settings, listener)` needs a listening socket and no command line.
 """
 
 import asyncio
@@ -14,18 +15,18 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 import uvicorn
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evaluator_host import __version__
 from evaluator_host.config.settings import Settings
-from evaluator_host.model.errors import Misconfigured
-from evaluator_host.models.judges import open_judges
-from evaluator_host.models.registered_models import RegisteredModels
+from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
+from evaluator_host.models.judges import RegisteredModels, open_judges
 from evaluator_host.web.api.bodies import EXACT_MATCH
 from evaluator_host.web.app import create_app
 from evaluator_host.web.auth.access import open_access
 from evaluator_host.web.http.connection_limits import ConnectionLimits
-from evaluator_host.web.http.drain import Drain
 from evaluator_host.web.http.error_log import log_loop_fault
+from evaluator_host.web.http.error_responses import problem_response
 from evaluator_host.wiring.service import open_service
 from evaluator_host.wiring.store import open_store, open_stored_resources
 
@@ -35,6 +36,73 @@ _OWN_DESCRIPTORS: Final = 224  # of 1,024: sixteen sandboxes of six each, logs, 
 _FEWEST_CONNECTIONS: Final = 64
 _CUT_S: Final = 5.0  # to answer the calls under way with 503 and stop their rows
 _FLUSH_S: Final = 2  # to send the last responses
+_ALWAYS: Final = frozenset({"/healthz", "/metrics"})  # a host that shuts down is still alive
+
+
+class Drain:
+    """ASGI middleware around everything else, so that it sees every call.
+
+    Attributes:
+      idle: Set while no call is running.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._calls: set[asyncio.Task[None]] = set()
+        self._refusing = False
+        self._cutting = False
+        self.idle = asyncio.Event()
+        self.idle.set()
+
+    def begin(self) -> None:
+        """Refuse new calls from now on; running ones continue."""
+        self._refusing = True
+
+    def cut(self) -> None:
+        """End every running call with a 503, or cut its response off if that has begun."""
+        self._refusing = self._cutting = True
+        for call in self._calls:
+            call.cancel()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a call on, or refuse it during the shutdown."""
+        if scope["type"] != "http" or scope["path"] in _ALWAYS:
+            await self._app(scope, receive, send)
+        elif self._refusing:
+            await _refuse(scope, receive, send)
+        else:
+            await self._counted(scope, receive, send)
+
+    async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - an ASGI server calls from a task
+        answering = False
+
+        async def sending(message: Message) -> None:
+            nonlocal answering
+            answering = True
+            await send(message)
+
+        self._calls.add(task)
+        self.idle.clear()
+        try:
+            await self._app(scope, receive, sending)
+        except asyncio.CancelledError:
+            if not self._cutting or answering:
+                raise
+            task.uncancel()
+            await _refuse(scope, receive, send)
+        finally:
+            self._calls.discard(task)
+            if not self._calls:
+                self.idle.set()
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
+    response = problem_response(SandboxUnavailable("this host is shutting down; try again, or call another one"))
+    response.headers["Retry-After"] = "1"
+    response.headers["Connection"] = "close"
+    await response(scope, receive, send)
 
 
 class _Server(uvicorn.Server):

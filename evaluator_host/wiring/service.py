@@ -22,7 +22,7 @@ from evaluator_host.service.service import default_spec
 from evaluator_host.wiring.backends import choose_backend
 
 if TYPE_CHECKING:
-    from evaluator_host.service.model_calls import Models
+    from evaluator_host.service.attempts import Models
 
 _log = logging.getLogger(__name__)
 
@@ -34,9 +34,9 @@ async def open_service(
     """Open a service; nothing of it is left when it closes.
 
     Args:
-      settings: Of the operator.
+      settings: The operator's settings.
       prewarm: Start a sandbox per language before the first call.
-      models: Answers the model requests of evaluators; without it they fail.
+      models: Answers the model requests of evaluators. None: such requests fail.
 
     Raises:
       SandboxUnavailable: no backend works.
@@ -70,7 +70,7 @@ async def open_service(
 
 
 def index_settings(settings: Settings, cache_dir: Path, *, work_dir: Path | None = None) -> IndexSettings:
-    """Return where packages come from."""
+    """Return the settings of the package indexes."""
     return IndexSettings(
         cache_dir=cache_dir,
         pip_index_url=revealed(settings.pip_index_url),
@@ -85,7 +85,7 @@ def index_settings(settings: Settings, cache_dir: Path, *, work_dir: Path | None
 
 
 def _environments(settings: Settings, backend: Backend, pool: Pool) -> Environments:
-    """Open the folder of installed package sets; what dead hosts left half-way is removed."""
+    """Open the folder of installed package sets, and remove unfinished builds of dead hosts."""
     folder = EnvironmentFolder(settings.data_dir.resolve() / "environments")
     if swept := folder.sweep():
         _log.info("removed %d unfinished package sets of hosts that died", swept)

@@ -10,16 +10,16 @@ from evaluator_host.sandbox.base import Finding
 from evaluator_host.service import Service
 
 if TYPE_CHECKING:
-    from evaluator_host.jobs.stored_resources import StoredResources
+    from evaluator_host.jobs.open import StoredResources
     from evaluator_host.store.store import Store
 
 
 @asynccontextmanager
 async def open_store(settings: Settings) -> AsyncIterator["Store"]:
-    """Open what the host keeps: keys, records.
+    """Open the database of the host.
 
     Raises:
-      Misconfigured: the database is not this version's, or its URL cannot be taken.
+      Misconfigured: the database belongs to another version, or its URL is invalid.
       StoreUnavailable: it does not answer.
     """
     from evaluator_host.store import store  # noqa: PLC0415 - SQLAlchemy and Alembic, which `run` never needs
@@ -32,7 +32,7 @@ async def open_store(settings: Settings) -> AsyncIterator["Store"]:
 
 @asynccontextmanager
 async def open_stored_resources(service: Service, store: "Store") -> AsyncIterator["StoredResources"]:
-    """Open the verbs over what is stored, and work on jobs; those at work are left for the next host on the way out.
+    """Open the stored resources and start to work on jobs. At the end, unfinished jobs are left for the next host.
 
     Raises:
       StoreUnavailable: the database does not answer.
@@ -44,13 +44,13 @@ async def open_stored_resources(service: Service, store: "Store") -> AsyncIterat
 
 
 async def database_finding(settings: Settings) -> Finding:
-    """Return what `doctor` says of the database and of whose the rows and files are; never raises."""
+    """Return the finding of `doctor` for the database and its files; never raises."""
     from evaluator_host.jobs import open as opening  # noqa: PLC0415 - as above
-    from evaluator_host.store import address, store  # noqa: PLC0415 - as above
+    from evaluator_host.store import database, store  # noqa: PLC0415 - as above
 
     url = revealed(settings.database_url)
     try:
         async with store.open_read_only(url, settings.data_dir) as found:
-            return await opening.orphan_files(settings).finding(found, address.address(url, settings.data_dir))
+            return await opening.orphan_files(settings).finding(found, database.address(url, settings.data_dir))
     except (HostError, OSError) as error:
         return Finding("database", ok=False, detail=str(error))

@@ -12,7 +12,7 @@ from typing import Any, Final
 from evaluator_host.config.settings import RUNTIMES_DIR
 from evaluator_host.model.evaluator import Evaluator, Isolation, Language, Row
 from evaluator_host.service import Service
-from evaluator_host.service.sdks import sdk_needs
+from evaluator_host.service.preparer import sdk_needs
 from tests.dialects.nemo.metrics import IMPORTS, REAL
 
 ROWS: Final = 10_000

@@ -8,7 +8,7 @@ import pytest
 from evaluator_host.model.evaluator import Language
 from evaluator_host.model.outcome import ErrorCode
 from evaluator_host.sandbox.exit_status import classify_exit
-from evaluator_host.sandbox.linux.overhead import process_limit
+from evaluator_host.sandbox.linux.rlimits import process_limit
 from tests.left_behind import sandbox_cgroups
 from tests.ordinary_user import pass_as_ordinary_user
 from tests.probe import Probe, new_backend, spec

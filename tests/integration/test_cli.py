@@ -233,7 +233,7 @@ def test_a_taken_port_is_said_clearly(folder: Path) -> None:
         port = taken.getsockname()[1]
         ran = cli(folder, "serve", "--port", str(port))
     assert ran.returncode == 2
-    assert f"port {port} of 127.0.0.1 is taken" in ran.stderr
+    assert f"port {port} of 127.0.0.1 is in use" in ran.stderr
 
 
 def test_serve_prints_a_call_that_works_when_pasted(server: Server) -> None:

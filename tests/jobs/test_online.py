@@ -15,7 +15,7 @@ from evaluator_host.jobs.spec import JobSpec
 from evaluator_host.model.errors import InvalidRequest, NotFound
 from evaluator_host.schemas.jobs import JobConfig, JobReport, JobStatus, Target
 from evaluator_host.schemas.results import JobRow
-from evaluator_host.store.job import DesiredState
+from evaluator_host.store.jobs import DesiredState
 from evaluator_host.store.results import Filter
 from tests.jobs.desk import OK, WORKSPACE, Desk, opened
 from tests.model_server import DROP, Fault, ModelServer, Reply, error_body

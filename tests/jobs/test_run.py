@@ -10,8 +10,8 @@ from evaluator_host.jobs.spec import JobSpec
 from evaluator_host.model.errors import InUse, InvalidRequest, NotFound, StoreUnavailable
 from evaluator_host.model.evaluator import Evaluator, EvaluatorSettings, Limits
 from evaluator_host.schemas.jobs import JobConfig, JobStatus
-from evaluator_host.store.job import DesiredState
 from evaluator_host.store.job_queue import JobQueue, StoredResult
+from evaluator_host.store.jobs import DesiredState
 from tests.jobs.desk import OK, WORKSPACE, Desk, opened
 
 BAD = Evaluator("bad")

@@ -4,8 +4,8 @@ import json
 
 from evaluator_host.schemas.datasets import BadLine
 from evaluator_host.store.datasets import Dataset, DatasetFacts, new_dataset_id
-from evaluator_host.store.job import Job, JobEvaluator
 from evaluator_host.store.job_queue import StoredResult
+from evaluator_host.store.jobs import Job, JobEvaluator
 from evaluator_host.store.store import Store
 
 FACTS = DatasetFacts("jsonl", 3, 1, (BadLine(2, "not JSON"),), ("a", "b"), 42, "sha256:00")

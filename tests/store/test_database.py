@@ -12,8 +12,7 @@ from sqlalchemy.exc import StatementError
 
 from evaluator_host.model.errors import Misconfigured, StoreUnavailable
 from evaluator_host.store import database
-from evaluator_host.store.address import Engine, address
-from evaluator_host.store.database import Database
+from evaluator_host.store.database import Database, Engine, address
 from evaluator_host.store.store import Store, open_store
 from evaluator_host.store.tables import WorkspaceTable
 from tests.databases import Databases
@@ -30,7 +29,8 @@ def row(name: str, created_at: datetime | None = None) -> dict[str, object]:
 
 
 async def names(store: Store) -> list[str]:
-    return [workspace.name for workspace in await store.workspaces.list_workspaces()]
+    async with store.database.reading() as connection:
+        return list(await connection.scalars(select(WorkspaceTable.name).order_by(WorkspaceTable.name)))
 
 
 async def test_a_transaction_is_kept_as_a_whole_or_not_at_all(store: Store) -> None:

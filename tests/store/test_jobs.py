@@ -11,8 +11,8 @@ from sqlalchemy.exc import IntegrityError
 
 from evaluator_host.model.errors import InUse, InvalidRequest, NameTaken, NotFound
 from evaluator_host.schemas.jobs import JobStatus
-from evaluator_host.store.job import DesiredState
 from evaluator_host.store.job_queue import StoredOutput
+from evaluator_host.store.jobs import DesiredState
 from evaluator_host.store.store import Store, open_store
 from tests.store.records import FACTS, WORKSPACE, dataset, evaluators, queued, result
 
@@ -164,7 +164,7 @@ async def test_a_silent_owner_loses_its_job_and_writes_no_more(store: Store) -> 
     (abandoned,) = await store.job_queue.running()
     assert await store.job_queue.claim_job(abandoned, "quick")
     assert await store.job_queue.save(job.id, "slow", [result(1)]) is None
-    assert await store.job_queue.heartbeat(job.id, "slow") is None
+    assert await store.job_queue.save(job.id, "slow", ()) is None
     assert not await store.job_queue.release_job(job.id, "slow", JobStatus.COMPLETED)
     assert await store.job_queue.done_rows(job.id, 0) == bytearray([1])
     assert (await store.jobs.get_job(WORKSPACE, job.id)).done == 1

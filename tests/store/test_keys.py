@@ -6,10 +6,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from evaluator_host.model.errors import InvalidRequest, NameTaken, NotFound
-from evaluator_host.store.key_format import key_id_of, token_hash
+from evaluator_host.store.keys import key_id_of, token_hash
 from evaluator_host.store.store import Store, open_store
+from evaluator_host.store.tables import WorkspaceTable
 
 NOW = datetime.now(UTC)
 
@@ -99,7 +101,8 @@ async def test_a_failed_creation_leaves_no_workspace(store: Store) -> None:
     for name, workspace in (("../etc", "acme"), ("ci", "a b"), ("", "acme"), ("ci", "x" * 64), ("-ci", "acme")):
         with pytest.raises(InvalidRequest, match="is no name"):
             await store.keys.create_key(name, workspace)
-    assert [workspace.name for workspace in await store.workspaces.list_workspaces()] == ["default"]
+    async with store.database.reading() as connection:
+        assert list(await connection.scalars(select(WorkspaceTable.name))) == ["default"]
 
 
 async def test_last_use_is_noted(store: Store) -> None:

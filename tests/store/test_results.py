@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.model.errors import InvalidRequest
-from evaluator_host.store.job import Job
+from evaluator_host.store.jobs import Job
 from evaluator_host.store.results import Filter, Sort
 from evaluator_host.store.store import Store, open_store
 from tests.store.records import queued, result

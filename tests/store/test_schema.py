@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 
 from evaluator_host.model.errors import Misconfigured
 from evaluator_host.store import schema
-from evaluator_host.store.address import Address, Engine, address
+from evaluator_host.store.database import Address, Engine, address
 from evaluator_host.store.schema import MIGRATIONS_DIR, VERSION_TABLE, head, migrate
 from evaluator_host.store.store import open_store
 from evaluator_host.store.tables import Table
@@ -168,7 +168,8 @@ def test_hosts_that_start_at_once_migrate_once(where: Address, tmp_path: Path) -
     folder = later_version(tmp_path / "later", more="import time; time.sleep(0.5)")
     url = where.url.render_as_string(hide_password=False)
     script = (
-        "import sys; from pathlib import Path; from evaluator_host.store import schema; from evaluator_host.store.address import address\n"
+        "import sys; from pathlib import Path; from evaluator_host.store import schema\n"
+        "from evaluator_host.store.database import address\n"
         "schema.MIGRATIONS_DIR = Path(sys.argv[1]); schema.migrate(address(sys.argv[2], Path()))"
     )
     starting = [
@@ -217,7 +218,7 @@ def test_a_wheel_brings_its_migrations(tmp_path: Path) -> None:
         archive.extractall(tmp_path / "site", [name for name in archive.namelist() if "/_bundled/" not in name])
     script = (
         "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path\n"
-        "from evaluator_host.store import schema; from evaluator_host.store.address import address\n"
+        "from evaluator_host.store import schema\nfrom evaluator_host.store.database import address\n"
         "assert schema.__file__.startswith(sys.argv[1]); schema.migrate(address(None, Path(sys.argv[2])))"
     )
     done = subprocess.run(

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select, update
 
 from evaluator_host.model.errors import InvalidRequest, Misconfigured, NotFound
-from evaluator_host.store.secret_box import SecretBox
+from evaluator_host.store.secrets import SecretBox
 from evaluator_host.store.store import Store, open_store
 from evaluator_host.store.tables import SecretTable
 

@@ -16,7 +16,7 @@ from evaluator_host.model.outcome import (
     Status,
     Timing,
 )
-from evaluator_host.service.normalise import RunInfo, normalise
+from evaluator_host.service.row_io import RunInfo, normalise
 
 PY, JS = Language.PYTHON, Language.JAVASCRIPT
 EVALUATE, V1, MAIN = Contract.EVALUATE, Contract.EVALUATE_V1, Contract.MAIN

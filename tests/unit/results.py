@@ -5,7 +5,7 @@ from typing import Any
 
 from evaluator_host.model.evaluator import Evaluator
 from evaluator_host.model.outcome import EvaluationResult
-from evaluator_host.service.normalise import normalise
+from evaluator_host.service.row_io import normalise
 from tests.unit.normalising import info, returned
 
 

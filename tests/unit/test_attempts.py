@@ -14,7 +14,7 @@ from evaluator_host.model.outcome import ErrorCode, EvaluationError, Failed, Loa
 from evaluator_host.pool import Pool
 from evaluator_host.sandbox.session import RunnerGaveUp, Sandbox
 from evaluator_host.service import Service, attempts
-from evaluator_host.service.corpus_scores import each
+from evaluator_host.service.attempts import each
 from evaluator_host.service.metrics import Metrics
 from tests.fake_runner import FakeBackend
 from tests.unit.pools import opened

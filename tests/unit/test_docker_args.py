@@ -15,7 +15,7 @@ from evaluator_host.sandbox.docker.policy import (
     command,
     create_body,
 )
-from evaluator_host.sandbox.linux.overhead import JAVASCRIPT_PROCESSES, PYTHON_PROCESSES
+from evaluator_host.sandbox.linux.rlimits import JAVASCRIPT_PROCESSES, PYTHON_PROCESSES
 
 ENGINE = EngineFacts("unix:///var/run/docker.sock", cpus=8, cgroup_version="2")
 POLICY = ContainerPolicy("image:1", runtime=None, seccomp='{"a":1}', node_flags=(), labels={"label": "value"})

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evaluator_host.model.evaluator import Contract, Evaluator, Language
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Failed, Kind, Logs, Note, Returned, Status
-from evaluator_host.service.normalise import normalise
+from evaluator_host.service.row_io import normalise
 from evaluator_host.service.source import clean
 from tests.unit.normalising import ALL, EVALUATE, MAIN, PY, V1, codes, info, refusal, result, returned
 

@@ -26,7 +26,7 @@ _FORMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What an agent did with one test case.
+    """The run of an agent over one test case.
 
     Attributes:
       item: Id of the test case, or its name.

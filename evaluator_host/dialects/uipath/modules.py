@@ -2,7 +2,7 @@
 
 They are looked for as UiPath's command line does while it runs an eval set, in the project's root, and as it does while
 it registers, beside the evaluator too. They follow the evaluator's code as comments that its runner reads
-(`evaluator_runner/modules.py`), so that what is stored, compared and run is one text, in which no line has moved.
+(`evaluator_runner/modules.py`), so that the stored, compared and executed text is one, and its line numbers stay.
 """
 
 import ast
@@ -20,7 +20,7 @@ from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.outcome import EvaluationError
 
 _MODULE_BYTES: Final = 1 << 20
-_OWN: Final = "evaluator"  # what the evaluator's module is called in the sandbox
+_OWN: Final = "evaluator"  # the name of the evaluator's module in the sandbox
 _NEVER: Final = frozenset({"uipath", "__future__", "__main__"})  # there before the project is looked at
 
 

@@ -1,4 +1,4 @@
-"""What of a project's files goes to a sandbox, and how much: nothing that may hold secrets."""
+"""Chooses the files of a project that go to a sandbox, up to a size; none that may hold secrets."""
 
 from pathlib import Path
 from typing import Final
@@ -13,7 +13,7 @@ _LEFT_OUT: Final = frozenset({"node_modules", "__pycache__", "site-packages", "d
 
 
 def is_packed(folder: Path) -> bool:
-    """Whether files of a folder go along: not those of hidden ones, of virtual environments, of what was built."""
+    """Whether files of a folder go along: not for hidden folders, virtual environments and build output."""
     name = folder.name
     return not (name.startswith(".") or name in _LEFT_OUT or (folder / "pyvenv.cfg").exists())
 

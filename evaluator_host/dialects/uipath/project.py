@@ -32,22 +32,22 @@ class Layout:
 
     @property
     def folder(self) -> Path:
-        """What holds evaluators and eval sets."""
+        """The folder of evaluators and eval sets."""
         return self.root / self.name
 
     @property
     def evaluators(self) -> Path:
-        """What holds a JSON file per evaluator."""
+        """The folder with a JSON file per evaluator."""
         return self.folder / "evaluators"
 
     @property
     def custom(self) -> Path:
-        """What holds the code."""
+        """The folder of the evaluators' code."""
         return self.evaluators / "custom"
 
     @property
     def types(self) -> Path:
-        """What holds the schemas."""
+        """The folder of the schemas."""
         return self.custom / "types"
 
     def shown(self, path: Path) -> str:
@@ -117,7 +117,7 @@ def layout_of_eval_set(eval_set: Path) -> Layout | None:
 
 
 def read_text(file: Path, most: int, *, instead: str = "") -> bytes:
-    """Return what is in a file, without a byte order mark.
+    """Return the content of a file, without a byte order mark.
 
     Args:
       file: To read.
@@ -138,7 +138,7 @@ def read_text(file: Path, most: int, *, instead: str = "") -> bytes:
 
 
 def read_json(file: Path) -> Any:
-    """Return what a JSON file holds.
+    """Return the value in a JSON file.
 
     Raises:
       InvalidRequest: it cannot be read, or is no JSON.

@@ -12,7 +12,7 @@ from evaluator_host.model.evaluator import Json
 
 
 def matched(eval_set: EvalSet, executions: Iterable[Execution]) -> tuple[dict[str, Execution], list[str]]:
-    """Return executions by the id of their test case, and what is to be said of those that have none.
+    """Return executions by the id of their test case, and notes about those that have none.
 
     An execution names its test case by id, or by a name that only one has.
     """

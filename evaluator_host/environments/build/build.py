@@ -20,7 +20,7 @@ from evaluator_host.packages.lock import Lock, Target
 from evaluator_host.packages.pins import Pin
 from evaluator_host.packages.resolve import resolve
 from evaluator_host.sandbox.base import Backend
-from evaluator_host.system.file_lock import hold_lock
+from evaluator_host.system.files import hold_lock
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from evaluator_host.environments.record import EnvironmentReport, Record, set_ke
 from evaluator_host.environments.targets import require_fit
 from evaluator_host.model.errors import InUse, PackagesFailed
 from evaluator_host.packages.lock import Lock, Progress, Target
-from evaluator_host.system.file_lock import hold_lock
+from evaluator_host.system.files import hold_lock
 
 if TYPE_CHECKING:
     from evaluator_host.environments.registry.push_pull import Pulled

@@ -16,8 +16,7 @@ from evaluator_host.datasets.criteria import is_keyed
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.dialects.row_documents import CRITERIA
 from evaluator_host.jobs.results.aggregate import aggregate, as_float, percentile, rubrics_of, with_rubrics
-from evaluator_host.jobs.results.comparison import paired_difference
-from evaluator_host.jobs.results.scatter import Scatter
+from evaluator_host.jobs.results.comparison import Scatter, paired_difference
 from evaluator_host.jobs.spec import evaluator_of
 from evaluator_host.model.errors import InvalidRequest, NotFound
 from evaluator_host.model.json_values import decode_json
@@ -34,9 +33,8 @@ from evaluator_host.schemas.results import (
     Pairs,
 )
 from evaluator_host.store.datasets import Dataset, Datasets
-from evaluator_host.store.job import Job, JobEvaluator
 from evaluator_host.store.job_queue import StoredResult
-from evaluator_host.store.jobs import Jobs
+from evaluator_host.store.jobs import Job, JobEvaluator, Jobs
 from evaluator_host.store.results import Figures, Filter, Results
 
 GROUPS: Final = 200

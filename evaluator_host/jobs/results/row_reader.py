@@ -15,11 +15,9 @@ from evaluator_host.model.evaluator import Json, Row
 from evaluator_host.model.json_values import decode_json
 from evaluator_host.schemas.results import JobRow, JobRowDetail, JobRowPage
 from evaluator_host.store.datasets import Datasets
-from evaluator_host.store.job import Job, JobEvaluator
 from evaluator_host.store.job_queue import StoredOutput, StoredResult
-from evaluator_host.store.jobs import Jobs
-from evaluator_host.store.outputs import Outputs
-from evaluator_host.store.results import Filter, Results, Sort
+from evaluator_host.store.jobs import Job, JobEvaluator, Jobs
+from evaluator_host.store.results import Filter, Outputs, Results, Sort
 
 _TEXT: Final = 300
 _TEXTS: Final = 2000  # characters of all texts of a value together

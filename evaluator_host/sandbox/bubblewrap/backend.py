@@ -28,9 +28,8 @@ from evaluator_host.sandbox.linux.cgroup_discovery import cgroup_mounts, find_cg
 from evaluator_host.sandbox.linux.cgroups import MEMORY, PIDS, Cgroups
 from evaluator_host.sandbox.linux.child import Child
 from evaluator_host.sandbox.linux.masked_paths import masked_paths_on
-from evaluator_host.sandbox.linux.overhead import process_limit
 from evaluator_host.sandbox.linux.pipe_link import PipeLink
-from evaluator_host.sandbox.linux.rlimits import limit_sandbox
+from evaluator_host.sandbox.linux.rlimits import limit_sandbox, process_limit
 from evaluator_host.sandbox.linux.watchdog import Watch, Watchdog
 from evaluator_host.sandbox.pythons import Pythons, host_platform, own_python
 

@@ -31,7 +31,7 @@ from evaluator_host.sandbox.docker.image.recipe import image_platform
 from evaluator_host.sandbox.docker.oom_events import Counters, OomEvents, find_counters
 from evaluator_host.sandbox.docker.policy import UID_COUNT, UID_FIRST, EngineFacts, container_policy, create_body
 from evaluator_host.sandbox.exit_status import ExitStatus
-from evaluator_host.sandbox.linux.overhead import is_gvisor
+from evaluator_host.sandbox.linux.rlimits import is_gvisor
 
 T = TypeVar("T")
 

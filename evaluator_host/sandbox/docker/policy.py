@@ -13,7 +13,7 @@ from evaluator_host.config.settings import RUNTIMES_DIR, SANDBOX_IMAGES_DIR
 from evaluator_host.model.evaluator import Language, SandboxSpec
 from evaluator_host.sandbox.bubblewrap.policy import ENVIRONMENT
 from evaluator_host.sandbox.linux.masked_paths import docker_masked_paths
-from evaluator_host.sandbox.linux.overhead import GVISOR_MEMORY_MB, GVISOR_PROCESSES, NOFILE, is_gvisor, process_limit
+from evaluator_host.sandbox.linux.rlimits import GVISOR_MEMORY_MB, GVISOR_PROCESSES, NOFILE, is_gvisor, process_limit
 
 _SECCOMP: Final = SANDBOX_IMAGES_DIR / "seccomp.json"
 _NODE_FLAGS: Final = RUNTIMES_DIR / "javascript" / "node_flags.json"

@@ -1,4 +1,4 @@
-"""Routes of package sets: build, list, show, watch a build, delete."""
+"""Routes of package sets (build, list, show, watch a build, delete) and of the packages that they can pin."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -6,10 +6,11 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
-from fastapi.routing import APIRoute
 
 from evaluator_host.environments.record import BuildEvent, BuildStatus, EnvironmentReport
 from evaluator_host.model.errors import NotFound
+from evaluator_host.model.evaluator import Language
+from evaluator_host.packages.versions import PackageVersions
 from evaluator_host.service import Service
 from evaluator_host.web.api.bodies import EnvironmentIn, pin_texts
 from evaluator_host.web.auth.access import Access, caller_of
@@ -17,18 +18,23 @@ from evaluator_host.web.auth.audit import AuditedCall
 from evaluator_host.web.auth.keyring import Caller
 from evaluator_host.web.auth.package_visibility import no_such_set
 from evaluator_host.web.http.error_responses import describe_error
-from evaluator_host.web.http.responses import event_response, json_response
+from evaluator_host.web.http.json_routes import JsonRoute, event_response, json_response
 
 _MISSING = describe_error(404, "No such package set.")
 _REFUSED: dict[int | str, dict[str, Any]] = {
     202: {"model": EnvironmentReport, "description": "The build is running."},
     **describe_error(422, "A pin is not exact, or the host has no such Python."),
 }
+_VERSIONS: dict[int | str, dict[str, Any]] = {
+    **describe_error(404, "The index has no such package for this host."),
+    **describe_error(422, "This is not a valid package name."),
+    **describe_error(503, "The package index does not answer."),
+}
 
 
-def environments_api(service: Service, access: Access, *, route_class: type[APIRoute]) -> APIRouter:
+def environments_api(service: Service, access: Access) -> APIRouter:
     """Return the routes of package sets. A key sees those that its workspace requested."""
-    router = APIRouter(prefix="/v1/environments", route_class=route_class, tags=["environments"])
+    router = APIRouter(prefix="/v1/environments", route_class=JsonRoute, tags=["environments"])
 
     @router.post("", response_model=EnvironmentReport, responses=_REFUSED)
     async def build(body: EnvironmentIn, request: Request) -> Response:
@@ -100,3 +106,15 @@ async def _build_events(events: AsyncGenerator[BuildEvent, None]) -> AsyncGenera
     async with aclosing(events) as steps:
         async for event in steps:
             yield event.step, event
+
+
+def packages_api(service: Service) -> APIRouter:
+    """Return the routes of the package indexes."""
+    router = APIRouter(prefix="/v1/packages", tags=["environments"])
+
+    @router.get("/{language}/{name:path}/versions", response_model=PackageVersions, responses=_VERSIONS)
+    async def versions(language: Language, name: str) -> Response:
+        """List the versions of a package that this host can install, newest first."""
+        return json_response(await service.environments.queries.versions(name, language))
+
+    return router

@@ -7,16 +7,20 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict, Field
 
+from evaluator_host.dialects.table import row_document
 from evaluator_host.jobs.service import JobService
-from evaluator_host.schemas.jobs import JobReport, JobStatus
-from evaluator_host.store.job import DesiredState
-from evaluator_host.web.api.job_bodies import JobIn
+from evaluator_host.jobs.spec import JobSpec
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Evaluator, Isolation
+from evaluator_host.schemas.jobs import JobConfig, JobReport, JobStatus, Target
+from evaluator_host.store.jobs import DesiredState
+from evaluator_host.web.api.bodies import EXACT_MATCH, EvaluatorRef
 from evaluator_host.web.auth.access import Access, caller_of
 from evaluator_host.web.auth.audit import AuditedCall
 from evaluator_host.web.http.error_responses import describe_error
-from evaluator_host.web.http.responses import event_response, json_response
+from evaluator_host.web.http.json_routes import JsonRoute, event_response, json_response
 
 _MISSING = describe_error(404, "No such job.")
 _ENDED = {**_MISSING, **describe_error(409, "Not possible in the state that the job is in.")}
@@ -30,9 +34,142 @@ _EVENTS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def jobs_api(service: JobService, access: Access, *, route_class: type[APIRoute]) -> APIRouter:
+class _Wire(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class InlineRowsIn(_Wire):
+    """Rows in the body of a job."""
+
+    rows: list[dict[str, Any]] = Field(
+        min_length=1, description="Rows as in a data set: `inputs`, `outputs`, …, or flat columns."
+    )
+
+
+class EvalSetIn(_Wire):
+    """An eval set that a job brings along, with the executions of the agent."""
+
+    eval_set: dict[str, Any] = Field(
+        description="As the documentation of its platform has it, or as its tools write it."
+    )
+    executions: list[dict[str, Any]] | None = Field(
+        None, description='Per test case {"id", "output", "spans", "error"}; without them a target makes the outputs.'
+    )
+
+
+class JobConfigIn(_Wire):
+    """How a job runs."""
+
+    parallelism: int | None = Field(
+        None, ge=1, le=1024, description="Sandboxes in parallel. Default: chosen by the host."
+    )
+    limit_samples: int | None = Field(None, ge=1, description="Score only the first N rows. Default: all.")
+    isolation: Isolation = Field(
+        Isolation.ROW,
+        description="row: a process for each row. batch: rows may share one (faster; state can leak between them).",
+    )
+    max_failures: int | None = Field(
+        None, ge=0, description="The job fails once more rows than this have failed. Default: no limit."
+    )
+
+
+class SecretNameIn(_Wire):
+    """A reference to a secret by name."""
+
+    secret: str = Field(min_length=1, max_length=63, description="Name of a secret in the workspace.")
+
+
+class TargetIn(_Wire):
+    """An OpenAI-compatible model that produces the outputs before they are scored."""
+
+    base_url: str = Field(min_length=1, max_length=2000, description="Base URL of the API: https://host/v1")
+    model: str = Field(min_length=1, max_length=200, description="Name of the model, sent as `model`.")
+    api_key: SecretNameIn | None = Field(None, description="The API key, sent as a bearer token. Default: no key.")
+    prompt_template: str | None = Field(
+        None, description="Template of the user message: {{ question }} is a column of the row."
+    )
+    messages: list[dict[str, Any]] | None = Field(
+        None,
+        min_length=1,
+        max_length=100,
+        description="Instead of prompt_template: messages {role, content}; each content is a template.",
+    )
+    system: str | None = Field(None, description="Template of a system message before the others.")
+    inference: dict[str, Any] = Field(
+        default_factory=dict, description="More parameters of the request: temperature, max_tokens, …"
+    )
+    concurrency: int = Field(8, ge=1, le=256, description="Requests in parallel.")
+    timeout_s: float = Field(60.0, gt=0, le=3600, allow_inf_nan=False, description="Seconds to wait for one response.")
+    retries: int = Field(4, ge=0, le=20, description="Retries after a failed request.")
+    completion: bool = Field(default=False, description="Call /completions: the model continues the prompt as text.")
+
+    def to_model(self) -> Target:
+        """Return the target that a job keeps."""
+        given = {**dict(self), "messages": tuple(self.messages or ())}
+        return Target(**{**given, "api_key": self.api_key.secret if self.api_key else None})
+
+
+class JobIn(_Wire):
+    """Body of `POST /v1/jobs`: evaluators, and the rows to score."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "evaluators": [{"code": EXACT_MATCH}],
+                    "dataset": {"rows": [{"question": "Capital of France?", "gold": "Paris", "answer": "Paris"}]},
+                    "mapping": {"outputs": "answer", "correct_answer": "gold"},
+                    "config": {"parallelism": 2},
+                }
+            ]
+        }
+    )
+
+    evaluators: list[EvaluatorRef] = Field(
+        default_factory=list,
+        max_length=100,
+        description="Evaluators, or names of stored ones: exact-match, exact-match@3. Default: those of the eval set.",
+    )
+    dataset: str | InlineRowsIn | EvalSetIn = Field(description="Name of a stored data set, rows, or an eval set.")
+    mapping: dict[str, str] = Field(
+        default_factory=dict,
+        description="The column, dotted path or {{ template }} for each row field; see docs/jobs.md.",
+    )
+    target: TargetIn | None = Field(None, description="A model that produces the outputs first; see docs/jobs.md.")
+    config: JobConfigIn = JobConfigIn()
+
+    def to_spec(self) -> JobSpec:
+        """Return the spec of the job that `JobService.create_job` takes.
+
+        Raises:
+          InvalidRequest: the eval set is invalid.
+        """
+        evaluators: list[Evaluator | str] = [one if isinstance(one, str) else one.to_model() for one in self.evaluators]
+        dataset: str | list[dict[str, Any]]
+        match self.dataset:
+            case EvalSetIn():
+                document = dict(self.dataset)
+                reader = row_document(document)
+                if reader is None:
+                    raise InvalidRequest("no dialect of this host reads such an eval set")
+                dataset = reader.rows(document)
+                evaluators = evaluators or list(reader.evaluators(document))
+            case InlineRowsIn():
+                dataset = self.dataset.rows
+            case _:
+                dataset = self.dataset
+        return JobSpec(
+            evaluators=evaluators,
+            dataset=dataset,
+            mapping=self.mapping,
+            target=self.target.to_model() if self.target else None,
+            config=JobConfig(**dict(self.config)),
+        )
+
+
+def jobs_api(service: JobService, access: Access) -> APIRouter:
     """Return the routes of jobs. A key sees those of its workspace."""
-    router = APIRouter(prefix="/v1/jobs", route_class=route_class, tags=["jobs"])
+    router = APIRouter(prefix="/v1/jobs", route_class=JsonRoute, tags=["jobs"])
 
     @router.post("", status_code=202, response_model=JobReport, responses=_REFUSED)
     async def create(

@@ -13,8 +13,7 @@ from typing import Final
 
 from evaluator_host.model.errors import StoreUnavailable, Unauthorized
 from evaluator_host.service.service import DEFAULT_WORKSPACE
-from evaluator_host.store.key_format import key_id_of, token_hash
-from evaluator_host.store.keys import Credential, Keys
+from evaluator_host.store.keys import Credential, Keys, key_id_of, token_hash
 
 REFRESH_S: Final = 1.0
 _TRUSTED_S: Final = 10.0  # a cached key older than this is looked up before it is used

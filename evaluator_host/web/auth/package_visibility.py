@@ -8,7 +8,7 @@ from typing import Final
 
 from evaluator_host.environments.record import EnvironmentReport
 from evaluator_host.model.errors import NotFound, StoreUnavailable
-from evaluator_host.store.package_sets import PackageSetUses
+from evaluator_host.store.workspaces import PackageSetUses
 from evaluator_host.web.auth.keyring import Caller
 
 _KEPT: Final = 50_000  # names known to be stored; dropping one costs another write

@@ -11,7 +11,7 @@ import pytest
 from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSettings, Limits, Row
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.service import Service
-from evaluator_host.service.sdks import SdkNeeds, sdk_needs
+from evaluator_host.service.preparer import SdkNeeds, sdk_needs
 from tests.dialects.uipath.evaluators import CUSTOM, FIXTURES, PATTERN, PATTERN_ARGUMENTS, PATTERN_SPAN
 
 pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)

@@ -1,6 +1,6 @@
-"""Metric bundles: what is checked of one before it is kept, and the evaluator that opens it, inside a sandbox only.
+"""Metric bundles: the checks before one is stored, and the evaluator that opens one inside a sandbox.
 
-The host reads a bundle's envelope, never what is pickled in it.
+The host reads a bundle's envelope, never its pickled content.
 """
 
 import base64
@@ -101,7 +101,7 @@ def evaluator_of(bundle: dict[str, Any], *, field: str) -> Evaluator:
     `evaluator_host.memory_mb`, `evaluator_host.timeout_s`.
 
     Raises:
-      InvalidRequest: there is no such built-in metric here, or a label is not what it must be.
+      InvalidRequest: there is no such built-in metric here, or a label has a wrong value.
     """
     payload = bundle["payload"]
     labels = (bundle.get("metadata") or {}).get("labels") or {}

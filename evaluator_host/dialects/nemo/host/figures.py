@@ -14,7 +14,7 @@ Levels = list[dict[str, Any]]
 
 
 def scores_of(key: str, bundle: dict[str, Any], figures: EvaluatorFigures) -> list[dict[str, Any]]:
-    """Return the figures of a metric: of every output it declares, and of what its rows have together."""
+    """Return the figures of a metric: of every output that it declares, and of its scores over all rows."""
     found = {one.name: one for one in figures.metrics}
     declared = numeric_outputs(bundle)
     names = [*declared, *(name for name in found if name not in declared)]

@@ -60,7 +60,7 @@ class Filesets:
         return await page_kept(self._entities, place, _shown, number=number, size=size, order=order)
 
     async def change(self, workspace_id: str, namespace: str, name: str, changes: dict[str, Any]) -> dict[str, Any]:
-        """Change what is said of one.
+        """Change the description of a fileset.
 
         Raises:
           NotFound: there is none of that name.
@@ -71,7 +71,7 @@ class Filesets:
         return _shown(await self._entities.change(place, name, {**content, **given}))
 
     async def delete(self, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
-        """Remove one with its files, and return what it was. Jobs keep the rows they took.
+        """Remove a fileset with its files, and return it. Jobs keep the rows that they took.
 
         Raises:
           NotFound: there is none of that name.
@@ -130,7 +130,7 @@ class Filesets:
         return self._blobs.file(found.content["blob"])
 
     async def delete_file(self, workspace_id: str, namespace: str, name: str, path: str) -> dict[str, Any]:
-        """Remove a file, and return what it was.
+        """Remove a file, and return its description.
 
         Raises:
           NotFound: there is no such file.

@@ -1,7 +1,7 @@
 """Filters of lists as NeMo's client sends them: `filter[name][$like]=sum`, or one JSON object as `filter`.
 
-Names of the operators and what they mean are NVIDIA's (nemo_platform 0.3.0): `$like` finds a text anywhere and minds no
-case, `%` and `_` stand for themselves; what is not there equals null and nothing else.
+The operators and their meanings are NVIDIA's (nemo_platform 0.3.0): `$like` finds a text anywhere and minds no
+case, `%` and `_` stand for themselves; a missing field equals null and nothing else.
 """
 
 import operator
@@ -19,7 +19,7 @@ Filter: TypeAlias = Callable[[Mapping[str, Any]], bool]
 """Whether something is to be listed, by how it is shown."""
 
 Fields: TypeAlias = Mapping[str, str]
-"""What a list may be filtered by: the field's name, and where it is in what is shown (`storage.type`)."""
+"""Fields that a list may be filtered by, each with its path in the shown object (`storage.type`)."""
 
 _BRACKETS: Final = re.compile(r"filter\[([a-z_]{1,40})\](?:\[(\$[a-z]{1,10})\])?")
 _DEPTH: Final = 8
@@ -57,7 +57,7 @@ class Fetch(Protocol):
 
 
 def fields(*names: str, **elsewhere: str) -> Fields:
-    """Return what a list may be filtered by, moments included, which all have."""
+    """Return the fields that a list may be filtered by, including the times that every object has."""
     return {**{name: name for name in ("name", *names, "created_at", "updated_at")}, **elsewhere}
 
 
@@ -65,7 +65,7 @@ def read_filter(query: Iterable[tuple[str, str]], known: Fields) -> Filter | Non
     """Return the filter of a query string, None when there is none.
 
     Raises:
-      InvalidRequest: it is not one for this list; what it leaves out would be taken for all there is.
+      InvalidRequest: the filter is not one for this list; ignoring it would show too much.
     """
     wanted = []
     for key, value in query:
@@ -80,7 +80,7 @@ def read_filter(query: Iterable[tuple[str, str]], known: Fields) -> Filter | Non
 
 
 async def filtered(fetch: Fetch, keep: Filter | None, *, number: int, size: int) -> dict[str, Any]:
-    """Return a page of what a filter leaves of a list; all of it is looked at."""
+    """Return a page of the objects that pass a filter; the whole list is read."""
     if keep is None:
         return await fetch(number=number, size=size)
     kept, sort = await every(fetch, keep)

@@ -24,10 +24,10 @@ from evaluator_host.model.evaluator import Evaluator, Isolation
 from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.jobs import JobConfig, Target
 from evaluator_host.store.entities import Entities, Entity, Kind, Order, Place
-from evaluator_host.store.job import DesiredState
+from evaluator_host.store.jobs import DesiredState
 from evaluator_host.store.results import Filter
 
-_NO_BLOB: Final = "AA=="  # in lists: what is pickled may have megabytes
+_NO_BLOB: Final = "AA=="  # in lists: pickled metrics may have megabytes
 
 
 class NemoJobs:
@@ -110,7 +110,7 @@ class NemoJobs:
         return _shown(entity, await self.state(workspace_id, entity))
 
     async def all(self, workspace_id: str, namespace: str, *, number: int, size: int, order: Order) -> dict[str, Any]:
-        """Return a page of jobs; what is pickled in them is left out."""
+        """Return a page of jobs, without their pickled metrics."""
         place = _place(workspace_id, namespace)
         found, total = await self._entities.page(place, order=order, first=(number - 1) * size, limit=size)
         data = [_listed(_shown(one, await self.state(workspace_id, one))) for one in found]
@@ -151,7 +151,7 @@ class NemoJobs:
         await self._entities.delete_entity(_place(workspace_id, namespace), name)
 
     async def entity(self, workspace_id: str, namespace: str, name: str) -> Entity:
-        """Return what is kept of a job.
+        """Return the stored job.
 
         Raises:
           NotFound: there is none of that name.
@@ -193,7 +193,7 @@ class NemoJobs:
     async def _order(
         self, workspace_id: str, namespace: str, spec: SpecIn, *, evaluators: list[Evaluator], target: Target | None
     ) -> str:
-        """Have the rows kept and the durable job queued; return its id."""
+        """Store the rows, queue the durable job, and return its id."""
         params = spec.params or ParamsIn()
         records = await self._records(workspace_id, namespace, spec)
         rows = _rows(records, spec.field_mapping, limit=params.limit_samples)

@@ -32,7 +32,7 @@ class Metrics:
         return _shown(await self._entities.add_entity(_place(workspace_id, namespace), name, content))
 
     async def get(self, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
-        """Return what is known of one; not what is in it.
+        """Return the description of a metric, without its content.
 
         Raises:
           NotFound: there is none of that name.
@@ -45,7 +45,7 @@ class Metrics:
         return await page_kept(self._entities, place, _shown, number=number, size=size, order=order)
 
     async def delete(self, workspace_id: str, namespace: str, name: str) -> Entity:
-        """Remove one, and return what it was; jobs keep what they were made with.
+        """Remove a metric, and return it; jobs keep their own copy.
 
         Raises:
           NotFound: there is none of that name.

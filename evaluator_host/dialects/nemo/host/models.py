@@ -9,7 +9,7 @@ from evaluator_host.config.settings import ModelEndpoint
 from evaluator_host.dialects.nemo.host.names import page, require_name, shown
 from evaluator_host.dialects.nemo.host.namespaces import Namespaces
 from evaluator_host.model.errors import InvalidRequest, NotFound
-from evaluator_host.models.registered_models import ModelPlace, RegisteredModels
+from evaluator_host.models.judges import ModelPlace, RegisteredModels
 from evaluator_host.store.entities import Entities, Entity, Kind, Order, Place
 
 _GATEWAY: Final = re.compile(r"/apis/inference-gateway/v2/workspaces/([^/?#]+)/model/([^/?#]+)/-(?:/v1)?/?$")

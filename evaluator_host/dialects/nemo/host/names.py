@@ -1,4 +1,4 @@
-"""Names that NeMo's client chooses, and how what it keeps is shown."""
+"""Names that NeMo's client chooses, and the form in which stored objects are shown."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -74,6 +74,6 @@ def page_of(everything: list[dict[str, Any]], *, number: int, size: int, sort: s
 async def page_kept(
     entities: Entities, place: Place, show: Callable[[Entity], dict[str, Any]], *, number: int, size: int, order: Order
 ) -> dict[str, Any]:
-    """Return a page of what is kept at a place."""
+    """Return a page of the objects that are stored at a place."""
     found, total = await entities.page(place, order=order, first=(number - 1) * size, limit=size)
     return page([show(one) for one in found], number=number, size=size, total=total, sort=order)

@@ -29,7 +29,7 @@ class RowFailed(Exception):
 
 
 class OlderVerbs:
-    """What the older routes do.
+    """The verbs of the older routes.
 
     Args:
       service: Scores rows.

@@ -1,4 +1,4 @@
-"""What a job came to, as NeMo's client reads it: figures by `metric.output`, rows, an archive of both, logs."""
+"""Results of a job as NeMo's client reads them: figures by `metric.output`, rows, an archive of both, logs."""
 
 import io
 import tarfile
@@ -104,7 +104,7 @@ class NemoResults:
     async def logs(
         self, workspace_id: str, namespace: str, name: str, *, cursor: str | None, limit: int
     ) -> dict[str, Any]:
-        """Return what the rows of a job printed, and why those failed that did.
+        """Return the output that the rows of a job printed, and the errors of failed rows.
 
         Raises:
           NotFound: there is no such job.
@@ -129,7 +129,7 @@ class NemoResults:
     async def records(
         self, workspace_id: str, namespace: str, keep: RecordFilter | None, *, number: int, size: int, order: Order
     ) -> dict[str, Any]:
-        """Return a page of what the completed jobs of a namespace came to, as far as a filter leaves it."""
+        """Return a page of the results of completed jobs in a namespace that pass a filter."""
         fetch = partial(self._jobs.all, workspace_id, namespace, order=order)
         jobs, sort = await every(fetch, lambda job: job["status"] == COMPLETED)
         cut = partial(page_of, number=number, size=size, sort=sort)
@@ -140,7 +140,7 @@ class NemoResults:
         return cut([one for one in made if keep(one)])
 
     async def record(self, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
-        """Return what a completed job came to, by the job's name or id.
+        """Return the result of a completed job, by the job's name or id.
 
         Raises:
           NotFound: there is no such job, or it has not completed.

@@ -1,4 +1,4 @@
-"""What NeMo's client asks a job to do, as it comes over the wire. Unknown fields are refused by name."""
+"""Job specifications of NeMo's client, as they come over the wire. Unknown fields are refused by name."""
 
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -21,7 +21,7 @@ class OutputSpecIn(BaseModel):
 
 
 class MetadataIn(BaseModel):
-    """What a metric says of itself."""
+    """The description of a metric."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -102,7 +102,7 @@ class FieldMappingIn(BaseModel):
         return self
 
     def applied_to(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Return a copy of a record with the canonical fields added; what a path does not find is left out."""
+        """Return a copy of a record with the canonical fields added, except those whose path finds nothing."""
         known = {name: getattr(self, name) for name in _FIELDS if getattr(self, name) is not None}
         found = ((name, _at(record, path)) for name, path in {**known, **self.custom}.items())
         return {**record, **{name: value for name, value in found if value is not _ABSENT}}
@@ -148,7 +148,7 @@ class ModelIn(BaseModel):
 
 
 class SpecIn(BaseModel):
-    """What a job is to do."""
+    """The specification of a job."""
 
     model_config = _STRICT
 
@@ -195,7 +195,7 @@ class OlderRowsIn(BaseModel):
 
 
 class OlderSpecIn(BaseModel):
-    """What a job of one metric is to do."""
+    """The specification of a job of one metric."""
 
     model_config = _STRICT
 

@@ -1,16 +1,16 @@
-"""Models of NeMo's client as targets of our jobs: where they answer, and what they are asked."""
+"""Turns models of NeMo's client into targets of jobs: their addresses, and the prompts."""
 
 from typing import Any, Final
 
 from evaluator_host.dialects.nemo.host.models import Models
 from evaluator_host.dialects.nemo.host.spec import ModelIn, ParamsIn, SpecIn
 from evaluator_host.model.errors import InvalidRequest, Problem
-from evaluator_host.models.registered_models import ModelPlace
+from evaluator_host.models.judges import ModelPlace
 from evaluator_host.schemas.jobs import Target
 from evaluator_host.store.entities import split_ref
 
 _TIMEOUT_S: Final = 60.0
-_NIM_TOKENS: Final = 4096  # what the client itself asks a NIM for, where nobody says
+_NIM_TOKENS: Final = 4096  # the client's own default for a NIM
 
 
 async def target_of(models: Models, workspace_id: str, namespace: str, spec: SpecIn) -> Target | None:

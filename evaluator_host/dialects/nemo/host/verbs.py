@@ -10,7 +10,7 @@ from evaluator_host.dialects.nemo.host.models import Models
 from evaluator_host.dialects.nemo.host.namespaces import Namespaces
 from evaluator_host.dialects.nemo.host.older import OlderVerbs
 from evaluator_host.dialects.nemo.host.results import NemoResults
-from evaluator_host.jobs.stored_resources import StoredResources
+from evaluator_host.jobs.open import StoredResources
 from evaluator_host.service import Service
 from evaluator_host.store.secrets import Secrets
 

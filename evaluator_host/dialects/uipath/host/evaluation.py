@@ -1,4 +1,4 @@
-"""An eval set being run: the agent over its test cases, then each evaluator over what the agent did.
+"""Runs an eval set: the agent over its test cases, then each evaluator over the executions.
 
 Test cases do not know of each other: one whose agent fails has no result, and takes none from the others.
 """
@@ -51,7 +51,7 @@ class EvalRun:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorScore:
-    """What an evaluator made of an eval set. `mean` is over the results that have a score, on the scale 0..1."""
+    """The results of an evaluator over an eval set. `mean` is over the results that have a score, on the scale 0..1."""
 
     id: str
     name: str
@@ -71,7 +71,7 @@ async def run_agent(program: Evaluator, items: Sequence[EvalItem], evaluate: Eva
 async def score(
     run: EvalRun, evaluators: Sequence[Evaluator], evaluate: Evaluate
 ) -> dict[tuple[str, str], EvaluationResult]:
-    """Have each evaluator score the executions of the test cases that have criteria for it.
+    """Score with each evaluator the executions of the test cases that have criteria for it.
 
     Args:
       run: What is to be scored.

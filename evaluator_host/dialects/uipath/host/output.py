@@ -1,4 +1,4 @@
-"""What an eval set came to, as UiPath's own command line writes it to --output-file, and as this one prints it.
+"""Writes the results of an eval set as UiPath's own command line does (--output-file), and prints them.
 
 UiPath's format has one number per result: 100 and 0 for a boolean, 0 for an error, a numeric one as it is. Ours has a
 score on the scale 0..1, null where there is none, beside the raw value.
@@ -15,7 +15,7 @@ from evaluator_host.model.outcome import EvaluationError, EvaluationResult
 
 
 def as_uipath(run: EvalRun, *, verbose: bool) -> dict[str, Json]:
-    """Return a run in UiPath's format; `verbose` adds what the agent did."""
+    """Return a run in UiPath's format; `verbose` adds the executions."""
     return {
         "evaluationSetName": run.eval_set.name,
         "evaluationSetResults": [

@@ -1,4 +1,4 @@
-"""From what a sandbox found in a file of evaluators to the two JSON files of each: its schemas and its settings.
+"""Writes the two JSON files of each evaluator class that a sandbox found in a file: its schemas and its settings.
 
 The files are byte for byte what UiPath's own command line writes, so that either may write them anew.
 """

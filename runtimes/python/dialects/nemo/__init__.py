@@ -65,7 +65,7 @@ def _classes(namespace: dict[str, Any]) -> dict[str, type]:
 
 
 def _is_own_metric(kind: type) -> bool:
-    """Whether a class of the code, not one it imported, has what a metric has; a protocol of its own has no say."""
+    """Whether a class of the code, not one it imported, has the members of a metric; a protocol class is none."""
     methods = all(callable(getattr(kind, name, None)) for name in _MEMBERS[1:])
     own = getattr(kind, "__module__", None) == "evaluator" and not kind.__dict__.get("_is_protocol")
     return own and methods
@@ -142,7 +142,7 @@ class Metric:
 
     @property
     def signature(self) -> signature.Signature | None:
-        """Of what the author wrote."""
+        """The parameters of the author's method."""
         return signature.read(self._metric.compute_scores)
 
     @property
@@ -156,7 +156,7 @@ class Metric:
         """Score a row: data, outputs, trace, index; or many together. `answers` are those of models so far.
 
         Raises:
-          Failure: the result is not what the metric declares.
+          Failure: the result does not match the metric's declared outputs.
         """
         self._models.begin(answers or {})
         try:
@@ -263,7 +263,7 @@ def _key(metric: Any) -> str:
 
 
 def _make_ready(metric: Any, sdk: Any, resolver: Resolver | None) -> None:
-    """Let a metric take its models and secrets, and do what it does before the first row."""
+    """Resolve a metric's models and secrets, and run its preparation for the first row."""
     steps: list[Any] = []
     if all(callable(getattr(metric, name, None)) for name in ("model_refs", "resolve_models")):
         steps.append(lambda: metric.resolve_models(resolver or sdk.LocalModelResolver()))

@@ -1,7 +1,7 @@
-"""Owns what a metric asks of models: a sandbox has no network, so the host asks, and calls the row once more.
+"""Owns the model requests of a metric: a sandbox has no network, so the host sends them, and calls the row again.
 
-A row that asks is broken off, with what it asked for as its value. Called again, it asks the same again, and finds the
-answers.
+A row that makes a request is broken off, and its value is the request. Called again, it makes the same request and
+finds the answer.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Asked(BaseException):
 
 
 class Conversation:
-    """What the row at work asks of models.
+    """The model requests of the current row.
 
     Attributes:
-      open: What has no answer yet, as the host reads it.
+      open: Requests without an answer, in the form that the host reads.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Conversation:
         self._times = {}
 
     def lead(self, metric: Any) -> bool:
-        """Have a metric ask here; says whether it asks models at all."""
+        """Replace the function by which a metric calls models; returns whether it has one."""
         inference = _modules.get(_INFERENCE)
         if hasattr(inference, "in_place"):
             inference.in_place = self.ask  # type: ignore[union-attr]
@@ -54,7 +54,7 @@ class Conversation:
         return True
 
     async def ask(self, model: Any, request: dict[str, Any], max_retries: int | None = None, **options: Any) -> Any:
-        """Return what a model answered.
+        """Return the answer of a model.
 
         Raises:
           Asked: the host has yet to ask.
@@ -81,7 +81,7 @@ class Conversation:
         return answer["response"]
 
     def _name(self, asked: dict[str, Any]) -> str:
-        """Name a request by what it says, and by how often that was said before."""
+        """Return a name for a request: a digest of its content, and how often the row made it."""
         import hashlib
         import json
 
@@ -112,7 +112,7 @@ class Resolver:
 
 
 def _refused(message: str, status: int | None) -> Exception:
-    """Return what the SDK raises: of a request that a model refuses, its own class, without what that is made of."""
+    """Return the exception that the SDK raises: its own class for a request that a model refuses."""
     kind = getattr(_modules.get(_INFERENCE), "ClientInferenceError", None)
     if kind is None or status is None or status == _TOO_MANY_REQUESTS or not 400 <= status < 500:
         return RuntimeError(message)

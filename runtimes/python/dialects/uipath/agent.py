@@ -116,7 +116,7 @@ def plain(value):
 
 
 def told(error):
-    """Return an exception as text: its lines in the agent's own files, and what it says."""
+    """Return an exception as text: its lines in the agent's own files, and its message."""
     frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename.startswith(ROOT)]
     where = [f"{os.path.relpath(one.filename, ROOT)}:{one.lineno} in {one.name}" for one in frames[-3:]]
     said = f"{type(error).__name__}: {error}"

@@ -44,7 +44,7 @@ class Evaluator:
 
     @property
     def signature(self) -> signature.Signature | None:
-        """Of what the author wrote."""
+        """The parameters of the author's method."""
         found = signature.read(self._method)
         return None if found is None else found.without_first()
 
@@ -90,7 +90,7 @@ class Evaluator:
             raise Failure("binding_error", message, hint=_fields(kind)) from None
 
     def _pending(self, execution: Any, criteria: Any) -> Any:
-        """Call `evaluate`; returns what is to be awaited."""
+        """Call `evaluate`, and return its awaitable."""
         pending = self._method(self._evaluator, execution, criteria)
         if not hasattr(type(pending), "__await__"):
             problem = f"object {type(pending).__name__} can't be used in 'await' expression"
@@ -153,7 +153,7 @@ def _fields(kind: Any) -> str:
 
 
 def _span(held: dict[str, Any], resource: Any) -> Any:
-    """Make a span of what the host read: ids in hex, times in nanoseconds, status and kind as the SDK numbers them."""
+    """Return a span of the SDK for one that the host read: ids in hex, times in nanoseconds, the SDK's numbers."""
     sdk, api = _modules["opentelemetry.sdk.trace"], _modules["opentelemetry.trace"]
     parent, status = held["parent_id"], api.StatusCode(held["status"])
     return sdk.ReadableSpan(

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse
-from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
 
 from evaluator_host.dialects.nemo.host.filesets import Filesets
@@ -15,7 +14,7 @@ from evaluator_host.store.entities import Order
 from evaluator_host.web.auth.access import Access, caller_of
 from evaluator_host.web.auth.audit import AuditedCall
 from evaluator_host.web.http.error_responses import describe_error
-from evaluator_host.web.http.responses import json_response
+from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 _PREFIX: Final = "/apis/files/v2/workspaces/{workspace}/filesets"
 _FILTER: Final = parts.filter_by(fields("description", "project", "purpose", storage_type="storage.type"))
@@ -45,7 +44,7 @@ class FilesetIn(BaseModel):
 
 
 class FilesetChangesIn(BaseModel):
-    """What is to be said of a fileset instead."""
+    """Body of a change to a fileset's description."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -56,9 +55,9 @@ class FilesetChangesIn(BaseModel):
     custom_fields: dict[str, Any] | None = None
 
 
-def filesets_api(filesets: Filesets, access: Access, *, route_class: type[APIRoute]) -> APIRouter:
+def filesets_api(filesets: Filesets, access: Access) -> APIRouter:
     """Return the routes of filesets; those of their files take and give them as they are."""
-    router = APIRouter(prefix=_PREFIX, route_class=route_class, tags=["nemo"], responses=parts.REFUSED)
+    router = APIRouter(prefix=_PREFIX, route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_fileset(workspace: parts.Namespace, body: FilesetIn, request: Request) -> Response:
@@ -90,7 +89,7 @@ def filesets_api(filesets: Filesets, access: Access, *, route_class: type[APIRou
     async def change_fileset(
         workspace: parts.Namespace, name: parts.Name, body: FilesetChangesIn, request: Request
     ) -> Response:
-        """Change what is said of a fileset."""
+        """Change the description of a fileset."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "nemo.filesets.change"):
             changes = body.model_dump(mode="json", exclude_unset=True)
@@ -108,7 +107,7 @@ def filesets_api(filesets: Filesets, access: Access, *, route_class: type[APIRou
         workspace: parts.Namespace,
         name: parts.Name,
         request: Request,
-        path: Annotated[str, Query(description="Only what is below it.")] = "",
+        path: Annotated[str, Query(description="Only files below it.")] = "",
     ) -> Response:
         """List the files of a fileset."""
         own = parts.workspace_of(request)
@@ -119,7 +118,7 @@ def filesets_api(filesets: Filesets, access: Access, *, route_class: type[APIRou
 
 def files_api(filesets: Filesets, access: Access) -> APIRouter:
     """Return the routes of single files, whose bodies are not JSON."""
-    router = APIRouter(prefix=_PREFIX, route_class=APIRoute, tags=["nemo"], responses=parts.REFUSED)
+    router = APIRouter(prefix=_PREFIX, tags=["nemo"], responses=parts.REFUSED)
     refused = {**parts.MISSING, **describe_error(413, "The file is too large.")}
 
     @router.put("/{name}/-/{path:path}", response_model=parts.Described, responses=refused, openapi_extra=_FILE)

@@ -1,4 +1,4 @@
-"""The routes of NeMo's evaluation jobs and of what they came to; the same under each prefix that a client uses."""
+"""The routes of NeMo's evaluation jobs and their results, the same under each prefix that a client uses."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
@@ -7,7 +7,6 @@ from typing import IO, Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from fastapi.routing import APIRoute
 
 from evaluator_host.dialects.nemo.host.filters import Filter, fields, filtered
 from evaluator_host.dialects.nemo.host.jobs import NemoJobs
@@ -16,10 +15,10 @@ from evaluator_host.dialects.nemo.host.routes import parts
 from evaluator_host.dialects.nemo.host.spec import JobIn
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.store.entities import Order
-from evaluator_host.store.job import DesiredState
+from evaluator_host.store.jobs import DesiredState
 from evaluator_host.web.auth.access import Access, caller_of
 from evaluator_host.web.auth.audit import AuditedCall
-from evaluator_host.web.http.responses import json_response
+from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 JOBS: Final = "/apis/evaluator/v2/workspaces/{workspace}/evaluate/jobs"
 PLATFORM_JOBS: Final = "/apis/jobs/v2/workspaces/{workspace}/jobs"
@@ -35,11 +34,9 @@ _DOWNLOAD: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-def jobs_api(
-    jobs: NemoJobs, results: NemoResults, access: Access, *, prefix: str, route_class: type[APIRoute]
-) -> APIRouter:
+def jobs_api(jobs: NemoJobs, results: NemoResults, access: Access, *, prefix: str) -> APIRouter:
     """Return the routes of jobs under a prefix."""
-    router = APIRouter(prefix=prefix, route_class=route_class, tags=["nemo"], responses=parts.REFUSED)
+    router = APIRouter(prefix=prefix, route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_job(workspace: parts.Namespace, body: JobIn, request: Request) -> Response:
@@ -64,7 +61,7 @@ def add_reading(router: APIRouter, jobs: NemoJobs, results: NemoResults, access:
         sort: parts.Sort = Order.CREATED_DOWN,
         keep: Filter | None = _FILTER,
     ) -> Response:
-        """List jobs; what is pickled in their metrics is left out."""
+        """List jobs, without their pickled metrics."""
         fetch = partial(jobs.all, parts.workspace_of(request), workspace, order=sort)
         return json_response(await filtered(fetch, keep, number=number, size=page_size))
 
@@ -111,13 +108,13 @@ def _add_results(router: APIRouter, results: NemoResults) -> None:
         limit: Annotated[int, Query(ge=1, le=1000, description="Rows to look at.")] = 100,
         page_cursor: Annotated[str | None, Query(max_length=1000)] = None,
     ) -> Response:
-        """What the rows printed, and why those failed that did."""
+        """Show the output that rows printed, and the errors of failed rows."""
         own = parts.workspace_of(request)
         return json_response(await results.logs(own, workspace, name, cursor=page_cursor, limit=limit))
 
     @router.get("/{name}/results", response_model=parts.Described, responses=parts.MISSING)
     async def job_results(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
-        """List what a job came to; nothing before it has completed."""
+        """List the results of a job; none before it has completed."""
         return json_response({"data": await results.listed(parts.workspace_of(request), workspace, name)})
 
     @router.get("/{name}/results/{result}", response_model=parts.Described, responses=parts.MISSING)

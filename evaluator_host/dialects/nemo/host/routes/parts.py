@@ -1,4 +1,4 @@
-"""What the routes for NeMo's client share: pages, answers as they are described, the caller's workspace."""
+"""Shared parts of the routes for NeMo's client: pages, described answers, the caller's workspace."""
 
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -13,7 +13,7 @@ from evaluator_host.web.http.error_responses import describe_error
 NAME: Final = r"^[A-Za-z0-9_.\-]{1,255}$"
 
 Described: TypeAlias = dict[str, Any]
-"""An object; NVIDIA's own OpenAPI description says what is in it."""
+"""An object; NVIDIA's own OpenAPI description has its fields."""
 
 Namespace = Annotated[str, Path(pattern=NAME, description="NeMo's workspace: a namespace in that of the key.")]
 Name = Annotated[str, Path(pattern=NAME)]

@@ -1,4 +1,4 @@
-"""From what a host said of rows to the results of NeMo Evaluator, by the same rules as in one's own process."""
+"""Turns a host's row results into those of NeMo Evaluator, by the same rules as in one's own process."""
 
 import math
 from collections.abc import Sequence
@@ -23,10 +23,10 @@ class Answered:
     """A row as a host answered it.
 
     Attributes:
-      value: `value` of its result, None when it failed.
-      error: Why it failed.
-      sample: What was scored.
-      requests: What a model was asked for it.
+      value: `value` of the row's result; None when the row failed.
+      error: The reason of the failure; None when the row was scored.
+      sample: The scored output.
+      requests: Requests to models, for this row.
     """
 
     value: dict[str, Any] | None
@@ -43,7 +43,15 @@ def evaluation_result(
     *,
     together: dict[str, Any] | None = None,
 ) -> EvaluationResult:
-    """Return the result of a metric over rows, `together` being the value of what these have together."""
+    """Return the result of a metric over rows.
+
+    Args:
+      metric: Declares its outputs.
+      key: The metric's name in the result.
+      rows: As the caller gave them.
+      answered: The host's answer for each row, in the same order.
+      together: The value of the scores over all rows; None when there are none.
+    """
     declared = metric.output_spec()
     results = [_result(one, declared) for one in answered]
     figures: list[Any] = []
@@ -69,7 +77,7 @@ def evaluation_result(
 
 
 def raise_first(key: str, answered: Sequence[Answered]) -> None:
-    """Raise what the first row that failed says.
+    """Raise the error of the first row that failed.
 
     Raises:
       EvaluationError: one failed.

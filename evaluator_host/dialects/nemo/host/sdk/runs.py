@@ -1,4 +1,4 @@
-"""The way in of NeMo Evaluator, and what it lacks: metrics in sandboxes, and on a host."""
+"""`Evaluator` of NeMo Evaluator, extended by runs in sandboxes and on a host."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,14 @@ _URL = "http://127.0.0.1:8710"
 
 
 class Evaluator(LocalEvaluator):  # type: ignore[misc]
-    """Runs metrics: in this process, in sandboxes of this machine, or on a host. Results are of the same classes.
+    """Runs metrics in this process, in sandboxes of this machine, or on a host. Results have the same classes.
 
     Args:
       client: A backend, such as `Sandboxes(packages=["numpy==2.3.4"])`; None for this process.
-      sandbox: As `client=Sandboxes()`.
+      sandbox: True is the same as `client=Sandboxes()`.
+
+    Raises:
+      TypeError: both are given.
     """
 
     def __init__(self, client: Any = None, *, sandbox: bool = False) -> None:
@@ -47,16 +50,16 @@ class Evaluator(LocalEvaluator):  # type: ignore[misc]
 
         Args:
           metrics: One, or a list.
-          dataset: Rows, or a file of them.
-          url: Of the host.
+          dataset: Rows as objects, or the path of a file of them.
+          url: The host's address.
           key: From `evaluator-host keys create`, for a host that wants one.
-          name: Under which the host keeps them; by default the metric's own.
+          name: The name under which the host stores them; by default the metric's own.
           config: `limit_samples`; with a target its `RunConfigOnlineModel`.
-          target: A `Model` that the host has make the outputs first; its key is a secret there.
-          prompt_template: What it is asked.
-          field_mapping: Which column is which field.
-          packages: Exact pins of what the metric imports besides the SDK.
-          row_timeout_s: For the scores of a row.
+          target: A `Model` that makes the outputs first, called by the host; its key is a secret there.
+          prompt_template: The prompt: a text, or the messages of a chat.
+          field_mapping: Columns by field.
+          packages: Exact pins of packages that the metric imports besides the SDK.
+          row_timeout_s: Seconds for the scores of a row.
 
         Raises:
           NoSource: a metric cannot be sent anywhere.

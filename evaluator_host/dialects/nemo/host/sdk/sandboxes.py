@@ -23,7 +23,7 @@ from evaluator_host.sdk.values.common import SecretRef
 from evaluator_host.sdk.values.models import Model
 from evaluator_host.sdk.values.results import BenchmarkEvaluationResult, EvaluationResult
 from evaluator_host.service import Service
-from evaluator_host.service.corpus_scores import each
+from evaluator_host.service.attempts import each
 from evaluator_host.wiring.service import open_service
 
 _UNNAMED: Final = Limits()
@@ -33,10 +33,10 @@ class Sandboxes:
     """Runs metrics in sandboxes that it starts and ends with each evaluation.
 
     Args:
-      packages: Exact pins of what the metric imports besides the SDK.
+      packages: Exact pins of packages that the metric imports besides the SDK.
       isolation: `row`: a process for each row; `batch`: rows of a sandbox share one, which is faster.
-      memory_mb: Of a sandbox.
-      timeout_s: For the scores of a row, where `row_timeout_s` says nothing.
+      memory_mb: Memory of a sandbox, in MB.
+      timeout_s: Seconds for the scores of a row, unless `row_timeout_s` is given.
     """
 
     def __init__(

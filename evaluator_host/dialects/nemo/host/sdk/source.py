@@ -24,14 +24,17 @@ _BUILT_IN: Final = (
 
 
 class NoSource(TypeError):
-    """A metric that cannot be sent anywhere; `str` says why, and what to do."""
+    """A metric that cannot be sent to a sandbox or a host; `str` says why, and what to do."""
 
 
 def metric_code(metric: Any) -> str:
-    """Return a module that makes an equal metric.
+    """Return the source of a module that makes an equal metric.
+
+    Args:
+      metric: An instance, built in or of a class of the caller's.
 
     Raises:
-      NoSource: its class is in no file, or its state is no JSON.
+      NoSource: the class is in no file, or the state of the metric is no JSON.
     """
     kind = type(metric)
     if kind.__module__.partition(".")[0] == _SDK or kind.__module__.startswith("evaluator_host.sdk."):
@@ -133,7 +136,7 @@ def _names_bound(statement: ast.stmt) -> Iterator[str]:
 
 
 def _names_changed(statement: ast.stmt) -> Iterator[str]:
-    """Yield what a statement changes without binding it: `TABLE["a"] = 1`, `words.append("a")`."""
+    """Yield the names that a statement changes without binding them: `TABLE["a"] = 1`, `words.append("a")`."""
     changed: list[ast.expr] = []
     match statement:
         case ast.Assign():

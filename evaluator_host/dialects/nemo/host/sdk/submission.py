@@ -27,13 +27,13 @@ _NAME_CHARS: Final = 48
 
 
 class Submission:
-    """A job on a host, and what it came to.
+    """A job on a host, and its results.
 
     Attributes:
-      url: Of the host.
-      job_id: Of the job.
-      evaluators: References to the metrics as the host keeps them: `length@1`.
-      dataset: Name of the rows there.
+      url: The host's address.
+      job_id: The job's id.
+      evaluators: References to the metrics as the host stores them: `length@1`.
+      dataset: The name of the rows on the host.
     """
 
     def __init__(
@@ -59,20 +59,32 @@ class Submission:
 
     @property
     def job(self) -> JobReport:
-        """The job, and how far it is."""
+        """The job with its progress, as the host reports it now.
+
+        Raises:
+          HostError: the host cannot be reached, or no longer has the job.
+        """
         with self._client() as client:
             return client.jobs.get(self.job_id)
 
     @property
     def status(self) -> JobStatus:
-        """Where it stands."""
+        """The job's status, as the host reports it now.
+
+        Raises:
+          HostError: as `job`.
+        """
         return self.job.status
 
     def wait_until_done(self, *, on_progress: Callable[[JobReport], None] | None = None) -> JobReport:
-        """Return the job when it has ended.
+        """Wait until the job has completed, and return it.
+
+        Args:
+          on_progress: Called with the job whenever its progress has changed.
 
         Raises:
-          RuntimeError: it has not come to its end.
+          RuntimeError: the job has failed or was cancelled.
+          HostError: as `job`.
         """
         with self._client() as client:
             job = client.jobs.wait(self.job_id, on_progress=on_progress)
@@ -82,12 +94,21 @@ class Submission:
         return job
 
     def cancel(self) -> JobReport:
-        """Stop the job; what was scored is kept."""
+        """Stop the job, and return it; rows that were scored keep their results.
+
+        Raises:
+          HostError: as `job`, or the job has ended already.
+        """
         with self._client() as client:
             return client.jobs.cancel(self.job_id)
 
     def get_result(self) -> EvaluationResult | BenchmarkEvaluationResult:
-        """Return the result of the job, when it is done. Rows that failed have `metric_errors`."""
+        """Wait until the job has completed, and return its result. Rows that failed have `metric_errors`.
+
+        Raises:
+          RuntimeError: the job has failed or was cancelled.
+          HostError: as `job`.
+        """
         self.wait_until_done()
         results = {}
         with self._client() as client:
@@ -104,7 +125,15 @@ class Submission:
         return joined(results, len(self._rows)) if self._several else next(iter(results.values()))
 
     def print_summary(self, max_rows: int = 10) -> None:
-        """Print the summary of the result."""
+        """Wait until the job has completed, and print the summary of its result.
+
+        Args:
+          max_rows: Rows to print, at most.
+
+        Raises:
+          RuntimeError: the job has failed or was cancelled.
+          HostError: as `job`.
+        """
         self.get_result().print_summary(max_rows)
 
     def _client(self) -> Client:
@@ -125,7 +154,7 @@ def submit(
     packages: Sequence[str] = (),
     row_timeout_s: float | None = None,
 ) -> Submission:
-    """Start a job; see `Evaluator.submit`."""
+    """Start a job; arguments and errors as of `Evaluator.submit`."""
     several = is_metric_sequence(metrics)
     own = list(metrics) if several else [metrics]
     config = config or RunConfig()
@@ -146,7 +175,7 @@ def submit(
 
 
 def _kept(client: Client, name: str, metric: Any, packages: tuple[str, ...], limits: Limits) -> str:
-    """Keep a metric, as the next version where there is one of its name, and return the reference to it."""
+    """Store a metric, as the next version if its name exists, and return the reference to it."""
     evaluator = HostEvaluator(
         metric_code(metric),
         contract=Contract.NEMO,
@@ -162,7 +191,7 @@ def _kept(client: Client, name: str, metric: Any, packages: tuple[str, ...], lim
 
 
 def _kept_rows(client: Client, name: str, rows: Sequence[dict[str, Any]]) -> str:
-    """Keep rows under a name that says what is in them: the same again is the same data set."""
+    """Store rows under a name that is made of their content: the same rows are the same data set."""
     records = [{"inputs": row} for row in rows]
     digest = hashlib.sha256(b"\n".join(encode(record) for record in records)).hexdigest()[:12]
     kept = f"{name}-{digest}"

@@ -31,7 +31,7 @@ _read_result: Final = TypeAdapter(EvaluationResult).validate_python
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What one `uipath eval` was asked to do. Without `agent`, the executions are those that were recorded.
+    """The request of one `uipath eval`. Without `agent`, the executions are those that were recorded.
 
     Attributes:
       network: The agent's sandbox has network; those of the evaluators never have.
@@ -98,7 +98,7 @@ async def _evaluate(
 
 
 def _as_job(run: EvalRun, plan: Plan, url: str, *, shown: bool) -> EvalRun:
-    """Have a host score the executions as a job, which it keeps."""
+    """Score the executions as a job of a host, which stores it."""
     rows = eval_set_rows(run.eval_set, run.executions)
     with host(url) as client:
         evaluators = [given.evaluator for given in plan.given]

@@ -10,7 +10,7 @@ from typing import Any
 
 from .lazy import attribute, names
 
-version = "0.0.0"  # what the real package says of itself
+version = "0.0.0"  # as in the real package
 
 _NAMES = {
     "datasets": "DatasetLoadError load_dataset_as_dicts",

@@ -1,4 +1,4 @@
-"""Owns the public names all at once, for whoever imports ahead, and under whichever name this package is imported."""
+"""Owns all public names at once, for processes that import them before they are needed."""
 
 from .datasets import DatasetLoadError, load_dataset_as_dicts
 from .execution.backend import LocalBackend
@@ -50,7 +50,7 @@ from .values import (
 )
 from .values.protocol import validate_metric_result
 
-version = "0.0.0"  # what the real package says of itself
+version = "0.0.0"  # as in the real package
 
 __all__ = [
     "BLEUMetric",

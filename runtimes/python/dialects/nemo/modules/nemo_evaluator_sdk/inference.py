@@ -156,7 +156,7 @@ def is_chat(url: str) -> bool:
 
 
 def output_text(response: dict[str, Any], reasoning: ReasoningParams | None = None) -> str | None:
-    """Return the text of an answer, without what a model thought before it.
+    """Return the text of an answer, without the model's reasoning before it.
 
     Raises:
       ValueError: there is none.
@@ -176,7 +176,7 @@ def output_text(response: dict[str, Any], reasoning: ReasoningParams | None = No
 
 
 def deep_merge(request: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
-    """Return a request with parameters added, inside objects too; what is there already is replaced."""
+    """Return a request with parameters added, inside objects too; parameters that exist already are replaced."""
     merged = dict(request)
     for key, value in params.items():
         both = isinstance(merged.get(key), dict) and isinstance(value, dict)

@@ -1,4 +1,4 @@
-"""Owns where an evaluation in this process finds secrets and models: environment variables, and what was registered."""
+"""Owns the places where an evaluation finds secrets and models: environment variables, and a registry."""
 
 from __future__ import annotations
 

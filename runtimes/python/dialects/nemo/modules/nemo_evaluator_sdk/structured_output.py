@@ -1,4 +1,4 @@
-"""Owns how a model is made to answer in JSON: what is asked of it, and in the words of which API."""
+"""Makes a model answer in JSON: the parameters of the request, in the words of each API."""
 
 from __future__ import annotations
 

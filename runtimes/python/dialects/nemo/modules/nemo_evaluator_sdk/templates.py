@@ -28,7 +28,7 @@ def render_template(template: str | dict[str, Any] | list[Any], context: dict[st
 
     Raises:
       jinja2.UndefinedError: it uses a name that does not exist.
-      json.JSONDecodeError: what was to be JSON is none.
+      json.JSONDecodeError: a text that should be JSON is none.
     """
     if isinstance(template, dict):
         return {key: render_template(value, context) for key, value in template.items()}
@@ -64,7 +64,7 @@ def _single_expression(template: str) -> str | None:
 def compile_ahead(templates: Iterable[Any]) -> None:
     """Compile templates that will be rendered: a metric is made once, and rows may each have a process."""
     for template in templates:
-        with suppress(Exception):  # a row will say what is wrong
+        with suppress(Exception):  # a row will report the fault
             _compiled(template)
 
 

@@ -29,7 +29,7 @@ Rows = Sequence[dict[str, Any]]
 
 @dataclass(slots=True)
 class Sample:
-    """What was made for a row. `error` says why nothing was."""
+    """The output that a model made for a row; `error` says why there is none."""
 
     given: dict[str, Any]
     requests: list[dict[str, Any]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Owns how a row and what was generated for it become the input of a metric."""
+"""Makes the input of a metric from a row and the generated output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def build_offline_sample(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def build_metric_input(row: dict[str, Any], sample: dict[str, Any], index: int | None = None) -> MetricInput:
-    """Return the input of a metric; what a sample has beyond the known fields becomes metadata."""
+    """Return the input of a metric; unknown fields of a sample become metadata."""
     text = sample.get("output_text")
     is_text = isinstance(text, str)
     own = {*_FIELDS, *(["output_text"] if is_text else [])}

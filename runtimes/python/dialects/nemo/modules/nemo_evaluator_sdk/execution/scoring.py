@@ -38,7 +38,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What became of a row; a failed one has NaN for its numbers."""
+    """The outcome of a row; a failed one has NaN for its numbers."""
 
     result: MetricResult
     requests: list[dict[str, Any]]
@@ -46,7 +46,7 @@ class Scored:
 
 
 def corpus_output_spec(metric: Any) -> list[MetricOutputSpec]:
-    """Return what a metric declares over all rows, else what it declares of each."""
+    """Return the outputs that a metric declares over all rows, else those of each row."""
     declared = getattr(metric, "corpus_output_spec", None)
     return list(declared() if callable(declared) else metric.output_spec())
 

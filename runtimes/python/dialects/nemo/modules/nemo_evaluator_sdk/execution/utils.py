@@ -16,7 +16,7 @@ from ..values.params import RunConfig
 
 
 def is_metric(value: object) -> bool:
-    """Whether a value has what a metric has."""
+    """Whether a value has the members of a metric."""
     return isinstance(value, Metric)
 
 
@@ -37,7 +37,7 @@ def unique_metric_keys(metrics: Sequence[Metric]) -> list[str]:
 
 
 def copy_metric(metric: Any) -> Any:
-    """Return a deep copy: what a run does to its metric is nobody else's.
+    """Return a deep copy, so that a run does not change the caller's metric.
 
     Raises:
       TypeError: it cannot be copied.

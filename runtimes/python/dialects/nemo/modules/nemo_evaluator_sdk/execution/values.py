@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class EvaluationPhase(str, Enum):
-    """What was being done when a row failed."""
+    """The step at which a row failed."""
 
     SAMPLE_GENERATION = "sample_generation"
     METRIC_SCORING = "metric_scoring"

@@ -1,1 +1,1 @@
-"""Owns what a metric is, and the built-in ones."""
+"""Owns the protocol of metrics, and the built-in ones."""

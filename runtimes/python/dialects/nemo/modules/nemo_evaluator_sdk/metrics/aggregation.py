@@ -1,4 +1,4 @@
-"""Owns what the outputs of many rows come to; labels and objects are never aggregated."""
+"""Aggregates the outputs of many rows; labels and objects are left out."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def is_aggregateable_output_spec(output_spec: MetricOutputSpec) -> bool:
 
 
 def number_of(output: MetricOutput, spec: MetricOutputSpec) -> float | int | None:
-    """Return an output as figures count it, a bool as 1.0 or 0.0; None for what is never aggregated.
+    """Return an output as figures count it, a bool as 1.0 or 0.0; None for labels and objects.
 
     Raises:
       ValueError: it is not of its declared type.

@@ -16,9 +16,9 @@ class BLEUMetric(BLEU):
     """0 to 100. Over all rows only the first reference of each counts."""
 
     def model_post_init(self, context: Any, /) -> None:
-        """Have sacrebleu there before the first row."""
+        """Import sacrebleu before the first row."""
         super().model_post_init(context)
-        with suppress(ImportError):  # whoever does not score needs none
+        with suppress(ImportError):  # an evaluation that scores no row needs none
             import sacrebleu  # noqa: F401
 
     def output_spec(self) -> list[MetricOutputSpec]:

@@ -47,7 +47,7 @@ class LLMJudgeMetric(LLMJudge):
     _described: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     def model_post_init(self, context: Any, /) -> None:
-        """Derive what the judge is to answer from the scores.
+        """Derive the format of the judge's answer from the scores.
 
         Raises:
           ValueError: an answer of the given schema has no such scores.
@@ -72,7 +72,7 @@ class LLMJudgeMetric(LLMJudge):
         return specs
 
     def set_inference_fn(self, inference_fn: InferenceFn) -> None:
-        """Have the judge asked in another way."""
+        """Replace the function that calls the judge."""
         self._ask = inference_fn
 
     @property

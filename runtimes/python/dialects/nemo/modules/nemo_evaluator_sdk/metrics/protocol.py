@@ -1,4 +1,4 @@
-"""Owns what a metric is: anything with these members, whatever its base class."""
+"""Owns the protocol of metrics: any object with these members is one."""
 
 from __future__ import annotations
 

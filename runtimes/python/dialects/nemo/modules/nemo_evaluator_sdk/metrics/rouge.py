@@ -26,9 +26,9 @@ class ROUGEMetric(ROUGE):
     }
 
     def model_post_init(self, context: Any, /) -> None:
-        """Have rouge-score there before the first row."""
+        """Import rouge-score before the first row."""
         super().model_post_init(context)
-        with suppress(ImportError):  # whoever does not score needs none
+        with suppress(ImportError):  # an evaluation that scores no row needs none
             from rouge_score import rouge_scorer  # noqa: F401
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Owns how scores are read from what a judge answered; what cannot be read is NaN."""
+"""Reads scores from a judge's answer; a score that cannot be read is NaN."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def parse(score: RubricScore | RangeScore, text: str) -> tuple[float, str | None
 
 
 def check_schema(score: RubricScore | RangeScore, structured_output: dict[str, Any] | None) -> None:
-    """Check that what the judge is made to answer has the score.
+    """Check that the judge's answer format has the score.
 
     Raises:
       ValueError: it has not.

@@ -1,4 +1,4 @@
-"""Owns what templates of metrics see of a row, and what is said when a row lacks what they name."""
+"""Renders templates of metrics over a row, and explains which name a row lacks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def render(metric: BaseModel, name: str, template: str, row: MetricInput) -> Any
     """Return a template of a metric rendered for a row.
 
     Raises:
-      ValueError: the row lacks what the template names.
+      ValueError: the row lacks a name of the template.
     """
     from jinja2 import UndefinedError
 

@@ -1,4 +1,4 @@
-"""Owns two rules that many metrics share: what a metric is called, and when two texts count as the same."""
+"""Owns two rules that many metrics share: the name of a metric, and when two texts count as equal."""
 
 from __future__ import annotations
 

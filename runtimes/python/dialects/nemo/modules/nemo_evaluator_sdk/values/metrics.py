@@ -24,7 +24,7 @@ _JOB_TYPES = (SupportedJobTypes.ONLINE, SupportedJobTypes.OFFLINE)
 
 
 class MetricBase(BaseModel):
-    """What every built-in metric can be told. Templates see `item` (the row) and `sample` (what is scored)."""
+    """The fields of every built-in metric. Templates see `item` (the row) and `sample` (the output to score)."""
 
     model_config = ConfigDict(defer_build=True)  # an evaluator uses few of them
 

@@ -10,7 +10,7 @@ from .models import ReasoningParams
 
 
 class InferenceParams(BaseModel):
-    """Parameters of generation; what is not known here is passed on to the model."""
+    """Parameters of generation; unknown ones are passed on to the model."""
 
     model_config = ConfigDict(defer_build=True, extra="allow")
 

@@ -23,7 +23,7 @@ class DatasetRow(_Strict):
 
 
 class CandidateOutput(_Strict):
-    """What is scored: the text, and whatever else is known of how it came about."""
+    """The output to score: its text, and other facts about how it was made."""
 
     output_text: str | None = None
     response: Any | None = None
@@ -72,7 +72,7 @@ class MetricOutput(_Strict):
 
 
 class MetricOutputSpec(BaseModel):
-    """What a metric declares of one of its outputs."""
+    """A metric's declaration of one of its outputs."""
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
@@ -157,7 +157,7 @@ class MetricDiagnostic(_Strict):
 
 
 class MetricResult(_Strict):
-    """What a metric says of one row."""
+    """The result of a metric for one row."""
 
     outputs: list[MetricOutput]
     diagnostics: list[MetricDiagnostic] = Field(default_factory=list)

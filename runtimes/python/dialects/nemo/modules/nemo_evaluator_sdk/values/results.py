@@ -47,7 +47,7 @@ _ROWS_AS_TEXT = 5
 
 
 class RowScore(BaseModel):
-    """A row, what was scored, and what each metric said of it."""
+    """A row, the scored output, and the result of each metric."""
 
     model_config = ConfigDict(defer_build=True, extra="allow")
 
@@ -61,7 +61,7 @@ class RowScore(BaseModel):
 
     @property
     def error(self) -> str | None:
-        """What went wrong, of every metric."""
+        """The errors of all metrics."""
         found = (self.metric_errors or {}).items()
         return "; ".join(f"{key}: {message}" for key, message in found) or None
 
@@ -76,7 +76,7 @@ class RowScore(BaseModel):
 
 
 class _Result(BaseModel):
-    """What the results of one metric and of several have in common."""
+    """Shared parts of the results of one metric and of several."""
 
     model_config = ConfigDict(defer_build=True)
 
@@ -134,7 +134,7 @@ class _Result(BaseModel):
 
 
 class EvaluationResult(_Result):
-    """What one metric said."""
+    """The result of one metric."""
 
     def __str__(self) -> str:
         return self.format_summary(max_rows=_ROWS_AS_TEXT)
@@ -144,7 +144,7 @@ class EvaluationResult(_Result):
 
 
 class BenchmarkEvaluationResult(_Result):
-    """What several metrics said of the same rows."""
+    """The results of several metrics over the same rows."""
 
     per_metric: dict[str, EvaluationResult]
 

@@ -46,7 +46,7 @@ class _Score(BaseModel):
 
 
 class Rubric(BaseModel):
-    """One level of a rubric, and what it is worth."""
+    """One level of a rubric, and its value."""
 
     model_config = ConfigDict(defer_build=True, extra="forbid")
 

@@ -74,7 +74,7 @@ def score_record(score: AggregateScoreBase) -> Record:
 
 
 def preview_record(row: RowScore, index: int) -> Record:
-    """Return what a summary shows of a row before its outputs: scalars only, and no raw response."""
+    """Return the columns that a summary shows before a row's outputs: scalars only, and no raw response."""
     sample = {name: value for name, value in plain(row.sample).items() if name != "response"}
     leaves = [*flatten("item", plain(row.item)), *flatten("sample", sample)]
     record: Record = {"row_index": row.position(index), "status": row.status}

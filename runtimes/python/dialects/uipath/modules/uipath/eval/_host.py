@@ -1,4 +1,4 @@
-"""Owns what the host asks of a process in which an agent ran."""
+"""Owns the function that the host calls in a process in which an agent ran."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns what a traced call leaves in its span: the tool's name, arguments and outcome, as JSON."""
+"""Records a traced call in its span: the tool's name, arguments and outcome, as JSON."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def traced(
       name: Of the spans, and of the tool; the function's own without it.
       run_type: Kept in the span.
       span_type: Kept in the span.
-      input_processor: Gets the arguments by name; what it returns is kept in their place.
-      output_processor: The same for what the function returns.
+      input_processor: Gets the arguments by name; its result replaces them in the span.
+      output_processor: The same for the returned value.
       hide_input: Keep no arguments.
       hide_output: Keep no outcome.
-      recording: False: neither this call nor what it calls leaves a span.
+      recording: False: neither this call nor the calls inside it leave a span.
     """
     if callable(name):
         return traced()(name)
@@ -117,7 +117,7 @@ class _Call:
 
     @contextmanager
     def _span(self, function: Callable[..., Any], args: Any, kwargs: Any, kind: str) -> Iterator[list[Any]]:
-        """Open a span; the body appends what the function returned."""
+        """Open a span; the body appends the returned value."""
         returned: list[Any] = []
         if not self.recording or contexts.get_value(_OFF):
             token = contexts.attach(contexts.set_value(_OFF, True))  # noqa: FBT003

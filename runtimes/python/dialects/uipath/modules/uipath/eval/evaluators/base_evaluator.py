@@ -23,7 +23,7 @@ _TYPES = ("evaluation_criteria_type", "config_type", "justification_type")
 
 
 class BaseEvaluationCriteria(BaseModel):
-    """What one test case expects; keys in camelCase or snake_case."""
+    """The expectations of one test case; keys in camelCase or snake_case."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
@@ -120,7 +120,7 @@ class BaseEvaluator(BaseModel, ABC, Generic[T, C, J]):
 
     @classmethod
     def _type_of(cls, field: str) -> Any:
-        """Return what a class parameter stands for, in this class."""
+        """Return the type that a class parameter stands for in this class."""
         arguments = get_args(cls.model_fields[field].annotation)
         found = arguments[0] if arguments else None
         base, fits = _EXPECTED[field]

@@ -1,4 +1,4 @@
-"""Owns what an evaluator is given and what it returns, under the names that evaluators import."""
+"""Owns the arguments and results of evaluators, under the names that evaluators import."""
 
 from .models import (
     AgentExecution,

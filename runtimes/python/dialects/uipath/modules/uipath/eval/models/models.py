@@ -22,7 +22,7 @@ _RENAMED = {"agent_output": "workload_output", "agent_trace": "workload_trace"} 
 
 
 class WorkloadExecution(BaseModel):
-    """What the agent was given, what it answered, and the spans of its run.
+    """The input of an agent, its output, and the spans of its run.
 
     `agent_output` and `agent_trace`, the names of before 2.12, are the same fields.
     """
@@ -75,7 +75,7 @@ AgentExecution = WorkloadExecution
 
 
 class ScoreType(IntEnum):
-    """What sort of score a result has."""
+    """The sort of a result's score."""
 
     BOOLEAN = 0
     NUMERICAL = 1
@@ -83,7 +83,7 @@ class ScoreType(IntEnum):
 
 
 class BaseEvaluationResult(BaseModel):
-    """What all results have. Details that are a dict stay one; the package keeps nothing of it."""
+    """The fields of all results. Details that are a dict stay one; the package drops them."""
 
     details: str | dict[str, Any] | SerializeAsAny[BaseModel] | None = None
     evaluation_time: float | None = None
@@ -175,7 +175,7 @@ class ToolCall(BaseModel):
 
 
 class ToolOutput(BaseModel):
-    """What a tool answered."""
+    """The answer of a tool."""
 
     name: str
     output: str
@@ -201,7 +201,7 @@ class EvaluatorType(str, Enum):
 
 
 class UiPathEvaluationErrorCategory(str, Enum):
-    """Whose error it is."""
+    """The party that made an error."""
 
     SYSTEM = "System"
     USER = "User"
@@ -218,7 +218,7 @@ class UiPathEvaluationErrorContract(BaseModel):
 
 
 class UiPathEvaluationError(Exception):
-    """What is wrong with an evaluator, its configuration or its criteria: see `error_info`."""
+    """A fault of an evaluator, its configuration or its criteria: see `error_info`."""
 
     def __init__(
         self,
