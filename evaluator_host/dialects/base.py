@@ -87,7 +87,7 @@ class Dialect:
       project_modules: Takes the code and the path of a Python file. Returns the code, followed by the modules of its
         project that it imports.
       commands: A Typer application: the command line's group of the contract's name.
-      routes: A function that returns HTTP routes; called as `routes(service, records, settings, access, route_class)`.
+      routes: A function that returns HTTP routes; called as `routes(service, records, settings, access)`.
     """
 
     contract: Contract

@@ -52,7 +52,7 @@ def create_app(
     app.router.routes += routes.api(service, given, kept, body_bytes=settings.body_mb << 20).routes
     for dialect in all_dialects():
         if dialect.routes is not None:
-            app.router.routes += dialect.routes.load()(service, kept, settings, given, route_class=routes.JsonRoute)
+            app.router.routes += dialect.routes.load()(service, kept, settings, given)
     app.router.routes += Workbench().routes()
     app.add_middleware(
         AccessMiddleware,

@@ -4,7 +4,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse
-from fastapi.routing import APIRoute
 
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.service import DatasetService
@@ -12,7 +11,7 @@ from evaluator_host.schemas.stored import DatasetReport
 from evaluator_host.web.auth.access import Access, caller_of
 from evaluator_host.web.auth.audit import AuditedCall
 from evaluator_host.web.http.error_responses import describe_error
-from evaluator_host.web.http.responses import json_response
+from evaluator_host.web.http.json_routes import json_response
 
 _MISSING = describe_error(404, "No such data set.")
 _REFUSED = {
@@ -33,7 +32,7 @@ _FILE: dict[str, Any] = {
 
 def datasets_api(shelf: DatasetService, access: Access) -> APIRouter:
     """Return the routes of data sets. A key sees those of its workspace."""
-    router = APIRouter(prefix="/v1/datasets", route_class=APIRoute, tags=["datasets"])
+    router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
 
     @router.post("", status_code=201, response_model=DatasetReport, responses=_REFUSED, openapi_extra=_FILE)
     async def upload(

@@ -6,7 +6,6 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
-from fastapi.routing import APIRoute
 
 from evaluator_host.environments.record import BuildEvent, BuildStatus, EnvironmentReport
 from evaluator_host.model.errors import NotFound
@@ -19,7 +18,7 @@ from evaluator_host.web.auth.audit import AuditedCall
 from evaluator_host.web.auth.keyring import Caller
 from evaluator_host.web.auth.package_visibility import no_such_set
 from evaluator_host.web.http.error_responses import describe_error
-from evaluator_host.web.http.responses import event_response, json_response
+from evaluator_host.web.http.json_routes import JsonRoute, event_response, json_response
 
 _MISSING = describe_error(404, "No such package set.")
 _REFUSED: dict[int | str, dict[str, Any]] = {
@@ -33,9 +32,9 @@ _VERSIONS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def environments_api(service: Service, access: Access, *, route_class: type[APIRoute]) -> APIRouter:
+def environments_api(service: Service, access: Access) -> APIRouter:
     """Return the routes of package sets. A key sees those that its workspace requested."""
-    router = APIRouter(prefix="/v1/environments", route_class=route_class, tags=["environments"])
+    router = APIRouter(prefix="/v1/environments", route_class=JsonRoute, tags=["environments"])
 
     @router.post("", response_model=EnvironmentReport, responses=_REFUSED)
     async def build(body: EnvironmentIn, request: Request) -> Response:

@@ -4,7 +4,6 @@ from dataclasses import fields
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.routing import APIRoute
 from pydantic import ConfigDict, Field
 
 from evaluator_host.evaluators.registry import EvaluatorRegistry
@@ -14,7 +13,7 @@ from evaluator_host.web.api.bodies import EXACT_MATCH, EvaluatorIn
 from evaluator_host.web.auth.access import Access, caller_of
 from evaluator_host.web.auth.audit import AuditedCall
 from evaluator_host.web.http.error_responses import describe_error
-from evaluator_host.web.http.responses import json_response
+from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 _MISSING = describe_error(404, "There is no such evaluator or version.")
 _REFUSED = describe_error(422, "The evaluator does not load, or the request is invalid; every faulty field is named.")
@@ -45,9 +44,9 @@ class NewEvaluatorIn(NewVersionIn):
     name: str = Field(description="Letters, digits, dots, dashes and underscores, at most 63.")
 
 
-def evaluators_api(registry: EvaluatorRegistry, access: Access, *, route_class: type[APIRoute]) -> APIRouter:
+def evaluators_api(registry: EvaluatorRegistry, access: Access) -> APIRouter:
     """Return the routes of stored evaluators. A key sees those of its workspace."""
-    router = APIRouter(prefix="/v1/evaluators", route_class=route_class, tags=["evaluators"])
+    router = APIRouter(prefix="/v1/evaluators", route_class=JsonRoute, tags=["evaluators"])
 
     @router.post("", status_code=201, response_model=EvaluatorReport, responses={**_TAKEN, **_REFUSED})
     async def create(body: NewEvaluatorIn, request: Request, *, force: _Force = False) -> Response:

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from fastapi.routing import APIRoute
 
 from evaluator_host.datasets.format import Format
 from evaluator_host.jobs.results.exports import JobExports
@@ -27,7 +26,7 @@ from evaluator_host.store.results import Filter, Sort
 from evaluator_host.web.api.evaluators import shown
 from evaluator_host.web.auth.access import caller_of
 from evaluator_host.web.http.error_responses import describe_error
-from evaluator_host.web.http.responses import json_response
+from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 _MISSING = describe_error(404, "There is no such job, or the job has no such evaluator.")
 _REFUSED = {**_MISSING, **describe_error(422, "The cursor belongs to another query, or the jobs cannot be compared.")}
@@ -43,11 +42,9 @@ _FILES: dict[int | str, dict[str, Any]] = {
 }
 
 
-def job_results_api(
-    results: JobResults, rows: RowReader, exports: JobExports, *, route_class: type[APIRoute]
-) -> APIRouter:
+def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -> APIRouter:
     """Return the routes of the results of jobs."""
-    router = APIRouter(prefix="/v1/jobs/{job_id}", route_class=route_class, tags=["jobs"])
+    router = APIRouter(prefix="/v1/jobs/{job_id}", route_class=JsonRoute, tags=["jobs"])
 
     @router.get("/results", response_model=JobFigures, responses=_MISSING)
     async def figures(job_id: str, request: Request) -> Response:

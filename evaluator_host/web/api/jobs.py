@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
 
 from evaluator_host.dialects.table import row_document
@@ -21,7 +20,7 @@ from evaluator_host.web.api.bodies import EXACT_MATCH, EvaluatorRef
 from evaluator_host.web.auth.access import Access, caller_of
 from evaluator_host.web.auth.audit import AuditedCall
 from evaluator_host.web.http.error_responses import describe_error
-from evaluator_host.web.http.responses import event_response, json_response
+from evaluator_host.web.http.json_routes import JsonRoute, event_response, json_response
 
 _MISSING = describe_error(404, "No such job.")
 _ENDED = {**_MISSING, **describe_error(409, "Not possible in the state that the job is in.")}
@@ -168,9 +167,9 @@ class JobIn(_Wire):
         )
 
 
-def jobs_api(service: JobService, access: Access, *, route_class: type[APIRoute]) -> APIRouter:
+def jobs_api(service: JobService, access: Access) -> APIRouter:
     """Return the routes of jobs. A key sees those of its workspace."""
-    router = APIRouter(prefix="/v1/jobs", route_class=route_class, tags=["jobs"])
+    router = APIRouter(prefix="/v1/jobs", route_class=JsonRoute, tags=["jobs"])
 
     @router.post("", status_code=202, response_model=JobReport, responses=_REFUSED)
     async def create(

@@ -1,11 +1,10 @@
 """Routes of `/v1` and the probes: each converts the request, calls the service, converts the result."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
-from fastapi.routing import APIRoute
 
 from evaluator_host.evaluators.registry import ResolvedEvaluator
 from evaluator_host.jobs.open import StoredResources
@@ -28,9 +27,8 @@ from evaluator_host.web.api.traces import traces_api
 from evaluator_host.web.auth.access import Access, caller_of
 from evaluator_host.web.auth.audit import AuditedCall
 from evaluator_host.web.auth.keyring import Caller
-from evaluator_host.web.http.bodies import JsonRequest
 from evaluator_host.web.http.error_responses import describe_error
-from evaluator_host.web.http.responses import json_response
+from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 _ERRORS: Final = {
     **describe_error(401, "The host needs a key, and the request has none that works."),
@@ -42,19 +40,6 @@ _ERRORS: Final = {
     **describe_error(429, "Too many calls are waiting, or the key calls too often; see Retry-After."),
     **describe_error(503, "No sandbox starts, or the package index or the database does not answer."),
 }
-
-
-class JsonRoute(APIRoute):
-    """A route that reads bodies with `JsonRequest`."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler, wrapped to get a `JsonRequest`."""
-        handler = super().get_route_handler()
-
-        async def handle(request: Request) -> Response:
-            return await handler(JsonRequest(request.scope, request.receive))
-
-        return handle
 
 
 def api(service: Service, access: Access, records: StoredResources, *, body_bytes: int) -> APIRouter:
@@ -124,14 +109,14 @@ def api(service: Service, access: Access, records: StoredResources, *, body_byte
         """Metrics in the Prometheus format."""
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
-    router.routes.extend(environments_api(service, access, route_class=JsonRoute).routes)
-    router.routes.extend(evaluators_api(records.evaluators, access, route_class=JsonRoute).routes)
+    router.routes.extend(environments_api(service, access).routes)
+    router.routes.extend(evaluators_api(records.evaluators, access).routes)
     router.routes.extend(packages_api(service).routes)
     router.routes.extend(traces_api(records.traffic, access, body_bytes=body_bytes).routes)
     router.routes.extend(datasets_api(records.datasets, access).routes)
-    router.routes.extend(jobs_api(records.jobs, access, route_class=JsonRoute).routes)
-    router.routes.extend(secrets_api(records.secrets, access, route_class=JsonRoute).routes)
-    router.routes.extend(job_results_api(records.results, records.rows, records.exports, route_class=JsonRoute).routes)
+    router.routes.extend(jobs_api(records.jobs, access).routes)
+    router.routes.extend(secrets_api(records.secrets, access).routes)
+    router.routes.extend(job_results_api(records.results, records.rows, records.exports).routes)
     return router
 
 

@@ -1,7 +1,6 @@
 """Routes of secrets: set, list, delete. No route returns a value."""
 
 from fastapi import APIRouter, Request, Response
-from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from evaluator_host.schemas.stored import SecretReport
@@ -9,7 +8,7 @@ from evaluator_host.store.secrets import Secrets
 from evaluator_host.web.auth.access import Access, caller_of
 from evaluator_host.web.auth.audit import AuditedCall
 from evaluator_host.web.http.error_responses import describe_error
-from evaluator_host.web.http.responses import json_response
+from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 _MISSING = describe_error(404, "No such secret.")
 _REFUSED = describe_error(422, "The name or the value is invalid.")
@@ -25,9 +24,9 @@ class SecretIn(BaseModel):
     value: SecretStr = Field(description="8 to 8192 ASCII characters on one line. No route returns it.")
 
 
-def secrets_api(secrets: Secrets, access: Access, *, route_class: type[APIRoute]) -> APIRouter:
+def secrets_api(secrets: Secrets, access: Access) -> APIRouter:
     """Return the routes of secrets. A key sees those of its workspace."""
-    router = APIRouter(prefix="/v1/secrets", route_class=route_class, tags=["secrets"])
+    router = APIRouter(prefix="/v1/secrets", route_class=JsonRoute, tags=["secrets"])
 
     @router.get("", response_model=list[SecretReport])
     async def every(request: Request) -> Response:

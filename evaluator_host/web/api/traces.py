@@ -4,7 +4,6 @@ import zlib
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.routing import APIRoute
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -17,7 +16,7 @@ from evaluator_host.schemas.stored import TraceReport
 from evaluator_host.web.auth.access import Access, caller_of
 from evaluator_host.web.auth.audit import AuditedCall
 from evaluator_host.web.http.error_responses import describe_error
-from evaluator_host.web.http.responses import json_response
+from evaluator_host.web.http.json_routes import json_response
 
 _PROTOBUF: Final = "application/x-protobuf"
 _MISSING = describe_error(404, "No such evaluator.")
@@ -35,7 +34,7 @@ _BODY: dict[str, Any] = {
 
 def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRouter:
     """Return the routes of live traffic. A key reaches the evaluators of its workspace."""
-    router = APIRouter(prefix="/v1/evaluators/{name}/traces", route_class=APIRoute, tags=["traces"])
+    router = APIRouter(prefix="/v1/evaluators/{name}/traces", tags=["traces"])
 
     @router.post("", response_class=Response, responses=_REFUSED, openapi_extra=_BODY)
     async def take(

@@ -4,7 +4,6 @@ from functools import partial
 from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
-from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
 
 from evaluator_host.dialects.nemo.host.filters import Filter, fields, filtered
@@ -14,7 +13,7 @@ from evaluator_host.dialects.nemo.host.routes import parts
 from evaluator_host.store.entities import Kind, Order
 from evaluator_host.web.auth.access import Access, caller_of
 from evaluator_host.web.auth.audit import AuditedCall
-from evaluator_host.web.http.responses import json_response
+from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 _WORKSPACES: Final = "/apis/entities/v2/workspaces"
 _WORKSPACE_FILTER: Final = parts.filter_by(fields("description"))
@@ -68,9 +67,9 @@ class ChangesIn(BaseModel):
     api_endpoint: dict[str, Any] | None = None
 
 
-def workspaces_api(namespaces: Namespaces, access: Access, *, route_class: type[APIRoute]) -> APIRouter:
+def workspaces_api(namespaces: Namespaces, access: Access) -> APIRouter:
     """Return the routes of workspaces."""
-    router = APIRouter(prefix=_WORKSPACES, route_class=route_class, tags=["nemo"], responses=parts.REFUSED)
+    router = APIRouter(prefix=_WORKSPACES, route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_workspace(body: WorkspaceIn, request: Request) -> Response:
@@ -106,9 +105,9 @@ def workspaces_api(namespaces: Namespaces, access: Access, *, route_class: type[
     return router
 
 
-def models_api(models: Models, access: Access, *, route_class: type[APIRoute]) -> APIRouter:
+def models_api(models: Models, access: Access) -> APIRouter:
     """Return the routes of models and model providers."""
-    router = APIRouter(prefix=_MODELS, route_class=route_class, tags=["nemo"], responses=parts.REFUSED)
+    router = APIRouter(prefix=_MODELS, route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.post("/models", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_model(workspace: parts.Namespace, body: ModelIn, request: Request) -> Response:

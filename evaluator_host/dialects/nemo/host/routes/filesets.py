@@ -5,7 +5,6 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse
-from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
 
 from evaluator_host.dialects.nemo.host.filesets import Filesets
@@ -15,7 +14,7 @@ from evaluator_host.store.entities import Order
 from evaluator_host.web.auth.access import Access, caller_of
 from evaluator_host.web.auth.audit import AuditedCall
 from evaluator_host.web.http.error_responses import describe_error
-from evaluator_host.web.http.responses import json_response
+from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 _PREFIX: Final = "/apis/files/v2/workspaces/{workspace}/filesets"
 _FILTER: Final = parts.filter_by(fields("description", "project", "purpose", storage_type="storage.type"))
@@ -56,9 +55,9 @@ class FilesetChangesIn(BaseModel):
     custom_fields: dict[str, Any] | None = None
 
 
-def filesets_api(filesets: Filesets, access: Access, *, route_class: type[APIRoute]) -> APIRouter:
+def filesets_api(filesets: Filesets, access: Access) -> APIRouter:
     """Return the routes of filesets; those of their files take and give them as they are."""
-    router = APIRouter(prefix=_PREFIX, route_class=route_class, tags=["nemo"], responses=parts.REFUSED)
+    router = APIRouter(prefix=_PREFIX, route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_fileset(workspace: parts.Namespace, body: FilesetIn, request: Request) -> Response:
@@ -119,7 +118,7 @@ def filesets_api(filesets: Filesets, access: Access, *, route_class: type[APIRou
 
 def files_api(filesets: Filesets, access: Access) -> APIRouter:
     """Return the routes of single files, whose bodies are not JSON."""
-    router = APIRouter(prefix=_PREFIX, route_class=APIRoute, tags=["nemo"], responses=parts.REFUSED)
+    router = APIRouter(prefix=_PREFIX, tags=["nemo"], responses=parts.REFUSED)
     refused = {**parts.MISSING, **describe_error(413, "The file is too large.")}
 
     @router.put("/{name}/-/{path:path}", response_model=parts.Described, responses=refused, openapi_extra=_FILE)

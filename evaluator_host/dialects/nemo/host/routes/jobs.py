@@ -7,7 +7,6 @@ from typing import IO, Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from fastapi.routing import APIRoute
 
 from evaluator_host.dialects.nemo.host.filters import Filter, fields, filtered
 from evaluator_host.dialects.nemo.host.jobs import NemoJobs
@@ -19,7 +18,7 @@ from evaluator_host.store.entities import Order
 from evaluator_host.store.jobs import DesiredState
 from evaluator_host.web.auth.access import Access, caller_of
 from evaluator_host.web.auth.audit import AuditedCall
-from evaluator_host.web.http.responses import json_response
+from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 JOBS: Final = "/apis/evaluator/v2/workspaces/{workspace}/evaluate/jobs"
 PLATFORM_JOBS: Final = "/apis/jobs/v2/workspaces/{workspace}/jobs"
@@ -35,11 +34,9 @@ _DOWNLOAD: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-def jobs_api(
-    jobs: NemoJobs, results: NemoResults, access: Access, *, prefix: str, route_class: type[APIRoute]
-) -> APIRouter:
+def jobs_api(jobs: NemoJobs, results: NemoResults, access: Access, *, prefix: str) -> APIRouter:
     """Return the routes of jobs under a prefix."""
-    router = APIRouter(prefix=prefix, route_class=route_class, tags=["nemo"], responses=parts.REFUSED)
+    router = APIRouter(prefix=prefix, route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_job(workspace: parts.Namespace, body: JobIn, request: Request) -> Response:

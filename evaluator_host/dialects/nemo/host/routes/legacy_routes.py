@@ -3,7 +3,6 @@
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from starlette.routing import BaseRoute
 
@@ -18,7 +17,7 @@ from evaluator_host.dialects.nemo.host.verbs import Nemo
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.web.auth.access import Access, caller_of
 from evaluator_host.web.auth.audit import AuditedCall
-from evaluator_host.web.http.responses import json_response
+from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 OLDER: Final = (
     "/apis/evaluation/v2/workspaces/{workspace}",  # the one that is described
@@ -31,16 +30,16 @@ _FAILED: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-def older_api(nemo: Nemo, access: Access, *, prefix: str, route_class: type[APIRoute]) -> list[BaseRoute]:
+def older_api(nemo: Nemo, access: Access, *, prefix: str) -> list[BaseRoute]:
     """Return the older routes under one of their prefixes."""
-    router = APIRouter(prefix=prefix, route_class=route_class, tags=["nemo"], responses=parts.REFUSED)
+    router = APIRouter(prefix=prefix, route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
     _add_evaluate(router, nemo.older, access)
     _add_metrics(router, nemo, access)
-    jobs = APIRouter(prefix=f"{prefix}/metric-jobs", route_class=route_class, tags=["nemo"], responses=parts.REFUSED)
+    jobs = APIRouter(prefix=f"{prefix}/metric-jobs", route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
     _add_create(jobs, nemo.older, nemo.jobs, access)
     add_reading(jobs, nemo.jobs, nemo.results, access)
     where = f"{prefix}/metric-job-results"
-    results = eval_results_api(nemo.jobs, nemo.results, access, prefix=where, route_class=route_class)
+    results = eval_results_api(nemo.jobs, nemo.results, access, prefix=where)
     return [*router.routes, *jobs.routes, *results.routes]
 
 

@@ -4,7 +4,6 @@ from functools import partial
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.routing import APIRoute
 
 from evaluator_host.dialects.nemo.host.filters import Filter, fields, filtered
 from evaluator_host.dialects.nemo.host.jobs import NemoJobs
@@ -15,7 +14,7 @@ from evaluator_host.dialects.nemo.host.spec import BundleIn
 from evaluator_host.store.entities import Order
 from evaluator_host.web.auth.access import Access, caller_of
 from evaluator_host.web.auth.audit import AuditedCall
-from evaluator_host.web.http.responses import json_response
+from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 _EVALUATOR: Final = "/apis/evaluator"
 _PREFIX: Final = f"{_EVALUATOR}/v2/workspaces/{{workspace}}"
@@ -25,9 +24,9 @@ _RESULT_FILTER: Final = parts.filter_by(
 )
 
 
-def metrics_api(metrics: Metrics, access: Access, *, route_class: type[APIRoute]) -> APIRouter:
+def metrics_api(metrics: Metrics, access: Access) -> APIRouter:
     """Return the routes of metrics."""
-    router = APIRouter(route_class=route_class, tags=["nemo"], responses=parts.REFUSED)
+    router = APIRouter(route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.get(f"{_EVALUATOR}/v1/healthz", response_model=dict[str, str])
     async def healthz() -> Response:
@@ -77,11 +76,9 @@ def metrics_api(metrics: Metrics, access: Access, *, route_class: type[APIRoute]
     return router
 
 
-def eval_results_api(
-    jobs: NemoJobs, results: NemoResults, access: Access, *, prefix: str, route_class: type[APIRoute]
-) -> APIRouter:
+def eval_results_api(jobs: NemoJobs, results: NemoResults, access: Access, *, prefix: str) -> APIRouter:
     """Return the routes of what completed jobs came to, by the job's name."""
-    router = APIRouter(prefix=prefix, route_class=route_class, tags=["nemo"], responses=parts.REFUSED)
+    router = APIRouter(prefix=prefix, route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.get("", response_model=parts.Described)
     async def eval_results(

@@ -16,25 +16,23 @@ from evaluator_host.service import Service
 from evaluator_host.web.auth.access import Access
 
 
-def nemo_routes(
-    service: Service, records: StoredResources, settings: Settings, access: Access, *, route_class: type[APIRoute]
-) -> list[BaseRoute]:
+def nemo_routes(service: Service, records: StoredResources, settings: Settings, access: Access) -> list[BaseRoute]:
     """Return the routes. The API's description leaves out those that repeat others under another prefix."""
     nemo = nemo_verbs(service, records, settings)
     described = [
-        *workspaces_api(nemo.namespaces, access, route_class=route_class).routes,
-        *models_api(nemo.models, access, route_class=route_class).routes,
-        *secrets_api(nemo.secrets, access, route_class=route_class).routes,
+        *workspaces_api(nemo.namespaces, access).routes,
+        *models_api(nemo.models, access).routes,
+        *secrets_api(nemo.secrets, access).routes,
         *files_api(nemo.filesets, access).routes,
-        *filesets_api(nemo.filesets, access, route_class=route_class).routes,
-        *metrics_api(nemo.metrics, access, route_class=route_class).routes,
-        *jobs_api(nemo.jobs, nemo.results, access, prefix=JOBS, route_class=route_class).routes,
-        *older_api(nemo, access, prefix=OLDER[0], route_class=route_class),
-        *eval_results_api(nemo.jobs, nemo.results, access, prefix=EVAL_RESULTS, route_class=route_class).routes,
+        *filesets_api(nemo.filesets, access).routes,
+        *metrics_api(nemo.metrics, access).routes,
+        *jobs_api(nemo.jobs, nemo.results, access, prefix=JOBS).routes,
+        *older_api(nemo, access, prefix=OLDER[0]),
+        *eval_results_api(nemo.jobs, nemo.results, access, prefix=EVAL_RESULTS).routes,
     ]
-    repeats = jobs_api(nemo.jobs, nemo.results, access, prefix=PLATFORM_JOBS, route_class=route_class).routes
+    repeats = jobs_api(nemo.jobs, nemo.results, access, prefix=PLATFORM_JOBS).routes
     for prefix in OLDER[1:]:
-        repeats += older_api(nemo, access, prefix=prefix, route_class=route_class)
+        repeats += older_api(nemo, access, prefix=prefix)
     for route in repeats:
         if isinstance(route, APIRoute):
             route.include_in_schema = False

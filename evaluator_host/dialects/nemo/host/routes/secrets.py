@@ -3,7 +3,6 @@
 from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
-from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from evaluator_host.dialects.nemo.host.filters import Filter, fields
@@ -14,7 +13,7 @@ from evaluator_host.schemas.stored import SecretReport
 from evaluator_host.store.secrets import Secrets
 from evaluator_host.web.auth.access import Access, caller_of
 from evaluator_host.web.auth.audit import AuditedCall
-from evaluator_host.web.http.responses import json_response
+from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 _PREFIX: Final = "/apis/secrets/v2/workspaces/{workspace}/secrets"
 _FILTER: Final = parts.filter_by(fields("description"))
@@ -41,9 +40,9 @@ class SecretChangeIn(BaseModel):
     description: str | None = Field(None, description="Not kept.")
 
 
-def secrets_api(secrets: Secrets, access: Access, *, route_class: type[APIRoute]) -> APIRouter:
+def secrets_api(secrets: Secrets, access: Access) -> APIRouter:
     """Return the routes of secrets. A value goes in and never comes out."""
-    router = APIRouter(prefix=_PREFIX, route_class=route_class, tags=["nemo"], responses=parts.REFUSED)
+    router = APIRouter(prefix=_PREFIX, route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_secret(workspace: parts.Namespace, body: NewSecretIn, request: Request) -> Response:

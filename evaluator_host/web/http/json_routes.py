@@ -1,17 +1,21 @@
-"""Decodes JSON bodies, and refuses those that would fill the host's memory.
+"""Routes that read and return JSON, or return server-sent events; bodies that would fill the host's memory are refused.
 
 A body of 32 MB may hold ten million small objects. Each takes about sixty bytes in Python, hundreds as a row, and each
 may cause an error message. So the memory is estimated before decoding, and rows are counted before validation.
 """
 
 import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from contextlib import aclosing
 from typing import Any, Final
 
-from starlette.requests import Request
+from fastapi import Request, Response
+from fastapi.responses import StreamingResponse
+from fastapi.routing import APIRoute
 
 from evaluator_host.dialects.table import row_document
 from evaluator_host.model.errors import InvalidRequest, Problem
-from evaluator_host.model.json_values import InvalidJson, decode_json
+from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
 
 DECODED_MB: Final = 512  # more than a body of 32 MB of ordinary text can take
 _WEIGHED_FROM: Final = 4 << 20  # a smaller body cannot reach DECODED_MB
@@ -47,6 +51,19 @@ class JsonRequest(Request):
         if isinstance(value, dict):
             _require_few_rows(value, self.app.state.max_rows)
         return value
+
+
+class JsonRoute(APIRoute):
+    """A route that reads bodies with `JsonRequest`."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler, wrapped to get a `JsonRequest`."""
+        handler = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            return await handler(JsonRequest(request.scope, request.receive))
+
+        return handle
 
 
 def _require_few_rows(body: dict[str, Any], ceiling: int) -> None:
@@ -86,3 +103,19 @@ def _weigh(body: bytes) -> None:
         raise InvalidRequest(
             f"the body has so many values that they would take about {weight >> 20} MB; send fewer per request"
         )
+
+
+def json_response(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """Return a value as JSON; dataclasses become objects, integers of any size stay exact."""
+    return Response(encode_json(value), status, headers, media_type="application/json")
+
+
+def event_response(events: AsyncGenerator[tuple[str, object], None]) -> Response:
+    """Return `(event name, value)` pairs as server-sent events."""
+    return StreamingResponse(_lines(events), media_type="text/event-stream")
+
+
+async def _lines(events: AsyncGenerator[tuple[str, object], None]) -> AsyncIterator[bytes]:
+    async with aclosing(events) as named:
+        async for name, value in named:
+            yield b"event: " + name.encode() + b"\ndata: " + encode_json(value) + b"\n\n"
