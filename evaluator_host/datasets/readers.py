@@ -1,10 +1,11 @@
-"""The formats of a file of rows: how each is recognised and read, one record at a time.
+"""Reads the records of a file of rows, in each format.
 
-Memory holds one record, whatever the size of the file. A record that cannot be read comes as a `BadRow` with its line.
+Memory holds one record (256 of Parquet), whatever the size of the file. A `BadRow` stands for a record that cannot be
+read.
 
-A JSON array is cut into the texts of its items here: streaming parsers build the path to every value, and 100,000
-nested arrays take gigabytes there. Here nesting is a counter, and the host's own decoder, which limits depth, decodes
-each item.
+A JSON array is split into the texts of its items here, with one item in memory: streaming parsers build the path to
+every value, so that 100,000 nested arrays take gigabytes. This one counts nesting; the host's own decoder, which limits
+depth, then decodes each item.
 """
 
 import base64
@@ -43,13 +44,13 @@ class NotAnArray(Exception):
 
 
 class ItemTooLong(Exception):
-    """One item is over the limit, so that where it ends was not looked for."""
+    """An item is over the size limit; the rest of the file was not read."""
 
 
 def array_items(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
-    """Yield the text of each item of the array that a file holds from its present position on.
+    """Yield the text of each item of the array at a file's present position.
 
-    Items are cut where the array's own commas stand; whether each is JSON is for its decoder to say.
+    It splits at the commas of the array itself, and does not check that items are valid JSON.
 
     Raises:
       NotAnArray: it does not begin with `[`, ends within the array, or goes on after it.
@@ -69,7 +70,7 @@ def array_items(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
 
 
 class _Cutter:
-    """Where the scan of an array stands."""
+    """The state of the scan."""
 
     def __init__(self, max_item_bytes: int) -> None:
         self._limit = max_item_bytes
@@ -103,7 +104,7 @@ class _Cutter:
             self._keep(chunk[start:])
 
     def _take(self, sign: bytes) -> bool:
-        """Note a structural character; whether an item ends before it."""
+        """Update the state for a structural character; return whether an item ends before it."""
         if sign == b'"':
             self._in_string = True
         elif sign in b"[{":
@@ -115,7 +116,7 @@ class _Cutter:
         return sign == b"," and self._depth == 1
 
     def _through_string(self, chunk: bytes, position: int) -> int:
-        """Return where the scan goes on: after the string, or the end of the chunk."""
+        """Return the position after the string, or the end of the chunk."""
         if self._escaped:
             self._escaped = False
             position += 1
@@ -148,14 +149,14 @@ def _skip_blank(file: BinaryIO) -> bytes:
     return sign
 
 
-"""The line where a record starts (its number, in JSON and Parquet), and the record or the `BadRow` in its place."""
+"""The first line of a record (its number, in JSON and Parquet), and the record or the `BadRow` in its place."""
 
 
 def read_records(file: BinaryIO, format_: Format, *, max_row_bytes: int) -> Iterator[Record]:
-    """Yield the records of a file of that format.
+    """Yield the records of a file.
 
     Raises:
-      InvalidRequest: the file is not of that format at all, or cannot be read on from where it is damaged.
+      InvalidRequest: the file is not of this format, or is damaged so that reading cannot go on.
     """
     return _READERS[format_](file, max_row_bytes)
 
@@ -286,7 +287,7 @@ def parquet_records(file: BinaryIO, *, max_row_bytes: int) -> Iterator[dict[str,
     Times become ISO 8601, decimals numbers, bytes text (base64 unless they are UTF-8), NaN and infinities null.
 
     Raises:
-      InvalidRequest: it is no Parquet file, or pyarrow is not installed.
+      InvalidRequest: the file is no Parquet file, or pyarrow is not installed.
     """
     try:
         import pyarrow as pa  # noqa: PLC0415 - an extra that is large, and slow to import
