@@ -24,7 +24,7 @@ from evaluator_host.datasets.readers import Record
 from evaluator_host.model.errors import InvalidRequest, MachineExhausted, TooLarge
 from evaluator_host.model.json_values import decode_json, encode_json
 from evaluator_host.sandbox.linux.instance import is_dead, this_instance
-from evaluator_host.schemas.datasets import BadLine
+from evaluator_host.schemas.stored import BadLine
 from evaluator_host.store.datasets import DatasetFacts
 
 _SETTLED_S: Final = 3600.0
