@@ -2,16 +2,19 @@
 
 A record with an object under `inputs` (or `variables`) is a row as the API takes it. Any other record is flat: every
 column is in `inputs`, `outputs` (or `output`) is also the outputs, and objects under `trace` and `criteria` are these
-too.
+too. A record may also have the criteria of several evaluators; each evaluator then gets its own.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evaluator_host.datasets.template import BadTemplate, compiled, is_template
+from evaluator_host.dialects.row_documents import AGENT_ERROR, CRITERIA
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Row
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, Given, Note, Skipped
 
 _MISSING: Final = object()  # a column that is not there, where null is a value
 
@@ -19,6 +22,7 @@ ROW_FIELDS: Final = ("inputs", "outputs", "trace", "variables", "criteria")
 _ALSO: Final = ("trace", "criteria")  # columns that are fields too, when they hold an object
 _KEYED: Final = ("inputs", "variables")  # fields in which a mapping may set one key
 _ALIASES: Final = {"correct_answer": "inputs.correct_answer"}
+_SHOWN = 8
 
 
 class BadRow(Exception):
@@ -141,3 +145,33 @@ def _problems(field: str, source: str, named: str) -> list[Problem]:
         except BadTemplate as error:
             return [Problem(where, f"the template of {field} cannot be taken: {error}")]
     return []
+
+
+def is_keyed(record: dict[str, Any]) -> bool:
+    """Return whether a record has criteria by evaluator."""
+    return is_row(record) and isinstance(record.get(CRITERIA), dict)
+
+
+def given_to(row: Row, record: dict[str, Any], names: AbstractSet[str], *, outputs_come: bool) -> Given:
+    """Return a row with the criteria of one evaluator, or the skip or error in its place.
+
+    Args:
+      row: The mapped record.
+      record: A record with criteria by evaluator.
+      names: Names of the evaluator, one of which may have criteria there.
+      outputs_come: Whether a model writes the outputs.
+    """
+    criteria: dict[str, Any] = record[CRITERIA]
+    known = sorted(names & criteria.keys())
+    if not known:
+        others = ", ".join(list(criteria)[:_SHOWN]) or "none"
+        return Skipped(Note("not_asked", f"the row has no criteria for this evaluator; it has criteria for {others}"))
+    if isinstance(record.get(AGENT_ERROR), str):
+        return EvaluationError(ErrorCode.TARGET_FAILED, f"the agent has no output to score: {record[AGENT_ERROR]}")
+    if row.outputs is None and not outputs_come and not {"outputs", "output"} & record.keys():
+        return EvaluationError(
+            ErrorCode.MISSING_INPUT,
+            "the row has no output of the agent",
+            hint="send the eval set together with its executions, or give the job a target or a mapping of outputs",
+        )
+    return replace(row, criteria=criteria[known[0]])

@@ -11,8 +11,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.datasets.blobs import BlobFolder
-from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.datasets.files import BlobFolder, RowsFolder
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.store.database import Address
 from evaluator_host.store.entities import Kind

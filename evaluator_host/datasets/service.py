@@ -11,7 +11,7 @@ from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.readers import read_records
 from evaluator_host.model.errors import NameTaken, TooLarge
 from evaluator_host.model.evaluator import Json
-from evaluator_host.schemas.datasets import DatasetReport
+from evaluator_host.schemas.stored import DatasetReport
 from evaluator_host.store.datasets import Dataset, DatasetFacts, Datasets, new_dataset_id
 from evaluator_host.store.workspaces import require_name
 

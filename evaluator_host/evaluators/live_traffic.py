@@ -18,7 +18,7 @@ from evaluator_host.model.errors import Busy, HostError, StoreUnavailable
 from evaluator_host.model.evaluator import Json, Row
 from evaluator_host.model.json_values import decode_json, encode_json
 from evaluator_host.model.outcome import EvaluationResult
-from evaluator_host.schemas.traffic import TraceReport
+from evaluator_host.schemas.stored import TraceReport
 from evaluator_host.service import Service
 from evaluator_host.store.traces import ScoredTrace, Traces
 from evaluator_host.traces.otlp import records

@@ -11,7 +11,7 @@ from evaluator_host.model.evaluator import Contract, Evaluator
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import EnvironmentInfo, EvaluationError
 from evaluator_host.schemas.evaluation import CheckReport
-from evaluator_host.schemas.evaluators import EvaluatorReport, Origin
+from evaluator_host.schemas.stored import EvaluatorReport, Origin
 from evaluator_host.service import Service
 from evaluator_host.service.prepared import evaluator_digest
 from evaluator_host.store.evaluators import Evaluators, StoredVersion, VersionContent

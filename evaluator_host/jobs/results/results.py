@@ -12,8 +12,8 @@ from typing import Any, Final
 import orjson
 from pydantic import TypeAdapter
 
-from evaluator_host.datasets.criteria import is_keyed
 from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.datasets.mapping import is_keyed
 from evaluator_host.dialects.row_documents import CRITERIA
 from evaluator_host.jobs.results.aggregate import aggregate, as_float, percentile, rubrics_of, with_rubrics
 from evaluator_host.jobs.results.comparison import Scatter, paired_difference
