@@ -6,7 +6,7 @@ import typer
 
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings
-from evaluator_host.cli.console import err, facts, format_time, out, plain, print_json, table
+from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, print_json, table
 from evaluator_host.cli.remote_host import HostOption, host, named_job
 from evaluator_host.client import DEFAULT_URL
 from evaluator_host.datasets.mapping import Mapping
@@ -142,11 +142,8 @@ def traces(
     """Show scored traces of live traffic, newest first."""
     with host(url) as client:
         found = client.evaluators.traces(name, status=status, limit=limit)
-    if as_json:
-        print_json(found)
-        return
     header = ("NUMBER", "TRACE", "RECEIVED", "EVALUATOR", "STATUS", "SCORE", "WHY")
-    out.print(table(header, [_trace_row(one) for one in found]))
+    print_found(found, lambda traces: table(header, list(map(_trace_row, traces))), as_json=as_json)
 
 
 @app.command()
@@ -207,13 +204,8 @@ def _say(made: EvaluatorReport, *, as_json: bool) -> None:
 
 
 def _list(found: list[EvaluatorReport], *, as_json: bool, none: str) -> None:
-    if as_json:
-        print_json(found)
-    elif not found:
-        err.print(none)
-    else:
-        header = ("NAME", "VERSION", "LANGUAGE", "CONTRACT", "CREATED", "PACKAGES", "DESCRIPTION")
-        out.print(table(header, [_row(one) for one in found]))
+    header = ("NAME", "VERSION", "LANGUAGE", "CONTRACT", "CREATED", "PACKAGES", "DESCRIPTION")
+    print_found(found, lambda reports: table(header, list(map(_row, reports))), as_json=as_json, none=none)
 
 
 def _trace_row(one: TraceReport) -> tuple[object, ...]:

@@ -7,7 +7,7 @@ import typer
 
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings
-from evaluator_host.cli.console import err, out, plain, print_json
+from evaluator_host.cli.console import err, out, plain, print_found, print_json
 from evaluator_host.cli.job_tables import (
     comparison_table,
     failures_table,
@@ -126,12 +126,8 @@ def list_(
     """List jobs, newest first."""
     with host(url) as client:
         found = client.jobs.all(status=status, limit=limit)
-    if as_json:
-        print_json(found)
-    elif not found:
-        err.print("there are no jobs; create one with evaluator-host jobs create")
-    else:
-        out.print(jobs_table(found))
+    none = "there are no jobs; create one with evaluator-host jobs create"
+    print_found(found, jobs_table, as_json=as_json, none=none)
 
 
 @app.command()
@@ -139,10 +135,7 @@ def show(job: _JobArgument, *, url: HostOption = DEFAULT_URL, as_json: options.J
     """Show a job and its progress."""
     with host(url) as client:
         found = named_job(client, job)
-    if as_json:
-        print_json(found)
-    else:
-        out.print(job_facts(found))
+    print_found(found, job_facts, as_json=as_json)
 
 
 @app.command()
@@ -157,10 +150,7 @@ def results(job: _JobArgument, *, url: HostOption = DEFAULT_URL, as_json: option
     """Show the figures of a job, for each evaluator and metric."""
     with host(url) as client:
         found = client.jobs.results(named_job(client, job).id)
-    if as_json:
-        print_json(found)
-    else:
-        out.print(figures_table(found))
+    print_found(found, figures_table, as_json=as_json)
 
 
 @app.command()
@@ -187,10 +177,7 @@ def rows(
     }  # fmt: skip
     with host(url) as client:
         found = client.jobs.first_rows(named_job(client, job).id, limit, **filters)
-    if as_json:
-        print_json(found)
-    else:
-        out.print(rows_table(found))
+    print_found(found, rows_table, as_json=as_json)
 
 
 @app.command()
@@ -216,12 +203,7 @@ def failures(
     """Show the failed rows, grouped by error."""
     with host(url) as client:
         found = client.jobs.failures(named_job(client, job).id, evaluator=evaluator)
-    if as_json:
-        print_json(found)
-    elif not found:
-        err.print("no row failed")
-    else:
-        out.print(failures_table(found))
+    print_found(found, failures_table, as_json=as_json, none="no row failed")
 
 
 @app.command()
@@ -303,10 +285,8 @@ def _print_state(job: JobReport, verb: str) -> None:
 def _follow(client: Client, job: JobReport, *, as_json: bool) -> None:
     with JobProgressBar(shown=not as_json) as bar:
         ended = client.jobs.wait(job.id, on_progress=bar.show)
-    if as_json:
-        print_json(ended)
-    else:
-        out.print(job_facts(ended))
+    print_found(ended, job_facts, as_json=as_json)
+    if not as_json:
         out.print(figures_table(client.jobs.results(job.id)))
     raise typer.Exit(0 if ended.status is JobStatus.COMPLETED else 1)
 

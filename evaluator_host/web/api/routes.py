@@ -24,8 +24,7 @@ from evaluator_host.web.api.jobs import jobs_api
 from evaluator_host.web.api.migrations import MigrateIn, MigrateStoredIn
 from evaluator_host.web.api.secrets import secrets_api
 from evaluator_host.web.api.traces import traces_api
-from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.auth.keyring import Caller
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import JsonRoute, json_response
