@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, assert_type
 
 from evaluator_host import AsyncClient, Client, EvaluationResult, Evaluator
-from evaluator_host.schemas.evaluators import EvaluatorReport
 from evaluator_host.schemas.jobs import JobReport
 from evaluator_host.schemas.results import JobRow
+from evaluator_host.schemas.stored import EvaluatorReport
 
 
 def sync_types(client: Client, evaluator: Evaluator) -> None:

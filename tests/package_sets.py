@@ -14,12 +14,10 @@ import docker
 import docker.errors
 
 from evaluator_host.config.settings import Settings
-from evaluator_host.environments.record import Record, now, set_key
-from evaluator_host.environments.targets import target_for
+from evaluator_host.environments.record import Record, now, set_key, target_for
 from evaluator_host.model.evaluator import Contract, Environment, Language, Limits, Package, Policy, SandboxSpec
 from evaluator_host.model.outcome import Failed, Returned
-from evaluator_host.packages.lock import Lock, LockedPackage, Target
-from evaluator_host.packages.pins import Pin
+from evaluator_host.packages.lock import Lock, LockedPackage, Pin, Target
 from evaluator_host.packages.tools import installed_tools
 from evaluator_host.pool.prewarmed import start_sandbox
 from evaluator_host.sandbox.docker.backend import DockerBackend

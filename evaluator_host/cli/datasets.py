@@ -12,7 +12,7 @@ from evaluator_host.cli.console import err, facts, format_time, out, plain, prin
 from evaluator_host.cli.remote_host import HostOption, host
 from evaluator_host.client import DEFAULT_URL
 from evaluator_host.model.json_values import encode_json
-from evaluator_host.schemas.datasets import DatasetReport
+from evaluator_host.schemas.stored import DatasetReport
 
 app = typer.Typer(name="datasets", help="Rows stored on a host, for jobs.", no_args_is_help=True)
 

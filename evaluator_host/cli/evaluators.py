@@ -12,9 +12,8 @@ from evaluator_host.client import DEFAULT_URL
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Contract, Evaluator, Policy
-from evaluator_host.schemas.evaluators import EvaluatorReport
 from evaluator_host.schemas.migration import MigrationStatus, StoredMigration
-from evaluator_host.schemas.traffic import TraceReport
+from evaluator_host.schemas.stored import EvaluatorReport, TraceReport
 
 app = typer.Typer(name="evaluators", help="Evaluators stored on a host.", no_args_is_help=True)
 

@@ -18,8 +18,8 @@ from evaluator_host.dialects.table import all_dialects
 from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.model.evaluator import Contract, Evaluator, Language, Policy
 from evaluator_host.model.json_values import InvalidJson, decode_json
+from evaluator_host.packages.lock import Pin
 from evaluator_host.packages.pin_parser import parse
-from evaluator_host.packages.pins import Pin
 from evaluator_host.packages.scripts import read_script
 from evaluator_host.web.api.bodies import EnvironmentIn, EvaluatorIn
 
@@ -183,7 +183,7 @@ def _parse(host: Settings, raw: Sequence[str], language: Language) -> tuple[Pin,
     try:
         return parse(raw, language)
     except InvalidPin as error:
-        from evaluator_host.environments.targets import target_for  # noqa: PLC0415 - builders, which few commands need
+        from evaluator_host.environments.record import target_for  # noqa: PLC0415 - builders, which few commands need
         from evaluator_host.packages.suggest import suggest  # noqa: PLC0415 - as above
         from evaluator_host.sandbox.docker.image.recipe import image_platform  # noqa: PLC0415 - as above
         from evaluator_host.sandbox.pythons import host_platform  # noqa: PLC0415 - as above

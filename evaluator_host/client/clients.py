@@ -14,10 +14,8 @@ from evaluator_host.client.calls import (
     proof_body,
     row_body,
 )
-from evaluator_host.client.datasets import DatasetVerbs
-from evaluator_host.client.evaluators import EvaluatorVerbs
 from evaluator_host.client.jobs import JobVerbs
-from evaluator_host.client.secrets import SecretVerbs
+from evaluator_host.client.resources import DatasetVerbs, EvaluatorVerbs, SecretVerbs
 from evaluator_host.client.transport import AsyncTransport, SyncTransport, TransportT, Verbs, verb
 from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Json, Row
 from evaluator_host.model.outcome import EvaluationResult

@@ -1,1 +1,1 @@
-"""Files of rows: their formats, and which column goes to which field of a row."""
+"""Data sets: formats of files of rows, their storage, and the mapping of columns to fields of a row."""

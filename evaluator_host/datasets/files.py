@@ -1,45 +1,51 @@
-"""Rows kept on disk: one JSON line each, with an index that finds any of them; never a whole file in memory.
+"""The files of a data directory: rows of data sets, and files that are stored unchanged, by id.
 
-A folder holds `rows.jsonl`, and `rows.index`: the place of every 64th row, as 8 little-endian bytes each.
+A folder of rows holds `rows.jsonl`, one JSON line each, and `rows.index`: the place of every 64th row, as 8
+little-endian bytes each. No file is ever whole in memory; each appears whole or not at all.
 """
 
+import asyncio
 import hashlib
 import os
+import secrets
 import shutil
 import struct
+import tempfile
 import time
 from array import array
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from evaluator_host.datasets.mapping import BadRow
 from evaluator_host.datasets.readers import Record
-from evaluator_host.model.errors import InvalidRequest, TooLarge
+from evaluator_host.model.errors import InvalidRequest, MachineExhausted, TooLarge
 from evaluator_host.model.json_values import decode_json, encode_json
 from evaluator_host.sandbox.linux.instance import is_dead, this_instance
-from evaluator_host.schemas.datasets import BadLine
+from evaluator_host.schemas.stored import BadLine
 from evaluator_host.store.datasets import DatasetFacts
 
 _SETTLED_S: Final = 3600.0
-_STRIDE: Final = 64  # a row is found by reading as many lines at most
+_STRIDE: Final = 64  # finding a row reads at most so many lines
 _BAD_LINES_KEPT: Final = 100
 _COLUMNS_KEPT: Final = 1000
 _PLACE: Final = struct.Struct("<Q")
+_PARTIAL: Final = "partial-"
 
 
 class RowsFolder:
-    """The folder of all data sets of a host. Blocking; call it in a thread where much is read or written."""
+    """The folder of all data sets of a host. Blocking; call it in a thread for more than a few rows."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder
 
     def write(self, dataset_id: str, records: Iterable[Record], *, format_: str, max_bytes: int) -> DatasetFacts:
-        """Keep the good records of a file, and return what was found; nothing is left when it raises.
+        """Store the valid records of a file, and return facts about them; leave nothing behind when it raises.
 
         Raises:
-          InvalidRequest: there is no good record, or the file cannot be read.
+          InvalidRequest: there is no valid record, or the file cannot be read.
           TooLarge: the rows have more than `max_bytes` bytes.
         """
         target, stage = self.path / dataset_id, self.path / f"{dataset_id}.{this_instance()}"
@@ -59,12 +65,12 @@ class RowsFolder:
         return facts
 
     def rows(self, dataset_id: str, *, first: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield rows from one on, each with its number, from 0."""
+        """Yield rows from row `first` on, each with its number, from 0."""
         for number, line in self.lines(dataset_id, first=first):
             yield number, decode_json(line)
 
     def lines(self, dataset_id: str, *, first: int = 0) -> Iterator[tuple[int, bytes]]:
-        """Yield rows from one on as JSON, each with its number, from 0."""
+        """Yield rows from row `first` on as JSON lines, each with its number, from 0."""
         folder = self.path / dataset_id
         with (folder / "rows.jsonl").open("rb") as rows:
             start = first // _STRIDE
@@ -74,14 +80,14 @@ class RowsFolder:
                     yield number, line
 
     def page(self, dataset_id: str, first: int, *, limit: int) -> list[dict[str, Any]]:
-        """Return some rows, from one on."""
+        """Return at most `limit` rows, from row `first` on."""
         return [record for _, record in islice(self.rows(dataset_id, first=first), limit)]
 
     def some(self, dataset_id: str, numbers: Iterable[int]) -> dict[int, dict[str, Any]]:
-        """Return single rows by their numbers; neighbours are read together."""
+        """Return single rows by their numbers; neighbouring rows are read together."""
         found: dict[int, dict[str, Any]] = {}
         reading: Iterator[tuple[int, bytes]] = iter(())
-        at: int | None = None  # where `reading` stands
+        at: int | None = None  # the row that `reading` yields next
         for wanted in sorted(set(numbers)):
             if at is None or not at <= wanted <= at + _STRIDE:
                 reading, at = self.lines(dataset_id, first=wanted), wanted
@@ -93,23 +99,23 @@ class RowsFolder:
         return found
 
     def file(self, dataset_id: str) -> Path:
-        """Return the file of the rows, as JSON lines."""
+        """Return the path of the rows as JSON lines."""
         return self.path / dataset_id / "rows.jsonl"
 
     def remove(self, dataset_id: str) -> None:
-        """Remove the rows of a data set, if they are there."""
+        """Remove the rows of a data set, if they exist."""
         shutil.rmtree(self.path / dataset_id, ignore_errors=True)
 
     def ids(self) -> list[str]:
-        """Return the data sets whose rows are there."""
+        """Return the ids of all data sets with rows here."""
         return [path.name for path in self.path.iterdir() if "." not in path.name] if self.path.is_dir() else []
 
     def size_bytes(self, dataset_id: str) -> int:
-        """Return what the rows of a data set take."""
+        """Return the size of a data set's folder."""
         return sum(path.stat().st_size for path in (self.path / dataset_id).iterdir())
 
     def orphans(self, known: Collection[str]) -> list[str]:
-        """Return what belongs to nothing: folders that dead hosts did not finish, and those no longer known."""
+        """Return orphaned folders: unfinished ones of dead hosts, and those not `known` once an hour old."""
         if not self.path.is_dir():
             return []
         found = []
@@ -117,7 +123,7 @@ class RowsFolder:
             dataset_id, _, writer = path.name.partition(".")
             if writer:
                 gone = is_dead(writer)
-            else:  # one that was written a moment ago may be about to become known
+            else:  # a new folder may not be in the database yet
                 gone = dataset_id not in known and time.time() - path.stat().st_mtime > _SETTLED_S
             if gone:
                 found.append(path.name)
@@ -125,7 +131,7 @@ class RowsFolder:
 
 
 class _Writer:
-    """Writes records one by one and notes what they are."""
+    """Writes records one by one, and gathers facts about them."""
 
     def __init__(self, file: BinaryIO, max_bytes: int) -> None:
         self._file = file
@@ -182,3 +188,82 @@ def _place(index: Path, number: int) -> int:
         if len(found) == _PLACE.size:
             return int(_PLACE.unpack(found)[0])
         return (index.parent / "rows.jsonl").stat().st_size  # beyond the last row
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """A stored file: its id, its size in bytes, and its SHA-256 in hex."""
+
+    id: str
+    size: int
+    digest: str
+
+
+class BlobFolder:
+    """The folder of a host's stored files.
+
+    Args:
+      path: Of the folder.
+      max_bytes: Size limit of a file.
+    """
+
+    def __init__(self, path: Path, *, max_bytes: int) -> None:
+        self._path = path
+        self._max_bytes = max_bytes
+
+    async def receive(self, chunks: AsyncIterator[bytes]) -> Blob:
+        """Store a file that arrives in chunks.
+
+        Raises:
+          TooLarge: the file is over this host's limit.
+          MachineExhausted: the disk is full.
+        """
+        self._path.mkdir(parents=True, mode=0o700, exist_ok=True)
+        size, digest = 0, hashlib.sha256()
+        handle, name = tempfile.mkstemp(prefix=_PARTIAL, dir=self._path)
+        partial = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                async for chunk in chunks:
+                    size += len(chunk)
+                    if size > self._max_bytes:
+                        raise TooLarge(
+                            f"the file is over this host's ceiling of {self._max_bytes >> 20} MB; send it in parts, or "
+                            "have the operator raise EVALUATOR_HOST_DATASETS_MB"
+                        )
+                    digest.update(chunk)
+                    await asyncio.to_thread(file.write, chunk)
+                await asyncio.to_thread(_settle, file.fileno())
+            blob = Blob(f"file_{secrets.token_hex(12)}", size, digest.hexdigest())
+            await asyncio.to_thread(partial.rename, self.file(blob.id))
+        except OSError as error:
+            raise MachineExhausted.by(error, doing="keep the file") from error
+        finally:
+            await asyncio.to_thread(partial.unlink, missing_ok=True)
+        return blob
+
+    def file(self, blob_id: str) -> Path:
+        """Return the path of a file."""
+        return self._path / blob_id
+
+    def remove(self, blob_id: str) -> None:
+        """Remove a file, if it exists."""
+        self.file(blob_id).unlink(missing_ok=True)
+
+    def ids(self) -> list[str]:
+        """Return the ids of all stored files."""
+        found = self._path.iterdir() if self._path.is_dir() else ()
+        return [path.name for path in found if not path.name.startswith(_PARTIAL)]
+
+    def sweep(self, known: Collection[str]) -> int:
+        """Remove broken uploads, and files whose ids are not `known`, once an hour old; return how many."""
+        gone = 0
+        for path in self._path.iterdir() if self._path.is_dir() else ():
+            if path.name not in known and time.time() - path.stat().st_mtime > _SETTLED_S:
+                path.unlink(missing_ok=True)
+                gone += 1
+        return gone
+
+
+def _settle(descriptor: int) -> None:
+    os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""The formats of a file of rows, by suffix and by Content-Type."""
+"""Names the formats of a file of rows, by suffix and by Content-Type."""
 
 from enum import StrEnum
 from pathlib import PurePath
@@ -23,10 +23,10 @@ class Format(StrEnum):
 
     @classmethod
     def of_name(cls, name: str) -> "Format":
-        """Return the format that the suffix of a file's name stands for.
+        """Return the format of a file by the suffix of its name.
 
         Raises:
-          InvalidRequest: it stands for none.
+          InvalidRequest: the suffix is unknown.
         """
         found = _SUFFIXES.get(PurePath(name).suffix.lower())
         if found is None:
@@ -35,10 +35,10 @@ class Format(StrEnum):
 
     @classmethod
     def of_media_type(cls, media_type: str) -> "Format":
-        """Return the format of a Content-Type; parameters such as charset do not matter.
+        """Return the format of a Content-Type, whatever its parameters, such as charset.
 
         Raises:
-          InvalidRequest: it is the media type of none.
+          InvalidRequest: the media type is unknown.
         """
         found = _MEDIA_TYPES.get(media_type.partition(";")[0].strip().lower())
         if found is None:

@@ -1,17 +1,20 @@
-"""From one record of a file to a row: which column, or which template over the columns, goes to which field.
+"""Maps a record of a file to a row: each field from a column or from a template over the columns.
 
 A record with an object under `inputs` (or `variables`) is a row as the API takes it. Any other record is flat: every
 column is in `inputs`, `outputs` (or `output`) is also the outputs, and objects under `trace` and `criteria` are these
-too.
+too. A record may also have the criteria of several evaluators; each evaluator then gets its own.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evaluator_host.datasets.template import BadTemplate, compiled, is_template
+from evaluator_host.dialects.row_documents import AGENT_ERROR, CRITERIA
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Row
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, Given, Note, Skipped
 
 _MISSING: Final = object()  # a column that is not there, where null is a value
 
@@ -19,15 +22,16 @@ ROW_FIELDS: Final = ("inputs", "outputs", "trace", "variables", "criteria")
 _ALSO: Final = ("trace", "criteria")  # columns that are fields too, when they hold an object
 _KEYED: Final = ("inputs", "variables")  # fields in which a mapping may set one key
 _ALIASES: Final = {"correct_answer": "inputs.correct_answer"}
+_SHOWN = 8
 
 
 class BadRow(Exception):
-    """A record that is no row; `str` says why."""
+    """The record is no row; `str` says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """Where row fields come from: `outputs=answer`, `correct_answer=expected`, `variables.target=meta.gold`.
+    """The sources of row fields: `outputs=answer`, `correct_answer=expected`, `variables.target=meta.gold`.
 
     A source is a column (a dotted path reaches into objects) or a template: `outputs={{ first }} {{ last }}`.
     """
@@ -39,7 +43,7 @@ class Mapping:
         """Return the mapping of `FIELD=SOURCE` texts.
 
         Raises:
-          InvalidRequest: one is no such text, or sets what no row has.
+          InvalidRequest: a text has another form, or sets an unknown field.
         """
         cut = [pair.partition("=") for pair in pairs]
         return cls._checked([(field, source if equals else "") for field, equals, source in cut], named="--map")
@@ -49,7 +53,7 @@ class Mapping:
         """Return the mapping of an object `{field: source}`.
 
         Raises:
-          InvalidRequest: it sets what no row has, or a template cannot be taken.
+          InvalidRequest: it sets an unknown field, or a template is not valid.
         """
         return cls._checked(list(sources.items()), named="mapping")
 
@@ -65,7 +69,7 @@ def to_row(record: Any, mapping: Mapping) -> Row:
     """Return the row of a record.
 
     Raises:
-      BadRow: it is no object, or a field, column or template is not what it must be.
+      BadRow: the record is no object, a column is missing, a template fails, or a field has the wrong type.
     """
     if not isinstance(record, dict):
         raise BadRow(f"a row is an object, not {type(record).__name__}")
@@ -85,7 +89,7 @@ def to_row(record: Any, mapping: Mapping) -> Row:
 
 
 def is_row(record: dict[str, Any]) -> bool:
-    """Whether a record is a row as the API takes it."""
+    """Return whether a record is a row as the API takes it."""
     return isinstance(record.get("inputs"), dict) or isinstance(record.get("variables"), dict)
 
 
@@ -141,3 +145,33 @@ def _problems(field: str, source: str, named: str) -> list[Problem]:
         except BadTemplate as error:
             return [Problem(where, f"the template of {field} cannot be taken: {error}")]
     return []
+
+
+def is_keyed(record: dict[str, Any]) -> bool:
+    """Return whether a record has criteria by evaluator."""
+    return is_row(record) and isinstance(record.get(CRITERIA), dict)
+
+
+def given_to(row: Row, record: dict[str, Any], names: AbstractSet[str], *, outputs_come: bool) -> Given:
+    """Return a row with the criteria of one evaluator, or the skip or error in its place.
+
+    Args:
+      row: The mapped record.
+      record: A record with criteria by evaluator.
+      names: Names of the evaluator, one of which may have criteria there.
+      outputs_come: Whether a model writes the outputs.
+    """
+    criteria: dict[str, Any] = record[CRITERIA]
+    known = sorted(names & criteria.keys())
+    if not known:
+        others = ", ".join(list(criteria)[:_SHOWN]) or "none"
+        return Skipped(Note("not_asked", f"the row has no criteria for this evaluator; it has criteria for {others}"))
+    if isinstance(record.get(AGENT_ERROR), str):
+        return EvaluationError(ErrorCode.TARGET_FAILED, f"the agent has no output to score: {record[AGENT_ERROR]}")
+    if row.outputs is None and not outputs_come and not {"outputs", "output"} & record.keys():
+        return EvaluationError(
+            ErrorCode.MISSING_INPUT,
+            "the row has no output of the agent",
+            hint="send the eval set together with its executions, or give the job a target or a mapping of outputs",
+        )
+    return replace(row, criteria=criteria[known[0]])

@@ -1,8 +1,8 @@
-"""Removes from a data directory what no record refers to, unless another database may know it.
+"""Removes rows and files from a data directory that no database refers to.
 
-Every database whose host uses a data directory is noted there: a file `databases/<identity>` that says where it was.
-Rows and files are removed only where no other is noted. A directory that is older than these notes gets one named
-`unknown` when something lies there that its first database does not know.
+A host leaves a note of its database in its data directory: a file `databases/<identity>` with the address. It removes
+orphans only where there is no note of another database. A directory from before these notes gets a note `unknown` when
+it has rows or files that its first database does not know.
 """
 
 import asyncio
@@ -11,8 +11,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.datasets.blobs import BlobFolder
-from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.datasets.files import BlobFolder, RowsFolder
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.store.database import Address
 from evaluator_host.store.entities import Kind
@@ -26,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class OrphanFiles:
-    """The rows and files in a data directory, seen from one database."""
+    """The sweeper of a data directory, for one database."""
 
     def __init__(self, data_dir: Path, rows: RowsFolder, blobs: BlobFolder) -> None:
         self._data_dir = data_dir
@@ -35,7 +34,7 @@ class OrphanFiles:
         self.blobs = blobs
 
     async def sweep(self, store: Store) -> None:
-        """Remove what belongs to nothing: uploads that were broken off, rows of jobs that are gone.
+        """Remove orphans: broken uploads, and rows of deleted jobs.
 
         Raises:
           StoreUnavailable: the database does not answer.
@@ -45,10 +44,10 @@ class OrphanFiles:
         await asyncio.to_thread(self._sweep, unused, known, identity, store.database.address)
 
     async def finding(self, store: Store | None, address: Address) -> Finding:
-        """Return what `doctor` says of whose the rows and files are.
+        """Return the finding of `doctor` about orphans and other databases.
 
         Args:
-          store: Over the database at that address; None as long as no host has used it.
+          store: Over the database of that address; None until a host has used it.
           address: Of the database.
 
         Raises:
@@ -82,13 +81,13 @@ class OrphanFiles:
         self.blobs.sweep(known)
 
     def _note(self, known: frozenset[str], identity: str, address: Address) -> None:
-        """Note a database, before anything of it lies there."""
+        """Write the note of a database, before any of its files."""
         if not self._notes.is_dir() and not known.issuperset((*self.rows.ids(), *self.blobs.ids())):
             write_once(self._notes / "unknown", b"used before databases were noted")
         write_once(self._notes / identity, str(address).encode())
 
     def _others(self, identity: str) -> list[str]:
-        """Return the notes of other databases; one that is being written has a dot in its name."""
+        """Return the notes of other databases, without drafts, which have a dot in their names."""
         found = self._notes.iterdir() if self._notes.is_dir() else ()
         return sorted(path.name for path in found if "." not in path.name and path.name != identity)
 
@@ -112,6 +111,6 @@ class OrphanFiles:
 
 
 async def _known(store: Store) -> tuple[str, frozenset[str]]:
-    """Return the identity of a database, and the rows and files that it knows."""
+    """Return the identity of a database, and the ids of its rows and files."""
     files = await store.entities.contents(Kind.FILE)
     return await store.identity(), await store.datasets.ids() | {str(content.get("blob")) for content in files}

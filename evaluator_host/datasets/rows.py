@@ -1,4 +1,4 @@
-"""Rows of a file, one at a time; a bad line is reported by its number and kept out."""
+"""Reads the rows of a local file one at a time; reports and skips bad lines."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from evaluator_host.model.evaluator import Row
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """A row, the line where it starts in its file, and the record that stands there."""
+    """A row, its first line in the file, and the record that it was mapped from."""
 
     line: int
     row: Row
@@ -28,9 +28,9 @@ class RowFile:
     Args:
       path: `.jsonl`, `.ndjson`, `.csv`, `.tsv`, `.json` or `.parquet`.
       mapping: Row fields by column or template.
-      max_row_bytes: A longer line of JSONL is bad.
-      limit: Rows to read, at most.
-      report: Called with the line and the fault of each bad record.
+      max_row_bytes: Size limit of a row.
+      limit: Most rows to read; None for all.
+      report: Called with line and fault of each bad record.
 
     Attributes:
       size: Bytes of the file.
@@ -61,10 +61,10 @@ class RowFile:
             raise _unreadable(path, error) from error
 
     def __iter__(self) -> Iterator[FileRow]:
-        """Yield the good rows.
+        """Yield the valid rows.
 
         Raises:
-          InvalidRequest: the file cannot be read, or is not what its suffix says.
+          InvalidRequest: the file cannot be read, or has another format than its suffix says.
         """
         return islice(self._rows(), self._limit)
 

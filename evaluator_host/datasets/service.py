@@ -1,4 +1,4 @@
-"""The verbs of data sets: uploaded, listed, read, removed. What was sent is read once and kept as lines of JSON."""
+"""Uploads, lists, reads and deletes data sets. An upload is read once and stored as JSON lines."""
 
 import asyncio
 import tempfile
@@ -11,21 +11,21 @@ from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.readers import read_records
 from evaluator_host.model.errors import NameTaken, TooLarge
 from evaluator_host.model.evaluator import Json
-from evaluator_host.schemas.datasets import DatasetReport
+from evaluator_host.schemas.stored import DatasetReport
 from evaluator_host.store.datasets import Dataset, DatasetFacts, Datasets, new_dataset_id
 from evaluator_host.store.workspaces import require_name
 
-_AT_ONCE: Final = 2  # uploads being read: more would only share the same cores
+_AT_ONCE: Final = 2  # uploads read at a time; more would share the same cores
 
 
 class DatasetService:
     """The data sets of one host.
 
     Args:
-      store: What is known of each.
-      folder: Their rows.
-      max_bytes: Greatest upload, and greatest data set.
-      max_row_bytes: Greatest row.
+      store: Names and facts of data sets.
+      folder: The rows of all data sets.
+      max_bytes: Size limit of an upload, and of a data set.
+      max_row_bytes: Size limit of a row.
     """
 
     def __init__(self, store: Datasets, folder: RowsFolder, *, max_bytes: int, max_row_bytes: int) -> None:
@@ -38,19 +38,19 @@ class DatasetService:
     async def add_dataset(
         self, workspace_id: str, name: str, chunks: AsyncIterator[bytes], format_: Format, *, replace: bool = False
     ) -> DatasetReport:
-        """Keep the rows of a file that arrives in chunks; never the whole of it is in memory.
+        """Store the rows of a file that arrives in chunks, without the whole file in memory.
 
         Args:
-          workspace_id: Whose it is.
+          workspace_id: Owner of the data set.
           name: Letters, digits, dots, dashes and underscores.
-          chunks: The file.
+          chunks: Of the file.
           format_: Of the file.
-          replace: Take the name from the data set that has it; jobs keep that one's rows.
+          replace: Take the name from the data set that has it; jobs over that data set keep its rows.
 
         Raises:
-          InvalidRequest: it is no name, the file is not of that format, or there is no row in it.
-          NameTaken: there is one of that name, and it is not to be replaced.
-          TooLarge: the file is over this host's ceiling.
+          InvalidRequest: the name is not valid, or the file has another format or no row.
+          NameTaken: there is a data set of that name, and `replace` is not set.
+          TooLarge: the file is over this host's limit.
         """
         require_name(name, "data set")
         if not replace and any(one.name == name for one in await self._store.list_datasets(workspace_id)):
@@ -70,11 +70,11 @@ class DatasetService:
         return _report(made)
 
     async def add_unnamed(self, workspace_id: str, records: Iterable[dict[str, Json]], format_: str) -> DatasetReport:
-        """Keep rows for a job that is about to be made; they are read in a thread.
+        """Store rows for a job that is about to be created; reads them in a thread.
 
         Raises:
           InvalidRequest: there is no row.
-          TooLarge: they are over this host's ceiling.
+          TooLarge: the rows are over this host's limit.
         """
         dataset_id = new_dataset_id()
         numbered = enumerate(records, start=1)
@@ -88,7 +88,7 @@ class DatasetService:
         """Return a data set by its name or id.
 
         Raises:
-          NotFound: the workspace has none.
+          NotFound: the workspace has no such data set.
         """
         return _report(await self._store.get_dataset(workspace_id, name))
 
@@ -97,7 +97,7 @@ class DatasetService:
         return [_report(dataset) for dataset in await self._store.list_datasets(workspace_id)]
 
     async def rows(self, workspace_id: str, name: str, first: int, *, limit: int) -> list[dict[str, Json]]:
-        """Return some rows, from one on.
+        """Return at most `limit` rows, from row `first` on.
 
         Raises:
           NotFound: the workspace has no such data set.
@@ -106,7 +106,7 @@ class DatasetService:
         return await asyncio.to_thread(self._folder.page, dataset.id, first, limit=limit)
 
     async def path(self, workspace_id: str, name: str) -> Path:
-        """Return the file of the rows, as lines of JSON.
+        """Return the path of the rows as JSON lines.
 
         Raises:
           NotFound: the workspace has no such data set.
@@ -114,10 +114,10 @@ class DatasetService:
         return self._folder.file((await self._store.get_dataset(workspace_id, name)).id)
 
     async def delete_dataset(self, workspace_id: str, name: str) -> None:
-        """Remove a data set; its rows stay as long as a job needs them.
+        """Delete a data set; its rows stay as long as a job needs them.
 
         Raises:
-          NotFound: the workspace has none.
+          NotFound: the workspace has no such data set.
         """
         await self._store.release(workspace_id, name)
         await self._forget_unused()

@@ -1,8 +1,8 @@
-"""Templates over one record: Jinja's syntax, cut down to what ends in time and memory that its record bounds.
+"""Templates over one record, in a part of Jinja's syntax whose time and memory the record bounds.
 
-Templates are written by users and rendered in the host's own process, where Jinja's sandbox alone keeps out attribute
-tricks but not `{{ "x" * 10**9 }}`, `|center(10**9)` or loops in loops. So a template is checked when it is parsed: it
-may look things up, compare, choose, loop over what is inside the record and apply the filters below, and nothing else.
+Users write templates, and the host renders them in its own process. Jinja's sandbox prevents attribute tricks there,
+but not `{{ "x" * 10**9 }}`, `|center(10**9)` or nested loops. Therefore a check at parse time allows only lookups,
+comparisons, conditions, loops over values of the record, and the filters below.
 """
 
 import functools
@@ -34,11 +34,11 @@ _ALLOWED: Final = (
 
 
 class BadTemplate(Exception):
-    """A template that cannot be taken, or that a record does not fit; `str` says why and, where known, the line."""
+    """A template is not valid, or does not fit a record; `str` says why and, where known, the line."""
 
 
 class _Environment(ImmutableSandboxedEnvironment):
-    """Looks at the clock whenever a template looks something up: a loop cannot go on for long without doing so."""
+    """Checks the time at every lookup of a template, since no loop runs for long without one."""
 
     def __init__(self) -> None:
         super().__init__(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)
@@ -62,12 +62,12 @@ class _Environment(ImmutableSandboxedEnvironment):
 
 
 class RecordTemplate:
-    """A compiled template; its names are the record's columns, and `item` is the whole record.
+    """A compiled template. Its names are the columns of the record, and `item` is the whole record.
 
-    A template that is one expression (`{{ answer }}`) has that value as it is; any other has a text.
+    A template of one expression (`{{ answer }}`) renders to that value; any other renders to text.
 
     Raises:
-      BadTemplate: it cannot be parsed, or uses what templates may not.
+      BadTemplate: the text cannot be parsed, or uses a construct that is not allowed.
     """
 
     def __init__(self, text: str) -> None:
@@ -88,13 +88,13 @@ class RecordTemplate:
         """Return the template's value for a record.
 
         Raises:
-          BadTemplate: the record has no such column or one of another type than the template needs; or the result is
-            too large or takes too long.
+          BadTemplate: the record lacks a column, a column has the wrong type, or the result is too large or takes too
+            long.
         """
         names = {"item": record, **record}
         self._environment.deadline = time.monotonic() + RENDER_S
         try:
-            text = _joined(self._template.generate(**names))  # also names a column that is missing
+            text = _joined(self._template.generate(**names))  # raises for a missing column, and names it
             return text if self._value is None else self._value(**names)
         except TemplateError as error:
             raise BadTemplate(error.message or type(error).__name__) from error
@@ -104,16 +104,16 @@ class RecordTemplate:
 
 @functools.lru_cache(maxsize=256)
 def compiled(text: str) -> RecordTemplate:
-    """Return the template of a text.
+    """Return the template of a text, from a cache.
 
     Raises:
-      BadTemplate: it is none.
+      BadTemplate: the text is no valid template.
     """
     return RecordTemplate(text)
 
 
 def is_template(text: str) -> bool:
-    """Whether a text is a template and not the name of a column."""
+    """Return whether a text is a template, not the name of a column."""
     return "{{" in text or "{%" in text
 
 
@@ -131,7 +131,7 @@ def _replace(value: Any, old: Any, new: Any) -> str:
 
 
 def _bounded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Check the length of what a filter returns: a chain of `tojson` doubles it with each link."""
+    """Return a filter that checks the length of its result, which each `tojson` of a chain doubles."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -168,7 +168,7 @@ def _inner(text: str) -> str:
 
 
 def _require_bounded(tree: nodes.Template) -> None:
-    """Refuse what a record does not bound, by name and line."""
+    """Raise BadTemplate with the line of a construct that the record does not bound."""
     for node in tree.find_all(nodes.Node):
         if not isinstance(node, _ALLOWED):
             _refuse(node, f"{type(node).__name__.lower()} is not allowed in a template")
@@ -180,7 +180,7 @@ def _require_bounded(tree: nodes.Template) -> None:
 
 
 def _require_inner_loops(loop: nodes.For, outer: frozenset[str]) -> None:
-    """What a loop does each time must concern its item, so that all loops together pass the record once."""
+    """Check that a loop's body uses its own item, so that all loops together pass the record once."""
     if loop.recursive:
         _refuse(loop, "a recursive loop is not allowed in a template")
     if outer and _root(loop.iter) not in outer:
@@ -195,7 +195,7 @@ def _require_inner_loops(loop: nodes.For, outer: frozenset[str]) -> None:
 
 
 def _within(parts: Iterable[nodes.Node]) -> Iterator[nodes.Node]:
-    """Yield nodes and what is in them; inner loops themselves, but not what is in those."""
+    """Yield nodes and their descendants, except those of inner loops."""
     for part in parts:
         yield part
         if not isinstance(part, nodes.For):
@@ -203,7 +203,7 @@ def _within(parts: Iterable[nodes.Node]) -> Iterator[nodes.Node]:
 
 
 def _costly(node: nodes.Node) -> nodes.Node | None:
-    """Return what a node passes as a whole, unless that is a constant."""
+    """Return the value that a node reads as a whole, unless it is a constant."""
     match node:
         case nodes.Filter(node=whole) | nodes.Getitem(node=whole, arg=nodes.Slice()):
             pass

@@ -6,15 +6,13 @@ from dataclasses import replace
 
 import anyio.to_thread
 
-from evaluator_host.environments.targets import target_for
+from evaluator_host.environments.record import target_for
 from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.model.evaluator import Language
-from evaluator_host.packages.imports import exact_pins_for
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.lock import Lock, Target
+from evaluator_host.packages.lock import Lock, Pin, RawPin, Target
 from evaluator_host.packages.pin_parser import parse
-from evaluator_host.packages.pins import Pin, RawPin
-from evaluator_host.packages.suggest import TIMEOUT_S, suggest
+from evaluator_host.packages.suggest import TIMEOUT_S, exact_pins_for, suggest
 from evaluator_host.packages.versions import PackageVersions, VersionList
 from evaluator_host.sandbox.base import Backend
 

@@ -1,7 +1,7 @@
-"""Live traffic: spans that exporters send are put together to traces, and each trace is scored once it is whole.
+"""Gathers the spans that exporters send into traces, and scores each complete trace once.
 
-A trace comes in pieces: a batch holds spans that ended, the root last. It is taken for whole when its root is there and
-nothing more has come for a moment, or when nothing has come for longer. Until it is scored a trace is in memory only.
+A trace arrives in batches of ended spans, the root last. It counts as complete `QUIET_S` seconds after its last span
+when it has a root, and after `SILENT_S` seconds when it has none. Until it is scored, a trace is only in memory.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from evaluator_host.model.errors import Busy, HostError, StoreUnavailable
 from evaluator_host.model.evaluator import Json, Row
 from evaluator_host.model.json_values import decode_json, encode_json
 from evaluator_host.model.outcome import EvaluationResult
-from evaluator_host.schemas.traffic import TraceReport
+from evaluator_host.schemas.stored import TraceReport
 from evaluator_host.service import Service
 from evaluator_host.store.traces import ScoredTrace, Traces
 from evaluator_host.traces.otlp import records
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Pending:
-    """A trace of which something has come."""
+    """An incomplete trace."""
 
     groups: list[dict[str, Json]] = field(default_factory=list)
     size: int = 0
@@ -48,13 +48,13 @@ class _Pending:
 
 
 class Traffic:
-    """Scores the traces that come in. Bound to one event loop.
+    """Scores traces of live traffic. Bound to one event loop.
 
     Args:
-      service: What scores.
-      registry: Where the evaluators are.
-      store: Where the results go.
-      days: How long they are kept; 0 for ever.
+      service: Evaluates the traces.
+      registry: Finds the evaluators.
+      store: Stores the scored traces.
+      days: Days to keep scored traces; 0 for ever.
     """
 
     def __init__(self, service: Service, registry: EvaluatorRegistry, store: Traces, *, days: int) -> None:
@@ -71,18 +71,18 @@ class Traffic:
     async def accept_spans(
         self, workspace_id: str, reference: str, export: dict[str, Json], *, sampling: float | None = None
     ) -> int:
-        """Take the spans of an export (OTLP, as JSON), and return how many traces they are of.
+        """Add the spans of an OTLP/JSON export to their traces, and return the number of these traces.
 
         Args:
-          workspace_id: Whose they are.
-          reference: Of the evaluator.
+          workspace_id: Owner of the evaluator.
+          reference: `latency` or `latency@2`.
           export: `{"resourceSpans": […]}`.
-          sampling: Share of traces to score, None for the evaluator's own. Which ones depends on their ids only, so
-            that no trace is torn apart.
+          sampling: Share of traces to score, 0 to 1; None for the evaluator's own. The choice depends on trace ids
+            only, so that all spans of a trace are chosen or none.
 
         Raises:
           NotFound: there is no such evaluator.
-          Busy: too many spans wait to be scored.
+          Busy: the waiting spans have more than 64 MB.
         """
         found = await self._registry.resolve(workspace_id, reference)
         share = found.sampling if sampling is None else sampling
@@ -105,7 +105,7 @@ class Traffic:
     async def list_traces(
         self, workspace_id: str, name: str, *, limit: int = 100, before: int | None = None, status: str | None = None
     ) -> list[TraceReport]:
-        """Return scored traces of an evaluator, the newest first; `before` is the number of a page's last.
+        """Return scored traces of an evaluator, the newest first; `before` is the last number of the previous page.
 
         Raises:
           NotFound: there is no such evaluator.
@@ -125,7 +125,7 @@ class Traffic:
         ]
 
     async def run(self) -> None:
-        """Score what is whole, until cancelled; what waits then is scored at once."""
+        """Score complete traces until cancelled, then all waiting traces at once."""
         try:
             while True:
                 await asyncio.sleep(_LOOK_EVERY_S)
@@ -172,7 +172,7 @@ class Traffic:
 async def open_traffic(
     service: Service, registry: EvaluatorRegistry, store: Traces, *, days: int
 ) -> AsyncIterator[Traffic]:
-    """Open it, and score what comes until the block ends."""
+    """Yield a `Traffic` that scores traces until the block ends."""
     traffic = Traffic(service, registry, store, days=days)
     scoring = asyncio.create_task(traffic.run())
     try:
@@ -184,7 +184,7 @@ async def open_traffic(
 
 
 def _by_trace(export: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json]]]:
-    """Yield the spans of each trace with the resource and scope they came with; what has another shape is left out."""
+    """Yield the spans of each trace with their resource and scope; skip values of another shape."""
     for group in objects(export.get("resourceSpans", export.get("resource_spans"))):
         for scoped in objects(group.get("scopeSpans", group.get("scope_spans"))):
             by_trace: dict[str, list[Any]] = {}
@@ -198,7 +198,7 @@ def _by_trace(export: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json]]]:
 
 
 def _share(trace_id: str) -> float:
-    """Return a number from 0 up to 1 that depends on a trace's id only; the end of an id is random by its standard."""
+    """Return a number from 0 up to 1 from the last 56 bits of a trace id, which W3C Trace Context wants random."""
     try:
         return int(trace_id[-14:], 16) / 16**14
     except ValueError:

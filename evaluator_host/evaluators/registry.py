@@ -1,4 +1,4 @@
-"""The verbs of named evaluators: kept once they load, versioned, found by reference (`exact-match@3`)."""
+"""Stores named evaluators that load, in versions, and resolves references to them (`exact-match@3`)."""
 
 import re
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from evaluator_host.model.evaluator import Contract, Evaluator
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import EnvironmentInfo, EvaluationError
 from evaluator_host.schemas.evaluation import CheckReport
-from evaluator_host.schemas.evaluators import EvaluatorReport, Origin
+from evaluator_host.schemas.stored import EvaluatorReport, Origin
 from evaluator_host.service import Service
 from evaluator_host.service.prepared import evaluator_digest
 from evaluator_host.store.evaluators import Evaluators, StoredVersion, VersionContent
@@ -25,9 +25,13 @@ _ENVIRONMENT: Final = TypeAdapter(EnvironmentInfo | None)
 
 @dataclass(frozen=True, slots=True)
 class ResolvedEvaluator:
-    """A stored evaluator that is to run: with its name and version, and the lock of its packages as JSON.
+    """The evaluator of a reference.
 
-    `sampling` is the share of live traces that it is to score.
+    Attributes:
+      evaluator: With its name and version.
+      lock: Lock of its packages as JSON; None for a pasted evaluator, or without pins.
+      evaluator_id: Of a stored evaluator; empty for a pasted one.
+      sampling: Share of live traces to score, 0 to 1.
     """
 
     evaluator: Evaluator
@@ -54,20 +58,20 @@ class EvaluatorRegistry:
         force: bool = False,
         key_id: str | None = None,
     ) -> EvaluatorReport:
-        """Keep an evaluator under a name, provided that it loads.
+        """Store an evaluator under a name as version 1, provided that it loads.
 
         Args:
-          workspace_id: Whose it is.
+          workspace_id: Owner of the evaluator.
           name: Letters, digits, dots, dashes and underscores.
-          evaluator: What is kept.
+          evaluator: Code, settings and pins.
           description: For people.
-          sampling: Share of live traces to score, from 0 to 1.
-          force: Keep it although it does not load.
-          key_id: Of whoever asks.
+          sampling: Share of live traces to score, 0 to 1.
+          force: Store it even if it does not load.
+          key_id: The caller's key.
 
         Raises:
-          InvalidRequest: it is no name, or the evaluator does not load; the problems say why.
-          NameTaken: there is one of that name.
+          InvalidRequest: the name is not valid, or the evaluator does not load; the problems say why.
+          NameTaken: there is an evaluator of that name.
           HostError: as `Service.check`.
         """
         content = await self._content(workspace_id, evaluator, force=force, key_id=key_id)
@@ -88,10 +92,10 @@ class EvaluatorRegistry:
         key_id: str | None = None,
         origin: Origin | None = None,
     ) -> EvaluatorReport:
-        """Create a new version. If nothing changed, no version is created.
+        """Add the next version and return it; content equal to the newest version adds none.
 
-        Description and sampling rate belong to the name, and stay as they were unless given. `origin` says what it was
-        migrated from.
+        Description and sampling rate belong to the name, and stay as they were unless given. `origin` is set for a
+        migrated version.
 
         Raises:
           NotFound: there is no evaluator of that name.
@@ -113,7 +117,7 @@ class EvaluatorRegistry:
         return _report(await self._store.get_version(workspace_id, name, version))
 
     async def list_evaluators(self, workspace_id: str) -> list[EvaluatorReport]:
-        """Return the newest version of each, by name."""
+        """Return the newest version of each evaluator, by name."""
         return [_report(stored) for stored in await self._store.list_evaluators(workspace_id)]
 
     async def versions(self, workspace_id: str, name: str) -> list[EvaluatorReport]:
@@ -125,7 +129,7 @@ class EvaluatorRegistry:
         return [_report(stored) for stored in await self._store.versions(workspace_id, name)]
 
     async def delete_evaluator(self, workspace_id: str, name: str) -> None:
-        """Remove an evaluator and its versions; jobs keep what they ran.
+        """Delete an evaluator and its versions; jobs keep copies of what they ran.
 
         Raises:
           NotFound: there is no evaluator of that name.
@@ -133,7 +137,7 @@ class EvaluatorRegistry:
         await self._store.delete_evaluator(workspace_id, name)
 
     async def resolve(self, workspace_id: str, reference: str) -> ResolvedEvaluator:
-        """Return what a reference stands for: `exact-match`, `exact-match@latest` or `exact-match@3`.
+        """Return the evaluator of a reference: `exact-match`, `exact-match@latest` or `exact-match@3`.
 
         Raises:
           NotFound: there is no such evaluator or version.

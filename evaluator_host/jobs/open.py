@@ -6,8 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from evaluator_host.config.settings import Settings
-from evaluator_host.datasets.blobs import BlobFolder
-from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.datasets.files import BlobFolder, RowsFolder
 from evaluator_host.datasets.orphan_files import OrphanFiles
 from evaluator_host.datasets.service import DatasetService
 from evaluator_host.evaluators.live_traffic import Traffic, open_traffic

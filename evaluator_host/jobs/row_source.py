@@ -5,9 +5,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from evaluator_host.datasets.criteria import given_to, is_keyed
 from evaluator_host.datasets.files import RowsFolder
-from evaluator_host.datasets.mapping import BadRow, Mapping, to_row
+from evaluator_host.datasets.mapping import BadRow, Mapping, given_to, is_keyed, to_row
 from evaluator_host.model.json_values import decode_json
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Given
 

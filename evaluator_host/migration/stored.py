@@ -7,8 +7,8 @@ from evaluator_host.evaluators.registry import EvaluatorRegistry
 from evaluator_host.migration.migrate import migrate, runs_in
 from evaluator_host.migration.proof import contract_after
 from evaluator_host.model.evaluator import Contract, Row
-from evaluator_host.schemas.evaluators import EvaluatorReport, Origin
 from evaluator_host.schemas.migration import MigrationStatus, StoredMigration
+from evaluator_host.schemas.stored import EvaluatorReport, Origin
 from evaluator_host.service import Service
 
 

@@ -1,4 +1,4 @@
-"""Which models jobs may ask, with which key, and how they are reached."""
+"""Checks the targets of online jobs, and opens connections to them with their keys."""
 
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -23,13 +23,13 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class ModelAccess:
-    """The way to models, for jobs.
+    """Gives jobs access to models.
 
     Args:
-      settings: Which hosts, and how they are reached.
+      settings: Allowed hosts, proxy and certificates.
       secrets: Of the store.
       outputs: Of the store.
-      any_key: Says whether a key was ever made: then callers are not the operator alone.
+      any_key: Tells whether an API key was ever created: from then on, callers are not only the operator.
     """
 
     def __init__(
@@ -41,12 +41,12 @@ class ModelAccess:
         self._any_key = any_key
 
     async def require(self, target: Target, workspace_id: str) -> str | None:
-        """Check a target, and return its key.
+        """Check a target, and return its key or None.
 
         Raises:
-          InvalidRequest: it cannot be taken, or jobs may not ask that host.
+          InvalidRequest: the target is not valid, or jobs may not call its host.
           NotFound: there is no such secret.
-          Misconfigured: the secret cannot be opened.
+          Misconfigured: the secret cannot be decrypted.
         """
         parts = require_url(target.base_url)
         _require_inference(target)
@@ -56,7 +56,7 @@ class ModelAccess:
 
     @asynccontextmanager
     async def open(self, target: Target, workspace_id: str) -> AsyncIterator[Endpoint]:
-        """Open connections to a target, checked anew: settings and secrets may have changed since the job was made."""
+        """Check a target again, because settings and secrets may have changed, and open connections to it."""
         key = await self.require(target, workspace_id)
         client = make_http_client(
             self._settings, target.base_url, timeout_s=target.timeout_s, at_once=target.concurrency
@@ -80,12 +80,12 @@ class ModelAccess:
 
 
 def require_url(base_url: str) -> SplitResult:
-    """Check an address without repeating it: it may hold what somebody took for a place for the key."""
+    """Check and split an address without repeating it in a message, because callers may have put the key into it."""
     example = "write it as https://api.example.com/v1; the key goes into a secret"
     try:
         parts = urlsplit(base_url)
         whole = parts.scheme in PORTS and bool(parts.hostname) and parts.port != 0
-        whole = whole and httpx.URL(base_url).host == parts.hostname  # whoever sends reads the same as we check
+        whole = whole and httpx.URL(base_url).host == parts.hostname  # httpx sends to the host that is checked here
     except (ValueError, httpx.InvalidURL) as error:
         raise _refused("base_url", "it is no address", example) from error
     if not whole:
@@ -114,7 +114,7 @@ def _refused(field: str, message: str, hint: str | None) -> InvalidRequest:
 
 
 def make_http_client(settings: Settings, base_url: str, *, timeout_s: float, at_once: int) -> httpx.AsyncClient:
-    """Return a client for one address: no redirects, nothing of the environment.
+    """Return a client for one address that follows no redirects and reads no proxy of the environment.
 
     Raises:
       Misconfigured: the operator's CA file cannot be read.

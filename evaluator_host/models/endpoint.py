@@ -1,7 +1,7 @@
-"""One OpenAI-compatible endpoint: a chat completion per call, tried again where that may help, with a log of it.
+"""Calls one OpenAI-compatible endpoint, with retries and a log of every attempt.
 
-A key is sent to the endpoint and nowhere else: redirects are not followed, the environment's proxies and .netrc are not
-read, and whatever comes back is masked before it is kept.
+The key is sent to the endpoint and nowhere else: redirects are not followed, proxies of the environment and .netrc are
+not read, and answers are redacted before they are stored.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ _MESSAGE_CHARS: Final = 500
 _AGAIN: Final = frozenset({408, 409, 425, 429})
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
-_LONGEST_WAIT_S: Final = 300.0  # whatever Retry-After says
+_LONGEST_WAIT_S: Final = 300.0  # limit of Retry-After
 _CHAT: Final = "/chat/completions"
 _COMPLETIONS: Final = "/completions"
 
@@ -43,22 +43,27 @@ _SAID_CHARS: Final = 500
 
 
 class BadAnswer(Exception):
-    """An answer that is no completion; `str` says why."""
+    """The answer is no completion; `str` says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a model answered. `facts`: `answered_by`, `finish_reason`, `tokens`, `cost`, as far as they were said."""
+    """A completion.
+
+    Attributes:
+      output: Text, `{"tool_calls": […]}`, or the whole answer.
+      facts: `answered_by`, `finish_reason`, `tokens` and `cost`, as far as the answer has them.
+    """
 
     output: Json
     facts: dict[str, Json]
 
 
 def read_completion(body: Any) -> Completion:
-    """Return the first choice of an answer.
+    """Return the message of the first choice of a chat completion.
 
     Raises:
-      BadAnswer: there is none.
+      BadAnswer: the answer has no such message.
     """
     _require_answer(body)
     choices = body.get("choices")
@@ -72,10 +77,10 @@ def read_completion(body: Any) -> Completion:
 
 
 def read_text(body: Any) -> Completion:
-    """Return how the first choice of an answer goes on with the prompt.
+    """Return the text of the first choice of a completion.
 
     Raises:
-      BadAnswer: there is none.
+      BadAnswer: the answer has no such text.
     """
     whole = read_whole(body)
     choice = body["choices"][0]
@@ -86,10 +91,10 @@ def read_text(body: Any) -> Completion:
 
 
 def read_whole(body: Any) -> Completion:
-    """Return an answer as it is, its first choice untouched.
+    """Return a whole answer, unchanged.
 
     Raises:
-      BadAnswer: it is none.
+      BadAnswer: the answer has no choices.
     """
     _require_answer(body)
     if not isinstance(body.get("choices"), list) or not body["choices"]:
@@ -107,7 +112,7 @@ def _require_answer(body: Any) -> None:
 
 
 def fault_of(text: str) -> str:
-    """Return what an error body says: the message of an error object, else the text as it is."""
+    """Return the message of an error object, or the text of any other error body."""
     try:
         body = decode_json(text.encode())
     except (InvalidJson, ValueError):
@@ -157,13 +162,13 @@ def _said(body: Any) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of one row. `output` is None, and `error` says why, when it failed for good.
+    """The answer to one call, or the error of its last attempt.
 
     Attributes:
-      output: Text, or the tool calls.
-      error: Masked, for people.
-      latency_ms: Of the try that was answered, else of the last one.
-      log: Attempts, tokens, times.
+      output: Text, or `{"tool_calls": […]}`; None when the call failed.
+      error: Redacted, for people; None when the call succeeded.
+      latency_ms: Milliseconds of the answered attempt, else of the last one.
+      log: `{"started_at", "model", "attempts": [{"status", "latency_ms", "error"}], "tokens", "cost", …}`.
     """
 
     output: Json
@@ -173,7 +178,7 @@ class Answer:
 
 
 class _Fault(Exception):
-    """A try that failed; `status` is None when there was no answer."""
+    """A failed attempt. `status` is None without an answer, `again` says whether a retry may help."""
 
     def __init__(self, message: str, *, status: int | None = None, again: bool, wait_s: float = 0.0) -> None:
         super().__init__(message)
@@ -183,19 +188,19 @@ class _Fault(Exception):
 
 
 class Endpoint:
-    """Asks one model. Bound to one event loop; close its client.
+    """Calls one model. Bound to one event loop; the caller closes the client.
 
     Args:
-      target: Where, which model, how.
-      key: Sent as a bearer token; None for no key.
-      client: Its connections.
+      target: Address, model and request.
+      key: Bearer token; None for no key.
+      client: Connections to the endpoint.
     """
 
     def __init__(self, target: Target, key: str | None, client: httpx.AsyncClient) -> None:
         self._target = target
         self._completes = target.completion
         self._base_url = target.base_url.rstrip("/")
-        self._mask = Redactor(key)
+        self._redact = Redactor(key)
         self._client = client
         self._headers = {
             "Content-Type": "application/json",
@@ -206,7 +211,7 @@ class Endpoint:
             self._headers["Authorization"] = f"Bearer {key}"
 
     async def ask(self, messages: list[Json]) -> Answer:
-        """Return what the model says to these messages, or why it does not; never raises."""
+        """Return the model's answer to these messages, or the error; never raises."""
         body = {**self._target.inference, "model": self._target.model}
         if self._completes and len(messages) == 1:
             answer = await self._ask(_COMPLETIONS, {**body, "prompt": messages[0]["content"]}, read_text)
@@ -216,7 +221,7 @@ class Endpoint:
         return await self._ask(_CHAT, {**body, "messages": messages}, read_completion)
 
     async def complete(self, request: dict[str, Json]) -> Answer:
-        """Return the whole answer to a request, of a chat when it has `messages`; never raises."""
+        """Return the whole answer to a request; `messages` make it a chat completion. Never raises."""
         path = _CHAT if "messages" in request else _COMPLETIONS
         return await self._ask(path, {**request, "model": self._target.model}, read_whole)
 
@@ -243,7 +248,11 @@ class Endpoint:
     def _attempt(self, fault: _Fault | None, latency_ms: float) -> Json:
         if fault is None:
             return {"status": 200, "latency_ms": latency_ms, "error": None}
-        return {"status": fault.status, "latency_ms": latency_ms, "error": self._mask.text(str(fault))[:_MESSAGE_CHARS]}
+        return {
+            "status": fault.status,
+            "latency_ms": latency_ms,
+            "error": self._redact.text(str(fault))[:_MESSAGE_CHARS],
+        }
 
     def _answer(
         self, completion: Completion | None, attempts: list[Json], latency_ms: float, started_at: datetime
@@ -252,8 +261,8 @@ class Endpoint:
         if completion is None:
             tries = f" (after {len(attempts)} tries)" if len(attempts) > 1 else ""
             return Answer(None, f"{attempts[-1]['error']}{tries}", latency_ms, log)
-        log |= self._mask.value(completion.facts)
-        return Answer(self._mask.value(completion.output), None, latency_ms, log)
+        log |= self._redact.value(completion.facts)
+        return Answer(self._redact.value(completion.output), None, latency_ms, log)
 
     async def _try(self, url: str, body: bytes, read: _Read) -> Completion:
         timeout_s = self._target.timeout_s
@@ -284,9 +293,9 @@ class Endpoint:
     async def _refused(self, response: httpx.Response) -> _Fault:
         status = response.status_code
         if response.is_redirect:
-            where = self._mask.text(response.headers.get("location", ""))
+            where = self._redact.text(response.headers.get("location", ""))
             return _Fault(f"HTTP {status}: redirects are not followed (to {where})", status=status, again=False)
-        said = fault_of(self._mask.text((await _body(response, _FAULT_BYTES)).decode("utf-8", "replace")))
+        said = fault_of(self._redact.text((await _body(response, _FAULT_BYTES)).decode("utf-8", "replace")))
         again = status in _AGAIN or status >= httpx.codes.INTERNAL_SERVER_ERROR
         wait_s = _wait_s(response.headers.get("retry-after"))
         return _Fault(f"HTTP {status}: {said}".rstrip(": "), status=status, again=again, wait_s=wait_s)
@@ -297,7 +306,7 @@ def _last_status(answer: Answer) -> Json:
 
 
 async def _body(response: httpx.Response, most: int) -> bytes:
-    """Return the body, or as much of it as is wanted."""
+    """Return the first `most` bytes of the body."""
     data = bytearray()
     async for chunk in response.aiter_raw():
         data += chunk
@@ -307,13 +316,13 @@ async def _body(response: httpx.Response, most: int) -> bytes:
 
 
 def _pause_s(tries: int) -> float:
-    """Return how long to wait after so many tries: twice as long each time, half of it by chance."""
+    """Return the seconds to wait after so many attempts: doubled each time, half of it random."""
     longest = min(_PAUSE_S * 2.0 ** (tries - 1), _LONGEST_PAUSE_S)
     return float(longest * (0.5 + random.random() / 2))  # noqa: S311 - spreads callers, guards nothing
 
 
 def _wait_s(header: str | None) -> float:
-    """Return what `Retry-After` asks for: seconds, or a date."""
+    """Return the seconds of `Retry-After`, which has seconds or a date (RFC 9110, 10.2.3); 0 without it."""
     wait_s = 0.0
     if header is not None:
         with suppress(ValueError, TypeError, OverflowError):
@@ -326,7 +335,7 @@ def _until(when: datetime) -> float:
 
 
 class Redactor:
-    """Replaces a secret in texts and JSON values; None masks nothing."""
+    """Replaces a secret by `[masked]`, in every form in which an endpoint may repeat it; None replaces nothing."""
 
     def __init__(self, secret: str | None) -> None:
         self._forms = sorted(_forms(secret), key=len, reverse=True) if secret else []
@@ -338,7 +347,7 @@ class Redactor:
         return text
 
     def value(self, value: Any) -> Any:
-        """Return a JSON value without the secret, in names and values alike."""
+        """Return a JSON value without the secret, in names and in values."""
         match value:
             case str():
                 return self.text(value)

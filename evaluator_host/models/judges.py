@@ -1,8 +1,8 @@
-"""Models that evaluators ask: which ones they may, with which key, and how many at once.
+"""Calls models for evaluators, such as judges.
 
-What asks is untrusted code: it chooses the address, the key and the words. So only hosts that the operator names are
-asked, and models that the operator configured, on no path but the two of the protocol; the key stays here, and nothing
-that comes back holds it.
+The callers are untrusted code, which chooses address, secret and messages. Therefore the host calls only models that
+the operator configured, and hosts that the operator lists, on the two paths of the protocol. The key stays in the host,
+and is redacted from answers.
 """
 
 import asyncio
@@ -77,12 +77,12 @@ class RegisteredModels:
 
 
 class Judges:
-    """Asks models for evaluators.
+    """Calls models for evaluators.
 
     Args:
-      settings: Which hosts, and how they are reached.
-      secrets: Of the store; None where there are none.
-      kept: ModelAccess that callers made; None where there are none.
+      settings: Configured models, allowed hosts, proxy and certificates.
+      secrets: Of the store; None without a store.
+      kept: Models that callers registered; None without a store.
     """
 
     def __init__(self, settings: Settings, secrets: Secrets | None, kept: RegisteredModels | None) -> None:
@@ -93,10 +93,10 @@ class Judges:
         self._places = asyncio.Semaphore(_AT_ONCE)
 
     async def answer(self, ask: Ask, workspace: str) -> dict[str, Json]:
-        """Ask a model: `{"response": …}`, or `{"error", "status"}` when it does not answer.
+        """Return `{"response": …}`, or `{"error", "status"}` when the model does not answer.
 
         Raises:
-          InvalidRequest: it may not be asked.
+          InvalidRequest: evaluators may not call this model.
           NotFound: there is no such secret.
         """
         place = await self._place(ask, workspace)
@@ -114,7 +114,7 @@ class Judges:
             await client.aclose()
 
     async def _place(self, ask: Ask, workspace: str) -> ModelPlace:
-        """Return where a request goes: as the operator or a caller has a reference, else as the evaluator says."""
+        """Return the place of a model: a registered one for a reference, else the given address."""
         found = _REFERENCE.match(ask.url)
         if found is None:
             return self._allowed(ModelPlace(ask.url, ask.model, ask.secret))
@@ -164,7 +164,7 @@ class Judges:
 async def open_judges(
     settings: Settings, secrets: Secrets | None, *, kept: RegisteredModels | None = None
 ) -> AsyncIterator[Judges]:
-    """Open the way to the models that evaluators ask."""
+    """Yield a `Judges`, and close its connections at the end of the block."""
     async with AsyncExitStack() as stack:
         judges = Judges(settings, secrets, kept)
         stack.push_async_callback(judges.aclose)
@@ -172,7 +172,7 @@ async def open_judges(
 
 
 def _base_url(url: str) -> str:
-    """Return the address that both paths of the protocol are added to."""
+    """Return the address without the path of an endpoint."""
     base = url.rstrip("/")
     for suffix in _SUFFIXES:
         base = base.removesuffix(suffix)
@@ -180,7 +180,7 @@ def _base_url(url: str) -> str:
 
 
 def _sent(request: dict[str, Json]) -> dict[str, Json]:
-    """Return a request as it goes over the wire: what a client's library would have taken for itself is not in it."""
+    """Return the body to send: without the options of OpenAI's client library, and with its `extra_body` merged in."""
     extra = request.get("extra_body")
     merged = {**request, **extra} if isinstance(extra, dict) else request
     return {name: value for name, value in merged.items() if name not in _NOT_SENT}

@@ -1,4 +1,4 @@
-"""From a record of a data set to the messages that a model is sent: templates over the record, see docs/jobs.md."""
+"""Renders the messages for a model from a record of a data set and templates, see docs/jobs.md."""
 
 from typing import Any, Final
 
@@ -14,10 +14,10 @@ _DEPTH: Final = 16
 
 
 def require_prompt(target: Target) -> None:
-    """Check what a target sends.
+    """Check the prompt of a target.
 
     Raises:
-      InvalidRequest: there is no prompt, or a template cannot be taken.
+      InvalidRequest: there is no prompt, or a template is not valid.
     """
     if bool(target.messages) == (target.prompt_template is not None):
         raise _refused("target", "give either prompt_template or messages", _HINT)
@@ -33,12 +33,12 @@ def require_prompt(target: Target) -> None:
 
 
 def messages_of(target: Target, record: dict[str, Any]) -> list[Json]:
-    """Return the messages of a record.
+    """Return the messages for a record.
 
     Raises:
       BadTemplate: the record does not fit a template.
     """
-    if is_row(record):  # what a template is to reach lies one level down
+    if is_row(record):  # templates reach the columns, which are one level down
         record = {**(record.get("inputs") or {}), **record}
     rendered: list[Json] = _rendered(_messages(target), record)
     return rendered
@@ -65,7 +65,7 @@ def _rendered(value: Any, record: dict[str, Any]) -> Any:
 
 
 def _texts(value: Any, field: str, depth: int = 0) -> list[tuple[str, str]]:
-    """Return every text in the messages, by where it is."""
+    """Return every text in the messages, with its path."""
     if depth > _DEPTH:
         raise _refused(field, "the messages are nested too deeply", None)
     match value:

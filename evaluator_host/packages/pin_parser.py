@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from evaluator_host.model.errors import InvalidPin, Problem
 from evaluator_host.model.evaluator import Language
+from evaluator_host.packages.lock import Pin, RawPin, Refusal
 from evaluator_host.packages.npm import syntax as npm_syntax
-from evaluator_host.packages.pins import Pin, RawPin, Refusal
 from evaluator_host.packages.pip import syntax as pip_syntax
 
 MAX_PINS: Final = 100

@@ -6,12 +6,10 @@ from dataclasses import replace
 from evaluator_host.model.errors import InvalidRequest, Misconfigured
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.lock import Lock, Progress, Target
+from evaluator_host.packages.lock import Lock, Pin, Progress, Target
 from evaluator_host.packages.npm.resolve import resolve_npm
-from evaluator_host.packages.pins import Pin
 from evaluator_host.packages.pip.resolve import NoWheel, resolve_pip
-from evaluator_host.packages.resolver import Resolver
-from evaluator_host.packages.tools import Tools, installed_tools
+from evaluator_host.packages.tools import Resolver, Tools, installed_tools
 from evaluator_host.system import processes
 from evaluator_host.system.processes import Run
 

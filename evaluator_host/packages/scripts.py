@@ -14,7 +14,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages import pin_parser
-from evaluator_host.packages.pins import Pin
+from evaluator_host.packages.lock import Pin
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree

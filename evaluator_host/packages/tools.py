@@ -1,15 +1,55 @@
-"""Where uv, node and npm lie: all of them come with the host's own dependencies."""
+"""uv, node and npm: where they lie, how they are run, and their messages made fit to show.
 
+All three come with the host's own dependencies. Messages become short, without colours, paths, addresses or
+credentials.
+"""
+
+import difflib
 import json
+import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 import uv
 
-from evaluator_host.model.errors import Misconfigured
+from evaluator_host.model.errors import IndexUnavailable, Misconfigured, PackagesFailed
+from evaluator_host.model.evaluator import Language
+from evaluator_host.packages.index import IndexSettings, Workspace
+from evaluator_host.packages.lock import Target
+from evaluator_host.system import processes
+from evaluator_host.system.processes import Command, Finished, LimitReached, OutputFlood, Run
+
+_LINES: Final = 15
+_CHARACTERS: Final = 2_000
+_ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_ABSOLUTE_PATH: Final = re.compile(r"(?<![\w@/:.-])/(?:[\w.@+-]+/)+[\w.@+-]*")
+_UNREACHABLE: Final = (
+    "the package index cannot be reached from this host: check the address, the proxy and the CA file, then try again."
+)
+# Packages that evaluators import and whose names are easily misspelt; never a whole index.
+_PYTHON: Final = tuple(
+    """
+aiohttp beautifulsoup4 bert-score boto3 datasets evaluate fuzzywuzzy httpx jellyfish jinja2 jiwer joblib jsonpath-ng
+jsonschema langchain langdetect litellm lxml markdown matplotlib networkx nltk numpy openai opencv-python orjson
+pandas pillow polars pyarrow pydantic python-dateutil python-levenshtein pytest pyyaml rapidfuzz ragas regex requests
+rouge-score sacrebleu scikit-learn scipy sentence-transformers sentencepiece spacy sqlalchemy sqlglot statsmodels
+sympy tabulate textblob textdistance textstat tiktoken tokenizers torch tqdm transformers unidecode
+""".split()  # noqa: SIM905 a name a line would be a page of names
+)
+_NPM: Final = tuple(
+    """
+ajv ajv-formats axios big.js chalk cheerio compromise csv-parse date-fns dayjs decimal.js deep-equal diff
+fast-deep-equal fast-levenshtein fastest-levenshtein fuse.js js-levenshtein js-yaml jsdom json5 jsonpath-plus langchain
+leven lodash lodash-es luxon marked mathjs moment nanoid natural node-fetch openai papaparse ramda semver sharp
+simple-statistics string-similarity tiktoken typescript underscore uuid validator xml2js yaml yup zod
+""".split()  # noqa: SIM905 a name a line would be a page of names
+)
+_CLOSE: Final = 0.8  # one wrong, missing or swapped letter in a name of five
 
 
 @dataclass(frozen=True)
@@ -50,3 +90,64 @@ def installed_tools() -> Tools:
         node=root / "bin" / "node",
         npm=root / "lib" / "node_modules" / "npm",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Resolver:
+    """How uv and npm are run, and for what.
+
+    Attributes:
+      index: Where packages come from.
+      target: The runtime that packages are for.
+      tools: Where uv and npm lie.
+      run: Runs a command: as a plain process, or in a build sandbox.
+    """
+
+    index: IndexSettings
+    target: Target
+    tools: Tools = field(default_factory=installed_tools)
+    run: Run = processes.run
+
+    async def attempt(self, argv: tuple[str, ...], workspace: Workspace) -> Finished:
+        """Run uv or npm in a workspace and return its exit code and output.
+
+        Raises:
+          IndexUnavailable: it did not end within `index.timeout_s`.
+          PackagesFailed: it wrote too much, or reached a limit of the build sandbox.
+          Misconfigured: it is not installed.
+        """
+        timeout_s = self.index.timeout_s
+        try:
+            return await self.run(Command(argv, workspace.path, workspace.environment), timeout_s)
+        except TimeoutError as error:
+            raise unreachable(f"resolving took longer than {timeout_s:g} s", self.index) from error
+        except OutputFlood as error:
+            raise PackagesFailed("The set resolves to more than a host can keep; pin fewer packages.") from error
+        except LimitReached as error:
+            raise PackagesFailed(f"The packages cannot be installed here: {error}.") from error
+        except OSError as error:
+            raise Misconfigured(f"The resolver cannot be started ({error.strerror}): reinstall this host.") from error
+
+
+def shorten(text: str, index: IndexSettings) -> str:
+    """Return at most 15 lines of a message that are safe to show to a user."""
+    plain = _CONTROL.sub("", _ANSI.sub("", text))
+    plain = _ABSOLUTE_PATH.sub("…", index.redact(plain))
+    lines = [line.rstrip() for line in plain.strip().splitlines() if line.strip()]
+    if len(lines) > _LINES:
+        lines = [*lines[: _LINES - 1], "…"]
+    return "\n".join(lines)[:_CHARACTERS]
+
+
+def unreachable(reason: str, index: IndexSettings) -> IndexUnavailable:
+    """Return the exception for an index that does not answer, with the reason that the tool gave."""
+    return IndexUnavailable(f"{shorten(reason, index)}: {_UNREACHABLE}")
+
+
+def close_name(name: str, language: Language) -> str | None:
+    """Return the well-known name that a misspelt one is close to, or None."""
+    known = _PYTHON if language is Language.PYTHON else _NPM
+    if name in known:
+        return None
+    close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=_CLOSE)
+    return close[0] if close else None

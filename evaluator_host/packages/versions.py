@@ -13,11 +13,10 @@ import certifi
 
 from evaluator_host.model.errors import InvalidRequest, NotFound, PackagesFailed, Problem
 from evaluator_host.model.evaluator import Language
-from evaluator_host.packages.common_names import close_name
 from evaluator_host.packages.index import IndexSettings, uv_workspace
 from evaluator_host.packages.lock import Target
 from evaluator_host.packages.npm.resolve import matching_versions
-from evaluator_host.packages.resolver import Resolver, unreachable
+from evaluator_host.packages.tools import Resolver, close_name, unreachable
 
 MOST: Final = 500  # of one package; nobody scrolls further
 

@@ -10,8 +10,8 @@ import orjson
 
 from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.table import dialect_of
+from evaluator_host.environments.record import empty_environment
 from evaluator_host.environments.store import InstalledSet
-from evaluator_host.environments.targets import empty_environment
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Contract, Environment, Evaluator, Language, Policy, SandboxSpec, StandIn
 from evaluator_host.pool import LeaseRequest

@@ -24,7 +24,7 @@ from evaluator_host.environments.store import Environments, InstalledSet
 from evaluator_host.model.errors import InvalidPin
 from evaluator_host.model.evaluator import Contract, Evaluator, Language, StandIn
 from evaluator_host.packages.lock import Lock, Target
-from evaluator_host.packages.shipped_locks import shipped_lock, shipped_pins
+from evaluator_host.packages.pip.resolve import shipped_lock, shipped_pins
 from evaluator_host.service.prepared import Prepared, cleaned, prepare, require_fit
 
 _KEPT: Final = 512

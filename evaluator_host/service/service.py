@@ -9,9 +9,8 @@ from typing import Final
 
 from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.table import dialect_of
-from evaluator_host.environments.record import EnvironmentReport
+from evaluator_host.environments.record import EnvironmentReport, empty_environment
 from evaluator_host.environments.store import Environments
-from evaluator_host.environments.targets import empty_environment
 from evaluator_host.model.errors import HostError
 from evaluator_host.model.evaluator import (
     Environment,

@@ -10,7 +10,7 @@ from sqlalchemy import Select, delete, exists, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from evaluator_host.model.errors import NameTaken, NotFound
-from evaluator_host.schemas.datasets import BadLine
+from evaluator_host.schemas.stored import BadLine
 from evaluator_host.store.database import Database, row_values
 from evaluator_host.store.tables import DatasetTable, JobTable
 from evaluator_host.store.workspaces import require_name

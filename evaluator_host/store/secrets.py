@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sqlalchemy import ColumnElement, delete, select, update
 
 from evaluator_host.model.errors import InvalidRequest, Misconfigured, NotFound
-from evaluator_host.schemas.secrets import SecretReport
+from evaluator_host.schemas.stored import SecretReport
 from evaluator_host.store.database import Database, insert_unless_there
 from evaluator_host.store.tables import SecretTable
 from evaluator_host.store.workspaces import NAME, require_name

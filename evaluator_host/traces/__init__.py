@@ -1,1 +1,1 @@
-"""Traces: OTLP, the documented tree of spans, flat lists of spans."""
+"""Traces: OTLP, and the documented tree of spans."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.environments.targets import empty_environment
+from evaluator_host.environments.record import empty_environment
 from evaluator_host.model.evaluator import Contract, Language, Limits, Policy, SandboxSpec
 from evaluator_host.model.outcome import Loaded, Returned
 from evaluator_host.pool import Lease, LeaseRequest

@@ -11,13 +11,12 @@ import pytest
 
 from evaluator_host.model.errors import InvalidPin, InvalidRequest, Misconfigured, PackagesFailed
 from evaluator_host.model.evaluator import Language
-from evaluator_host.packages.imports import exact_pins_for
 from evaluator_host.packages.index import IndexSettings
 from evaluator_host.packages.lock import Lock, Target
 from evaluator_host.packages.npm.resolve import manifest
 from evaluator_host.packages.pin_parser import parse
 from evaluator_host.packages.resolve import resolve
-from evaluator_host.packages.suggest import suggest
+from evaluator_host.packages.suggest import exact_pins_for, suggest
 from evaluator_host.packages.tools import installed_tools
 from evaluator_host.system.processes import Command, run
 from tests.lock_sites import JAVASCRIPT, PYTHON, TARGETS, TYPESCRIPT, lock_of

@@ -12,10 +12,10 @@ import pytest
 import requests
 
 from evaluator_host.environments.folder import engine_owner
+from evaluator_host.environments.record import target_for
 from evaluator_host.environments.registry.engine import RECORD_PATH
 from evaluator_host.environments.registry.push_pull import push
 from evaluator_host.environments.registry.transfer import Carrier
-from evaluator_host.environments.targets import target_for
 from evaluator_host.model.errors import NotFound, PackagesFailed
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.lock import Lock

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcess
 
 from evaluator_host.client import Client
 from evaluator_host.model.evaluator import Evaluator
-from evaluator_host.schemas.traffic import TraceReport
+from evaluator_host.schemas.stored import TraceReport
 from tests.server import Server
 
 LATENCY = """

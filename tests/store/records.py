@@ -2,7 +2,7 @@
 
 import json
 
-from evaluator_host.schemas.datasets import BadLine
+from evaluator_host.schemas.stored import BadLine
 from evaluator_host.store.datasets import Dataset, DatasetFacts, new_dataset_id
 from evaluator_host.store.job_queue import StoredResult
 from evaluator_host.store.jobs import Job, JobEvaluator

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from evaluator_host.environments.targets import empty_environment
+from evaluator_host.environments.record import empty_environment
 from evaluator_host.model.evaluator import Contract, Language, Limits, Policy, SandboxSpec
 from evaluator_host.pool import Lease, LeaseRequest, Pool, PoolLimits
 from evaluator_host.sandbox.messages import LoadRequest

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from evaluator_host.environments.build.builds import BuildQueue
+from evaluator_host.environments.build.build import BuildQueue
 
 
 class Log:

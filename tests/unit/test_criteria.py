@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from evaluator_host.datasets.criteria import given_to, is_keyed
-from evaluator_host.datasets.mapping import Mapping, to_row
+from evaluator_host.datasets.mapping import Mapping, given_to, is_keyed, to_row
 from evaluator_host.model.evaluator import Row
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Given, Skipped
 

@@ -8,7 +8,7 @@ import pytest
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.datasets.mapping import BadRow
 from evaluator_host.model.errors import InvalidRequest, TooLarge
-from evaluator_host.schemas.datasets import BadLine
+from evaluator_host.schemas.stored import BadLine
 
 ROWS = [{"n": n, "text": "x" * (n % 7)} for n in range(300)]
 

@@ -13,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from evaluator_host.datasets import json_array
+from evaluator_host.datasets import readers
 from evaluator_host.datasets.format import Format
-from evaluator_host.datasets.json_array import ItemTooLong, NotAnArray, array_items
 from evaluator_host.datasets.mapping import BadRow
-from evaluator_host.datasets.readers import read_records
+from evaluator_host.datasets.readers import ItemTooLong, NotAnArray, array_items, read_records
 from evaluator_host.model.errors import InvalidRequest
 
 JSON = st.recursive(
@@ -36,7 +35,7 @@ def test_an_array_is_cut_into_its_items_wherever_a_chunk_ends(
     values: list[Any], chunk: int, indent: int | None
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_array, "_CHUNK_BYTES", chunk)
+        patch.setattr(readers, "_CHUNK_BYTES", chunk)
         text = json.dumps(values, indent=indent).encode()
         assert [json.loads(item) for item in items(b" \n" + text + b"\n ")] == values
 

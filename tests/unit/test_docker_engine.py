@@ -9,7 +9,7 @@ import docker.errors
 import pytest
 import requests
 
-from evaluator_host.environments.targets import target_for
+from evaluator_host.environments.record import target_for
 from evaluator_host.model.errors import Misconfigured
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.lock import Target

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluator_host.model.evaluator import Language
-from evaluator_host.packages.imports import pin_for
 from evaluator_host.packages.scripts import module_specifiers
+from evaluator_host.packages.suggest import pin_for
 from tests.fuzz.bounds import scaled
 
 

@@ -6,9 +6,8 @@ import pytest
 
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings, npm_workspace, uv_workspace
-from evaluator_host.packages.lock import Lock, LockedPackage, Target
-from evaluator_host.packages.pins import Pin
-from evaluator_host.packages.resolver import shorten
+from evaluator_host.packages.lock import Lock, LockedPackage, Pin, Target
+from evaluator_host.packages.tools import shorten
 
 
 def operator_index(directory: Path) -> IndexSettings:

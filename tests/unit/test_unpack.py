@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.environments.registry.unpack import unpack
+from evaluator_host.environments.registry.push_pull import unpack
 from evaluator_host.model.errors import PackagesFailed
 
 

@@ -13,9 +13,9 @@ from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, EntryPoint, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.metric_leaves import finite
+from evaluator_host.dialects.uipath.spans import NotATrace, read_spans
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Kind, Note, Returned
-from evaluator_host.traces.spans import NotATrace, read_spans
 
 _BOOLEAN, _NUMERIC, _ERROR = 0, 1, 2
 _MORE: Final = {

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from evaluator_host.config import settings as config
-from evaluator_host.environments.build.command import BuildLimits, BuildSandbox
-from evaluator_host.environments.build.disk_watch import DiskWatch
+from evaluator_host.environments.build.command import BuildLimits, BuildSandbox, DiskWatch
 from evaluator_host.environments.build.policy import BuildView, ProcessLimits, entry_command
 from evaluator_host.environments.contents import discard, open_up
 from evaluator_host.model.errors import Misconfigured, SandboxUnavailable

@@ -16,7 +16,7 @@ from evaluator_host.environments.contents import python_modules
 from evaluator_host.model.errors import PackagesFailed, Problem
 from evaluator_host.model.evaluator import Contract, Environment, Language, Limits, Policy, SandboxSpec
 from evaluator_host.model.outcome import ErrorCode, Failed, Loaded, Logs, Returned
-from evaluator_host.packages.pins import Pin
+from evaluator_host.packages.lock import Pin
 from evaluator_host.sandbox.base import Backend
 from evaluator_host.sandbox.messages import LoadRequest
 from evaluator_host.sandbox.session import Sandbox

@@ -22,7 +22,7 @@ from evaluator_host.packages.index import IndexSettings, npm_workspace, uv_works
 from evaluator_host.packages.lock import Lock
 from evaluator_host.packages.npm.resolve import NO_ANSWER, manifest, platform_flags
 from evaluator_host.packages.pip.resolve import last_cause, platform_tag, unanswered
-from evaluator_host.packages.resolver import Resolver, shorten, unreachable
+from evaluator_host.packages.tools import Resolver, shorten, unreachable
 from evaluator_host.system.processes import Command, Finished, LimitReached, OutputFlood, Run
 
 Tell: TypeAlias = Callable[[BuildEvent], None]

@@ -8,32 +8,39 @@ that a set is complete and is the one that its lock describes; they do not prote
 can publish other files under an honest lock. From a registry that others may write to, pull by the digest that `push`
 returned (`…@sha256:…`).
 
+A tar from elsewhere is not unpacked by `tarfile`'s data filter: Python before 3.11.4 (Debian 12) has none, and it lets
+hard links, a second file of the same name and absolute paths (with the slash removed) pass, which a package set never
+holds.
+
 Credentials are those of `docker login`, as docker-py reads them; no guest ever sees them.
 """
 
 import asyncio
 import json
+import os
+import shutil
+import tarfile
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 import docker
 import docker.errors
 import requests
 
+from evaluator_host.environments.contents import outward_links
 from evaluator_host.environments.record import Record, set_key
 from evaluator_host.environments.registry.engine import RECORD_PATH, fetched, publish, split_reference
-from evaluator_host.environments.registry.unpack import read_file, unpack
 from evaluator_host.model.errors import InvalidRequest, PackagesFailed
 from evaluator_host.model.evaluator import Environment
 from evaluator_host.packages.lock import Lock, Progress
 from evaluator_host.sandbox.docker.engine import ENGINE_ERRORS, Engine, image_labels, unavailable
 from evaluator_host.sandbox.docker.environment_images import LABEL_OWNER, EnvironmentImages
 from evaluator_host.sandbox.docker.image.files import ImageFiles
-from evaluator_host.sandbox.docker.image.package_tree import tree_digest
+from evaluator_host.sandbox.docker.image.package_tree import as_file, tree_digest
 from evaluator_host.sandbox.docker.policy import IMAGE_PACKAGES
 
 MAX_BYTES: Final = 8 * 1024**3
@@ -42,6 +49,8 @@ _FORMAT: Final = 1
 _NOBODY: Final = "nobody"
 _RECORD_BYTES: Final = 64 * 1024**2  # the lock of a thousand packages has some megabytes
 _TIMEOUT_S: Final = 600  # between two reports of an engine that moves a large layer
+_BUFFER_BYTES: Final = 1024 * 1024
+_ENTRIES: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,3 +245,76 @@ def _in_loop(progress: Progress | None) -> Progress:
         loop.call_soon_threadsafe(progress, phase, done, total)
 
     return tell
+
+
+def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
+    """Unpack the one folder that a tar holds, as `folder`, which must be empty.
+
+    Links are made last, so that no file can be written through one.
+
+    Args:
+      pieces: The tar, as it comes.
+      folder: Where to.
+      max_bytes: Of all files together.
+
+    Raises:
+      PackagesFailed: it is no such tar, is larger, or contains an entry that no package set has.
+    """
+    links: dict[Path, str] = {}
+    left = max_bytes
+    try:
+        with tarfile.open(fileobj=as_file(pieces), mode="r|") as tar:
+            for count, member in enumerate(tar):
+                left -= member.size
+                if left < 0 or count > _ENTRIES:
+                    raise PackagesFailed(f"the package set is larger than {max_bytes} bytes or {_ENTRIES} files")
+                path = _inside(folder, member.name)
+                if member.issym():
+                    links[path] = member.linkname
+                elif path != folder:
+                    _write(tar, member, path)
+    except tarfile.TarError as error:
+        raise PackagesFailed(f"the package set is no whole tar: {error}") from error
+    for path, target in links.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(target)
+    if outward := outward_links(folder):
+        raise PackagesFailed(f"{outward[0]} of the package set is a link that leads out of it")
+
+
+def read_file(pieces: Iterator[bytes], *, max_bytes: int) -> bytes:
+    """Return the content of the one file that a tar holds.
+
+    Raises:
+      PackagesFailed: it is no such tar, or the file is larger than `max_bytes`.
+    """
+    try:
+        with tarfile.open(fileobj=as_file(pieces), mode="r|") as tar:
+            member = tar.next()
+            content = tar.extractfile(member) if member is not None and member.isreg() else None
+            if member is None or content is None or member.size > max_bytes:
+                raise PackagesFailed("the record of the package set is no file, or too large")
+            return content.read()
+    except tarfile.TarError as error:
+        raise PackagesFailed(f"the record of the package set is no whole tar: {error}") from error
+
+
+def _inside(folder: Path, name: str) -> Path:
+    parts = PurePosixPath(name).parts
+    if not parts or parts[0] == "/" or ".." in parts:
+        raise PackagesFailed(f"{name!r} in the package set leads out of it")
+    return folder.joinpath(*parts[1:])
+
+
+def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
+    if member.isdir():
+        path.mkdir(parents=True, exist_ok=True)
+        return
+    content = tar.extractfile(member) if member.isreg() else None
+    if content is None:
+        raise PackagesFailed(f"{member.name!r} in the package set is neither a file, a folder nor a link")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("xb") as file:
+        shutil.copyfileobj(content, file, _BUFFER_BYTES)
+    path.chmod(0o755 if member.mode & 0o100 else 0o644)
+    os.utime(path, (member.mtime, member.mtime))  # compiled Python names that of its source

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from evaluator_host.environments.build.build import BuildContext, adopt
 from evaluator_host.environments.contents import discard
 from evaluator_host.environments.folder import not_installed
-from evaluator_host.environments.record import EnvironmentReport, Record, set_key
-from evaluator_host.environments.targets import require_fit
+from evaluator_host.environments.record import EnvironmentReport, Record, require_fit, set_key
 from evaluator_host.model.errors import InUse, PackagesFailed
 from evaluator_host.packages.lock import Lock, Progress, Target
 from evaluator_host.system.files import hold_lock

@@ -1,4 +1,4 @@
-"""What many values of one metric come to: count, mean, deviation, percentiles, histogram.
+"""Figures of one metric: count, mean, deviation, percentiles, histogram, and the levels of a rubric.
 
 Variance is that of the population, percentile p lies at `(p / 100) * (n + 1) - 1` of
 the sorted values with linear interpolation, and the histogram has ten equal bins of which the last is closed.
@@ -22,12 +22,12 @@ _PERCENTILES: Final = tuple(range(10, 101, 10))
 
 
 def aggregate(name: str, values: Iterable[float], *, nan_count: int = 0) -> Aggregate:
-    """Return the figures of a metric; takes eight bytes of memory a value.
+    """Return the figures of a metric; needs eight bytes of memory a value.
 
     Args:
-      name: The metric.
+      name: Of the metric.
       values: In any order.
-      nan_count: Values missing from `values`, to be counted with those that are not finite.
+      nan_count: Missing values, counted together with those that are not finite.
     """
     finite = array("d")
     for value in values:
@@ -57,7 +57,7 @@ def aggregate(name: str, values: Iterable[float], *, nan_count: int = 0) -> Aggr
 
 
 def total(values: "array[float]") -> float:
-    """Add exactly; a sum beyond what a float holds is infinite."""
+    """Return the exact sum; infinity when it exceeds a float."""
     try:
         return math.fsum(values)
     except OverflowError:
@@ -65,7 +65,7 @@ def total(values: "array[float]") -> float:
 
 
 def percentile(ordered: "array[float]", p: float) -> float:
-    """Return the percentile of sorted values, which are at least one."""
+    """Return a percentile of sorted values, of which there is at least one."""
     position = min(max((p / 100) * (len(ordered) + 1) - 1, 0.0), len(ordered) - 1.0)
     below = int(position)
     above = min(below + 1, len(ordered) - 1)
@@ -73,7 +73,7 @@ def percentile(ordered: "array[float]", p: float) -> float:
 
 
 def as_float(value: float) -> float:
-    """Return a number as a float: an integer of hundreds of digits is infinite."""
+    """Return a number as a float; infinity when it exceeds a float."""
     try:
         return float(value)
     except OverflowError:
@@ -92,13 +92,13 @@ def _histogram(ordered: "array[float]") -> tuple[Bin, ...]:
     return tuple(Bin(edges[index], edges[index + 1], count) for index, count in enumerate(counts))
 
 
-"""Labels of each score that is a rubric."""
+"""Labels by score, for the scores that are rubrics."""
 
 
 async def with_rubrics(
     metrics: tuple[Aggregate, ...], rubrics: Rubrics, results: AsyncIterator[StoredResult]
 ) -> tuple[Aggregate, ...]:
-    """Add to figures of rubrics how often each level was given. `results` are those of rows that scored."""
+    """Return the figures with the counts of rubric levels. `results` are those of scored rows."""
     labels: Counter[tuple[str, str]] = Counter()
     async for one in results:
         given = _value(one).get("labels")
@@ -107,7 +107,7 @@ async def with_rubrics(
 
 
 def rubrics_of(result: StoredResult) -> Rubrics:
-    """Return the rubrics that a row's result names, as far as they are what they should be: a sandbox wrote them."""
+    """Return the rubrics in a result; skip values of another shape, because a sandbox wrote them."""
     found = _value(result).get("rubrics")
     known = found.items() if isinstance(found, dict) else ()
     return {name: [str(label) for label in labels] for name, labels in known if isinstance(labels, list) and labels}

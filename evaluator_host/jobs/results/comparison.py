@@ -1,6 +1,6 @@
-"""Two runs over the same rows, metric by metric: the paired difference and how sure it is.
+"""Compares two jobs over the same rows: paired differences with confidence intervals, and points of scatter plots.
 
-The interval is Student's: mean difference ± t · s / √n over the rows that both runs scored, s over n - 1.
+The interval is Student's: mean difference ± t · s / √n over the rows that both jobs scored, s over n - 1.
 """
 
 import math
@@ -17,7 +17,7 @@ _CELLS: Final = 40  # along each axis of a grid, so 1600 points at most
 
 
 def paired_difference(metric: str, pairs: Iterable[tuple[float, float]]) -> Difference:
-    """Compare a metric over pairs of (before, after); pairs whose values or difference are not finite are left out."""
+    """Return the difference of a metric over pairs (before, after), without pairs that are not finite."""
     before, after = array("d"), array("d")
     for old, new in pairs:
         if math.isfinite(old) and math.isfinite(new) and math.isfinite(new - old):
@@ -57,8 +57,8 @@ def _interval(changes: "array[float]", mean: float) -> tuple[float, float] | Non
 def student_t(probability: float, degrees: int) -> float:
     """Return the quantile of Student's t distribution for a probability of at least one half.
 
-    Bisection over the distribution function, whose integral is Simpson's: exact to eight digits, and no library of
-    statistics is needed for one number.
+    It bisects the distribution function, integrated by Simpson's rule: exact to eight digits, without a library of
+    statistics.
     """
     low, high = 0.0, 1.0
     while _student_cdf(high, degrees) < probability:
@@ -86,7 +86,7 @@ def _student_cdf(t: float, degrees: int) -> float:
 
 
 class Scatter:
-    """Gathers pairs of values; 24 bytes a row."""
+    """Gathers pairs of values, 24 bytes each."""
 
     def __init__(self) -> None:
         self._rows = array("q")
@@ -94,7 +94,7 @@ class Scatter:
         self._after = array("d")
 
     def add_pair(self, row: int, before: float, after: float) -> None:
-        """Take a row; one with a value that is not finite is left out."""
+        """Add a row, unless one of its values is not finite."""
         if math.isfinite(before) and math.isfinite(after):
             self._rows.append(row)
             self._before.append(before)
@@ -104,7 +104,7 @@ class Scatter:
         return len(self._rows)
 
     def points(self) -> tuple[tuple[Point, ...], bool]:
-        """Return the points, and whether neighbours had to be put together."""
+        """Return the points, and whether neighbouring values share a point."""
         distinct = _grouped(zip(self._before, self._after, strict=True), at_most=POINTS)
         if distinct is not None:
             return self._placed(distinct), False
@@ -127,7 +127,7 @@ class Scatter:
 
 
 def _grouped(keys: Iterable[tuple[float, float]], *, at_most: int) -> "list[array[int]] | None":
-    """Return the places of equal keys, or None when there are too many keys."""
+    """Return the indexes of each key, or None when there are more than `at_most` keys."""
     groups: dict[tuple[float, float], array[int]] = {}
     for at, key in enumerate(keys):
         if (group := groups.get(key)) is None:
@@ -139,7 +139,7 @@ def _grouped(keys: Iterable[tuple[float, float]], *, at_most: int) -> "list[arra
 
 
 def _middle(values: list[float]) -> float:
-    """Return the mean, exactly where all values are the same, and finite where their sum is not."""
+    """Return the mean: exact when all values are equal, and finite even when their sum is not."""
     if values.count(values[0]) == len(values):
         return values[0]
     return math.fsum(value / len(values) for value in values)
@@ -147,7 +147,7 @@ def _middle(values: list[float]) -> float:
 
 def _cells(values: "array[float]") -> list[int]:
     low, high = min(values), max(values)
-    reach = high / 2 - low / 2  # halves: no difference of finite ones is infinite
+    reach = high / 2 - low / 2  # halves, so that no difference is infinite
     if not reach:
         return [0] * len(values)
     return [min(int((value / 2 - low / 2) / reach * _CELLS), _CELLS - 1) for value in values]

@@ -1,8 +1,8 @@
-"""All rows of a job as a file that arrives piece by piece: NDJSON whole, CSV and Parquet as flat columns.
+"""Streams all rows of a job as a file: NDJSON with whole results, CSV and Parquet with flat columns.
 
-The columns of a flat file are known before the first row: those of the data set, the metrics that the job's figures
-name, and `output` where a model was asked. Text that a spreadsheet would take for a formula is quoted by an apostrophe,
-as spreadsheets themselves do.
+The columns of a flat file are known before its first row: those of the data set, the metrics of the job's figures, and
+`output` for a job with a target. In CSV, text that a spreadsheet would run as a formula gets an apostrophe in front, as
+spreadsheets do themselves.
 """
 
 import csv
@@ -25,7 +25,7 @@ _FIXED: Final = ("index", "evaluator", "status", "score", "passed", "label", "re
 
 
 class JobExports:
-    """Writes what jobs came to."""
+    """Writes the results of jobs as files."""
 
     def __init__(self, results: JobResults, rows: RowReader) -> None:
         self._results = results
@@ -34,11 +34,11 @@ class JobExports:
     async def write(
         self, workspace_id: str, job_id: str, format_: Format, *, evaluator: str | None = None
     ) -> AsyncGenerator[bytes, None]:
-        """Yield a file of a job's rows, piece by piece.
+        """Yield the bytes of a file with a job's rows.
 
         Raises:
           NotFound: there is no such job, or it has no such evaluator.
-          InvalidRequest: rows are not written in that format, or this host was installed without Parquet.
+          InvalidRequest: the format is not one of JSONL, CSV and Parquet, or this host was installed without Parquet.
         """
         chunks = self._rows.every(workspace_id, job_id, Filter(), evaluator=evaluator)
         if format_ is Format.JSONL:
@@ -61,7 +61,7 @@ class JobExports:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """What a flat file has beside what every file has: metrics, columns of the data set, the model's answer."""
+    """The columns of a flat file besides the fixed ones: metrics, columns of the data set, the model's answer."""
 
     metrics: tuple[str, ...]
     row: tuple[str, ...]
@@ -91,7 +91,7 @@ def _flat(row: JobRow, columns: _Columns) -> list[Any]:
 
 
 class _Csv:
-    """CSV (RFC 4180) with a header; values that are no text or number are JSON."""
+    """CSV (RFC 4180) with a header; values other than text and numbers are JSON."""
 
     def __init__(self, header: Sequence[str]) -> None:
         self._header = header
@@ -128,7 +128,7 @@ def _is_number(text: str) -> bool:
 
 
 class _Sink(io.RawIOBase):
-    """What a writer that only appends writes to: kept until it is taken away."""
+    """A file to append to, whose bytes are taken out as they come."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -154,7 +154,7 @@ class _Sink(io.RawIOBase):
 
 
 class _Parquet:
-    """Parquet; numbers are doubles, `index` a long, `passed` a boolean, anything else text or JSON."""
+    """Parquet: numbers are doubles, `index` is an integer, `passed` a boolean, any other value text or JSON."""
 
     def __init__(self, header: Sequence[str]) -> None:
         try:

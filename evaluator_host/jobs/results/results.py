@@ -1,4 +1,4 @@
-"""What a job came to: figures per evaluator, rows with their results, and how two jobs differ."""
+"""Reads the results of jobs: figures by evaluator, groups of failures, and comparisons of two jobs."""
 
 import asyncio
 import re
@@ -12,8 +12,8 @@ from typing import Any, Final
 import orjson
 from pydantic import TypeAdapter
 
-from evaluator_host.datasets.criteria import is_keyed
 from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.datasets.mapping import is_keyed
 from evaluator_host.dialects.row_documents import CRITERIA
 from evaluator_host.jobs.results.aggregate import aggregate, as_float, percentile, rubrics_of, with_rubrics
 from evaluator_host.jobs.results.comparison import Scatter, paired_difference
@@ -43,12 +43,19 @@ _MESSAGE: Final = 300
 _NUMBERS: Final = re.compile(r"\d+")
 
 CHANGES_SHOWN: Final = 100
-_REMEMBERED: Final = 64  # jobs that have ended: their figures do not change
+_REMEMBERED: Final = 64  # ended jobs, whose figures no longer change
 _read_result: Final = TypeAdapter(EvaluationResult).validate_json
 
 
 class JobResults:
-    """Reads what jobs came to."""
+    """Reads the results of jobs.
+
+    Args:
+      jobs: Of the store.
+      results: Of the store.
+      datasets: Of the store.
+      folder: The rows of all data sets.
+    """
 
     def __init__(self, jobs: Jobs, results: Results, datasets: Datasets, folder: RowsFolder) -> None:
         self._jobs = jobs
@@ -58,10 +65,10 @@ class JobResults:
         self._ended: OrderedDict[str, JobFigures] = OrderedDict()
 
     async def figures(self, workspace_id: str, job_id: str) -> JobFigures:
-        """Return the figures of a job as far as it is.
+        """Return the figures of a job's results so far.
 
         Raises:
-          NotFound: the workspace has none of that id.
+          NotFound: the workspace has no job of that id.
         """
         job = await self._jobs.get_job(workspace_id, job_id)
         if (known := self._ended.get(job_id)) is not None:
@@ -79,12 +86,11 @@ class JobResults:
     ) -> list[Comparison]:
         """Compare a job with a later one over the same rows, evaluator by evaluator.
 
-        Evaluators of the same name are compared, whatever their versions; where none has a name in common, those at
-        the same place.
+        It compares evaluators of the same name, whatever their versions; if there are none, those at the same place.
 
         Raises:
           NotFound: the workspace has no such job.
-          InvalidRequest: the jobs are not over the same rows, or no evaluator can be compared.
+          InvalidRequest: the jobs have different rows, or no evaluator in common.
         """
         before, after = await self._jobs.get_job(workspace_id, job_id), await self._jobs.get_job(workspace_id, other_id)
         wanted = await self._in_common(before, after, evaluator)
@@ -93,7 +99,7 @@ class JobResults:
     async def pairs(
         self, workspace_id: str, job_id: str, other_id: str, *, evaluator: str | None = None, metric: str = "score"
     ) -> Pairs:
-        """Return a metric of the rows that two jobs have in common, of the first evaluator that both have.
+        """Return a scatter plot of one metric in two jobs, for the first evaluator that both have.
 
         Raises:
           NotFound: the workspace has no such job.
@@ -112,10 +118,10 @@ class JobResults:
         return Pairs(old.label, new.label, metric, len(pairing), points, binned)
 
     async def failures(self, workspace_id: str, job_id: str, *, evaluator: str | None = None) -> list[FailureGroup]:
-        """Return the rows that failed, put together by what went wrong, evaluator by evaluator.
+        """Return groups of rows with the same failure, evaluator by evaluator.
 
         Raises:
-          NotFound: the workspace has none of that id, or it has no such evaluator.
+          NotFound: the workspace has no job of that id, or the job has no such evaluator.
         """
         job = await self._jobs.get_job(workspace_id, job_id)
         evaluators = [one for one in await self._jobs.evaluators(job.id) if evaluator in (None, one.label, one.name)]
@@ -128,10 +134,10 @@ class JobResults:
         return found
 
     async def evaluators(self, workspace_id: str, job_id: str) -> list[JobEvaluatorReport]:
-        """Return what a job runs, as it was when the job was made.
+        """Return the evaluators of a job, as they were when it was created.
 
         Raises:
-          NotFound: the workspace has none of that id.
+          NotFound: the workspace has no job of that id.
         """
         job = await self._jobs.get_job(workspace_id, job_id)
         return [
@@ -202,7 +208,7 @@ class JobResults:
 
 
 class _Gathered:
-    """Values of an evaluator's rows, eight bytes each."""
+    """Gathers the values of an evaluator's rows, eight bytes each."""
 
     def __init__(self) -> None:
         self._statuses: Counter[str] = Counter()
@@ -261,7 +267,7 @@ def _value(one: Figures, metric: str) -> float | None:
 
 
 def _gain(before: Figures, after: Figures) -> float:
-    """Return by how much a row's score rose; a row that fails where it was scored falls as far as can be."""
+    """Return by how much a row's score rose; infinity when it had none before, minus infinity when it has none now."""
     if before.score is not None and after.score is not None:
         return after.score - before.score
     if before.score is None and after.score is None:
@@ -272,7 +278,7 @@ def _gain(before: Figures, after: Figures) -> float:
 async def _paired(
     earlier: AsyncGenerator[Figures, None], later: AsyncGenerator[Figures, None]
 ) -> AsyncGenerator[tuple[Figures, Figures], None]:
-    """Yield the rows that both have; both come by row."""
+    """Yield the pairs of equal rows from two generators that are sorted by row."""
     one, other = await anext(earlier, None), await anext(later, None)
     while one is not None and other is not None:
         if one.row == other.row:
@@ -293,7 +299,7 @@ def _pairs(earlier: list[JobEvaluator], later: list[JobEvaluator]) -> list[tuple
 async def failure_groups(label: str, failures: AsyncIterable[StoredResult]) -> list[FailureGroup]:
     """Return the groups of an evaluator's failures, the greatest first.
 
-    Once there are `GROUPS` of them, what fits into none is counted by its code alone.
+    After `GROUPS` groups, further kinds of failures are grouped by their code alone.
     """
     groups: dict[tuple[Any, ...], tuple[FailureGroup, list[int], int]] = {}
     async for one in failures:
@@ -319,7 +325,7 @@ async def failure_groups(label: str, failures: AsyncIterable[StoredResult]) -> l
 
 
 def same_cases(folder: RowsFolder, one: Dataset, other: Dataset) -> bool:
-    """Whether rows with criteria by evaluator are the same test cases in the same order. Blocking."""
+    """Return whether two data sets have criteria by evaluator and equal ids and inputs in order. Blocking."""
     wanted = {CRITERIA, "id"}
     if one.facts.rows != other.facts.rows or not (wanted <= {*one.facts.columns} and wanted <= {*other.facts.columns}):
         return False

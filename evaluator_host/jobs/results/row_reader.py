@@ -1,4 +1,4 @@
-"""The rows of a job together with their results: in pages, or all of them for a download."""
+"""Reads the rows of a job together with their results: in pages, by a search, or all of them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
@@ -33,13 +33,13 @@ _SEARCHES: Final = 10
 
 
 class RowSearch:
-    """Finds a text, whatever its case."""
+    """Searches rows for a text, ignoring case."""
 
     def __init__(self, text: str) -> None:
         self._text = text.casefold()
 
     def matches(self, row: JobRow) -> bool:
-        """Return whether a value of the row has the text in it; names of columns do not count."""
+        """Return whether a value of the row contains the text; names of columns do not count."""
         result = [row.result.get(name) for name in _OF_RESULT]
         return any(self._text in value.casefold() for value in _values([row.row, row.output, result]))
 
@@ -60,7 +60,7 @@ def _values(value: Any) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """Rows that somebody looks for."""
+    """A search for rows."""
 
     words: RowSearch
     which: Filter
@@ -69,7 +69,15 @@ class _Wanted:
 
 
 class RowReader:
-    """Reads the rows of jobs with their results."""
+    """Reads the rows of jobs with their results.
+
+    Args:
+      jobs: Of the store.
+      results: Of the store.
+      datasets: Of the store.
+      folder: The rows of all data sets.
+      outputs: Answers of models, of the store; None for a host without online jobs.
+    """
 
     def __init__(
         self, jobs: Jobs, results: Results, datasets: Datasets, folder: RowsFolder, *, outputs: Outputs | None = None
@@ -96,20 +104,20 @@ class RowReader:
         """Return a page of rows.
 
         Args:
-          workspace_id: Whose job it is.
-          job_id: Its id.
-          which: Which results; its position is worked out from `evaluator`.
+          workspace_id: Owner of the job.
+          job_id: The job.
+          which: Filter of results; `evaluator` sets its position.
           evaluator: Label or name of one of the job's evaluators; None for all of them.
-          sort: Their order.
-          cursor: `next_cursor` of the page before.
-          limit: Rows of the page, at most.
-          text: Only rows with this in a value. Some thousands are looked through at once: a page may have fewer rows
-            than there are, or none, and still be followed by another.
-          total: Count the rows, whatever their text.
+          sort: Order of the rows.
+          cursor: `next_cursor` of the previous page.
+          limit: Most rows of the page.
+          text: Only rows with this text in a value. One call searches 5,000 results, so a page may have fewer rows
+            than `limit`, or none, and still a next page.
+          total: Also count all rows that the filter lets through, whatever their text.
 
         Raises:
           NotFound: there is no such job, or it has no such evaluator.
-          InvalidRequest: the cursor is not of this query.
+          InvalidRequest: the cursor comes from another query.
         """
         job = await self._jobs.get_job(workspace_id, job_id)
         evaluators = await self._jobs.evaluators(job_id)
@@ -124,7 +132,7 @@ class RowReader:
         return JobRowPage(tuple(rows), next_cursor, count)
 
     async def one(self, workspace_id: str, job_id: str, index: int) -> JobRowDetail:
-        """Return a row with what evaluators got and what they made of it.
+        """Return a row of the data set, the mapped row, and the results of all evaluators.
 
         Raises:
           NotFound: there is no such job, or it has no such row.
@@ -164,7 +172,7 @@ class RowReader:
     async def every(
         self, workspace_id: str, job_id: str, which: Filter, *, evaluator: str | None = None
     ) -> AsyncGenerator[list[JobRow], None]:
-        """Yield all rows by number, in chunks, whatever their number.
+        """Yield all rows by number, 500 results at a time.
 
         Raises:
           NotFound: there is no such job, or it has no such evaluator.
@@ -180,9 +188,9 @@ class RowReader:
                 return
 
     async def given(self, workspace_id: str, job_id: str, *, limit: int) -> list[Row]:
-        """Return the first rows of a job as its evaluators were given them, a model's outputs and traces included.
+        """Return the first rows of a job as its evaluators got them, with the model's outputs and traces.
 
-        Rows that could not be made, or that the model has not answered, are left out.
+        Rows that could not be mapped, or that the model has not answered, are left out.
 
         Raises:
           NotFound: there is no such job.
@@ -206,7 +214,7 @@ class RowReader:
         return (await self._datasets.get_dataset(workspace_id, job.dataset_id)).facts.columns
 
     async def has_outputs(self, workspace_id: str, job_id: str) -> bool:
-        """Return whether a job asks a model for the outputs.
+        """Return whether a job has a target, whose model writes the outputs.
 
         Raises:
           NotFound: there is no such job.
@@ -231,11 +239,11 @@ class RowReader:
             )
             return [_with_answer(row, answers.get(row.index)) for row in rows]
 
-        return await asyncio.to_thread(read)  # some megabytes to decode, while others are answered
+        return await asyncio.to_thread(read)  # decoding some megabytes must not block the event loop
 
 
 def _places(words: RowSearch, rows: list[JobRow], *, most: int) -> list[int]:
-    """Return where the first rows are that have the words."""
+    """Return the indexes of the first `most` rows that match."""
     return list(islice((place for place, row in enumerate(rows) if words.matches(row)), most))
 
 
@@ -267,7 +275,7 @@ def _at(which: Filter, evaluators: list[JobEvaluator], wanted: str | None) -> Fi
 
 
 def row_preview(row: JobRow) -> JobRow:
-    """Return a row without its trace, the returned value, logs and traceback; long texts and great objects are cut."""
+    """Return a row without trace, returned value, logs and traceback, and with long texts and large objects cut."""
     data = {name: value for name, value in row.row.items() if name != "trace"}
     result = {**row.result, **_UNREAD}
     for name in ("label", "reason"):
@@ -285,7 +293,7 @@ def _cut(text: str | None, most: int = _TEXT) -> str | None:
 
 
 class _Cutter:
-    """Cuts one value; what comes after the first `_VALUES` values in it is left out."""
+    """Cuts one value; leaves out all but the first `_VALUES` values in it."""
 
     def __init__(self) -> None:
         self._left = _VALUES

@@ -8,11 +8,9 @@ from typing import Any, Final
 
 from evaluator_host.model.errors import HostError, IndexUnavailable, PackagesFailed, Problem
 from evaluator_host.model.evaluator import Language
-from evaluator_host.packages.common_names import close_name
 from evaluator_host.packages.index import npm_workspace
-from evaluator_host.packages.lock import LockedPackage, Target
-from evaluator_host.packages.pins import Pin
-from evaluator_host.packages.resolver import Resolver, shorten, unreachable
+from evaluator_host.packages.lock import LockedPackage, Pin, Target
+from evaluator_host.packages.tools import Resolver, close_name, shorten, unreachable
 from evaluator_host.system.processes import Finished
 
 _VERSIONS: Final = Path(__file__).with_name("versions.cjs")

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 from evaluator_host.model.errors import Misconfigured
 from evaluator_host.model.evaluator import Language
-from evaluator_host.packages.pins import Pin, Refusal
+from evaluator_host.packages.lock import Pin, Refusal
 from evaluator_host.packages.tools import installed_tools
 from evaluator_host.system.processes import PLAIN_PATH
 

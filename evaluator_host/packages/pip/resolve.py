@@ -1,17 +1,19 @@
 """Resolves pip pins with uv: wheels only, a hash for every file, no code of a package run."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
 from typing import Final
 
 from packaging.utils import canonicalize_name
 
 from evaluator_host.model.errors import HostError, Misconfigured, PackagesFailed, Problem
-from evaluator_host.packages.common_names import close_name
+from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import uv_workspace
-from evaluator_host.packages.lock import LockedPackage, Target
-from evaluator_host.packages.pins import Pin
-from evaluator_host.packages.resolver import Resolver, shorten, unreachable
+from evaluator_host.packages.lock import Lock, LockedPackage, Pin, Target
+from evaluator_host.packages.tools import Resolver, close_name, shorten, unreachable
 from evaluator_host.system.processes import Finished
 
 _SOURCE: Final = "set.in"
@@ -213,3 +215,41 @@ def last_cause(said: str) -> str:
     """Return the innermost cause that uv printed."""
     causes = [line.split(":", maxsplit=1)[1].strip() for line in said.splitlines() if line.startswith("  cause:")]
     return causes[-1] if causes else said
+
+
+@lru_cache(maxsize=64)
+def shipped_lock(file: Path, roots: frozenset[str], target: Target) -> Lock:
+    """Return the lock of some packages of a lock file and of all their dependencies.
+
+    Args:
+      file: Requirements with hashes, as uv writes them.
+      roots: Names of the packages to lock; their dependencies are added.
+      target: The Python it is for.
+    """
+    known = _read(file)
+    names = _needed(roots, known)
+    packages = tuple(replace(known[name], requested=name in roots) for name in sorted(names))
+    return Lock(Language.PYTHON, target, shipped_pins(file, roots), packages, requirements_text(packages))
+
+
+@lru_cache(maxsize=64)
+def shipped_pins(file: Path, roots: frozenset[str]) -> tuple[Pin, ...]:
+    """Return the pins of some packages of a lock file."""
+    known = _read(file)
+    return tuple(Pin(name, known[name].version) for name in sorted(roots))
+
+
+@lru_cache(maxsize=4)
+def _read(file: Path) -> dict[str, LockedPackage]:
+    return {package.name: package for package in read_requirements(file.read_text("utf-8"), set())}
+
+
+def _needed(roots: Collection[str], known: dict[str, LockedPackage]) -> set[str]:
+    names: set[str] = set()
+    left = list(roots)
+    while left:
+        name = left.pop()
+        if name not in names:
+            names.add(name)
+            left.extend(known[name].dependencies)
+    return names

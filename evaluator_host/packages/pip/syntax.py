@@ -8,7 +8,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidName, canonicalize_name, canonicalize_version
 from packaging.version import InvalidVersion, Version
 
-from evaluator_host.packages.pins import Pin, Refusal
+from evaluator_host.packages.lock import Pin, Refusal
 
 _URL: Final = re.compile(
     r"://|^\s*(git|hg|svn|bzr|github|gitlab|bitbucket|gist|npm|file|https?|data)[+:]|\bfile:", re.IGNORECASE

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import ConfigDict, Field
 
 from evaluator_host.evaluators.registry import EvaluatorRegistry
-from evaluator_host.schemas.evaluators import EvaluatorReport
 from evaluator_host.schemas.results import JobEvaluatorReport
+from evaluator_host.schemas.stored import EvaluatorReport
 from evaluator_host.web.api.bodies import EXACT_MATCH, EvaluatorIn
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.error_responses import describe_error

@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from evaluator_host.schemas.secrets import SecretReport
+from evaluator_host.schemas.stored import SecretReport
 from evaluator_host.store.secrets import Secrets
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.error_responses import describe_error

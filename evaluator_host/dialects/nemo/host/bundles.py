@@ -15,7 +15,7 @@ from evaluator_host.dialects.nemo.dialect import SDK
 from evaluator_host.dialects.nemo.host.built_in import built_in_code
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSettings, Limits
-from evaluator_host.packages.shipped_locks import shipped_pins
+from evaluator_host.packages.pip.resolve import shipped_pins
 
 BLOB_BYTES: Final = 10 << 20
 _PYTHON: Final = re.compile(r"(3\.\d{1,2})(?:\.\d{1,3})?\S{0,20}")

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
-from evaluator_host.datasets.blobs import BlobFolder
+from evaluator_host.datasets.files import BlobFolder
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.mapping import BadRow
 from evaluator_host.datasets.readers import read_records

@@ -9,7 +9,7 @@ from evaluator_host.dialects.nemo.host.filters import Filter, fields
 from evaluator_host.dialects.nemo.host.names import page_of, stamp
 from evaluator_host.dialects.nemo.host.routes import parts
 from evaluator_host.model.errors import InvalidRequest, NameTaken, Problem
-from evaluator_host.schemas.secrets import SecretReport
+from evaluator_host.schemas.stored import SecretReport
 from evaluator_host.store.secrets import Secrets
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.json_routes import JsonRoute, json_response

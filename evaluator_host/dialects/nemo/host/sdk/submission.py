@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from evaluator_host.client import DEFAULT_URL, Client
 from evaluator_host.client.calls import encode
+from evaluator_host.dialects.nemo.host.sdk.results import Answered, evaluation_result
+from evaluator_host.dialects.nemo.host.sdk.source import ENTRY, metric_code
 from evaluator_host.model.errors import NameTaken
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Limits
 from evaluator_host.model.evaluator import Evaluator as HostEvaluator
@@ -16,8 +18,6 @@ from evaluator_host.sdk.datasets.loader import prepare_rows
 from evaluator_host.sdk.execution.backend import joined
 from evaluator_host.sdk.execution.samples import build_offline_sample
 from evaluator_host.sdk.execution.utils import is_metric_sequence, unique_metric_keys
-from evaluator_host.sdk.results import Answered, evaluation_result
-from evaluator_host.sdk.source import ENTRY, metric_code
 from evaluator_host.sdk.values.models import Model
 from evaluator_host.sdk.values.params import RunConfig
 from evaluator_host.sdk.values.results import BenchmarkEvaluationResult, EvaluationResult

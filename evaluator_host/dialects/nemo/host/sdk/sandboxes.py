@@ -6,6 +6,8 @@ from typing import Any, Final
 
 from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.model_requests import Ask
+from evaluator_host.dialects.nemo.host.sdk.results import Answered, evaluation_result, raise_first
+from evaluator_host.dialects.nemo.host.sdk.source import ENTRY, metric_code
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Isolation, Json, Limits, Row
 from evaluator_host.model.evaluator import Evaluator as HostEvaluator
@@ -17,8 +19,6 @@ from evaluator_host.sdk.execution.online import Sample
 from evaluator_host.sdk.execution.utils import unique_metric_keys
 from evaluator_host.sdk.inference import ClientInferenceError, make_inference_request
 from evaluator_host.sdk.metrics.utils import metric_type_name
-from evaluator_host.sdk.results import Answered, evaluation_result, raise_first
-from evaluator_host.sdk.source import ENTRY, metric_code
 from evaluator_host.sdk.values.common import SecretRef
 from evaluator_host.sdk.values.models import Model
 from evaluator_host.sdk.values.results import BenchmarkEvaluationResult, EvaluationResult

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from evaluator_host.sdk.execution.evaluator import Evaluator as LocalEvaluator
 
 if TYPE_CHECKING:
-    from evaluator_host.sdk.submission import Submission
+    from evaluator_host.dialects.nemo.host.sdk.submission import Submission
 
 _URL = "http://127.0.0.1:8710"
 
@@ -26,7 +26,7 @@ class Evaluator(LocalEvaluator):  # type: ignore[misc]
         if sandbox and client is not None:
             raise TypeError("give client or sandbox, not both: client=Sandboxes(…) has both")
         if sandbox:
-            from evaluator_host.sdk.sandboxes import Sandboxes  # noqa: PLC0415 - of a host, which few runs need
+            from evaluator_host.dialects.nemo.host.sdk.sandboxes import Sandboxes  # noqa: PLC0415 - of a host, which few runs need
 
             client = Sandboxes()
         super().__init__(client)
@@ -65,7 +65,7 @@ class Evaluator(LocalEvaluator):  # type: ignore[misc]
           NoSource: a metric cannot be sent anywhere.
           HostError: the host cannot take it.
         """
-        from evaluator_host.sdk.submission import submit  # noqa: PLC0415 - httpx, which few runs need
+        from evaluator_host.dialects.nemo.host.sdk.submission import submit  # noqa: PLC0415 - httpx, which few runs need
 
         return submit(
             metrics,

@@ -1,0 +1,307 @@
+"""Verbs over what a host stores: `client.evaluators`, `client.datasets`, `client.secrets`."""
+
+import os
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import aclosing
+from pathlib import Path
+from types import NoneType
+from typing import Any, BinaryIO, Final
+
+from evaluator_host.client.calls import Call, encode, pasted_body, path_part, proof_body, query
+from evaluator_host.client.transport import TransportT, Verbs, stream, verb
+from evaluator_host.datasets.format import Format
+from evaluator_host.model.evaluator import Evaluator, Json, Row
+from evaluator_host.schemas.migration import StoredMigration
+from evaluator_host.schemas.stored import DatasetReport, EvaluatorReport, SecretReport, TraceReport
+
+_PAGE_ROWS: Final = 500
+_PIECE_BYTES: Final = 1 << 16
+
+
+class EvaluatorVerbs(Verbs[TransportT]):
+    """Named evaluators of the key's workspace."""
+
+    @verb
+    async def create(
+        self, name: str, evaluator: Evaluator, *, description: str = "", sampling: float = 1.0, force: bool = False
+    ) -> EvaluatorReport:
+        """Store an evaluator under a name, as version 1.
+
+        Args:
+          name: Name of the evaluator.
+          evaluator: The code and its settings.
+          description: For people.
+          sampling: Share of live traces to score, 0 to 1.
+          force: Whether one that does not load is stored too.
+
+        Raises:
+          NameTaken: there is one of that name.
+          InvalidRequest: it does not load; `problems` says why.
+        """
+        body = {"name": name, "description": description, "sampling": sampling, **pasted_body(evaluator)}
+        path = f"/v1/evaluators{query(force=force)}"
+        return await self._transport.send(Call("POST", path, EvaluatorReport, encode(body)))
+
+    @verb
+    async def update(
+        self,
+        name: str,
+        evaluator: Evaluator,
+        *,
+        description: str | None = None,
+        sampling: float | None = None,
+        force: bool = False,
+    ) -> EvaluatorReport:
+        """Make the next version. An evaluator that equals the newest version makes none.
+
+        Args:
+          name: Name of the evaluator.
+          evaluator: The code and its settings.
+          description: For people; None keeps it as it is.
+          sampling: Share of live traces to score, 0 to 1; None keeps it as it is.
+          force: Whether one that does not load is stored too.
+
+        Raises:
+          NotFound: there is none of that name.
+          InvalidRequest: it does not load; `problems` says why.
+        """
+        body = {"description": description, "sampling": sampling, **pasted_body(evaluator)}
+        path = f"/v1/evaluators/{path_part(name)}{query(force=force)}"
+        return await self._transport.send(Call("PUT", path, EvaluatorReport, encode(body)))
+
+    @verb
+    async def all(self) -> list[EvaluatorReport]:
+        """Return the newest version of each evaluator, by name."""
+        return await self._transport.send(Call("GET", "/v1/evaluators", list[EvaluatorReport]))
+
+    @verb
+    async def get(self, name: str, version: int | None = None) -> EvaluatorReport:
+        """Return a version.
+
+        Args:
+          name: Name of the evaluator.
+          version: From 1; None for the newest.
+
+        Raises:
+          NotFound: there is no such evaluator or version.
+        """
+        at = "" if version is None else f"/versions/{version}"
+        return await self._transport.send(Call("GET", f"/v1/evaluators/{path_part(name)}{at}", EvaluatorReport))
+
+    @verb
+    async def versions(self, name: str) -> list[EvaluatorReport]:
+        """Return every version, the newest first.
+
+        Args:
+          name: Name of the evaluator.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        path = f"/v1/evaluators/{path_part(name)}/versions"
+        return await self._transport.send(Call("GET", path, list[EvaluatorReport]))
+
+    @verb
+    async def traces(
+        self, name: str, *, status: str | None = None, limit: int = 100, before: int | None = None
+    ) -> list[TraceReport]:
+        """Return scored traces of live traffic, the newest first.
+
+        Args:
+          name: Name of the evaluator.
+          status: `scored` or `failed`; None for both.
+          limit: Traces, at most.
+          before: `number` of the last trace of the page before.
+
+        Raises:
+          NotFound: there is no evaluator of that name.
+        """
+        path = f"/v1/evaluators/{path_part(name)}/traces{query(status=status, limit=limit, before=before)}"
+        return await self._transport.send(Call("GET", path, list[TraceReport]))
+
+    @verb
+    async def migrate(
+        self,
+        *names: str,
+        rows: Iterable[Row] | None = None,
+        dataset: str | None = None,
+        mapping: Mapping[str, str] | None = None,
+        job: str | None = None,
+        dry_run: bool = True,
+        force: bool = False,
+    ) -> list[StoredMigration]:
+        """Migrate legacy evaluators: report what each would become, or make the next versions.
+
+        Args:
+          names: Names of evaluators; none for every legacy one.
+          rows: Rows of the proof; without them and without a data set, the host makes some up.
+          dataset: Name of a data set whose rows are those of the proof.
+          mapping: Row fields by column or template of the data set.
+          job: Id of a job whose rows are those of the proof.
+          dry_run: Whether no version is made.
+          force: Whether versions are made of those without proof too.
+
+        Raises:
+          NotFound: there is no such evaluator, data set or job.
+        """
+        proof = proof_body(rows, dataset, mapping, job=job)
+        body = {"names": names, **proof, "dry_run": dry_run, "force": force}
+        call = Call("POST", "/v1/evaluators/migrate", list[StoredMigration], encode(body))
+        return await self._transport.send(call)
+
+    @verb
+    async def delete(self, name: str) -> None:
+        """Remove an evaluator and its versions. Jobs keep what they ran.
+
+        Args:
+          name: Name of the evaluator.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        await self._transport.send(Call("DELETE", f"/v1/evaluators/{path_part(name)}", NoneType))
+
+
+class DatasetVerbs(Verbs[TransportT]):
+    """Data sets of the key's workspace."""
+
+    @verb
+    async def upload(
+        self, name: str, data: Path | str | Iterable[dict[str, Json]], *, replace: bool = False
+    ) -> DatasetReport:
+        """Store rows under a name. Neither a file nor an iterable is ever whole in memory.
+
+        Args:
+          name: Name of the data set.
+          data: Path of a file (.jsonl .csv .tsv .json .parquet), or rows: `[{"question": …, "answer": …}]`.
+          replace: Whether it replaces the data set of that name, if there is one.
+
+        Raises:
+          NameTaken: there is one of that name, and `replace` is false.
+          InvalidRequest: the file is not of its format, or there is no row in it.
+          TooLarge: it has more bytes or rows than the host takes.
+        """
+        path = f"/v1/datasets{query(name=name, replace=replace)}"
+        if not isinstance(data, Path | str):
+            return await self._upload(path, _lines(data), Format.JSONL)
+        format_ = Format.of_name(str(data))
+        with await self._transport.call_blocking(Path(data).open, "rb") as file:
+            size = await self._transport.call_blocking(_file_bytes, file)
+            return await self._upload(path, self._pieces(file), format_, size)
+
+    @verb
+    async def all(self) -> list[DatasetReport]:
+        """Return the data sets, the newest first."""
+        return await self._transport.send(Call("GET", "/v1/datasets", list[DatasetReport]))
+
+    @verb
+    async def get(self, name: str) -> DatasetReport:
+        """Return the columns, size and bad lines of a data set.
+
+        Args:
+          name: Name of the data set.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        return await self._transport.send(Call("GET", f"/v1/datasets/{path_part(name)}", DatasetReport))
+
+    @stream
+    async def rows(self, name: str) -> AsyncGenerator[dict[str, Json], None]:
+        """Yield the rows of a data set, read a page at a time.
+
+        Args:
+          name: Name of the data set.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        first = 0
+        while True:
+            path = f"/v1/datasets/{path_part(name)}/rows{query(first=first, limit=_PAGE_ROWS)}"
+            page = await self._transport.send(Call("GET", path, list[dict[str, Any]]))
+            for row in page:
+                yield row
+            if len(page) < _PAGE_ROWS:
+                return
+            first += len(page)
+
+    @verb
+    async def delete(self, name: str) -> None:
+        """Remove a data set. Jobs that use its rows keep them.
+
+        Args:
+          name: Name of the data set.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        await self._transport.send(Call("DELETE", f"/v1/datasets/{path_part(name)}", NoneType))
+
+    async def _upload(
+        self, path: str, body: AsyncGenerator[bytes, None], format_: Format, size: int = 0
+    ) -> DatasetReport:
+        headers = (("Content-Type", format_.media_type), *((("Content-Length", str(size)),) if size else ()))
+        async with aclosing(body):
+            return await self._transport.send(Call("POST", path, DatasetReport, body, headers))
+
+    async def _pieces(self, file: BinaryIO) -> AsyncGenerator[bytes, None]:
+        while piece := await self._transport.call_blocking(file.read, _PIECE_BYTES):
+            yield piece
+
+
+async def _lines(rows: Iterable[dict[str, Json]]) -> AsyncGenerator[bytes, None]:
+    for row in rows:
+        yield encode(row) + b"\n"
+
+
+def _file_bytes(file: BinaryIO) -> int:
+    """Return the size of a file; 0 of a pipe, which has none."""
+    return os.fstat(file.fileno()).st_size
+
+
+class SecretVerbs(Verbs[TransportT]):
+    """Secrets of the key's workspace. The host never shows a value again."""
+
+    @verb
+    async def set(self, name: str, value: str) -> SecretReport:
+        """Store a secret; it replaces the one of that name, if there is one.
+
+        Args:
+          name: What targets and judges name it by.
+          value: 8 to 8192 characters of ASCII on one line.
+
+        Raises:
+          InvalidRequest: the name or the value cannot be one.
+        """
+        call = Call("PUT", f"/v1/secrets/{path_part(name)}", SecretReport, encode({"value": value}))
+        return await self._transport.send(call)
+
+    @verb
+    async def all(self) -> list[SecretReport]:
+        """Return the secrets by name, without their values."""
+        return await self._transport.send(Call("GET", "/v1/secrets", list[SecretReport]))
+
+    @verb
+    async def get(self, name: str) -> SecretReport:
+        """Return when a secret was made and changed, without its value.
+
+        Args:
+          name: Name of the secret.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        return await self._transport.send(Call("GET", f"/v1/secrets/{path_part(name)}", SecretReport))
+
+    @verb
+    async def delete(self, name: str) -> None:
+        """Remove a secret. Jobs that still need it fail.
+
+        Args:
+          name: Name of the secret.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        await self._transport.send(Call("DELETE", f"/v1/secrets/{path_part(name)}", NoneType))

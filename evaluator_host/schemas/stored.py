@@ -1,0 +1,137 @@
+"""Answers of the routes of what a host stores: named evaluators, their traces, data sets, secrets."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from evaluator_host.model.evaluator import Contract, Evaluator, Json
+from evaluator_host.model.outcome import EnvironmentInfo, EvaluationError
+from evaluator_host.schemas.migration import Proof
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a migrated version comes from.
+
+    Attributes:
+      version: The legacy version.
+      proof: That both versions score alike; its `differences` is empty.
+    """
+
+    version: int
+    proof: Proof
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatorReport:
+    """A version of a named evaluator, the answer of `GET /v1/evaluators/{name}`.
+
+    Attributes:
+      name: Unique within the workspace.
+      version: This version, from 1.
+      latest: The newest version.
+      description: For people; belongs to the name.
+      sampling: Share of live traces to score, 0 to 1; belongs to the name.
+      digest: `sha256:…` of the content.
+      contract: The contract that applies; None when it did not load.
+      contract_source: `declared` or `inferred`; None when it did not load.
+      problem: Why it did not load, for a version stored with `force`.
+      environment: Runtime and packages; None when it pins nothing.
+      evaluator: Code, settings and pins.
+      created_at: In UTC.
+      created_by: Id of the key that created it; None on a host without keys.
+      origin: Where a migrated version comes from; None for any other.
+    """
+
+    name: str
+    version: int
+    latest: int
+    description: str
+    sampling: float
+    digest: str
+    contract: Contract | None
+    contract_source: str | None
+    problem: EvaluationError | None
+    environment: EnvironmentInfo | None
+    evaluator: Evaluator
+    created_at: datetime
+    created_by: str | None
+    origin: Origin | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceReport:
+    """A scored trace of live traffic.
+
+    Attributes:
+      number: Rises with each trace; the cursor of the next page.
+      evaluator: The version that scored it, `latency@2`.
+      trace_id: In hex.
+      received_at: In UTC.
+      result: As `POST /v1/evaluate` answers it.
+      trace: The spans as OTLP/JSON, `{"resourceSpans": […]}` (opentelemetry.io/docs/specs/otlp).
+    """
+
+    number: int
+    evaluator: str
+    trace_id: str
+    received_at: datetime
+    result: dict[str, Any]
+    trace: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line of an uploaded file that is no row.
+
+    Attributes:
+      line: Its number, from 1; the number of the item in JSON and Parquet.
+      message: Why it is no row.
+    """
+
+    line: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetReport:
+    """A data set, the answer of `GET /v1/datasets/{name}`.
+
+    Attributes:
+      name: Its name; its id for rows that came with a job.
+      id: `ds_` and 16 hex digits.
+      format: Format of the uploaded file: `jsonl`, `csv`, `tsv`, `json` or `parquet`.
+      rows: Number of rows.
+      bad_row_count: Number of lines that are no row.
+      bad_rows: The first 100 of these lines.
+      columns: Column names in order of appearance, at most 1,000.
+      size_bytes: Size of the rows as JSON lines, in bytes.
+      digest: `sha256:…` of the rows as JSON lines.
+      created_at: In UTC.
+    """
+
+    name: str
+    id: str
+    format: str
+    rows: int
+    bad_row_count: int
+    bad_rows: tuple[BadLine, ...]
+    columns: tuple[str, ...]
+    size_bytes: int
+    digest: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SecretReport:
+    """A secret of a workspace, without its value.
+
+    Attributes:
+      name: Unique within the workspace.
+      created_at: In UTC.
+      updated_at: When the value was last set, in UTC.
+    """
+
+    name: str
+    created_at: datetime
+    updated_at: datetime
