@@ -9,7 +9,7 @@ from evaluator_host.config import settings as config
 from evaluator_host.selftest.attack import Guard
 
 _IMPORTS_LATE: Final = """
-        value = hooks.call(self._program.entry.call, args, kwargs)
+        value = interpreter_hooks.call(self._program.entry.call, args, kwargs)
         import json
 """
 _ENDS_AS_PROGRAMS_DO: Final = """
@@ -24,8 +24,8 @@ _OWN_BUILTINS: Final = "from evaluator_runner.builtins_copy import BUILTINS as _
 # (file of evaluator_runner, text, what takes its place). A text that is not there any more fails the test.
 EDITS: Final[dict[Guard, tuple[tuple[str, str, str], ...]]] = {
     Guard.CHANNEL: (
-        ("guest.py", "        os.closerange(low + 1, high)\n", "        pass\n"),
-        ("guest.py", "        _dup2(saved, fd)\n", "        _dup2(11 if fd == 1 else saved, fd)\n"),
+        ("guest_setup.py", "        os.closerange(low + 1, high)\n", "        pass\n"),
+        ("guest_setup.py", "        _dup2(saved, fd)\n", "        _dup2(11 if fd == 1 else saved, fd)\n"),
         ("kernel.py", "_prctl(_PR_SET_DUMPABLE, int(inspectable))", "_prctl(_PR_SET_DUMPABLE, 1)"),
     ),
     Guard.CLEANING: (
@@ -41,8 +41,12 @@ EDITS: Final[dict[Guard, tuple[tuple[str, str, str], ...]]] = {
         ("zygote.py", "if _getpid() != pid:", "if False:"),
     ),
     Guard.STREAMS: (
-        ("guest.py", "    return _streams[0].flush(), _streams[1].flush()", "    sys.stdout.flush()\n    return 0, 0"),
-        ("guest.py", "    _set_blocking(1, True)", "    return\n    _set_blocking(1, True)"),
+        (
+            "guest_setup.py",
+            "    return _streams[0].flush(), _streams[1].flush()",
+            "    sys.stdout.flush()\n    return 0, 0",
+        ),
+        ("guest_setup.py", "    _set_blocking(1, True)", "    return\n    _set_blocking(1, True)"),
         ("logs.py", '"utf-8", "replace")', '"utf-8", "surrogateescape")'),
         ("loading.py", "supervisor.watch(stream.fd, stream.read)", "pass"),
         (
@@ -70,9 +74,9 @@ EDITS: Final[dict[Guard, tuple[tuple[str, str, str], ...]]] = {
         ("coerce.py", "dict(dict.items(value))", "dict(value.items())"),
     ),
     Guard.PRISTINE: (
-        *((name, _OWN_BUILTINS, "import builtins as _unused") for name in ("row.py", "encode.py", "guest.py")),
-        ("hooks.py", "_settrace(None)", "pass"),
-        ("row.py", "        value = hooks.call(self._program.entry.call, args, kwargs)\n", _IMPORTS_LATE),
+        *((name, _OWN_BUILTINS, "import builtins as _unused") for name in ("row.py", "encode.py", "guest_setup.py")),
+        ("interpreter_hooks.py", "_settrace(None)", "pass"),
+        ("row.py", "        value = interpreter_hooks.call(self._program.entry.call, args, kwargs)\n", _IMPORTS_LATE),
     ),
 }
 
