@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.datasets.files import RowsFolder, at_most
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.readers import read_records
-from evaluator_host.model.errors import NameTaken, TooLarge
+from evaluator_host.model.errors import NameTaken
 from evaluator_host.model.evaluator import Json
 from evaluator_host.schemas.stored import DatasetReport
 from evaluator_host.store.datasets import Dataset, DatasetFacts, Datasets, new_dataset_id
@@ -57,7 +57,9 @@ class DatasetService:
             raise _taken(name)
         self._folder.path.mkdir(parents=True, mode=0o700, exist_ok=True)
         with tempfile.TemporaryFile(dir=self._folder.path) as upload:
-            await self._receive(chunks, upload)
+            async for chunk in at_most(self._max_bytes, chunks):
+                await asyncio.to_thread(upload.write, chunk)
+            upload.seek(0)
             dataset_id = new_dataset_id()
             async with self._turns:
                 facts = await asyncio.to_thread(self._write, dataset_id, upload, format_)
@@ -121,18 +123,6 @@ class DatasetService:
         """
         await self._store.release(workspace_id, name)
         await self._forget_unused()
-
-    async def _receive(self, chunks: AsyncIterator[bytes], upload: BinaryIO) -> None:
-        received = 0
-        async for chunk in chunks:
-            received += len(chunk)
-            if received > self._max_bytes:
-                raise TooLarge(
-                    f"the file is over this host's ceiling of {self._max_bytes >> 20} MB; send it in parts, or have "
-                    "the operator raise EVALUATOR_HOST_DATASETS_MB"
-                )
-            await asyncio.to_thread(upload.write, chunk)
-        upload.seek(0)
 
     def _write(self, dataset_id: str, upload: BinaryIO, format_: Format) -> DatasetFacts:
         records = read_records(upload, format_, max_row_bytes=self._max_row_bytes)
