@@ -16,7 +16,7 @@ import docker.errors
 
 from evaluator_host.model.errors import SandboxUnavailable
 from evaluator_host.model.evaluator import Environment
-from evaluator_host.sandbox.docker.engine import Engine, find_image
+from evaluator_host.sandbox.docker.engine import Engine, find_image, image_labels
 from evaluator_host.sandbox.docker.image.build import run_build
 from evaluator_host.sandbox.docker.image.files import open_image
 from evaluator_host.sandbox.docker.image.package_tree import tar_facts, tar_stream, tree_facts
@@ -166,10 +166,9 @@ def _runtime_id(client: docker.APIClient, image: str) -> str:
 
 
 def _is_current(client: docker.APIClient, tag: str, *, digest: str, image: str) -> bool:
-    found = find_image(client, tag)
-    if found is None:
+    labels = image_labels(client, tag)
+    if labels is None:
         return False
-    labels = (found.get("Config") or {}).get("Labels") or {}
     return (labels.get(LABEL_ENVIRONMENT), labels.get(LABEL_RUNTIME_IMAGE)) == (digest, _runtime_id(client, image))
 
 
