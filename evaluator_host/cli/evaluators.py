@@ -11,7 +11,7 @@ from evaluator_host.cli.remote_host import HostOption, host, named_job
 from evaluator_host.client import DEFAULT_URL
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.model.errors import InvalidRequest
-from evaluator_host.model.evaluator import Contract, Evaluator, Policy
+from evaluator_host.model.evaluator import Contract, Policy
 from evaluator_host.schemas.migration import MigrationStatus, StoredMigration
 from evaluator_host.schemas.stored import EvaluatorReport, TraceReport
 
@@ -48,16 +48,18 @@ def store(
     as_json: options.JsonOption = False,
 ) -> None:
     """Store an evaluator: its first version for `create`, a further one for `update`."""
-    evaluator = _read(
-        file, language, contract=contract, threshold=threshold, packages=package, policy=policy,
+    given = options.read_evaluator(
+        file, language, host=load_settings(), contract=contract, threshold=threshold, packages=package, policy=policy,
         settings={"entry": entry, "config": config}, limits={"timeout_s": timeout_s, "memory_mb": memory_mb},
     )  # fmt: skip
     with host(url) as client:
         if context.info_name == "update":
-            made = client.evaluators.update(name, evaluator, description=description, sampling=sampling, force=force)
+            made = client.evaluators.update(
+                name, given.evaluator, description=description, sampling=sampling, force=force
+            )
         else:
             shown, share = description or "", 1.0 if sampling is None else sampling
-            made = client.evaluators.create(name, evaluator, description=shown, sampling=share, force=force)
+            made = client.evaluators.create(name, given.evaluator, description=shown, sampling=share, force=force)
     _say(made, as_json=as_json)
 
 
@@ -158,10 +160,6 @@ def delete(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
     with host(url) as client:
         client.evaluators.delete(name)
     err.print(plain(f"removed {name}"))
-
-
-def _read(file: Any, language: Any, **fields: Any) -> Evaluator:
-    return options.read_evaluator(file, language, host=load_settings(), **fields).evaluator
 
 
 def _say(made: EvaluatorReport, *, as_json: bool) -> None:

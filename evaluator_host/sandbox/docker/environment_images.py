@@ -191,7 +191,7 @@ def _layers(found: dict[str, Any] | None) -> list[str]:
 
 def _prune(client: docker.APIClient, *, owner: str, live: frozenset[str], busy: frozenset[str]) -> list[str]:
     unwanted = _unwanted(client, owner=owner, live=live, busy=busy)
-    if any(_is_id(name) for name in unwanted):
+    if any(name.startswith("sha256:") for name in unwanted):  # an id, of an image without a name
         time.sleep(_NAMING_S)
         unwanted &= _unwanted(client, owner=owner, live=live, busy=busy)
     removed = []
@@ -219,10 +219,6 @@ def _untag(client: docker.APIClient, tag: str) -> None:
     """Remove the name even while a container runs from the image; `prune` removes the nameless image later."""
     with contextlib.suppress(docker.errors.ImageNotFound):
         client.remove_image(tag, force=True)
-
-
-def _is_id(name: str) -> bool:
-    return name.startswith("sha256:")
 
 
 def _is_layer(name: str) -> bool:
