@@ -8,7 +8,7 @@ from rich.text import Text
 
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
-from evaluator_host.cli.console import err, facts, out, plain, print_json
+from evaluator_host.cli.console import err, facts, out, plain, print_found, print_json
 from evaluator_host.cli.evaluation_service import build as build_set
 from evaluator_host.cli.progress import BuildProgress
 from evaluator_host.config.settings import Settings
@@ -200,10 +200,7 @@ def _with_environments(settings: Settings, work: Callable[[Environments], Awaita
 
 
 def _print(report: EnvironmentReport, *, as_json: bool) -> None:
-    if as_json:
-        print_json(report)
-    else:
-        out.print(_table(report))
+    print_found(report, _table, as_json=as_json)
 
 
 def _table(report: EnvironmentReport) -> Text:

@@ -15,7 +15,7 @@ from evaluator_host.model.errors import IndexUnavailable, InvalidRequest, Packag
 from evaluator_host.packages.lock import Progress
 from evaluator_host.sandbox.docker.engine import find_image, image_labels
 from evaluator_host.sandbox.docker.environment_images import LAYER_REPOSITORY
-from evaluator_host.sandbox.docker.image.base import run_build
+from evaluator_host.sandbox.docker.image.build import run_build
 from evaluator_host.sandbox.docker.image.files import ImageFiles, open_image
 from evaluator_host.sandbox.docker.image.package_tree import tar_stream
 
