@@ -200,12 +200,7 @@ class Blob:
 
 
 class BlobFolder:
-    """The folder of a host's stored files.
-
-    Args:
-      path: Of the folder.
-      max_bytes: Size limit of a file.
-    """
+    """The folder of a host's stored files."""
 
     def __init__(self, path: Path, *, max_bytes: int) -> None:
         self._path = path

@@ -9,10 +9,9 @@ from typing import BinaryIO, Final
 from evaluator_host.datasets.files import RowsFolder, at_most
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.readers import read_records
-from evaluator_host.model.errors import NameTaken
 from evaluator_host.model.evaluator import Json
 from evaluator_host.schemas.stored import DatasetReport
-from evaluator_host.store.datasets import Dataset, DatasetFacts, Datasets, new_dataset_id
+from evaluator_host.store.datasets import Dataset, DatasetFacts, Datasets, name_taken, new_dataset_id
 from evaluator_host.store.workspaces import require_name
 
 _AT_ONCE: Final = 2  # uploads read at a time; more would share the same cores
@@ -54,7 +53,7 @@ class DatasetService:
         """
         require_name(name, "data set")
         if not replace and any(one.name == name for one in await self._store.list_datasets(workspace_id)):
-            raise _taken(name)
+            raise name_taken(name)
         self._folder.path.mkdir(parents=True, mode=0o700, exist_ok=True)
         with tempfile.TemporaryFile(dir=self._folder.path) as upload:
             async for chunk in at_most(self._max_bytes, chunks):
@@ -131,10 +130,6 @@ class DatasetService:
     async def _forget_unused(self) -> None:
         for dataset_id in await self._store.forget_unused():
             await asyncio.to_thread(self._folder.remove, dataset_id)
-
-
-def _taken(name: str) -> NameTaken:
-    return NameTaken(f"there is a data set named {name}; take another name, or replace it (?replace=true, --replace)")
 
 
 def _report(dataset: Dataset) -> DatasetReport:

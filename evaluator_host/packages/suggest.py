@@ -47,15 +47,9 @@ async def suggest(
     index: IndexSettings,
     timeout_s: float = TIMEOUT_S,
 ) -> tuple[Problem, ...]:
-    """Return the problems of an `InvalidPin` with better hints; a hint stays as it is when the index does not answer.
+    """Return the problems of an `InvalidPin` with better hints; a hint stays as it is when the index is silent.
 
-    Args:
-      problems: Of `InvalidPin`, `field` being `packages[i]`.
-      raw: The argument of `pin_parser.parse`.
-      language: Of the evaluator.
-      target: The runtime; a hint has a wheel for it.
-      index: Where packages come from.
-      timeout_s: Wall-clock seconds for all of them together.
+    The fields of the problems are `packages[i]`, of `raw`. `timeout_s` is for all of them together.
     """
     texts = {}
     for place, problem in enumerate(problems[:_MAX_LOOKUPS]):

@@ -127,13 +127,7 @@ class Database:
                 yield connection
 
     async def delete_rows(self, key: Any, chosen: ColumnElement[bool], *, at_once: int) -> int:
-        """Delete the chosen rows of a table, and return how many.
-
-        Args:
-          key: Column of the primary key.
-          chosen: Condition of the rows.
-          at_once: Rows of one transaction, so that other writers never wait long.
-        """
+        """Delete rows by their primary key, and return how many; few at a time, so that no writer waits long."""
         removed = 0
         while True:
             some = select(key).where(chosen).limit(at_once)

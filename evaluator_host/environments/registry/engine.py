@@ -65,15 +65,6 @@ def publish(
 ) -> str:
     """Push an image with a record of its own on top, and return its pinned name.
 
-    Args:
-      client: Of an engine.
-      below: The image that holds the packages.
-      repository: Where to.
-      tag: Under which name there.
-      record: Content of `RECORD_PATH`.
-      digest: Of the environment, for the label.
-      tell: Called with `pushing`.
-
     Raises:
       InvalidRequest: the name is another image's on the engine.
       PackagesFailed: the registry refused.
@@ -96,13 +87,9 @@ def publish(
 
 @contextmanager
 def fetched(client: docker.APIClient, repository: str, *, tag: str, tell: Progress) -> Iterator[Fetched]:
-    """Pull the image of a package set and yield it; remove it afterwards, unless the engine had it before.
+    """Pull the image of a package set and yield it; remove it afterwards, unless the engine had it.
 
-    Args:
-      client: Of an engine.
-      repository: Where from.
-      tag: Under which name there, or which digest.
-      tell: Called with `pulling`.
+    `tag` may be a digest.
 
     Raises:
       PackagesFailed: the registry has none, refused, or it is another kind of image.

@@ -248,14 +248,9 @@ def _in_loop(progress: Progress | None) -> Progress:
 
 
 def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
-    """Unpack the one folder that a tar holds, as `folder`, which must be empty.
+    """Unpack the one folder that a tar holds, as `folder`, which must be empty; at most `max_bytes` in all.
 
     Links are made last, so that no file can be written through one.
-
-    Args:
-      pieces: The tar, as it comes.
-      folder: Where to.
-      max_bytes: Of all files together.
 
     Raises:
       PackagesFailed: it is no such tar, is larger, or contains an entry that no package set has.
