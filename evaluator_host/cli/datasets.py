@@ -9,7 +9,7 @@ import typer
 
 from evaluator_host.cli import options
 from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, print_json, table
-from evaluator_host.cli.remote_host import HostOption, host
+from evaluator_host.cli.remote_service import HostOption, host
 from evaluator_host.client import DEFAULT_URL
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.schemas.stored import DatasetReport

@@ -7,7 +7,7 @@ import typer
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings
 from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, print_json, table
-from evaluator_host.cli.remote_host import HostOption, host, named_job
+from evaluator_host.cli.remote_service import HostOption, host, named_job
 from evaluator_host.client import DEFAULT_URL
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.model.errors import InvalidRequest

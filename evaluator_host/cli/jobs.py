@@ -11,7 +11,7 @@ from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings
 from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, print_json, table
 from evaluator_host.cli.progress import JobProgressBar
-from evaluator_host.cli.remote_host import HostOption, host, named_job
+from evaluator_host.cli.remote_service import HostOption, host, named_job
 from evaluator_host.cli.summary import corpus_scores_text
 from evaluator_host.client import DEFAULT_URL, Client
 from evaluator_host.datasets.mapping import Mapping

@@ -16,8 +16,7 @@ from evaluator_host.packages.lock import Progress
 from evaluator_host.sandbox.docker.engine import find_image, image_labels
 from evaluator_host.sandbox.docker.environment_images import LAYER_REPOSITORY
 from evaluator_host.sandbox.docker.image.build import run_build
-from evaluator_host.sandbox.docker.image.files import ImageFiles, open_image
-from evaluator_host.sandbox.docker.image.package_tree import tar_stream
+from evaluator_host.sandbox.docker.image.package_tree import ImageFiles, open_image, tar_stream
 
 LABEL_SET: Final = "evaluator-host.package-set"
 RECORD_PATH: Final = "/opt/environment.json"

@@ -39,8 +39,7 @@ from evaluator_host.model.evaluator import Environment
 from evaluator_host.packages.lock import Lock, Progress
 from evaluator_host.sandbox.docker.engine import ENGINE_ERRORS, Engine, image_labels, unavailable
 from evaluator_host.sandbox.docker.environment_images import LABEL_OWNER, EnvironmentImages
-from evaluator_host.sandbox.docker.image.files import ImageFiles
-from evaluator_host.sandbox.docker.image.package_tree import as_file, tree_digest
+from evaluator_host.sandbox.docker.image.package_tree import ImageFiles, as_file, tree_digest
 from evaluator_host.sandbox.docker.policy import IMAGE_PACKAGES
 
 MAX_BYTES: Final = 8 * 1024**3

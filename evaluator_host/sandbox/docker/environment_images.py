@@ -18,8 +18,7 @@ from evaluator_host.model.errors import SandboxUnavailable
 from evaluator_host.model.evaluator import Environment
 from evaluator_host.sandbox.docker.engine import Engine, find_image, image_labels
 from evaluator_host.sandbox.docker.image.build import run_build
-from evaluator_host.sandbox.docker.image.files import open_image
-from evaluator_host.sandbox.docker.image.package_tree import tar_facts, tar_stream, tree_facts
+from evaluator_host.sandbox.docker.image.package_tree import open_image, tar_facts, tar_stream, tree_facts
 from evaluator_host.sandbox.docker.policy import IMAGE_PACKAGES
 
 LABEL_ENVIRONMENT: Final = "evaluator-host.environment"
