@@ -7,14 +7,16 @@ import io
 import json
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from rich.console import Console
 from rich.text import Text
 
 from evaluator_host.model.json_values import encode_json
+
+T = TypeVar("T")
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -42,6 +44,16 @@ def print_json(value: Any) -> None:
     decoded = json.loads(encode_json(value))
     sys.stdout.buffer.write(json.dumps(decoded, indent=2, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
     sys.stdout.flush()
+
+
+def print_found(found: T, as_text: Callable[[T], object], *, as_json: bool, none: str | None = None) -> None:
+    """Print a value as JSON or as text; when it is empty and `none` is given, print that on standard error instead."""
+    if as_json:
+        print_json(found)
+    elif none is not None and not found:
+        err.print(none)
+    else:
+        out.print(as_text(found))
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> Text:

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from evaluator_host.cli import options
-from evaluator_host.cli.console import err, facts, format_time, out, plain, print_json, table
-from evaluator_host.cli.remote_host import HostOption, host
+from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, print_json, table
+from evaluator_host.cli.remote_service import HostOption, host
 from evaluator_host.client import DEFAULT_URL
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.schemas.stored import DatasetReport
@@ -47,13 +47,9 @@ def list_(*, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False)
     """List data sets, newest first."""
     with host(url) as client:
         found = client.datasets.all()
-    if as_json:
-        print_json(found)
-    elif not found:
-        err.print("there are no data sets; upload one with evaluator-host datasets upload FILE")
-    else:
-        header = ("NAME", "ROWS", "BAD", "FORMAT", "CREATED", "COLUMNS")
-        out.print(table(header, [_row(one) for one in found]))
+    header = ("NAME", "ROWS", "BAD", "FORMAT", "CREATED", "COLUMNS")
+    none = "there are no data sets; upload one with evaluator-host datasets upload FILE"
+    print_found(found, lambda reports: table(header, list(map(_row, reports))), as_json=as_json, none=none)
 
 
 @app.command()

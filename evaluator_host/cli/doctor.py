@@ -1,4 +1,4 @@
-"""`doctor`: checks this machine and says how to fix problems."""
+"""`doctor`: what works on this machine, and how to fix the rest. `setup` and `images build` prepare what is missing."""
 
 import asyncio
 import platform
@@ -8,25 +8,32 @@ import tempfile
 from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import typer
 from rich.text import Text
 
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
-from evaluator_host.cli.console import out, plain, print_json
+from evaluator_host.cli.console import err, out, plain, print_found, print_json
 from evaluator_host.cli.serve import listen
 from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.environments import toolchain
 from evaluator_host.model.errors import HostError, Misconfigured
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.sandbox.pythons import own_python
-from evaluator_host.wiring.backends import backend_findings, builder_findings, choose_backend, machine_pythons
+from evaluator_host.wiring.backends import (
+    backend_findings,
+    build_images,
+    builder_findings,
+    choose_backend,
+    machine_pythons,
+)
 from evaluator_host.wiring.store import database_finding
 
 STARTS: Final = "starts a sandbox"
 _NO_BACKEND: Final = 3
+app = typer.Typer(name="images", help="The runtime image of the docker backend.", no_args_is_help=True)
 
 
 def doctor(*, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False) -> None:
@@ -117,3 +124,32 @@ def _table(found: dict[str, list[Finding]]) -> Text:
                 made.append(f"{'':<{width + 8}}to fix it: {plain(finding.fix)}\n")
     made.rstrip()
     return made
+
+
+@app.callback()
+def _images() -> None:
+    """Make `images` a group although it has one command."""
+
+
+@app.command()
+def build(
+    *,
+    base: Annotated[
+        str | None, typer.Option(help="Image to build on.", show_default="Debian trixie: pulled, else bootstrapped")
+    ] = None,
+    data_dir: options.DataDirOption = None,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Build the runtime image of the docker backend; takes minutes the first time."""
+    settings = load_settings(data_dir=data_dir)
+    tag = run_async(lambda: build_images(settings, base=base, progress=lambda line: err.print(plain(line))))
+    print_found({"image": tag}, lambda made: plain(f"built {made['image']}"), as_json=as_json)
+
+
+def setup(*, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False) -> None:
+    """Prepare the pinned tools for running evaluators. Does nothing the second time."""
+    settings = load_settings(data_dir=data_dir)
+    esbuild = run_async(lambda: toolchain.ensure_esbuild(settings.data_dir))
+    restricted = toolchain.restricted_python_dir(settings.data_dir)
+    tools = {"node": str(toolchain.node_path()), "esbuild": str(esbuild), "RestrictedPython": str(restricted)}
+    print_found(tools, lambda made: "\n".join(plain(f"{name} {path}") for name, path in made.items()), as_json=as_json)

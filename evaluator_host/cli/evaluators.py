@@ -6,12 +6,12 @@ import typer
 
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings
-from evaluator_host.cli.console import err, facts, format_time, out, plain, print_json, table
-from evaluator_host.cli.remote_host import HostOption, host, named_job
+from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, print_json, table
+from evaluator_host.cli.remote_service import HostOption, host, named_job
 from evaluator_host.client import DEFAULT_URL
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.model.errors import InvalidRequest
-from evaluator_host.model.evaluator import Contract, Evaluator, Policy
+from evaluator_host.model.evaluator import Contract, Policy
 from evaluator_host.schemas.migration import MigrationStatus, StoredMigration
 from evaluator_host.schemas.stored import EvaluatorReport, TraceReport
 
@@ -25,8 +25,10 @@ _ForceOption = Annotated[bool, typer.Option("--force", help="Store it even if it
 _ThresholdOption = Annotated[float | None, typer.Option(help="A row passes if score >= threshold.")]
 
 
-@app.command()
-def create(
+@app.command("update", help="Create a new version. If nothing changed, no version is created.")
+@app.command("create", help="Store an evaluator under a name, if it loads.")
+def store(
+    context: typer.Context,
     name: _NameArgument,
     file: options.FileArgument,
     *,
@@ -45,45 +47,19 @@ def create(
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Store an evaluator under a name, if it loads."""
-    evaluator = _read(
-        file, language, contract=contract, threshold=threshold, packages=package, policy=policy,
+    """Store an evaluator: its first version for `create`, a further one for `update`."""
+    given = options.read_evaluator(
+        file, language, host=load_settings(), contract=contract, threshold=threshold, packages=package, policy=policy,
         settings={"entry": entry, "config": config}, limits={"timeout_s": timeout_s, "memory_mb": memory_mb},
     )  # fmt: skip
     with host(url) as client:
-        made = client.evaluators.create(
-            name, evaluator, description=description or "", sampling=1.0 if sampling is None else sampling, force=force
-        )
-    _say(made, as_json=as_json)
-
-
-@app.command()
-def update(
-    name: _NameArgument,
-    file: options.FileArgument,
-    *,
-    description: _DescriptionOption = None,
-    sampling: _SamplingOption = None,
-    language: options.LanguageOption = None,
-    contract: options.ContractOption = Contract.AUTO,
-    entry: options.EntryOption = None,
-    config: options.ConfigOption = None,
-    threshold: _ThresholdOption = None,
-    package: options.PackageOption = None,
-    policy: options.PolicyOption = Policy.NONE,
-    timeout_s: options.TimeoutOption = None,
-    memory_mb: options.MemoryOption = None,
-    force: _ForceOption = False,
-    url: HostOption = DEFAULT_URL,
-    as_json: options.JsonOption = False,
-) -> None:
-    """Create a new version. If nothing changed, no version is created."""
-    evaluator = _read(
-        file, language, contract=contract, threshold=threshold, packages=package, policy=policy,
-        settings={"entry": entry, "config": config}, limits={"timeout_s": timeout_s, "memory_mb": memory_mb},
-    )  # fmt: skip
-    with host(url) as client:
-        made = client.evaluators.update(name, evaluator, description=description, sampling=sampling, force=force)
+        if context.info_name == "update":
+            made = client.evaluators.update(
+                name, given.evaluator, description=description, sampling=sampling, force=force
+            )
+        else:
+            shown, share = description or "", 1.0 if sampling is None else sampling
+            made = client.evaluators.create(name, given.evaluator, description=shown, sampling=share, force=force)
     _say(made, as_json=as_json)
 
 
@@ -92,11 +68,8 @@ def list_(*, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False)
     """List the newest version of each evaluator, by name."""
     with host(url) as client:
         found = client.evaluators.all()
-    _list(
-        found,
-        as_json=as_json,
-        none="there are no evaluators; create one with evaluator-host evaluators create NAME FILE",
-    )
+    none = "there are no evaluators; create one with evaluator-host evaluators create NAME FILE"
+    _list(found, as_json=as_json, none=none)
 
 
 @app.command()
@@ -141,11 +114,8 @@ def traces(
     """Show scored traces of live traffic, newest first."""
     with host(url) as client:
         found = client.evaluators.traces(name, status=status, limit=limit)
-    if as_json:
-        print_json(found)
-        return
     header = ("NUMBER", "TRACE", "RECEIVED", "EVALUATOR", "STATUS", "SCORE", "WHY")
-    out.print(table(header, [_trace_row(one) for one in found]))
+    print_found(found, lambda traces: table(header, list(map(_trace_row, traces))), as_json=as_json)
 
 
 @app.command()
@@ -192,10 +162,6 @@ def delete(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
     err.print(plain(f"removed {name}"))
 
 
-def _read(file: Any, language: Any, **fields: Any) -> Evaluator:
-    return options.read_evaluator(file, language, host=load_settings(), **fields).evaluator
-
-
 def _say(made: EvaluatorReport, *, as_json: bool) -> None:
     if as_json:
         print_json(made)
@@ -206,13 +172,8 @@ def _say(made: EvaluatorReport, *, as_json: bool) -> None:
 
 
 def _list(found: list[EvaluatorReport], *, as_json: bool, none: str) -> None:
-    if as_json:
-        print_json(found)
-    elif not found:
-        err.print(none)
-    else:
-        header = ("NAME", "VERSION", "LANGUAGE", "CONTRACT", "CREATED", "PACKAGES", "DESCRIPTION")
-        out.print(table(header, [_row(one) for one in found]))
+    header = ("NAME", "VERSION", "LANGUAGE", "CONTRACT", "CREATED", "PACKAGES", "DESCRIPTION")
+    print_found(found, lambda reports: table(header, list(map(_row, reports))), as_json=as_json, none=none)
 
 
 def _trace_row(one: TraceReport) -> tuple[object, ...]:

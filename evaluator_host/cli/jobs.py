@@ -1,29 +1,25 @@
-"""`jobs`: score data sets with evaluators on a host; create, watch, read, compare."""
+"""`jobs`: create, watch, inspect and compare jobs on a host; jobs and their results as tables."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings
-from evaluator_host.cli.console import err, out, plain, print_json
-from evaluator_host.cli.job_tables import (
-    comparison_table,
-    failures_table,
-    figures_table,
-    job_facts,
-    jobs_table,
-    rows_table,
-)
+from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, print_json, table
 from evaluator_host.cli.progress import JobProgressBar
-from evaluator_host.cli.remote_host import HostOption, host, named_job
+from evaluator_host.cli.remote_service import HostOption, host, named_job
+from evaluator_host.cli.summary import corpus_scores_text
 from evaluator_host.client import DEFAULT_URL, Client
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Evaluator, Isolation
 from evaluator_host.model.json_values import InvalidJson, decode_json
 from evaluator_host.schemas.jobs import JobReport, JobStatus, Target
+from evaluator_host.schemas.results import Comparison, Difference, EvaluatorFigures, FailureGroup, JobFigures, JobRow
 
 app = typer.Typer(name="jobs", help="Score data sets with evaluators, on a host.", no_args_is_help=True)
 
@@ -51,6 +47,7 @@ _TargetInferenceOption = Annotated[
 _TargetConcurrencyOption = Annotated[int, typer.Option("--concurrency", min=1, max=256, help="Requests in parallel.")]
 _TargetTimeoutOption = Annotated[float, typer.Option("--target-timeout-s", help="Seconds to wait for one response.")]
 _TargetRetriesOption = Annotated[int, typer.Option("--retries", min=0, max=20, help="Retries after a failed request.")]
+_CHANGES_SHOWN = 10
 
 
 @app.command()
@@ -126,12 +123,8 @@ def list_(
     """List jobs, newest first."""
     with host(url) as client:
         found = client.jobs.all(status=status, limit=limit)
-    if as_json:
-        print_json(found)
-    elif not found:
-        err.print("there are no jobs; create one with evaluator-host jobs create")
-    else:
-        out.print(jobs_table(found))
+    none = "there are no jobs; create one with evaluator-host jobs create"
+    print_found(found, jobs_table, as_json=as_json, none=none)
 
 
 @app.command()
@@ -139,10 +132,7 @@ def show(job: _JobArgument, *, url: HostOption = DEFAULT_URL, as_json: options.J
     """Show a job and its progress."""
     with host(url) as client:
         found = named_job(client, job)
-    if as_json:
-        print_json(found)
-    else:
-        out.print(job_facts(found))
+    print_found(found, job_facts, as_json=as_json)
 
 
 @app.command()
@@ -157,10 +147,7 @@ def results(job: _JobArgument, *, url: HostOption = DEFAULT_URL, as_json: option
     """Show the figures of a job, for each evaluator and metric."""
     with host(url) as client:
         found = client.jobs.results(named_job(client, job).id)
-    if as_json:
-        print_json(found)
-    else:
-        out.print(figures_table(found))
+    print_found(found, figures_table, as_json=as_json)
 
 
 @app.command()
@@ -187,10 +174,7 @@ def rows(
     }  # fmt: skip
     with host(url) as client:
         found = client.jobs.first_rows(named_job(client, job).id, limit, **filters)
-    if as_json:
-        print_json(found)
-    else:
-        out.print(rows_table(found))
+    print_found(found, rows_table, as_json=as_json)
 
 
 @app.command()
@@ -216,12 +200,7 @@ def failures(
     """Show the failed rows, grouped by error."""
     with host(url) as client:
         found = client.jobs.failures(named_job(client, job).id, evaluator=evaluator)
-    if as_json:
-        print_json(found)
-    elif not found:
-        err.print("no row failed")
-    else:
-        out.print(failures_table(found))
+    print_found(found, failures_table, as_json=as_json, none="no row failed")
 
 
 @app.command()
@@ -303,10 +282,8 @@ def _print_state(job: JobReport, verb: str) -> None:
 def _follow(client: Client, job: JobReport, *, as_json: bool) -> None:
     with JobProgressBar(shown=not as_json) as bar:
         ended = client.jobs.wait(job.id, on_progress=bar.show)
-    if as_json:
-        print_json(ended)
-    else:
-        out.print(job_facts(ended))
+    print_found(ended, job_facts, as_json=as_json)
+    if not as_json:
         out.print(figures_table(client.jobs.results(job.id)))
     raise typer.Exit(0 if ended.status is JobStatus.COMPLETED else 1)
 
@@ -338,3 +315,121 @@ def _parameter(given: str) -> tuple[str, Any]:
         return name, decode_json(value.encode())
     except InvalidJson:
         return name, value
+
+
+def jobs_table(jobs: Sequence[JobReport]) -> Text:
+    """Return a table of jobs."""
+    header = ("JOB", "STATUS", "DONE", "FAILED", "DATA SET", "CREATED", "EVALUATORS")
+    return table(header, [_job_row(job) for job in jobs])
+
+
+def _job_row(job: JobReport) -> tuple[object, ...]:
+    done = f"{job.progress.done}/{job.progress.rows}"
+    return (
+        *(job.id, job.status, done, job.progress.failed, job.dataset, format_time(job.created_at)),
+        ", ".join(job.evaluators),
+    )
+
+
+def job_facts(job: JobReport) -> Text:
+    """Return the facts of one job."""
+    progress = job.progress
+    speed = f", {progress.rows_per_s:g} rows/s" if progress.rows_per_s else ""
+    left = f", {progress.eta_s:.0f} s to go" if progress.eta_s else ""
+    return facts(
+        (
+            ("job", job.id),
+            ("status", job.status),
+            ("error", f"{job.error.code}: {job.error.message}" if job.error else None),
+            ("evaluators", ", ".join(job.evaluators)),
+            ("data set", job.dataset),
+            ("mapping", ", ".join(f"{field}={source}" for field, source in job.mapping.items())),
+            ("model", _model(job)),
+            ("done", f"{progress.done} of {progress.rows}{speed}{left}"),
+            ("failed", progress.failed),
+            ("created", format_time(job.created_at)),
+            ("finished", format_time(job.finished_at) if job.finished_at else None),
+        )
+    )
+
+
+def _model(job: JobReport) -> str | None:
+    if job.target is None:
+        return None
+    rows = job.progress.rows // max(len(job.evaluators), 1)
+    return f"{job.target.model}, {job.progress.generated} of {rows} outputs"
+
+
+def figures_table(figures: JobFigures) -> Text:
+    """Return the figures of a job for each evaluator."""
+    return Text("\n\n").join(_evaluator_figures(one) for one in figures.evaluators)
+
+
+def _evaluator_figures(one: EvaluatorFigures) -> Text:
+    rate = "" if one.pass_rate is None else f", {one.pass_rate:.1%} passed"
+    skipped = f", {one.skipped} skipped" if one.skipped else ""
+    made = Text(plain(f"{one.evaluator}: {one.rows} rows, {one.scored} scored, {one.failed} failed{skipped}{rate}"))
+    if one.metrics:
+        header = ("METRIC", "COUNT", "NAN", "MEAN", "MIN", "P50", "P90", "P99", "MAX", "STD DEV")
+        made.append("\n").append(table(header, [_metric(metric) for metric in one.metrics]))
+    for metric in one.metrics:
+        if metric.rubric_distribution is not None:
+            levels = ", ".join(f"{level.label} {level.count}" for level in metric.rubric_distribution)
+            made.append(plain(f"\n{metric.name}: {levels}"))
+    if one.together is not None:
+        made.append(plain(f"\ntogether: {corpus_scores_text(one.together)}"))
+    for error in one.errors:
+        made.append(plain(f"\n{error.code}: {error.count} rows, for example row {error.example_row}"))
+    return made
+
+
+def _metric(metric: Any) -> tuple[object, ...]:
+    at = metric.percentiles or {}
+    return (
+        *(metric.name, metric.count, metric.nan_count, metric.mean, metric.min),
+        *(at.get("p50"), at.get("p90"), at.get("p99"), metric.max, metric.std_dev),
+    )
+
+
+def rows_table(rows: Sequence[JobRow]) -> Text:
+    """Return a table of rows."""
+    return table(("ROW", "EVALUATOR", "STATUS", "SCORE", "PASSED", "WHY"), [_row(row) for row in rows])
+
+
+def _row(row: JobRow) -> tuple[object, ...]:
+    result = row.result
+    why = result["reason"]
+    if result["error"]:
+        why = f"{result['error']['code']}: {result['error']['message']}"
+    return row.index, row.evaluator, result["status"], result["score"], result["passed"], why
+
+
+def failures_table(groups: Sequence[FailureGroup]) -> Text:
+    """Return a table of the groups of failed rows."""
+    return table(("EVALUATOR", "COUNT", "CODE", "LINE", "ROWS", "MESSAGE"), [_group(group) for group in groups])
+
+
+def _group(group: FailureGroup) -> tuple[object, ...]:
+    rows = ", ".join(map(str, group.rows)) + (", …" if group.count > len(group.rows) else "")
+    return group.evaluator, group.count, group.code, group.line, rows, group.message
+
+
+def comparison_table(one: Comparison) -> Text:
+    """Return the comparison of an evaluator in two jobs."""
+    made = Text(plain(f"{one.before} -> {one.after}: {one.improved} rows better, {one.regressed} worse\n"))
+    header = ("METRIC", "N", "BEFORE", "AFTER", "DIFFERENCE", "95 % INTERVAL", "")
+    made.append(table(header, [_difference(metric) for metric in one.metrics]))
+    for name, changes in (("worse", one.regressions), ("better", one.improvements)):
+        for change in changes[:_CHANGES_SHOWN]:
+            made.append(plain(f"\n{name}: row {change.row}, {_score(change.before)} -> {_score(change.after)}"))
+    return made
+
+
+def _difference(metric: Difference) -> tuple[object, ...]:
+    interval = None if metric.interval is None else f"{metric.interval[0]:.4g} to {metric.interval[1]:.4g}"
+    mark = "significant" if metric.significant else ""
+    return metric.metric, metric.n, metric.before, metric.after, metric.difference, interval, mark
+
+
+def _score(value: float | None) -> str:
+    return "no score" if value is None else f"{value:.4g}"

@@ -17,15 +17,15 @@ from evaluator_host.dialects.table import all_dialects
 _COMMANDS: Final = {
     "serve": "serve",
     "run": "run",
-    "check": "check",
+    "check": "run",
     "migrate": "migrate",
     "doctor": "doctor",
     "selftest": "selftest",
-    "setup": "images",
+    "setup": "doctor",
     "audit": "keys",
 }
 _GROUPS: Final = {
-    "images": "images",
+    "images": "doctor",
     "keys": "keys",
     "packages": "packages",
     "evaluators": "evaluators",

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
-from evaluator_host.cli.console import err, facts, out, plain, print_json
+from evaluator_host.cli.console import err, facts, out, plain, print_found, print_json
 from evaluator_host.cli.evaluation_service import build as build_set
 from evaluator_host.cli.progress import BuildProgress
 from evaluator_host.config.settings import Settings
@@ -42,7 +42,7 @@ def build(
     async def work(environments: Environments) -> EnvironmentReport:
         return await build_set(environments, tuple(pins), language, python=asked.python, shown=not as_json)
 
-    _print(_with_environments(settings, work), as_json=as_json)
+    print_found(_with_environments(settings, work), _table, as_json=as_json)
 
 
 @app.command()
@@ -82,7 +82,7 @@ def show(
 ) -> None:
     """Show a set: every package, the time its imports take, what a user should know."""
     report = _with_environments(load_settings(data_dir=data_dir), lambda environments: environments.find_report(digest))
-    _print(report, as_json=as_json)
+    print_found(report, _table, as_json=as_json)
 
 
 @app.command()
@@ -152,15 +152,11 @@ def push(
 
     async def work(environments: Environments) -> str:
         with BuildProgress(shown=not as_json) as progress:
-            return await environments.transfer.push(
-                digest, reference, carrier=_carrier(settings), progress=progress.tell
-            )
+            carrier = Carrier(settings.engine_address, settings.docker_image)
+            return await environments.transfer.push(digest, reference, carrier=carrier, progress=progress.tell)
 
-    pinned = _with_environments(settings, work)
-    if as_json:
-        print_json({"image": pinned})
-    else:
-        out.print(plain(pinned))
+    pinned = {"image": _with_environments(settings, work)}
+    print_found(pinned, lambda made: plain(made["image"]), as_json=as_json)
 
 
 @app.command()
@@ -180,15 +176,10 @@ def pull(
 
     async def work(environments: Environments) -> EnvironmentReport:
         with BuildProgress(shown=not as_json) as progress:
-            return await environments.transfer.pull(
-                reference, carrier=_carrier(settings), digest=digest, progress=progress.tell
-            )
+            carrier = Carrier(settings.engine_address, settings.docker_image)
+            return await environments.transfer.pull(reference, carrier=carrier, digest=digest, progress=progress.tell)
 
-    _print(_with_environments(settings, work), as_json=as_json)
-
-
-def _carrier(settings: Settings) -> Carrier:
-    return Carrier(settings.engine_address, settings.docker_image)
+    print_found(_with_environments(settings, work), _table, as_json=as_json)
 
 
 def _with_environments(settings: Settings, work: Callable[[Environments], Awaitable[T]]) -> T:
@@ -197,13 +188,6 @@ def _with_environments(settings: Settings, work: Callable[[Environments], Awaita
             return await work(service.environments)
 
     return run_async(run)
-
-
-def _print(report: EnvironmentReport, *, as_json: bool) -> None:
-    if as_json:
-        print_json(report)
-    else:
-        out.print(_table(report))
 
 
 def _table(report: EnvironmentReport) -> Text:

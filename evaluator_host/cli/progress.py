@@ -1,10 +1,9 @@
 """Progress bars of runs, jobs and package builds. They are shown on a terminal only."""
 
 import time
-from types import TracebackType
 from typing import Any, Final, Self
 
-from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, ProgressColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from evaluator_host.cli.console import err
@@ -16,18 +15,35 @@ from evaluator_host.schemas.jobs import JobReport
 _EVERY_S: Final = 0.1
 
 
-class Progress:
+def is_seen(*, shown: bool) -> bool:
+    """Whether a progress bar is shown."""
+    return shown and err.is_terminal
+
+
+class _Bar:
+    """A context with a progress bar of these columns."""
+
+    def __init__(self, *columns: ProgressColumn, shown: bool) -> None:
+        self._bar = Bar(*columns, console=err, transient=True, disable=not is_seen(shown=shown))
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+
+class Progress(_Bar):
     """Shows how much of a data file a run has read. `advance` moves the bar."""
 
     def __init__(self, size: int, *, shown: bool) -> None:
-        self._bar = Bar(
+        super().__init__(
             BarColumn(),
             TaskProgressColumn(),
             TextColumn("{task.fields[rows]} rows, {task.fields[failed]} failed, {task.fields[speed]:.0f} rows/s"),
             TimeRemainingColumn(),
-            console=err,
-            transient=True,
-            disable=not is_seen(shown=shown),
+            shown=shown,
         )
         self._task: Final[Any] = self._bar.add_task("", total=max(size, 1), rows=0, failed=0, speed=0.0)
         self._started = time.monotonic()
@@ -40,40 +56,19 @@ class Progress:
             return
         self._drawn = now
         speed = summary.rows / max(now - self._started, 1e-3)
-        self._bar.update(
-            self._task,
-            completed=position,
-            rows=summary.rows,
-            failed=summary.statuses[Status.FAILED],
-            speed=speed,
-        )
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
+        failed = summary.statuses[Status.FAILED]
+        self._bar.update(self._task, completed=position, rows=summary.rows, failed=failed, speed=speed)
 
 
-def is_seen(*, shown: bool) -> bool:
-    """Whether a progress bar is shown."""
-    return shown and err.is_terminal
-
-
-class BuildProgress:
+class BuildProgress(_Bar):
     """Shows the steps of a build (`show`), or the phases of a push or pull (`tell`)."""
 
     def __init__(self, *, shown: bool) -> None:
-        self._bar = Bar(
+        super().__init__(
             TextColumn("packages: {task.description}"),
             BarColumn(),
             TextColumn("{task.fields[count]}"),
-            console=err,
-            transient=True,
-            disable=not is_seen(shown=shown),
+            shown=shown,
         )
         self._task: Final[Any] = self._bar.add_task(Step.RESOLVING.value, total=None, count="")
 
@@ -90,24 +85,17 @@ class BuildProgress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
 
-
-class JobProgressBar:
+class JobProgressBar(_Bar):
     """Shows the progress of a job: outputs that a model produces, then results."""
 
     def __init__(self, *, shown: bool) -> None:
-        self._bar = Bar(
+        super().__init__(
             TextColumn("{task.description}"),
             BarColumn(),
             TaskProgressColumn(),
             TextColumn("{task.fields[said]}"),
-            console=err,
-            transient=True,
-            disable=not is_seen(shown=shown),
+            shown=shown,
         )
         self._task: Final[Any] = self._bar.add_task("queued", total=None, said="")
 
@@ -116,23 +104,11 @@ class JobProgressBar:
         progress = job.progress
         rows = progress.rows // max(len(job.evaluators), 1)
         if not job.status.final and progress.generated is not None and progress.generated < rows:
-            said = f"the model was asked about {progress.generated} of {rows} rows"
-            self._bar.update(
-                self._task, description=job.status.value, total=rows, completed=progress.generated, said=said
-            )
-            return
-        speed = f", {progress.rows_per_s:g} rows/s" if progress.rows_per_s else ""
-        left = f", {progress.eta_s:.0f} s to go" if progress.eta_s else ""
-        said = f"{progress.done} of {progress.rows}, {progress.failed} failed{speed}{left}"
-        self._bar.update(
-            self._task, description=job.status.value, total=max(progress.rows, 1), completed=progress.done, said=said
-        )
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
+            total, done = rows, progress.generated
+            said = f"the model was asked about {done} of {rows} rows"
+        else:
+            total, done = max(progress.rows, 1), progress.done
+            speed = f", {progress.rows_per_s:g} rows/s" if progress.rows_per_s else ""
+            left = f", {progress.eta_s:.0f} s to go" if progress.eta_s else ""
+            said = f"{done} of {progress.rows}, {progress.failed} failed{speed}{left}"
+        self._bar.update(self._task, description=job.status.value, total=total, completed=done, said=said)

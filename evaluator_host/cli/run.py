@@ -1,4 +1,4 @@
-"""`run`: score a data file, or one row, with an evaluator."""
+"""`run`: evaluate a data file or one row, print a summary, write results. `check`: load an evaluator only."""
 
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final
 
 import typer
+from rich.text import Text
 
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
-from evaluator_host.cli.console import err, out, plain, print_json
+from evaluator_host.cli.console import err, facts, out, plain, print_found, print_json
 from evaluator_host.cli.evaluation_service import EvaluationService, open_evaluation_service, prepare
 from evaluator_host.cli.progress import Progress
-from evaluator_host.cli.summary import Summary, exit_code, parse_row, result_table
+from evaluator_host.cli.summary import Summary, error_text, exit_code, parse_row, result_table
 from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.rows import FileRow, RowFile
@@ -22,7 +23,8 @@ from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Policy, Row
 from evaluator_host.model.json_values import encode_json
-from evaluator_host.model.outcome import EvaluationResult, Status
+from evaluator_host.model.outcome import EvaluationResult, EvaluatorClass, MissingImport, Status
+from evaluator_host.schemas.evaluation import CheckReport
 from evaluator_host.service import Service
 
 if TYPE_CHECKING:
@@ -268,10 +270,7 @@ async def _run_one(
     async with open_evaluation_service(settings, url) as target:
         await prepare(target, given, shown=not as_json)
         result = await target.evaluate(given.evaluator, row)
-    if as_json:
-        print_json(result)
-    else:
-        out.print(result_table(result))
+    print_found(result, result_table, as_json=as_json)
     return exit_code(result)
 
 
@@ -284,3 +283,73 @@ def _open(path: Path) -> BinaryIO:
 
 def _has_corpus_scores(contract: Contract | None) -> bool:
     return contract is not None and dialect_of(contract).bind_one_of_many is not None
+
+
+def check(
+    file: options.FileArgument,
+    *,
+    language: options.LanguageOption = None,
+    contract: options.ContractOption = Contract.AUTO,
+    entry: options.EntryOption = None,
+    config: options.ConfigOption = None,
+    package: options.PackageOption = None,
+    policy: options.PolicyOption = Policy.NONE,
+    python: options.PythonOption = None,
+    memory_mb: options.MemoryOption = None,
+    url: options.UrlOption = None,
+    sandbox: options.SandboxOption = None,
+    data_dir: options.DataDirOption = None,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Check an evaluator without running a row: syntax, contract, parameters, imports. Exit 1 on problems."""
+    settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
+    given = options.read_evaluator(
+        file,
+        language,
+        host=settings,
+        contract=contract,
+        packages=package,
+        policy=policy,
+        python=python,
+        settings={"entry": entry, "config": config},
+        limits={"memory_mb": memory_mb},
+    )
+    report = run_async(lambda: _check(given, settings, url, shown=not as_json))
+    print_found(report, _table, as_json=as_json)
+    raise typer.Exit(0 if report.ok else 1)
+
+
+async def _check(given: options.LoadedEvaluator, settings: Settings, url: str | None, *, shown: bool) -> CheckReport:
+    async with open_evaluation_service(settings, url) as target:
+        await prepare(target, given, shown=shown)
+        return await target.check(given.evaluator)
+
+
+def _table(report: CheckReport) -> Text:
+    contract = f"{report.contract} ({report.contract_source})" if report.contract else None
+    return facts(
+        (
+            ("ok", "yes" if report.ok else "no"),
+            ("contract", contract),
+            ("because", report.reason),
+            ("parameters", ", ".join(report.parameters)),
+            ("evaluators", "\n".join(_class(found) for found in report.classes)),
+            ("problems", "\n".join(error_text(problem) for problem in report.problems)),
+            ("missing imports", "\n".join(_missing(missing) for missing in report.missing_imports)),
+            ("notes", "\n".join(f"{note.code}: {note.message}" for note in report.notes)),
+            ("runtime", report.environment.runtime),
+            ("stdout", report.logs.stdout),
+            ("stderr", report.logs.stderr),
+        ),
+    )
+
+
+def _class(found: EvaluatorClass) -> str:
+    """Return the name and the id of an evaluator class, or its fault."""
+    told = f"{found.name} ({found.id})" if found.id else found.name
+    return told if found.error is None else f"{told}: {found.error.message}"
+
+
+def _missing(missing: MissingImport) -> str:
+    pin = f"; it probably needs {missing.pin}" if missing.pin else ""
+    return f"{missing.module} (line {missing.line}){pin}"

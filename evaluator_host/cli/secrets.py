@@ -7,7 +7,7 @@ import typer
 
 from evaluator_host.cli.console import err, format_time, out, plain, print_json, table
 from evaluator_host.cli.options import JsonOption
-from evaluator_host.cli.remote_host import HostOption, host
+from evaluator_host.cli.remote_service import HostOption, host
 from evaluator_host.client import DEFAULT_URL
 from evaluator_host.model.errors import InvalidRequest
 

@@ -200,12 +200,7 @@ class Blob:
 
 
 class BlobFolder:
-    """The folder of a host's stored files.
-
-    Args:
-      path: Of the folder.
-      max_bytes: Size limit of a file.
-    """
+    """The folder of a host's stored files."""
 
     def __init__(self, path: Path, *, max_bytes: int) -> None:
         self._path = path
@@ -224,16 +219,11 @@ class BlobFolder:
         partial = Path(name)
         try:
             with os.fdopen(handle, "wb") as file:
-                async for chunk in chunks:
+                async for chunk in at_most(self._max_bytes, chunks):
                     size += len(chunk)
-                    if size > self._max_bytes:
-                        raise TooLarge(
-                            f"the file is over this host's ceiling of {self._max_bytes >> 20} MB; send it in parts, or "
-                            "have the operator raise EVALUATOR_HOST_DATASETS_MB"
-                        )
                     digest.update(chunk)
                     await asyncio.to_thread(file.write, chunk)
-                await asyncio.to_thread(_settle, file.fileno())
+                await asyncio.to_thread(os.fsync, file.fileno())
             blob = Blob(f"file_{secrets.token_hex(12)}", size, digest.hexdigest())
             await asyncio.to_thread(partial.rename, self.file(blob.id))
         except OSError as error:
@@ -265,5 +255,18 @@ class BlobFolder:
         return gone
 
 
-def _settle(descriptor: int) -> None:
-    os.fsync(descriptor)
+async def at_most(max_bytes: int, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the chunks of an upload.
+
+    Raises:
+      TooLarge: they have more than `max_bytes` bytes.
+    """
+    received = 0
+    async for chunk in chunks:
+        received += len(chunk)
+        if received > max_bytes:
+            raise TooLarge(
+                f"the file is over this host's ceiling of {max_bytes >> 20} MB; send it in parts, or have the operator "
+                "raise EVALUATOR_HOST_DATASETS_MB"
+            )
+        yield chunk

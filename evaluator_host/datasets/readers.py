@@ -17,6 +17,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from functools import partial
 from typing import Any, BinaryIO, Final, TypeAlias
 
 from evaluator_host.datasets.format import Format
@@ -257,10 +258,6 @@ def _csv_record(header: list[str], cells: list[str]) -> dict[str, Any] | BadRow:
     return record
 
 
-def _tsv(file: BinaryIO, max_row_bytes: int) -> Iterator[Record]:
-    return _csv(file, max_row_bytes, delimiter="\t")
-
-
 def _parquet(file: BinaryIO, max_row_bytes: int) -> Iterator[Record]:
     yield from enumerate(parquet_records(file, max_row_bytes=max_row_bytes), start=1)
 
@@ -275,7 +272,7 @@ def _decoded(text: bytes) -> Any:
 _READERS: Final[dict[Format, Callable[[BinaryIO, int], Iterator[Record]]]] = {
     Format.JSONL: _jsonl,
     Format.CSV: _csv,
-    Format.TSV: _tsv,
+    Format.TSV: partial(_csv, delimiter="	"),
     Format.JSON: _json,
     Format.PARQUET: _parquet,
 }

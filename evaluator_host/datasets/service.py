@@ -6,13 +6,12 @@ from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.datasets.files import RowsFolder, at_most
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.readers import read_records
-from evaluator_host.model.errors import NameTaken, TooLarge
 from evaluator_host.model.evaluator import Json
 from evaluator_host.schemas.stored import DatasetReport
-from evaluator_host.store.datasets import Dataset, DatasetFacts, Datasets, new_dataset_id
+from evaluator_host.store.datasets import Dataset, DatasetFacts, Datasets, name_taken, new_dataset_id
 from evaluator_host.store.workspaces import require_name
 
 _AT_ONCE: Final = 2  # uploads read at a time; more would share the same cores
@@ -54,10 +53,12 @@ class DatasetService:
         """
         require_name(name, "data set")
         if not replace and any(one.name == name for one in await self._store.list_datasets(workspace_id)):
-            raise _taken(name)
+            raise name_taken(name)
         self._folder.path.mkdir(parents=True, mode=0o700, exist_ok=True)
         with tempfile.TemporaryFile(dir=self._folder.path) as upload:
-            await self._receive(chunks, upload)
+            async for chunk in at_most(self._max_bytes, chunks):
+                await asyncio.to_thread(upload.write, chunk)
+            upload.seek(0)
             dataset_id = new_dataset_id()
             async with self._turns:
                 facts = await asyncio.to_thread(self._write, dataset_id, upload, format_)
@@ -122,18 +123,6 @@ class DatasetService:
         await self._store.release(workspace_id, name)
         await self._forget_unused()
 
-    async def _receive(self, chunks: AsyncIterator[bytes], upload: BinaryIO) -> None:
-        received = 0
-        async for chunk in chunks:
-            received += len(chunk)
-            if received > self._max_bytes:
-                raise TooLarge(
-                    f"the file is over this host's ceiling of {self._max_bytes >> 20} MB; send it in parts, or have "
-                    "the operator raise EVALUATOR_HOST_DATASETS_MB"
-                )
-            await asyncio.to_thread(upload.write, chunk)
-        upload.seek(0)
-
     def _write(self, dataset_id: str, upload: BinaryIO, format_: Format) -> DatasetFacts:
         records = read_records(upload, format_, max_row_bytes=self._max_row_bytes)
         return self._folder.write(dataset_id, records, format_=format_, max_bytes=self._max_bytes)
@@ -141,10 +130,6 @@ class DatasetService:
     async def _forget_unused(self) -> None:
         for dataset_id in await self._store.forget_unused():
             await asyncio.to_thread(self._folder.remove, dataset_id)
-
-
-def _taken(name: str) -> NameTaken:
-    return NameTaken(f"there is a data set named {name}; take another name, or replace it (?replace=true, --replace)")
 
 
 def _report(dataset: Dataset) -> DatasetReport:

@@ -118,12 +118,7 @@ def _stays(link: Path, home: Path) -> bool:
 
 
 def python_modules(site: Path, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the modules of each distribution that users import, from its own list of files.
-
-    Args:
-      site: Where they are installed.
-      names: Canonical names of distributions.
-    """
+    """Return the modules of each distribution that users import, from its own list of files."""
     wanted = set(names)
     found: dict[str, tuple[str, ...]] = {}
     for folder in sorted(site.glob("*.dist-info")):

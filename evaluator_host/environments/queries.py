@@ -18,12 +18,7 @@ from evaluator_host.sandbox.base import Backend
 
 
 class PackageQueries:
-    """Reads pins, and asks the index which ones were meant.
-
-    Args:
-      index: Where packages come from.
-      backend: The sandbox backend, for whose interpreters and processor packages are.
-    """
+    """Reads pins, and asks the index which ones were meant."""
 
     def __init__(self, index: IndexSettings, backend: Backend) -> None:
         # Not the downloads of builds: those may be another user's, whose tools refuse files of this one.
@@ -36,11 +31,7 @@ class PackageQueries:
         return await anyio.to_thread.run_sync(self._backend.python_versions)
 
     async def python(self, asked: str | None, *, field: str = "evaluator.python") -> str | None:
-        """Return the minor version that an evaluator asks for; None for the backend's own.
-
-        Args:
-          asked: `3.13`; None for the backend's own.
-          field: The field of the request, for the problem.
+        """Return the minor version (`3.13`) that `field` of a request asks for; None for the backend's own.
 
         Raises:
           InvalidRequest: this host has none; the message says how to get it.

@@ -155,13 +155,7 @@ def now() -> str:
 
 
 def target_for(platform: Platform, language: Language, python: str | None = None) -> Target:
-    """Return the target that sets of a language are resolved for.
-
-    Args:
-      platform: Of the backend.
-      language: Of the evaluator.
-      python: Minor version of Python; None for the backend's own.
-    """
+    """Return the target that sets of a language are resolved for."""
     runtime = (python or platform.python) if language is Language.PYTHON else platform.node
     return Target(runtime, platform.machine, platform.glibc)
 
@@ -186,12 +180,7 @@ def _described(language: Language, target: Target) -> str:
 
 
 def empty_environment(language: Language, python: str | None = None) -> Environment:
-    """Return the environment without packages, which JavaScript and TypeScript share.
-
-    Args:
-      language: Of the evaluator.
-      python: Minor version of Python; None for the host's own.
-    """
+    """Return the environment without packages, which JavaScript and TypeScript share."""
     shared = Language.PYTHON if language is Language.PYTHON else Language.JAVASCRIPT
     key = f"{shared}\n{sys.platform}-{machine.machine()}\n"
     if python is not None:

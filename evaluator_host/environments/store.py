@@ -1,12 +1,12 @@
 """The package sets of a host: built once, on first use, for any number of callers; removed when nobody uses them."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from evaluator_host.environments.build.build import BuildContext, Builds
-from evaluator_host.environments.folder import EnvironmentFolder, Usage, digest_of, is_digest, not_installed
+from evaluator_host.environments.folder import Usage, digest_of, is_digest, not_installed
 from evaluator_host.environments.queries import PackageQueries
 from evaluator_host.environments.record import (
     BuildEvent,
@@ -21,7 +21,6 @@ from evaluator_host.environments.registry.transfer import RegistryTransfer
 from evaluator_host.model.errors import HostError, InUse
 from evaluator_host.model.evaluator import Environment, Language
 from evaluator_host.packages.lock import Lock, Pin, RawPin, Target
-from evaluator_host.sandbox.base import Backend
 from evaluator_host.system.files import hold_lock
 
 _KNOWN: Final = 4096
@@ -62,7 +61,6 @@ class Environments:
         self.transfer = RegistryTransfer(
             context, find=self._folder.found, use=self._use, target_of=self.queries.target_of, on_pulled=self.prune
         )
-        self._verifier = Verifier(context.folder, context.backend, install=self._install, forget=self._forget)
 
     def lookup(self, packages: tuple[str, ...], language: Language, python: str | None = None) -> InstalledSet | None:
         """Return a set that this process has used before; never waits."""
@@ -151,13 +149,7 @@ class Environments:
     async def request(
         self, raw: Sequence[RawPin], language: Language, python: str | None = None, *, workspace: str = ""
     ) -> EnvironmentReport:
-        """Return a set as it is now; its build begins when it is new.
-
-        Args:
-          raw: Its pins.
-          language: Whose packages.
-          python: Minor version that it is for; None for the host's own.
-          workspace: As in `require`.
+        """Return a set as it is now; its build begins when it is new. `workspace` as in `require`.
 
         Raises:
           InvalidPin: see `require`.
@@ -242,10 +234,7 @@ class Environments:
     async def prune(self, *, ceiling_mb: int | None = None) -> list[Record]:
         """Remove sets that nobody uses, least recently used first, until the rest fits; return the removed ones.
 
-        Their locks stay, so that a later build installs the same files.
-
-        Args:
-          ceiling_mb: By default the operator's.
+        Their locks stay, so that a later build installs the same files. The ceiling is the operator's unless given.
         """
         ceiling = (self._context.ceiling_mb if ceiling_mb is None else ceiling_mb) << 20
         records = await asyncio.to_thread(self._folder.records)
@@ -274,13 +263,54 @@ class Environments:
             if sought not in wanted:
                 raise not_installed(name)
             wanted = [sought]
-        return [await self._verifier.verify(digest) for digest in wanted]
+        return [await self._verify(digest) for digest in wanted]
 
     async def close(self) -> None:
         """Stop every build, remove its files, and let other processes remove the sets that this one used."""
         await self._builds.close()
         self._usage.close()
         self._known.clear()
+
+    async def _verify(self, digest: str) -> Verified:
+        """Compare an installation, file by file, and repair it; return the result.
+
+        Raises:
+          SandboxUnavailable: the backend's copy cannot be read.
+        """
+        if broken := await asyncio.to_thread(self._folder.broken, digest):
+            return await self._repair(digest, broken)
+        record = self._folder.record(digest)
+        if record is None:  # removed meanwhile
+            return Verified(digest, ())
+        environment = self._folder.environment(record)
+        strange = [_IMAGE + path for path in await self._context.backend.compare(environment)]
+        if not strange:
+            return Verified(digest, ())
+        await self._context.backend.drop_environment(digest)
+        self._forget(digest)
+        await self._context.backend.prepare(environment)
+        return Verified(digest, tuple(strange), mended=True)
+
+    async def _repair(self, digest: str, broken: Sequence[str]) -> Verified:
+        """Install again from the lock. Downloads are removed first: they may be hard links to the same broken files."""
+        record = self._folder.record(digest)
+        key = record.key if record else await asyncio.to_thread(self._folder.key_of, digest)
+        lock = self._folder.lock_of(key) if key else None
+        await asyncio.to_thread(self._folder.drop_downloads)
+        if key is None or lock is None or lock.digest != digest:
+            await asyncio.to_thread(self._folder.detach, digest)
+            self._forget(digest)
+            return Verified(
+                digest, tuple(broken), error="its lock is lost, so the set was removed; the next use installs it"
+            )
+        async with hold_lock(self._folder.build_lock(key)):
+            await asyncio.to_thread(self._folder.detach, digest)
+        self._forget(digest)
+        try:
+            await self._install(key, lock)
+        except HostError as error:
+            return Verified(digest, tuple(broken), error=error.detail)
+        return Verified(digest, tuple(broken), mended=True)
 
     async def _installed(self, key: str) -> Record | None:
         return await asyncio.to_thread(self._folder.found, key)
@@ -311,68 +341,3 @@ class Environments:
     def _forget(self, digest: str) -> None:
         self._known = {key: known for key, known in self._known.items() if known.environment.digest != digest}
         self._on_changed(digest)
-
-
-class Verifier:
-    """Compares installations with their recorded digests, and installs again those that differ.
-
-    Args:
-      folder: Of the host.
-      backend: Its copies of installations are compared too.
-      install: Installs a set, by its key, from its lock.
-      forget: Called with the digest of an installation that was replaced.
-    """
-
-    def __init__(
-        self,
-        folder: EnvironmentFolder,
-        backend: Backend,
-        *,
-        install: Callable[[str, Lock], Awaitable[Record]],
-        forget: Callable[[str], None],
-    ) -> None:
-        self._folder = folder
-        self._backend = backend
-        self._install = install
-        self._forget = forget
-
-    async def verify(self, digest: str) -> Verified:
-        """Compare an installation, file by file, and repair it; return the result.
-
-        Raises:
-          SandboxUnavailable: the backend's copy cannot be read.
-        """
-        if broken := await asyncio.to_thread(self._folder.broken, digest):
-            return await self._repair(digest, broken)
-        record = self._folder.record(digest)
-        if record is None:  # removed meanwhile
-            return Verified(digest, ())
-        environment = self._folder.environment(record)
-        strange = [_IMAGE + path for path in await self._backend.compare(environment)]
-        if not strange:
-            return Verified(digest, ())
-        await self._backend.drop_environment(digest)
-        self._forget(digest)
-        await self._backend.prepare(environment)
-        return Verified(digest, tuple(strange), mended=True)
-
-    async def _repair(self, digest: str, broken: Sequence[str]) -> Verified:
-        """Install again from the lock. Downloads are removed first: they may be hard links to the same broken files."""
-        record = self._folder.record(digest)
-        key = record.key if record else await asyncio.to_thread(self._folder.key_of, digest)
-        lock = self._folder.lock_of(key) if key else None
-        await asyncio.to_thread(self._folder.drop_downloads)
-        if key is None or lock is None or lock.digest != digest:
-            await asyncio.to_thread(self._folder.detach, digest)
-            self._forget(digest)
-            return Verified(
-                digest, tuple(broken), error="its lock is lost, so the set was removed; the next use installs it"
-            )
-        async with hold_lock(self._folder.build_lock(key)):
-            await asyncio.to_thread(self._folder.detach, digest)
-        self._forget(digest)
-        try:
-            await self._install(key, lock)
-        except HostError as error:
-            return Verified(digest, tuple(broken), error=error.detail)
-        return Verified(digest, tuple(broken), mended=True)

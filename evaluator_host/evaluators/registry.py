@@ -203,13 +203,9 @@ def _report(stored: StoredVersion) -> EvaluatorReport:
         contract=None if content.contract is None else Contract(content.contract),
         contract_source=content.contract_source,
         problem=None if content.problem is None else _PROBLEM.validate_json(content.problem),
-        environment=_environment(content),
+        environment=_ENVIRONMENT.validate_json(content.packages),
         evaluator=_evaluator(stored),
         created_at=stored.created_at,
         created_by=content.created_by,
         origin=None if content.origin is None else _ORIGIN.validate_json(content.origin),
     )
-
-
-def _environment(content: VersionContent) -> EnvironmentInfo | None:
-    return _ENVIRONMENT.validate_json(content.packages)

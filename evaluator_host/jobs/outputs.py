@@ -15,7 +15,7 @@ from typing import Any, Final
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.datasets.template import BadTemplate
 from evaluator_host.jobs.result_writer import ResultWriter
-from evaluator_host.jobs.row_source import Chunk
+from evaluator_host.jobs.row_source import Chunk, unmarked_lines
 from evaluator_host.model.evaluator import Json, Row
 from evaluator_host.model.json_values import decode_json, encode_json
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Given
@@ -44,12 +44,7 @@ class Prompts:
         """Yield the rows without an answer, as (number, messages); `answered` has a 1 for every answered row."""
         made: list[_Asked] = []
         size = 0
-        first = next((number for number, mark in enumerate(answered) if not mark), len(answered))
-        for number, line in self.folder.lines(self.job.dataset_id, first=first):
-            if number >= self.job.rows:
-                break
-            if number < len(answered) and answered[number]:
-                continue
+        for number, line in unmarked_lines(self.folder, self.job.dataset_id, answered, count=self.job.rows):
             made.append((number, self._prompt(decode_json(line))))
             size += len(line)
             if len(made) >= _AHEAD_ROWS or size >= _AHEAD_BYTES:

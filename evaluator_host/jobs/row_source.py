@@ -22,6 +22,16 @@ class Chunk:
     rows: list[Given]
 
 
+def unmarked_lines(folder: RowsFolder, dataset_id: str, marks: bytearray, *, count: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the number and the line of each of the first `count` rows whose byte in `marks` is missing or 0."""
+    first = next((number for number, mark in enumerate(marks) if not mark), len(marks))
+    for number, line in folder.lines(dataset_id, first=first):
+        if number >= count:
+            break
+        if number >= len(marks) or not marks[number]:
+            yield number, line
+
+
 class RowSource:
     """The rows of one job. Blocking; call it in a thread.
 
@@ -55,12 +65,7 @@ class RowSource:
         """Yield the rows that are not done. `done` has one byte per row, 1 for done; it may be shorter."""
         chunk = Chunk([], [])
         size = 0
-        first = next((number for number, mark in enumerate(done) if not mark), len(done))
-        for number, line in self._folder.lines(self._dataset_id, first=first):
-            if number >= self._count:
-                break
-            if number < len(done) and done[number]:
-                continue
+        for number, line in unmarked_lines(self._folder, self._dataset_id, done, count=self._count):
             chunk.numbers.append(number)
             chunk.rows.append(self.row(number, decode_json(line)))
             size += len(line)

@@ -50,133 +50,83 @@ class HostError(Exception):
     status = 500
     exit_code = 3
 
+    def __init_subclass__(cls, *, code: str = "", status: int = 0, exit_code: int = 0) -> None:
+        """Set the attributes of a class; it inherits those that are not given."""
+        super().__init_subclass__()
+        cls.code, cls.status, cls.exit_code = code or cls.code, status or cls.status, exit_code or cls.exit_code
+
     def __init__(self, detail: str, *, problems: tuple[Problem, ...] = ()) -> None:
         super().__init__(detail)
         self.detail = detail
         self.problems = problems
 
 
-class InvalidRequest(HostError):
+class InvalidRequest(HostError, code="invalid_request", status=422, exit_code=2):
     """The request cannot be taken as it is; every fault is in `problems`."""
 
-    code = "invalid_request"
-    status = 422
-    exit_code = 2
 
-
-class InvalidPin(InvalidRequest):
+class InvalidPin(InvalidRequest, code="invalid_pin"):
     """A package is not pinned exactly; each `Problem.hint` is the pin that was probably meant."""
 
-    code = "invalid_pin"
 
-
-class PackagesFailed(HostError):
+class PackagesFailed(HostError, code="packages_failed", status=422, exit_code=2):
     """A package set cannot be resolved or installed; the detail is the resolver's own explanation."""
 
-    code = "packages_failed"
-    status = 422
-    exit_code = 2
 
-
-class Unauthorized(HostError):
+class Unauthorized(HostError, code="unauthorized", status=401, exit_code=2):
     """The request has no key, or one that is unknown, expired or revoked."""
 
-    code = "unauthorized"
-    status = 401
-    exit_code = 2
 
-
-class Refused(HostError):
+class Refused(HostError, code="refused", status=403, exit_code=2):
     """A browser page of another origin, or a foreign Host header, tried to reach the API."""
 
-    code = "refused"
-    status = 403
-    exit_code = 2
 
-
-class NotFound(HostError):
+class NotFound(HostError, code="not_found", status=404, exit_code=2):
     """No such thing, or not in this workspace."""
 
-    code = "not_found"
-    status = 404
-    exit_code = 2
 
-
-class InUse(HostError):
+class InUse(HostError, code="in_use", status=409, exit_code=2):
     """Something else works with it right now; try again when that is done."""
 
-    code = "in_use"
-    status = 409
-    exit_code = 2
 
-
-class NameTaken(HostError):
+class NameTaken(HostError, code="name_taken", status=409, exit_code=2):
     """There is one of that name already."""
 
-    code = "name_taken"
-    status = 409
-    exit_code = 2
 
-
-class TooLarge(HostError):
+class TooLarge(HostError, code="too_large", status=413, exit_code=2):
     """A body over its limit."""
 
-    code = "too_large"
-    status = 413
-    exit_code = 2
 
-
-class TooSlow(HostError):
+class TooSlow(HostError, code="too_slow", status=408, exit_code=2):
     """A body that did not arrive in time."""
 
-    code = "too_slow"
-    status = 408
-    exit_code = 2
 
-
-class Busy(HostError):
+class Busy(HostError, code="busy", status=429):
     """The queue is full. The caller should come back after `retry_after_s` seconds."""
-
-    code = "busy"
-    status = 429
 
     def __init__(self, detail: str, *, retry_after_s: float) -> None:
         super().__init__(detail)
         self.retry_after_s = retry_after_s
 
 
-class RateLimited(Busy):
+class RateLimited(Busy, code="rate_limited"):
     """A key asks more often than it may. The caller should come back after `retry_after_s` seconds."""
 
-    code = "rate_limited"
 
-
-class SandboxUnavailable(HostError):
+class SandboxUnavailable(HostError, code="sandbox_unavailable", status=503):
     """No backend can start a sandbox; the detail says what to install."""
 
-    code = "sandbox_unavailable"
-    status = 503
 
-
-class StoreUnavailable(HostError):
+class StoreUnavailable(HostError, code="store_unavailable", status=503):
     """The database does not answer, or cannot write."""
 
-    code = "store_unavailable"
-    status = 503
 
-
-class IndexUnavailable(HostError):
+class IndexUnavailable(HostError, code="index_unavailable", status=503):
     """The package index does not answer."""
 
-    code = "index_unavailable"
-    status = 503
 
-
-class MachineExhausted(HostError):
+class MachineExhausted(HostError, code="machine_exhausted", status=503):
     """This machine lacks disk, descriptors or processes for it; retryable once the operator has made room."""
-
-    code = "machine_exhausted"
-    status = 503
 
     @classmethod
     def by(cls, error: OSError, *, doing: str) -> "MachineExhausted":
@@ -184,22 +134,13 @@ class MachineExhausted(HostError):
         return cls(f"this machine could not {doing}: {error.strerror or error}; try again later")
 
 
-class SandboxLost(HostError):
+class SandboxLost(HostError, code="sandbox_lost", status=503):
     """A sandbox died for a reason that is not the guest's (engine stopped, host out of memory); retryable."""
 
-    code = "sandbox_lost"
-    status = 503
 
-
-class HostUnreachable(HostError):
+class HostUnreachable(HostError, code="host_unreachable", status=503):
     """Nothing answers at the client's URL, or what does is no Evaluator Host."""
 
-    code = "host_unreachable"
-    status = 503
 
-
-class Misconfigured(HostError):
+class Misconfigured(HostError, code="misconfigured", exit_code=2):
     """Settings that contradict each other or the machine."""
-
-    code = "misconfigured"
-    exit_code = 2

@@ -46,7 +46,7 @@ class Refusal:
     hint: str | None = None
 
 
-"""Called with a phase (`resolving`, `resolved`), how many packages are done, and of how many if that is known."""
+"""Called with a phase (`pulling`, `checking`), how many packages are done, and of how many if that is known."""
 
 
 @dataclass(frozen=True, slots=True)

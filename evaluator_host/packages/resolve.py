@@ -6,7 +6,7 @@ from dataclasses import replace
 from evaluator_host.model.errors import InvalidRequest, Misconfigured
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.lock import Lock, Pin, Progress, Target
+from evaluator_host.packages.lock import Lock, Pin, Target
 from evaluator_host.packages.npm.resolve import resolve_npm
 from evaluator_host.packages.pip.resolve import NoWheel, resolve_pip
 from evaluator_host.packages.tools import Resolver, Tools, installed_tools
@@ -23,7 +23,6 @@ async def resolve(
     allow_source_builds: bool = False,
     builder: Run | None = None,
     run: Run = processes.run,
-    progress: Progress | None = None,
     tools: Tools | None = None,
 ) -> Lock:
     """Return the lock of a set. No code of a package runs on this host, and no configuration of its user is read.
@@ -37,7 +36,6 @@ async def resolve(
       builder: Runs a command inside a sandbox with network, without credentials; needed with `allow_source_builds`,
         because uv runs the build script of a package to learn its dependencies.
       run: Runs uv and npm where no code of packages runs: a sandbox too, since answers of an index are not trusted.
-      progress: Told of every phase.
       tools: Where uv and npm lie; by default those installed with this host.
 
     Raises:
@@ -50,8 +48,6 @@ async def resolve(
     shared = Language.PYTHON if language is Language.PYTHON else Language.JAVASCRIPT
     if any((pin.language is Language.PYTHON) is not (shared is Language.PYTHON) for pin in pins):
         raise InvalidRequest("Pip and npm pins cannot be in one set.")
-    tell = progress or (lambda _phase, _done, _total: None)
-    tell("resolving", 0, None)
     pins = tuple(sorted(replace(pin, language=shared) for pin in pins))
     resolver = Resolver(index, target, tools or installed_tools(), run)
     if not pins:
@@ -61,7 +57,6 @@ async def resolve(
     else:
         packages, text, notes = await resolve_npm(pins, resolver)
         lock = Lock(shared, target, pins, packages, text, notes=notes)
-    tell("resolved", len(lock.packages), len(lock.packages))
     return lock
 
 

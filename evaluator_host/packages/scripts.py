@@ -50,11 +50,6 @@ def read_script(source: str, language: Language, *, parse: Parse = pin_parser.pa
     TypeScript: `npm:name@1.2.3/sub` as a module specifier becomes `name/sub`, and as many blanks follow the closing
     quote as it became shorter, so that errors keep the author's lines **and** columns.
 
-    Args:
-      source: The file's text.
-      language: Of the evaluator.
-      parse: Reads pins; another function may give better hints for bad ones.
-
     Raises:
       InvalidPin: a dependency is not pinned exactly; `packages[i]` counts them in the order of the file.
       InvalidRequest: the block is no TOML, there are two, or its Python is no range.

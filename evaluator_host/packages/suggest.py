@@ -26,7 +26,7 @@ from evaluator_host.packages.npm.resolve import matching_versions
 from evaluator_host.packages.pin_parser import spelled
 from evaluator_host.packages.pip import syntax as pip_syntax
 from evaluator_host.packages.pip.resolve import newest_version
-from evaluator_host.packages.tools import Resolver, close_name, installed_tools
+from evaluator_host.packages.tools import Resolver, close_name, installed_tools, known_names
 
 TIMEOUT_S: Final = 10.0  # how much later a refusal may be for a better hint; on an idle machine it takes 1 s
 _MAX_LOOKUPS: Final = 20
@@ -35,27 +35,6 @@ _FIELD: Final = re.compile(r"packages\[(\d+)\]")
 _VERSION: Final = re.compile(r"(==)?\d[\w.!+-]*")
 
 K = TypeVar("K")
-_MORE: Final = {
-    "attr": "attrs", "bert_score": "bert-score", "Bio": "biopython", "cairo": "pycairo", "community": "python-louvain",
-    "Cryptodome": "pycryptodomex", "docx": "python-docx", "faiss": "faiss-cpu", "flair": "flair", "git": "gitpython",
-    "google.cloud.bigquery": "google-cloud-bigquery", "google.cloud.storage": "google-cloud-storage",
-    "google.generativeai": "google-generativeai", "google.genai": "google-genai", "google.protobuf": "protobuf",
-    "googleapiclient": "google-api-python-client", "jose": "python-jose", "jsonpath_ng": "jsonpath-ng",
-    "Levenshtein": "levenshtein", "lxml": "lxml", "magic": "python-magic", "mpl_toolkits": "matplotlib",
-    "multipart": "python-multipart", "MySQLdb": "mysqlclient", "nacl": "pynacl", "OpenSSL": "pyopenssl",
-    "pkg_resources": "setuptools", "pptx": "python-pptx", "psycopg": "psycopg", "pylab": "matplotlib",
-    "pymysql": "pymysql", "pythoncom": "pywin32", "pywintypes": "pywin32", "rouge": "rouge",
-    "ruamel.yaml": "ruamel-yaml", "sentence_transformers": "sentence-transformers", "slugify": "python-slugify",
-    "snowballstemmer": "snowballstemmer", "socks": "pysocks", "spellchecker": "pyspellchecker",
-    "telegram": "python-telegram-bot", "umap": "umap-learn", "websocket": "websocket-client", "wx": "wxpython",
-    "z3": "z3-solver", "zmq": "pyzmq",
-}  # fmt: skip
-# Names that authors give to their own files far more often than they import the package of that name.
-_OWN: Final = frozenset({
-    "app", "common", "config", "conftest", "constants", "core", "evaluator", "evaluators", "helper", "helpers",
-    "lib", "main", "model", "models", "module", "project", "schemas", "scripts", "settings", "shared", "src",
-    "test", "tests", "tools", "types", "util", "utils",
-})  # fmt: skip
 _NPM_PACKAGE: Final = re.compile(r"(@[a-z0-9~-][\w.~-]*/[a-z0-9~-][\w.~-]*|[a-z0-9~-][\w.~-]*)(?:/.*)?", re.IGNORECASE)
 
 
@@ -68,15 +47,9 @@ async def suggest(
     index: IndexSettings,
     timeout_s: float = TIMEOUT_S,
 ) -> tuple[Problem, ...]:
-    """Return the problems of an `InvalidPin` with better hints; a hint stays as it is when the index does not answer.
+    """Return the problems of an `InvalidPin` with better hints; a hint stays as it is when the index is silent.
 
-    Args:
-      problems: Of `InvalidPin`, `field` being `packages[i]`.
-      raw: The argument of `pin_parser.parse`.
-      language: Of the evaluator.
-      target: The runtime; a hint has a wheel for it.
-      index: Where packages come from.
-      timeout_s: Wall-clock seconds for all of them together.
+    The fields of the problems are `packages[i]`, of `raw`. `timeout_s` is for all of them together.
     """
     texts = {}
     for place, problem in enumerate(problems[:_MAX_LOOKUPS]):
@@ -201,7 +174,7 @@ async def exact_pins_for(
 @lru_cache(maxsize=1)
 def _distributions() -> dict[str, str]:
     table = import_module("autopep723").IMPORT_TO_PACKAGE_MAP  # it has no types, and is needed by `check` alone
-    return {**cast("Mapping[str, str]", table), **_MORE}
+    return {**cast("Mapping[str, str]", table), **known_names()["package_of_module"]}
 
 
 def _distribution(module: str) -> str | None:
@@ -214,7 +187,7 @@ def _distribution(module: str) -> str | None:
     for length in range(len(parts), 0, -1):
         if found := table.get(".".join(parts[:length])):
             return canonicalize_name(found)
-    if parts[0].lower() in _OWN or parts[0].startswith("_") or not parts[0].isascii():
+    if parts[0].lower() in known_names()["own_modules"] or parts[0].startswith("_") or not parts[0].isascii():
         return None
     return canonicalize_name(parts[0])
 

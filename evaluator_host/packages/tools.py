@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import uv
 
@@ -31,24 +31,7 @@ _ABSOLUTE_PATH: Final = re.compile(r"(?<![\w@/:.-])/(?:[\w.@+-]+/)+[\w.@+-]*")
 _UNREACHABLE: Final = (
     "the package index cannot be reached from this host: check the address, the proxy and the CA file, then try again."
 )
-# Packages that evaluators import and whose names are easily misspelt; never a whole index.
-_PYTHON: Final = tuple(
-    """
-aiohttp beautifulsoup4 bert-score boto3 datasets evaluate fuzzywuzzy httpx jellyfish jinja2 jiwer joblib jsonpath-ng
-jsonschema langchain langdetect litellm lxml markdown matplotlib networkx nltk numpy openai opencv-python orjson
-pandas pillow polars pyarrow pydantic python-dateutil python-levenshtein pytest pyyaml rapidfuzz ragas regex requests
-rouge-score sacrebleu scikit-learn scipy sentence-transformers sentencepiece spacy sqlalchemy sqlglot statsmodels
-sympy tabulate textblob textdistance textstat tiktoken tokenizers torch tqdm transformers unidecode
-""".split()  # noqa: SIM905 a name a line would be a page of names
-)
-_NPM: Final = tuple(
-    """
-ajv ajv-formats axios big.js chalk cheerio compromise csv-parse date-fns dayjs decimal.js deep-equal diff
-fast-deep-equal fast-levenshtein fastest-levenshtein fuse.js js-levenshtein js-yaml jsdom json5 jsonpath-plus langchain
-leven lodash lodash-es luxon marked mathjs moment nanoid natural node-fetch openai papaparse ramda semver sharp
-simple-statistics string-similarity tiktoken typescript underscore uuid validator xml2js yaml yup zod
-""".split()  # noqa: SIM905 a name a line would be a page of names
-)
+_KNOWN_NAMES: Final = Path(__file__).with_name("known_names.json")
 _CLOSE: Final = 0.8  # one wrong, missing or swapped letter in a name of five
 
 
@@ -144,9 +127,21 @@ def unreachable(reason: str, index: IndexSettings) -> IndexUnavailable:
     return IndexUnavailable(f"{shorten(reason, index)}: {_UNREACHABLE}")
 
 
+@lru_cache(maxsize=1)
+def known_names() -> dict[str, Any]:
+    """Return the tables of `known_names.json`.
+
+    `python_packages` and `npm_packages` are those that evaluators import and whose names are easily misspelt, never a
+    whole index. `package_of_module` is beside the table of autopep723. `own_modules` are names that authors give to
+    their own files far more often than they import the package of that name.
+    """
+    tables: dict[str, Any] = json.loads(_KNOWN_NAMES.read_text("utf-8"))
+    return tables
+
+
 def close_name(name: str, language: Language) -> str | None:
     """Return the well-known name that a misspelt one is close to, or None."""
-    known = _PYTHON if language is Language.PYTHON else _NPM
+    known = known_names()["python_packages" if language is Language.PYTHON else "npm_packages"]
     if name in known:
         return None
     close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=_CLOSE)

@@ -39,11 +39,7 @@ class PackageVersions:
 
 
 class VersionList:
-    """Asks the index for versions, three packages at a time, and remembers each answer for five minutes.
-
-    Args:
-      index: Where packages come from.
-    """
+    """Asks the index for versions, three packages at a time, and remembers each answer for five minutes."""
 
     def __init__(self, index: IndexSettings) -> None:
         self._index = index

@@ -18,19 +18,11 @@ _VIRTUAL: Final = (
 )
 
 
-def bubblewrap_isolation() -> Finding:
-    """Return what bubblewrap's namespaces stop, and what they do not."""
-    return _shared_kernel()
-
-
-def docker_isolation(runtime: str) -> Finding:
-    """Return what containers of an OCI runtime stop, and what they do not."""
+def isolation_finding(runtime: str = "") -> Finding:
+    """Return what bubblewrap's namespaces, or containers of an OCI runtime, stop, and what they do not."""
+    detail = f"{_RULES}; {_SHARED}. Better {_TENANTS}"
     if is_gvisor(runtime):
-        return Finding("boundary", ok=True, detail=_GVISOR)
-    if runtime.startswith("kata"):
-        return Finding("boundary", ok=True, detail=_VIRTUAL)
-    return _shared_kernel()
-
-
-def _shared_kernel() -> Finding:
-    return Finding("boundary", ok=True, detail=f"{_RULES}; {_SHARED}. Better {_TENANTS}")
+        detail = _GVISOR
+    elif runtime.startswith("kata"):
+        detail = _VIRTUAL
+    return Finding("boundary", ok=True, detail=detail)

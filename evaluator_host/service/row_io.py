@@ -233,14 +233,15 @@ def normalise(
     """
     if isinstance(outcome, Failed):
         error = outcome.error if source is None else source.locate(outcome.error)
-        return _failed(outcome, error, None, info=info, notes=notes)
+        return _without_value(Status.FAILED, outcome.logs, info=info, notes=notes, error=error)
     if isinstance(outcome, Skipped):
         return _without_value(Status.SKIPPED, Logs(), info=info, notes=(outcome.note,))
     contract = info.evaluator.contract
     rules = dialect_of(Contract.EVALUATE if contract is None or contract is Contract.AUTO else contract)
     scored = rules.interpret(outcome, evaluator.language, settings=evaluator.settings)
     if isinstance(scored, EvaluationError):
-        return _failed(outcome, scored, _value(outcome), info=info, notes=(*notes, *outcome.notes))
+        all_notes, value = (*notes, *outcome.notes), _value(outcome)
+        return _without_value(Status.FAILED, outcome.logs, info=info, notes=all_notes, error=scored, value=value)
     score, passed = scored.score, scored.passed
     warnings = (*notes, *outcome.notes, *scored.notes) if notes or outcome.notes or scored.notes else ()
     if score is not None:
@@ -271,12 +272,6 @@ def _value(returned: Returned) -> Json:
     if returned.kind in (Kind.MISSING, Kind.UNSUPPORTED) or not nests_within(returned.value, VALUE_DEPTH):
         return None
     return returned.value
-
-
-def _failed(
-    outcome: Outcome, error: EvaluationError, value: Json, *, info: RunInfo, notes: tuple[Note, ...]
-) -> EvaluationResult:
-    return _without_value(Status.FAILED, outcome.logs, info=info, notes=notes, error=error, value=value)
 
 
 def _without_value(

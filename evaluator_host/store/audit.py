@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import insert, select
 
 from evaluator_host.model.errors import StoreUnavailable
 from evaluator_host.store.database import Database, row_values
@@ -119,14 +119,7 @@ class Audit:
 
     async def delete_before(self, before: datetime) -> int:
         """Delete entries older than this time, and return how many."""
-        old = select(AuditTable.id).where(AuditTable.at < before).limit(_PRUNED_AT_ONCE)
-        removed = 0
-        while True:
-            async with self._database.transaction() as connection:
-                count = (await connection.execute(delete(AuditTable).where(AuditTable.id.in_(old)))).rowcount
-            removed += count
-            if count < _PRUNED_AT_ONCE:
-                return removed
+        return await self._database.delete_rows(AuditTable.id, AuditTable.at < before, at_once=_PRUNED_AT_ONCE)
 
 
 class AuditLog:

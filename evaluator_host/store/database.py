@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import URL, Connection, event, make_url
+from sqlalchemy import URL, ColumnElement, Connection, delete, event, make_url, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -125,6 +125,17 @@ class Database:
         with translated(self.address):
             async with self._engine.connect() as connection:
                 yield connection
+
+    async def delete_rows(self, key: Any, chosen: ColumnElement[bool], *, at_once: int) -> int:
+        """Delete rows by their primary key, and return how many; few at a time, so that no writer waits long."""
+        removed = 0
+        while True:
+            some = select(key).where(chosen).limit(at_once)
+            async with self.transaction() as connection:
+                count = (await connection.execute(delete(key.class_).where(key.in_(some)))).rowcount
+            removed += count
+            if count < at_once:
+                return removed
 
     async def close(self) -> None:
         """Close every connection."""

@@ -55,6 +55,11 @@ def new_dataset_id() -> str:
     return f"ds_{secrets.token_hex(8)}"
 
 
+def name_taken(name: str) -> NameTaken:
+    """Return the exception for a name that another data set of the workspace has."""
+    return NameTaken(f"there is a data set named {name}; take another name, or replace it (?replace=true, --replace)")
+
+
 class Datasets:
     """The data sets in the store."""
 
@@ -87,9 +92,7 @@ class Datasets:
                     await connection.execute(update(DatasetTable).where(named).values(name=None))
                 await connection.execute(insert(DatasetTable).values(**_values(made)))
         except IntegrityError as error:
-            raise NameTaken(
-                f"there is a data set named {name}; take another name, or replace it (?replace=true, --replace)"
-            ) from error
+            raise name_taken(name or "") from error
         return made
 
     async def get_dataset(self, workspace_id: str, name: str) -> Dataset:

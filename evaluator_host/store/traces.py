@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import insert, select
 
 from evaluator_host.store.database import Database, columns_of, row_values
 from evaluator_host.store.tables import EvaluatorTable, TraceTable
@@ -64,11 +64,4 @@ class Traces:
 
     async def delete_before(self, before: datetime) -> int:
         """Delete traces received before this time, and return how many."""
-        old = select(TraceTable.id).where(TraceTable.received_at < before).limit(_PRUNED_AT_ONCE)
-        removed = 0
-        while True:
-            async with self._database.transaction() as connection:
-                count = (await connection.execute(delete(TraceTable).where(TraceTable.id.in_(old)))).rowcount
-            removed += count
-            if count < _PRUNED_AT_ONCE:
-                return removed
+        return await self._database.delete_rows(TraceTable.id, TraceTable.received_at < before, at_once=_PRUNED_AT_ONCE)

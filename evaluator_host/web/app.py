@@ -1,21 +1,50 @@
-"""Builds the FastAPI application: routes, error handlers, and the middleware around them."""
+"""Builds the FastAPI application: the routes of `/v1` and the probes, error handlers, the middleware around them."""
 
-from typing import cast
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Final, cast
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI, Request, Response
 
 from evaluator_host import __version__
 from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.table import all_dialects
+from evaluator_host.evaluators.registry import ResolvedEvaluator
 from evaluator_host.jobs.open import StoredResources
-from evaluator_host.service import Service
-from evaluator_host.web.api import routes
-from evaluator_host.web.auth.access import Access
-from evaluator_host.web.http.error_responses import install_error_handlers
+from evaluator_host.migration.migrate import migrate, runs_in
+from evaluator_host.migration.stored import StoredWish, migrate_stored
+from evaluator_host.model.evaluator import Contract
+from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.schemas.evaluation import Batch, CheckReport, HostInfo
+from evaluator_host.schemas.migration import Migration, StoredMigration
+from evaluator_host.service import Service, summarise
+from evaluator_host.web.api.bodies import BatchIn, CheckIn, EvaluateIn, EvaluatorIn
+from evaluator_host.web.api.datasets import datasets_api
+from evaluator_host.web.api.environments import environments_api, packages_api
+from evaluator_host.web.api.evaluators import evaluators_api
+from evaluator_host.web.api.job_results import job_results_api
+from evaluator_host.web.api.jobs import jobs_api
+from evaluator_host.web.api.migrations import MigrateIn, MigrateStoredIn
+from evaluator_host.web.api.secrets import secrets_api
+from evaluator_host.web.api.traces import traces_api
+from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
+from evaluator_host.web.auth.keyring import Caller
+from evaluator_host.web.http.error_responses import describe_error, install_error_handlers
+from evaluator_host.web.http.json_routes import JsonRoute, json_response
 from evaluator_host.web.http.middleware import AccessMiddleware
 from evaluator_host.web.workbench import Workbench, is_page
 
 _DESCRIPTION = "Runs pasted Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score."
+_ERRORS: Final = {
+    **describe_error(401, "The host needs a key, and the request has none that works."),
+    **describe_error(403, "The Origin or Host is not allowed."),
+    **describe_error(404, "There is no stored evaluator or version of that name."),
+    **describe_error(408, "The body did not arrive in time."),
+    **describe_error(413, "The body is too large."),
+    **describe_error(422, "The request is invalid; every faulty field is named."),
+    **describe_error(429, "Too many calls are waiting, or the key calls too often; see Retry-After."),
+    **describe_error(503, "No sandbox starts, or the package index or the database does not answer."),
+}
 
 
 class _Described:
@@ -49,7 +78,7 @@ def create_app(
     kept = records or cast("StoredResources", _Described())
     given = cast("Access", access)
     # The routes are moved, not included: `include_router` would build every route and its schemas again.
-    app.router.routes += routes.api(service, given, kept, body_bytes=settings.body_mb << 20).routes
+    app.router.routes += api(service, given, kept, body_bytes=settings.body_mb << 20).routes
     for dialect in all_dialects():
         if dialect.routes is not None:
             app.router.routes += dialect.routes.load()(service, kept, settings, given)
@@ -65,3 +94,129 @@ def create_app(
         is_page=is_page,
     )
     return app
+
+
+def api(service: Service, access: Access, records: StoredResources, *, body_bytes: int) -> APIRouter:
+    """Return all routes of `/v1`. `body_bytes` limits a body after decompression."""
+    router = APIRouter(route_class=JsonRoute)
+
+    @router.post("/v1/evaluate", response_model=EvaluationResult, responses=_ERRORS, tags=["evaluate"])
+    async def evaluate(body: EvaluateIn, request: Request) -> Response:
+        """Evaluate one row. A failure of the user's code is also a result (HTTP 200, `status: failed`)."""
+        caller = caller_of(request.scope)
+        found = await _found(records, caller, body.evaluator)
+        work = service.evaluate(found.evaluator, body.to_row(), workspace=caller.workspace, lock=found.lock)
+        return await _respond(request, work, AuditedCall(access, caller, "evaluate", evaluator=found.evaluator, rows=1))
+
+    @router.post("/v1/evaluate/batch", response_model=Batch, responses=_ERRORS, tags=["evaluate"])
+    async def evaluate_batch(body: BatchIn, request: Request) -> Response:
+        """Evaluate rows. Results have the order of the rows."""
+        caller = caller_of(request.scope)
+        found = await _found(records, caller, body.evaluator)
+        audited_call = AuditedCall(access, caller, "evaluate_batch", evaluator=found.evaluator, rows=len(body.rows))
+        return await _respond(request, _batch(service, body, found, workspace=caller.workspace), audited_call)
+
+    @router.post("/v1/check", response_model=CheckReport, responses=_ERRORS, tags=["evaluate"])
+    async def check(body: CheckIn, request: Request) -> Response:
+        """Load an evaluator in a sandbox without running a row."""
+        caller = caller_of(request.scope)
+        evaluator = (await _found(records, caller, body.evaluator)).evaluator
+        work = service.check(evaluator, workspace=caller.workspace)
+        return await _respond(request, work, AuditedCall(access, caller, "check", evaluator=evaluator))
+
+    @router.post("/v1/migrate", response_model=Migration, responses=_ERRORS, tags=["evaluate"])
+    async def migrate_(body: MigrateIn, request: Request) -> Response:
+        """Rewrite a legacy evaluator to `evaluate(inputs, outputs, trace)`, and prove that its scores stay the same."""
+        caller, evaluator = caller_of(request.scope), body.to_model()
+        rows = await body.to_rows(records.datasets, records.rows, caller.workspace)
+        work = migrate(evaluator, rows, run=runs_in(service, caller.workspace), to=Contract(body.to))
+        audited_call = AuditedCall(access, caller, "migrate", evaluator=evaluator, rows=len(rows or ()))
+        return await _respond(request, work, audited_call)
+
+    @router.post("/v1/evaluators/migrate", response_model=list[StoredMigration], responses=_ERRORS, tags=["evaluators"])
+    async def migrate_named(body: MigrateStoredIn, request: Request) -> Response:
+        """Migrate stored legacy evaluators: report the result for each, or create new versions of those proven."""
+        caller = caller_of(request.scope)
+        rows = await body.to_rows(records.datasets, records.rows, caller.workspace)
+        wish = StoredWish(tuple(body.names), rows, body.dry_run, body.force, caller.key_id)
+        work = migrate_stored(service, records.evaluators, caller.workspace, wish=wish)
+        return await _respond(request, work, AuditedCall(access, caller, "evaluators.migrate", rows=len(rows or ())))
+
+    @router.get("/v1/info", response_model=HostInfo, tags=["host"])
+    async def info() -> Response:
+        """Show the version, backend, languages and limits of this host."""
+        return json_response(await service.full_info())
+
+    @router.get("/healthz", tags=["host"])
+    async def healthz() -> dict[str, str]:
+        """Liveness: the process responds."""
+        return {"status": "ok"}
+
+    @router.get("/readyz", tags=["host"], responses={503: _ERRORS[503]})
+    async def readyz() -> dict[str, str]:
+        """Readiness: a sandbox can start."""
+        await service.ready()
+        return {"status": "ready"}
+
+    @router.get("/metrics", tags=["host"], response_class=Response)
+    async def metrics() -> Response:
+        """Metrics in the Prometheus format."""
+        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
+
+    router.routes.extend(environments_api(service, access).routes)
+    router.routes.extend(evaluators_api(records.evaluators, access).routes)
+    router.routes.extend(packages_api(service).routes)
+    router.routes.extend(traces_api(records.traffic, access, body_bytes=body_bytes).routes)
+    router.routes.extend(datasets_api(records.datasets, access).routes)
+    router.routes.extend(jobs_api(records.jobs, access).routes)
+    router.routes.extend(secrets_api(records.secrets, access).routes)
+    router.routes.extend(job_results_api(records.results, records.rows, records.exports).routes)
+    return router
+
+
+async def _found(records: StoredResources, caller: Caller, given: EvaluatorIn | str) -> ResolvedEvaluator:
+    """Return the evaluator of the request, or the stored one that it names."""
+    if isinstance(given, str):
+        return await records.evaluators.resolve(caller.workspace, given)
+    return ResolvedEvaluator(given.to_model(), None)
+
+
+async def _batch(service: Service, body: BatchIn, found: ResolvedEvaluator, *, workspace: str) -> Batch:
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    rows = [row.to_row() for row in body.rows]
+    results = await service.evaluate_batch(
+        found.evaluator, rows, isolation=body.isolation, workspace=workspace, lock=found.lock
+    )
+    summary = summarise(results, seconds=loop.time() - started)
+    together = await service.evaluate_together(found.evaluator, rows, results, workspace=workspace, lock=found.lock)
+    return Batch(tuple(results), summary, together)
+
+
+async def _respond(request: Request, work: Coroutine[Any, Any, Any], audited_call: AuditedCall) -> Response:
+    """Run the work and return its result; stop it when the client hangs up. The audit log gets the call either way."""
+    task = asyncio.create_task(work)
+    hung_up = asyncio.create_task(_hung_up(request))
+    try:
+        await asyncio.wait({task, hung_up}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            audited_call.abandoned()
+            return Response(status_code=499)  # nobody reads it
+        result = task.result()
+        audited_call.answered(result)
+        return json_response(result)
+    except asyncio.CancelledError:  # the host shuts down
+        audited_call.abandoned()
+        raise
+    except Exception as error:
+        audited_call.failed(error)
+        raise
+    finally:
+        for leftover in (task, hung_up):
+            leftover.cancel()
+        await asyncio.wait({task, hung_up})
+
+
+async def _hung_up(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

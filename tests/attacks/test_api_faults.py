@@ -16,7 +16,7 @@ SECRET = "the-secret-of-a-row"
 FAULTS = """
 import asyncio
 from evaluator_host.service.service import Service
-from evaluator_host.web.api import routes
+from evaluator_host.web import app
 
 def quoting(row):
     try:
@@ -24,7 +24,7 @@ def quoting(row):
     except KeyError as error:
         raise RuntimeError(f"no idea what to do with {row.inputs!r}") from error
 
-evaluate, encode = Service.evaluate, routes._json
+evaluate, encode = Service.evaluate, app.json_response
 
 async def broken(self, evaluator, row, **rest):
     fault = row.inputs.get("fault")
@@ -43,13 +43,13 @@ class Unspeakable:
     def __init__(self, row):
         self.row = row
 
-def encoding(value):
+def encoding(value, *rest):
     label = getattr(value, "label", None)
     if isinstance(label, Unspeakable):
         quoting(label.row)
-    return encode(value)
+    return encode(value, *rest)
 
-Service.evaluate, routes._json = broken, encoding
+Service.evaluate, app.json_response = broken, encoding
 from evaluator_host.__main__ import main
 main()
 """

@@ -21,7 +21,7 @@ def test_a_client_needs_no_engine_no_database_and_no_web_framework() -> None:
 
 
 def test_a_run_needs_neither_engine_nor_database_nor_web_framework() -> None:
-    program = "import sys; from evaluator_host.cli import check, run; print(*{name.partition('.')[0] for name in sys.modules})"
+    program = "import sys; from evaluator_host.cli import run; print(*{name.partition('.')[0] for name in sys.modules})"
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert "evaluator_host" in done.stdout.split()
     assert not {"docker", "requests", "sqlalchemy", "alembic", "fastapi", "httpx"} & set(done.stdout.split())

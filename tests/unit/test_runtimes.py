@@ -8,7 +8,7 @@ from evaluator_host.model.evaluator import Environment, Language, SandboxSpec
 from evaluator_host.sandbox.docker.doctor import refusal
 from evaluator_host.sandbox.docker.engine import engine_facts
 from evaluator_host.sandbox.docker.policy import ContainerPolicy, EngineFacts, create_body
-from evaluator_host.sandbox.isolation_notes import bubblewrap_isolation, docker_isolation
+from evaluator_host.sandbox.isolation_notes import isolation_finding
 
 SOCKET = "unix:///run/docker.sock"
 SPEC = SandboxSpec(Language.PYTHON, Environment("", Language.PYTHON, ""), memory_mb=256, processes=32)
@@ -43,8 +43,8 @@ def test_a_runtime_that_would_hold_no_limit_is_refused(argument: str) -> None:
 
 
 def test_doctor_says_what_each_backend_stops_and_recommends_gvisor_for_tenants() -> None:
-    for shared in (bubblewrap_isolation(), docker_isolation("runc")):
+    for shared in (isolation_finding(), isolation_finding("runc")):
         assert "does not stop an exploit of the host's kernel" in shared.detail
         assert "EVALUATOR_HOST_DOCKER_RUNTIME=runsc" in shared.detail
-    for own in (docker_isolation("runsc"), docker_isolation("kata-runtime")):
+    for own in (isolation_finding("runsc"), isolation_finding("kata-runtime")):
         assert "Recommended for tenants who do not trust each other" in own.detail

@@ -162,13 +162,8 @@ async def adopt(
 ) -> Record:
     """Check the installed files in a stage, move them to their place, and return the record of the installation.
 
-    Args:
-      context: Where sets are installed.
-      stage: Holds the files in `files`.
-      key: Of the set.
-      lock: Of the set.
-      started: When its build began, by `time.monotonic`.
-      pulled: The record that the files came with; they have byte code already. None for files that were built here.
+    `started` is when its build began, by `time.monotonic`. `pulled` is the record that pulled files came with; they
+    have byte code already.
 
     Raises:
       PackagesFailed: the files are none that a sandbox may be shown, or a package cannot be used.

@@ -61,12 +61,7 @@ class DiskWatch:
         self._inodes = os.statvfs(home).f_favail
 
     async def watch(self, pid: int | None, kill: Callable[[], None]) -> None:
-        """Check until cancelled, and kill the command at the first limit that it reaches.
-
-        Args:
-          pid: The first process; all others are below it.
-          kill: Ends them.
-        """
+        """Check a process and all below it until cancelled, and kill them at the first limit that they reach."""
         while pid is not None and self.reached is None:
             await asyncio.sleep(_LOOK_EVERY_S)
             self.reached = await asyncio.to_thread(self._look, pid)
@@ -131,13 +126,6 @@ class BuildSandbox:
         self, command: Command, view: BuildView, *, identity: Identity, disk_watch: DiskWatch, timeout_s: float
     ) -> Finished:
         """Run a command to its end; no process, cgroup or descriptor of it is left.
-
-        Args:
-          command: What to run; its variables are those of the view.
-          view: What it sees of this machine.
-          identity: The user that it runs as.
-          disk_watch: Ends it when it writes too much.
-          timeout_s: Wall-clock seconds for all of it.
 
         Raises:
           TimeoutError: it did not end within `timeout_s`.

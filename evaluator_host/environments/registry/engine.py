@@ -15,9 +15,8 @@ from evaluator_host.model.errors import IndexUnavailable, InvalidRequest, Packag
 from evaluator_host.packages.lock import Progress
 from evaluator_host.sandbox.docker.engine import find_image, image_labels
 from evaluator_host.sandbox.docker.environment_images import LAYER_REPOSITORY
-from evaluator_host.sandbox.docker.image.base import run_build
-from evaluator_host.sandbox.docker.image.files import ImageFiles, open_image
-from evaluator_host.sandbox.docker.image.package_tree import tar_stream
+from evaluator_host.sandbox.docker.image.build import run_build
+from evaluator_host.sandbox.docker.image.package_tree import ImageFiles, open_image, tar_stream
 
 LABEL_SET: Final = "evaluator-host.package-set"
 RECORD_PATH: Final = "/opt/environment.json"
@@ -65,15 +64,6 @@ def publish(
 ) -> str:
     """Push an image with a record of its own on top, and return its pinned name.
 
-    Args:
-      client: Of an engine.
-      below: The image that holds the packages.
-      repository: Where to.
-      tag: Under which name there.
-      record: Content of `RECORD_PATH`.
-      digest: Of the environment, for the label.
-      tell: Called with `pushing`.
-
     Raises:
       InvalidRequest: the name is another image's on the engine.
       PackagesFailed: the registry refused.
@@ -96,13 +86,9 @@ def publish(
 
 @contextmanager
 def fetched(client: docker.APIClient, repository: str, *, tag: str, tell: Progress) -> Iterator[Fetched]:
-    """Pull the image of a package set and yield it; remove it afterwards, unless the engine had it before.
+    """Pull the image of a package set and yield it; remove it afterwards, unless the engine had it.
 
-    Args:
-      client: Of an engine.
-      repository: Where from.
-      tag: Under which name there, or which digest.
-      tell: Called with `pulling`.
+    `tag` may be a digest.
 
     Raises:
       PackagesFailed: the registry has none, refused, or it is another kind of image.

@@ -39,8 +39,7 @@ from evaluator_host.model.evaluator import Environment
 from evaluator_host.packages.lock import Lock, Progress
 from evaluator_host.sandbox.docker.engine import ENGINE_ERRORS, Engine, image_labels, unavailable
 from evaluator_host.sandbox.docker.environment_images import LABEL_OWNER, EnvironmentImages
-from evaluator_host.sandbox.docker.image.files import ImageFiles
-from evaluator_host.sandbox.docker.image.package_tree import as_file, tree_digest
+from evaluator_host.sandbox.docker.image.package_tree import ImageFiles, as_file, tree_digest
 from evaluator_host.sandbox.docker.policy import IMAGE_PACKAGES
 
 MAX_BYTES: Final = 8 * 1024**3
@@ -248,14 +247,9 @@ def _in_loop(progress: Progress | None) -> Progress:
 
 
 def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
-    """Unpack the one folder that a tar holds, as `folder`, which must be empty.
+    """Unpack the one folder that a tar holds, as `folder`, which must be empty; at most `max_bytes` in all.
 
     Links are made last, so that no file can be written through one.
-
-    Args:
-      pieces: The tar, as it comes.
-      folder: Where to.
-      max_bytes: Of all files together.
 
     Raises:
       PackagesFailed: it is no such tar, is larger, or contains an entry that no package set has.

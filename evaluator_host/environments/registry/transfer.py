@@ -54,13 +54,7 @@ class RegistryTransfer:
         self._on_pulled = on_pulled
 
     async def push(self, name: str, reference: str, *, carrier: Carrier, progress: Progress | None = None) -> str:
-        """Push an installed set and return its pinned name in the registry, `repository@sha256:…`.
-
-        Args:
-          name: The set's key or digest.
-          reference: As `push_pull.push` takes it.
-          carrier: What pushes.
-          progress: As `push_pull.push`.
+        """Push an installed set, and return its pinned name in the registry; arguments as in `push_pull.push`.
 
         Raises:
           NotFound: there is no such set.
@@ -97,13 +91,7 @@ class RegistryTransfer:
     async def pull(
         self, reference: str, *, carrier: Carrier, digest: str | None = None, progress: Progress | None = None
     ) -> EnvironmentReport:
-        """Pull a set, try it in a sandbox, install it unless it is there, and return it as the API shows it.
-
-        Args:
-          reference: As `push_pull.pull` takes it.
-          carrier: What pulls.
-          digest: Of the set that is expected; any other is refused.
-          progress: As `push_pull.pull`.
+        """Pull a set, try it in a sandbox, and install it unless it is there; arguments as in `push_pull.pull`.
 
         Raises:
           PackagesFailed: there is no such image, it is another set than expected, it is not whole, it does not fit or

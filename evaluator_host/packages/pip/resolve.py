@@ -219,13 +219,7 @@ def last_cause(said: str) -> str:
 
 @lru_cache(maxsize=64)
 def shipped_lock(file: Path, roots: frozenset[str], target: Target) -> Lock:
-    """Return the lock of some packages of a lock file and of all their dependencies.
-
-    Args:
-      file: Requirements with hashes, as uv writes them.
-      roots: Names of the packages to lock; their dependencies are added.
-      target: The Python it is for.
-    """
+    """Return the lock of some packages of a lock file and of all their dependencies."""
     known = _read(file)
     names = _needed(roots, known)
     packages = tuple(replace(known[name], requested=name in roots) for name in sorted(names))

@@ -41,14 +41,7 @@ def main(given: Path) -> None:
 
 
 def usable(files: Iterable[tuple[str, str | None]], runtime: str, machine: str, glibc: list[int]) -> list[str]:
-    """Return the versions of wheels that a runtime can load, newest first, final ones before pre-releases.
-
-    Args:
-      files: Names, each with its `Requires-Python`.
-      runtime: Of Python, `3.13`.
-      machine: `x86_64`, `aarch64`.
-      glibc: Version of the C library.
-    """
+    """Return the versions of wheels that a runtime can load, newest first, final ones before pre-releases."""
     tags = frozenset(_tags(runtime, machine, glibc))
     versions: set[Version] = set()
     for file_name, requires in files:

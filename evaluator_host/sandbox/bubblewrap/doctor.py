@@ -13,7 +13,7 @@ from typing import Final
 from evaluator_host.model.errors import HostError, SandboxUnavailable
 from evaluator_host.model.evaluator import Environment, Language, SandboxSpec
 from evaluator_host.sandbox.base import Backend, Finding
-from evaluator_host.sandbox.isolation_notes import bubblewrap_isolation
+from evaluator_host.sandbox.isolation_notes import isolation_finding
 from evaluator_host.system.processes import Command, run
 
 INSTALL: Final = (
@@ -115,7 +115,7 @@ async def try_sandbox(backend: Backend) -> list[Finding]:
     return [
         Finding("sandbox", ok=True, detail=f"a runner starts, as {who}"),
         Finding("seccomp", ok=True, detail="our filter is in force (sandbox_images/seccomp.json)"),
-        bubblewrap_isolation(),
+        isolation_finding(),
     ]
 
 

@@ -10,7 +10,7 @@ from evaluator_host.sandbox.base import Finding, Link
 from evaluator_host.sandbox.docker.engine import ENGINE_ERRORS, Engine, image_labels, unavailable
 from evaluator_host.sandbox.docker.image.recipe import LABEL_RECIPE, recipe_digest
 from evaluator_host.sandbox.docker.policy import EngineFacts
-from evaluator_host.sandbox.isolation_notes import docker_isolation
+from evaluator_host.sandbox.isolation_notes import isolation_finding
 from evaluator_host.sandbox.protocol import FrameDecoder, ProtocolError
 
 _BUILD: Final = "run `evaluator-host images build`"
@@ -62,7 +62,7 @@ async def check_engine(
         _engine(facts),
         _image(image, labels, expected=expected),
         _runtime(facts, runtime),
-        docker_isolation(runtime or facts.default_runtime),
+        isolation_finding(runtime or facts.default_runtime),
         *_limits(facts),
         _seccomp(facts),
     ]

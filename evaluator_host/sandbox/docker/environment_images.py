@@ -16,10 +16,9 @@ import docker.errors
 
 from evaluator_host.model.errors import SandboxUnavailable
 from evaluator_host.model.evaluator import Environment
-from evaluator_host.sandbox.docker.engine import Engine, find_image
-from evaluator_host.sandbox.docker.image.base import run_build
-from evaluator_host.sandbox.docker.image.files import open_image
-from evaluator_host.sandbox.docker.image.package_tree import tar_facts, tar_stream, tree_facts
+from evaluator_host.sandbox.docker.engine import Engine, find_image, image_labels
+from evaluator_host.sandbox.docker.image.build import run_build
+from evaluator_host.sandbox.docker.image.package_tree import open_image, tar_facts, tar_stream, tree_facts
 from evaluator_host.sandbox.docker.policy import IMAGE_PACKAGES
 
 LABEL_ENVIRONMENT: Final = "evaluator-host.environment"
@@ -166,10 +165,9 @@ def _runtime_id(client: docker.APIClient, image: str) -> str:
 
 
 def _is_current(client: docker.APIClient, tag: str, *, digest: str, image: str) -> bool:
-    found = find_image(client, tag)
-    if found is None:
+    labels = image_labels(client, tag)
+    if labels is None:
         return False
-    labels = (found.get("Config") or {}).get("Labels") or {}
     return (labels.get(LABEL_ENVIRONMENT), labels.get(LABEL_RUNTIME_IMAGE)) == (digest, _runtime_id(client, image))
 
 
@@ -192,7 +190,7 @@ def _layers(found: dict[str, Any] | None) -> list[str]:
 
 def _prune(client: docker.APIClient, *, owner: str, live: frozenset[str], busy: frozenset[str]) -> list[str]:
     unwanted = _unwanted(client, owner=owner, live=live, busy=busy)
-    if any(_is_id(name) for name in unwanted):
+    if any(name.startswith("sha256:") for name in unwanted):  # an id, of an image without a name
         time.sleep(_NAMING_S)
         unwanted &= _unwanted(client, owner=owner, live=live, busy=busy)
     removed = []
@@ -220,10 +218,6 @@ def _untag(client: docker.APIClient, tag: str) -> None:
     """Remove the name even while a container runs from the image; `prune` removes the nameless image later."""
     with contextlib.suppress(docker.errors.ImageNotFound):
         client.remove_image(tag, force=True)
-
-
-def _is_id(name: str) -> bool:
-    return name.startswith("sha256:")
 
 
 def _is_layer(name: str) -> bool:

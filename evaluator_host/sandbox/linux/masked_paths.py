@@ -3,7 +3,6 @@
 docs/sandbox.md lists what stays visible, and why; tests/attacks/test_view.py compares.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -40,10 +39,4 @@ def docker_masked_paths() -> list[str]:
 
 def masked_paths_on(root: Path = Path("/")) -> tuple[Path, ...]:
     """Return the paths below /proc that this machine has and a bubblewrap sandbox finds empty."""
-    return tuple(_existing(root))
-
-
-def _existing(root: Path) -> Iterator[Path]:
-    for name in (*PROC_FILES, *PROC_FOLDERS):
-        if (root / name.lstrip("/")).exists():
-            yield Path(name)
+    return tuple(Path(name) for name in (*PROC_FILES, *PROC_FOLDERS) if (root / name.lstrip("/")).exists())

@@ -8,8 +8,7 @@ from fastapi.responses import FileResponse
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.service import DatasetService
 from evaluator_host.schemas.stored import DatasetReport
-from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import json_response
 

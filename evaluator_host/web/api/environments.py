@@ -13,8 +13,7 @@ from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.versions import PackageVersions
 from evaluator_host.service import Service
 from evaluator_host.web.api.bodies import EnvironmentIn, pin_texts
-from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.auth.keyring import Caller
 from evaluator_host.web.auth.package_visibility import no_such_set
 from evaluator_host.web.http.error_responses import describe_error

@@ -10,8 +10,7 @@ from evaluator_host.evaluators.registry import EvaluatorRegistry
 from evaluator_host.schemas.results import JobEvaluatorReport
 from evaluator_host.schemas.stored import EvaluatorReport
 from evaluator_host.web.api.bodies import EXACT_MATCH, EvaluatorIn
-from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import JsonRoute, json_response
 

@@ -17,8 +17,7 @@ from evaluator_host.model.evaluator import Evaluator, Isolation
 from evaluator_host.schemas.jobs import JobConfig, JobReport, JobStatus, Target
 from evaluator_host.store.jobs import DesiredState
 from evaluator_host.web.api.bodies import EXACT_MATCH, EvaluatorRef
-from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import JsonRoute, event_response, json_response
 

@@ -5,8 +5,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from evaluator_host.schemas.stored import SecretReport
 from evaluator_host.store.secrets import Secrets
-from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import JsonRoute, json_response
 

@@ -13,8 +13,7 @@ from evaluator_host.model.errors import InvalidRequest, TooLarge
 from evaluator_host.model.json_values import InvalidJson, decode_json
 from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.stored import TraceReport
-from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import json_response
 

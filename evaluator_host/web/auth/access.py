@@ -3,15 +3,22 @@
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from types import TracebackType
 from typing import Final
 
 from starlette.types import Scope
 
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import HostError, RateLimited, StoreUnavailable
-from evaluator_host.store.audit import AuditLog
+from evaluator_host.model.evaluator import Evaluator
+from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.schemas.evaluation import Batch, CheckReport
+from evaluator_host.service.prepared import evaluator_digest
+from evaluator_host.store.audit import AuditEntry, AuditLog
 from evaluator_host.store.store import Store
 from evaluator_host.web.auth.keyring import REFRESH_S, Caller, Keyring
 from evaluator_host.web.auth.package_visibility import PackageVisibility
@@ -21,6 +28,8 @@ _CALLER = "evaluator_host.caller"
 _BUCKETS_KEPT: Final = 10_000  # buckets; full ones are dropped when there are more
 
 _log = logging.getLogger(__name__)
+ABANDONED = "abandoned"
+_OK = "ok"
 
 
 class RateLimiter:
@@ -145,3 +154,97 @@ def caller_of(scope: Scope) -> Caller:
     """Return the caller of a request. The middleware has stored it for every route that needs a key."""
     caller: Caller = scope[_CALLER]
     return caller
+
+
+class AuditedCall:
+    """A call that has begun. Call exactly one of its methods, once; or use it as a context manager around the call.
+
+    Args:
+      access: Holds the audit log.
+      caller: Who calls.
+      verb: `evaluate`, `evaluate_batch`, `check`, `environments.build`, …
+      evaluator: The evaluator of the call, when the verb has one.
+      rows: Number of rows in the request.
+    """
+
+    __slots__ = ("_access", "_caller", "_evaluator", "_rows", "_started", "_verb")
+
+    def __init__(
+        self, access: Access, caller: Caller, verb: str, *, evaluator: Evaluator | None = None, rows: int = 0
+    ) -> None:
+        self._access = access
+        self._caller = caller
+        self._verb = verb
+        self._evaluator = evaluator
+        self._rows = rows
+        self._started = time.perf_counter()
+
+    def __enter__(self) -> None:
+        """Begin the block that does the call."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Record how the block ended; a cancelled block is not recorded."""
+        if error is None:
+            self.answered(None)
+        elif isinstance(error, Exception):
+            self.failed(error)
+
+    def answered(self, value: object) -> None:
+        """Record a call that returned a value."""
+        if isinstance(value, EvaluationResult):
+            failed = value.error is not None
+            self._see_package_set(value)
+            self._note(value.evaluator.digest, failed=int(failed), outcome=_outcome(value))
+        elif isinstance(value, Batch):
+            self._note_batch(value)
+        elif isinstance(value, CheckReport):
+            self._note(self._digest(), failed=0, outcome=_OK if value.ok else "problems")
+        else:
+            self._note(None, failed=0, outcome=_OK)
+
+    def failed(self, error: BaseException) -> None:
+        """Record a call that raised."""
+        outcome = error.code if isinstance(error, HostError) else HostError.code
+        self._note(self._digest(), failed=self._rows, outcome=outcome)
+
+    def abandoned(self) -> None:
+        """Record a call whose caller hung up."""
+        self._note(self._digest(), failed=self._rows, outcome=ABANDONED)
+
+    def _note_batch(self, batch: Batch) -> None:
+        if not batch.results:
+            self._note(self._digest(), failed=0, outcome=_OK)
+            return
+        first = batch.results[0]
+        self._see_package_set(first)
+        worst = Counter(batch.summary.errors).most_common(1)
+        outcome = worst[0][0] if worst else _outcome(first)
+        self._note(first.evaluator.digest, failed=batch.summary.failed, outcome=outcome)
+
+    def _see_package_set(self, result: EvaluationResult) -> None:
+        if self._evaluator is not None and self._evaluator.packages:
+            self._access.package_visibility.note(self._caller, result.environment.digest)
+
+    def _digest(self) -> str | None:
+        return evaluator_digest(self._evaluator) if self._evaluator is not None else None
+
+    def _note(self, digest: str | None, *, failed: int, outcome: str) -> None:
+        self._access.audit_log.note(
+            AuditEntry(
+                at=datetime.now(UTC),
+                workspace_id=self._caller.workspace,
+                key_id=self._caller.key_id,
+                verb=self._verb,
+                evaluator=digest,
+                rows=self._rows,
+                failed=failed,
+                outcome=outcome,
+                duration_ms=round((time.perf_counter() - self._started) * 1000, 3),
+            )
+        )
+
+
+def _outcome(result: EvaluationResult) -> str:
+    return result.error.code.value if result.error is not None else result.status.value

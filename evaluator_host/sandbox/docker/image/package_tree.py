@@ -1,19 +1,27 @@
 """An installed package set as a tree of files: its digest, and the tar that carries it to an engine and back.
 
 Digest and tar use the same walk, so that the tar holds exactly the hashed files. Files are read in pieces: sets of
-several hundred megabytes are common.
+several hundred megabytes are common. Out of an image they are copied without running anything of it: from a container
+that is created and never started.
 """
 
+import contextlib
 import hashlib
 import stat
 import tarfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader, RawIOBase
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Final, TypeAlias, cast
 
+import docker
+import docker.errors
+
 from evaluator_host.model.errors import SandboxUnavailable
+from evaluator_host.sandbox.docker.cleanup import LABEL_BOOT, LABEL_INSTANCE, boot_id
+from evaluator_host.sandbox.linux.instance import this_instance
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -201,3 +209,30 @@ class _Pieces(RawIOBase):
         room[:size] = self._rest[:size]
         self._rest = self._rest[size:]
         return size
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFiles:
+    """The files of an image."""
+
+    client: docker.APIClient
+    container: str
+
+    @contextmanager
+    def archive(self, path: str) -> Iterator[Iterator[bytes]]:
+        """Yield a tar of the file or folder at `path`, in pieces. Raises `ENGINE_ERRORS`."""
+        pieces, _ = self.client.get_archive(self.container, path)
+        with contextlib.closing(pieces):
+            yield iter(pieces)
+
+
+@contextmanager
+def open_image(client: docker.APIClient, image: str) -> Iterator[ImageFiles]:
+    """Yield the files of an image. Blocks. Should this host die meanwhile, a later sweep removes the container."""
+    labels = {LABEL_INSTANCE: this_instance(), LABEL_BOOT: boot_id()}
+    made = client.create_container(image, command=["/nothing"], entrypoint=[], labels=labels, network_disabled=True)
+    try:
+        yield ImageFiles(client, str(made["Id"]))
+    finally:
+        with contextlib.suppress(docker.errors.APIError):
+            client.remove_container(made["Id"], force=True, v=True)

@@ -11,8 +11,7 @@ from evaluator_host.dialects.nemo.host.models import Models
 from evaluator_host.dialects.nemo.host.namespaces import Namespaces
 from evaluator_host.dialects.nemo.host.routes import parts
 from evaluator_host.store.entities import Kind, Order
-from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 _WORKSPACES: Final = "/apis/entities/v2/workspaces"

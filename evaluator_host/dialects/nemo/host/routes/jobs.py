@@ -16,8 +16,7 @@ from evaluator_host.dialects.nemo.host.spec import JobIn
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.store.entities import Order
 from evaluator_host.store.jobs import DesiredState
-from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 JOBS: Final = "/apis/evaluator/v2/workspaces/{workspace}/evaluate/jobs"

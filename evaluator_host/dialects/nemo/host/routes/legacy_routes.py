@@ -15,8 +15,7 @@ from evaluator_host.dialects.nemo.host.routes.metrics import eval_results_api
 from evaluator_host.dialects.nemo.host.spec import EvaluateIn, OlderJobIn
 from evaluator_host.dialects.nemo.host.verbs import Nemo
 from evaluator_host.model.errors import InvalidRequest, Problem
-from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 OLDER: Final = (

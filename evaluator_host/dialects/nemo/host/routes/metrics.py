@@ -12,8 +12,7 @@ from evaluator_host.dialects.nemo.host.results import NemoResults
 from evaluator_host.dialects.nemo.host.routes import parts
 from evaluator_host.dialects.nemo.host.spec import BundleIn
 from evaluator_host.store.entities import Order
-from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 _EVALUATOR: Final = "/apis/evaluator"

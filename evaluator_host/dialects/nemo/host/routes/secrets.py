@@ -11,8 +11,7 @@ from evaluator_host.dialects.nemo.host.routes import parts
 from evaluator_host.model.errors import InvalidRequest, NameTaken, Problem
 from evaluator_host.schemas.stored import SecretReport
 from evaluator_host.store.secrets import Secrets
-from evaluator_host.web.auth.access import Access, caller_of
-from evaluator_host.web.auth.audit import AuditedCall
+from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 _PREFIX: Final = "/apis/secrets/v2/workspaces/{workspace}/secrets"

@@ -12,7 +12,7 @@ from evaluator_host.cli import options
 from evaluator_host.cli.command import run_async
 from evaluator_host.cli.evaluation_service import EvaluationService, open_evaluation_service, prepare
 from evaluator_host.cli.progress import JobProgressBar
-from evaluator_host.cli.remote_host import host
+from evaluator_host.cli.remote_service import host
 from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.uipath.eval_set import EvalSet
 from evaluator_host.dialects.uipath.executions import Execution
