@@ -6,9 +6,9 @@ from evaluator_host.dialects import interpret as reading
 from evaluator_host.dialects.base import Dialect
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.interpret import Scored
+from evaluator_host.dialects.trace_tree import convert
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Language, Row
 from evaluator_host.model.outcome import EvaluationError, Kind, Returned
-from evaluator_host.traces.trace_tree import convert
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:

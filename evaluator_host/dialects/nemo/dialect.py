@@ -13,9 +13,9 @@ from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.metric_leaves import finite
 from evaluator_host.dialects.model_requests import asks_of
+from evaluator_host.dialects.trace_tree import convert
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Kind, Note, Returned
-from evaluator_host.traces.trace_tree import convert
 
 _SHOWN: Final = 8
 

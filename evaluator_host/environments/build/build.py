@@ -133,6 +133,8 @@ class Build:
         if lock is None:
             lock = await self._resolve(context)
             await asyncio.to_thread(context.folder.keep_lock, self.key, lock)
+        # The image of a removed or broken set goes before minutes of work: a sandbox for it may be started meanwhile.
+        await context.backend.drop_environment(lock.digest)
         stage = await asyncio.to_thread(context.folder.new_stage, self.key)
         try:
             await install(
@@ -174,7 +176,6 @@ async def adopt(
     await asyncio.to_thread(settle, files)
     files.chmod(0o755)
     try:
-        await context.backend.drop_environment(lock.digest)  # one of the same set that was removed or broken
         imports = await check_imports(environment, lock.pins, context.backend)
         if imports.sources and pulled is None:
             await compile_sources(files, sorted(imports.sources), lock=lock, builder=context.builder)

@@ -141,4 +141,5 @@ async def _install(context: BuildContext, stage: Path, *, key: str, lock: Lock, 
     if (record := context.folder.record(lock.digest)) is not None:
         await asyncio.to_thread(context.folder.keep_lock, key, lock)
         return record
+    await context.backend.drop_environment(lock.digest)  # the image of a removed or broken set
     return await adopt(context, stage, key=key, lock=lock, pulled=pulled.record)
