@@ -14,7 +14,7 @@ from typing import Any, Final
 from evaluator_host.model.evaluator import Json
 from evaluator_host.model.outcome import Note
 from evaluator_host.traces import otlp
-from evaluator_host.traces.span_fields import SpanRecord, number
+from evaluator_host.traces.otlp import SpanRecord, number
 
 _DEPTH: Final = 48  # of spans below a root; each takes two levels of JSON, and encoders stop at 254
 _UNITS: Final = ("tokens", "costs")

@@ -21,8 +21,7 @@ from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.stored import TraceReport
 from evaluator_host.service import Service
 from evaluator_host.store.traces import ScoredTrace, Traces
-from evaluator_host.traces.otlp import records
-from evaluator_host.traces.span_fields import identifier, objects
+from evaluator_host.traces.otlp import identifier, objects, records
 
 QUIET_S: Final = 1.0  # after the root: spans of other processes may still come
 SILENT_S: Final = 15.0  # without a root

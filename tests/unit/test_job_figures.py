@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator_host.jobs.results.aggregate import aggregate
-from evaluator_host.jobs.results.comparison import paired_difference, student_t
+from evaluator_host.jobs.results.aggregate import aggregate, paired_difference, student_t
 from evaluator_host.schemas.results import Bin
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
-from evaluator_host.jobs.results.comparison import POINTS, Scatter
+from evaluator_host.jobs.results.aggregate import POINTS, Scatter
 from evaluator_host.jobs.results.results import GROUPS, failure_groups
 from evaluator_host.jobs.results.row_reader import RowSearch, row_preview
 from evaluator_host.schemas.results import FailureGroup, JobRow, Point

@@ -12,8 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from evaluator_host.model.evaluator import Json
-from evaluator_host.traces.otlp import raw_spans
-from evaluator_host.traces.span_fields import INTEGER, as_object, as_text, attributes, first_of, identifier
+from evaluator_host.traces.otlp import INTEGER, as_object, as_text, attributes, first_of, identifier, raw_spans
 
 _HEX: Final = re.compile(r"(?:0x)?([0-9a-fA-F]{1,32})")
 _STATUS: Final = {"UNSET": 0, "OK": 1, "ERROR": 2}

@@ -15,8 +15,15 @@ from pydantic import TypeAdapter
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.datasets.mapping import is_keyed
 from evaluator_host.dialects.row_documents import CRITERIA
-from evaluator_host.jobs.results.aggregate import aggregate, as_float, percentile, rubrics_of, with_rubrics
-from evaluator_host.jobs.results.comparison import Scatter, paired_difference
+from evaluator_host.jobs.results.aggregate import (
+    Scatter,
+    aggregate,
+    as_float,
+    paired_difference,
+    percentile,
+    rubrics_of,
+    with_rubrics,
+)
 from evaluator_host.jobs.spec import evaluator_of
 from evaluator_host.model.errors import InvalidRequest, NotFound
 from evaluator_host.model.json_values import decode_json

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from evaluator_host.dialects.nemo.host.built_in import bundle_of
 from evaluator_host.dialects.nemo.host.bundles import checked, evaluator_of, numeric_outputs
-from evaluator_host.dialects.nemo.host.figures import figures_of
 from evaluator_host.dialects.nemo.host.metrics import Metrics
 from evaluator_host.dialects.nemo.host.namespaces import Namespaces
+from evaluator_host.dialects.nemo.host.results import figures_of
 from evaluator_host.dialects.nemo.host.spec import JobIn, OlderJobIn, OlderSpecIn, SpecIn
 from evaluator_host.jobs.results.aggregate import aggregate
 from evaluator_host.model.errors import InvalidRequest, Problem
