@@ -1,9 +1,9 @@
 """Figures of one metric, and the comparison of two jobs by a metric.
 
-Figures are count, mean, deviation, percentiles, histogram, and the levels of a rubric. Variance is that of the population,
-percentile p lies at `(p / 100) * (n + 1) - 1` of the sorted values with linear interpolation, and the histogram has ten
-equal bins of which the last is closed. A comparison is a paired difference with Student's interval, mean ± t · s / √n over
-the rows that both jobs scored (s over n - 1), and the points of a scatter plot.
+Figures are count, mean, deviation, percentiles, histogram, and the levels of a rubric. Variance is that of the
+population, percentile p lies at `(p / 100) * (n + 1) - 1` of the sorted values with linear interpolation, and the
+histogram has ten equal bins of which the last is closed. A comparison is a paired difference with Student's interval,
+mean ± t · s / √n over the rows that both jobs scored (s over n - 1), and the points of a scatter plot.
 """
 
 import math
