@@ -47,7 +47,7 @@ def print_json(value: Any) -> None:
 
 
 def print_found(found: T, as_text: Callable[[T], object], *, as_json: bool, none: str | None = None) -> None:
-    """Print a value as JSON or as text; when it is empty and `none` is given, print that on standard error instead."""
+    """Print a value as JSON or as text; if it is empty, print the message `none` on standard error instead."""
     if as_json:
         print_json(found)
     elif none is not None and not found:

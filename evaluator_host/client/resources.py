@@ -30,7 +30,7 @@ class EvaluatorVerbs(Verbs[TransportT]):
         Args:
           name: Name of the evaluator.
           evaluator: The code and its settings.
-          description: For people.
+          description: Description for people.
           sampling: Share of live traces to score, 0 to 1.
           force: Whether one that does not load is stored too.
 

@@ -195,7 +195,7 @@ class Stream(Generic[P, T]):
 
 
 def verb(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Verb[P, T]:
-    """Turn a coroutine method of `Verbs` into a method of both clients."""
+    """Turn a coroutine method into a method of both clients: blocking in `Client`, awaited in `AsyncClient`."""
 
     @wraps(method)
     def bound(self: Verbs[Any], *args: P.args, **kwargs: P.kwargs) -> Any:

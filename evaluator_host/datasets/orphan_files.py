@@ -48,7 +48,7 @@ class OrphanFiles:
 
         Args:
           store: Over the database of that address; None until a host has used it.
-          address: Of the database.
+          address: Address of the database.
 
         Raises:
           StoreUnavailable: the database does not answer.

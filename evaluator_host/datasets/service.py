@@ -42,8 +42,8 @@ class DatasetService:
         Args:
           workspace_id: Owner of the data set.
           name: Letters, digits, dots, dashes and underscores.
-          chunks: Of the file.
-          format_: Of the file.
+          chunks: Chunks of the file.
+          format_: Format of the file.
           replace: Take the name from the data set that has it; jobs over that data set keep its rows.
 
         Raises:

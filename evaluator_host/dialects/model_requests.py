@@ -18,13 +18,13 @@ class Ask:
     """One request to a model, made by an evaluator.
 
     Attributes:
-      name: Under which the row finds the answer.
+      name: Name under which the row finds the answer.
       url: Where the model answers, in any of the ways that users write it; `ref://workspace/name` is a reference.
       model: What it is called there.
       secret: Name of the secret that is its key.
       request: What is sent: of a chat when it has `messages`, else of a completion.
-      retries: After the first try.
-      timeout_s: For one answer.
+      retries: Number of tries after the first one.
+      timeout_s: Time limit for one answer.
     """
 
     name: str

@@ -195,7 +195,7 @@ class Usage:
     """The installations that this process uses; file locks announce them to other processes.
 
     Args:
-      folder: Of the host.
+      folder: Folder of the host.
       in_use: Digests of environments that sandboxes of this process have.
     """
 

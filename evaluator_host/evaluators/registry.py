@@ -64,7 +64,7 @@ class EvaluatorRegistry:
           workspace_id: Owner of the evaluator.
           name: Letters, digits, dots, dashes and underscores.
           evaluator: Code, settings and pins.
-          description: For people.
+          description: Description for people.
           sampling: Share of live traces to score, 0 to 1.
           force: Store it even if it does not load.
           key_id: The caller's key.

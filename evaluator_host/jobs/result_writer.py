@@ -34,7 +34,7 @@ class ResultWriter:
       failed: Failed results since this writer was made.
 
     Args:
-      queue: Of the store.
+      queue: Job queue in the store.
       job_id: The job.
       owner: Name of this host's scheduler.
       on_desired: Called with the desired state of the job after every write.

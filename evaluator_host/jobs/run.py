@@ -53,7 +53,7 @@ class JobContext:
 
     Attributes:
       service: Evaluates rows.
-      queue: Of the store.
+      queue: Job queue in the store.
       folder: The rows of all data sets.
       owner: Name of this host's scheduler, see `scheduler.owner_name`.
       models: For online jobs; None for a host without them.

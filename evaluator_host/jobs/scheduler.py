@@ -42,7 +42,7 @@ class Scheduler:
 
     Args:
       context: What every job needs.
-      jobs: Of the store.
+      jobs: Jobs in the store.
       at_once: Most jobs that run at a time.
     """
 

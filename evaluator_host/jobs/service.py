@@ -32,8 +32,8 @@ class JobService:
 
     Args:
       service: Checks evaluators and their packages.
-      jobs: Of the store.
-      datasets: Of the store.
+      jobs: Jobs in the store.
+      datasets: Data sets in the store.
       folder: The rows of all data sets.
       scheduler: Runs the jobs.
       resolve: Finds stored evaluators.

@@ -57,7 +57,7 @@ class Note:
 
     Attributes:
       code: Stable, for programs.
-      message: For people.
+      message: Message for people.
     """
 
     code: str
@@ -225,7 +225,7 @@ class EvaluatorInfo:
       name: Of a stored evaluator; None for a pasted one.
       version: Of a stored evaluator; None for a pasted one.
       digest: `sha256:…` of its content.
-      language: Of its code.
+      language: Language of its code.
       contract: The contract that applied; None when the code did not load.
       contract_source: `declared` or `inferred`; None when the code did not load.
     """

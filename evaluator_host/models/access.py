@@ -27,8 +27,8 @@ class ModelAccess:
 
     Args:
       settings: Allowed hosts, proxy and certificates.
-      secrets: Of the store.
-      outputs: Of the store.
+      secrets: Secrets in the store.
+      outputs: Model answers in the store.
       any_key: Tells whether an API key was ever created: from then on, callers are not only the operator.
     """
 

@@ -164,7 +164,7 @@ class Judges:
 async def open_judges(
     settings: Settings, secrets: Secrets | None, *, kept: RegisteredModels | None = None
 ) -> AsyncIterator[Judges]:
-    """Yield a `Judges`, and close its connections at the end of the block."""
+    """Yield a `Judges`, which calls models for evaluators, and close its connections at the end of the block."""
     async with AsyncExitStack() as stack:
         judges = Judges(settings, secrets, kept)
         stack.push_async_callback(judges.aclose)

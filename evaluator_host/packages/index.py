@@ -38,7 +38,7 @@ class IndexSettings:
       ca_file: PEM file of certificate authorities to trust **beside** the public ones.
       proxy: For http and https, user and password allowed in it.
       no_proxy: Hosts reached without it, comma-separated.
-      timeout_s: For one whole resolution.
+      timeout_s: Time limit for one whole resolution.
       work_dir: Where the resolvers' own folders are made, credentials in them; by default where temporary files go.
     """
 

@@ -29,7 +29,7 @@ async def resolve(
 
     Args:
       pins: From `pin_parser.parse`.
-      language: Of the evaluator.
+      language: Language of the evaluator.
       target: Runtime and platform that the set is for.
       index: Where packages come from.
       allow_source_builds: Whether Python packages without a wheel may be taken; tried only when wheels do not suffice.

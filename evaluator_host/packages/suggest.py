@@ -152,7 +152,7 @@ def pin_for(module: str, language: Language) -> str | None:
 
     Args:
       module: As imported: `cv2`, `google.cloud.storage`, `lodash/fp`, `@scope/name/sub`.
-      language: Of the evaluator.
+      language: Language of the evaluator.
 
     Returns:
       The package's name; None for modules of the runtime itself, for relative imports, and for names that authors

@@ -1,4 +1,4 @@
-"""Warm sandboxes: leases them, queues callers, starts and ends sandboxes."""
+"""The pool of warm sandboxes: starts, leases and ends them, and queues callers."""
 
 from evaluator_host.pool.evaluator_pools import Lease, LeaseRequest
 from evaluator_host.pool.fair_share import PoolLimits

@@ -21,7 +21,7 @@ EMPTY_POOLS: Final = 512  # evaluators whose compiled bundle is remembered witho
 
 @dataclass(frozen=True, slots=True)
 class LeaseRequest:
-    """Which evaluator of which workspace a lease is for, and the spec of its sandbox."""
+    """A request for a sandbox: the evaluator, its workspace, and the spec of the sandbox."""
 
     workspace: str
     digest: str
@@ -30,7 +30,7 @@ class LeaseRequest:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Calls with an equal key share sandboxes; workspaces never do."""
+        """Calls with an equal key share sandboxes; different workspaces never do."""
         return self.workspace, self.digest
 
 
@@ -46,7 +46,7 @@ class Slot:
 
 @dataclass(slots=True, eq=False)
 class Waiter:
-    """A caller that waits for a slot. The future returns the slot, or why the evaluator did not load."""
+    """A caller that waits for a slot. Its future returns the slot, or why the evaluator did not load."""
 
     request: LeaseRequest
     future: asyncio.Future[Slot | Failed]
@@ -54,7 +54,7 @@ class Waiter:
 
 
 class EvaluatorPool:
-    """The sandboxes of one evaluator of one workspace.
+    """The sandboxes and waiting callers of one workspace's evaluator.
 
     Leased and starting sandboxes count in the workspace's share; idle ones do not.
 
@@ -79,13 +79,13 @@ class EvaluatorPool:
         self.bundle: Json = None
 
     def grow(self, spec: SandboxSpec) -> None:
-        """Count a sandbox that starts."""
+        """Count a sandbox that is starting."""
         self.size += 1
         self.starting += 1
         self._shares.begin(self.workspace, spec)
 
     def begin_turn(self, *, started: float) -> None:
-        """Begin its turn: a sandbox is ready whose start began at `started`.
+        """Begin this evaluator's turn, now that its sandbox is ready; the start of the sandbox began at `started`.
 
         A turn lasts at least as long as that start took; on a loaded machine sandboxes would otherwise be ended before
         their first call.
@@ -94,24 +94,24 @@ class EvaluatorPool:
         self.turn_until = now + max(TURN_S, now - started)
 
     def shrink(self, spec: SandboxSpec) -> None:
-        """Count one sandbox less, which was not idle."""
+        """Count one busy sandbox less."""
         self.size -= 1
         self._shares.end(self.workspace, spec)
 
     def park(self, slot: Slot) -> None:
-        """Add a slot to `idle`."""
+        """Add an idle sandbox."""
         slot.idle_since = time.monotonic()
         self.idle.append(slot)
         self._shares.end(self.workspace, slot.sandbox.spec)
 
     def unpark(self, slot: Slot) -> Slot:
-        """Remove a slot from `idle`, for a call or to end it."""
+        """Remove an idle sandbox, to use it for a call or to end it."""
         self.idle.remove(slot)
         self._shares.begin(self.workspace, slot.sandbox.spec)
         return slot
 
     def pop_waiter(self) -> Waiter | None:
-        """Remove and return the caller that waits longest; callers that hung up are dropped."""
+        """Remove and return the caller that has waited longest; skip callers that hung up."""
         while self.waiters:
             waiter = self.waiters.popleft()
             if not waiter.future.done():
@@ -119,18 +119,18 @@ class EvaluatorPool:
         return None
 
     def answer_waiters(self, failed: Failed) -> None:
-        """Give all waiting callers the failure of the load."""
+        """Give every waiting caller the reason why the evaluator did not load."""
         while (waiter := self.pop_waiter()) is not None:
             waiter.future.set_result(failed)
 
     def fail_waiters(self, error: HostError) -> None:
-        """Raise an error of the host in all waiting callers."""
+        """Raise a host error in every waiting caller."""
         while (waiter := self.pop_waiter()) is not None:
             waiter.future.set_exception(error)
 
     @property
     def has_waiters(self) -> bool:
-        """Whether a caller still waits."""
+        """Whether a caller is waiting."""
         while self.waiters and self.waiters[0].future.done():
             self.waiters.popleft()
         return bool(self.waiters)
@@ -138,7 +138,7 @@ class EvaluatorPool:
 
 @dataclass(slots=True, eq=False)
 class Lease:
-    """A sandbox that one caller has alone until it releases it.
+    """A sandbox that one caller uses alone until releasing it.
 
     Attributes:
       loaded: What the runner found in the evaluator.
@@ -177,7 +177,7 @@ class EvaluatorPools:
         return iter(list(self._by_key.values()))
 
     def idle_longest(self) -> EvaluatorPool | None:
-        """Return the pool whose first idle sandbox to end: of the workspace with most at work, the longest idle."""
+        """Return the pool whose first idle sandbox to end: the longest idle, of the workspace with most in use."""
         return min(
             (one for one in self if one.idle),
             key=lambda one: (-self._shares.share_of(one.workspace).sandboxes, one.idle[0].idle_since),
@@ -185,25 +185,25 @@ class EvaluatorPools:
         )
 
     def forget_empty(self) -> None:
-        """Forget the oldest pools with neither sandbox nor caller; the last `EMPTY_POOLS` of them stay."""
+        """Forget the oldest pools with neither sandboxes nor callers; keep the last `EMPTY_POOLS` of them."""
         empty = [key for key, one in self._by_key.items() if not one.size and not one.waiters]
         for key in empty[: max(0, len(empty) - EMPTY_POOLS)]:
             del self._by_key[key]
 
 
 class StartQueue:
-    """Evaluator pools that need a sandbox: round robin over workspaces, in each the oldest first. False when empty."""
+    """The evaluators that need a sandbox: round robin over workspaces, then oldest first. False when empty."""
 
     def __init__(self, shares: FairShare) -> None:
         self._shares = shares
         self._by_workspace: OrderedDict[str, OrderedDict[tuple[str, str], EvaluatorPool]] = OrderedDict()
 
     def enqueue(self, entry: EvaluatorPool) -> None:
-        """Add an evaluator pool; it keeps its place when it is in the queue already."""
+        """Add an evaluator pool to the queue; one that is queued already keeps its place."""
         self._by_workspace.setdefault(entry.workspace, OrderedDict()).setdefault(entry.key, entry)
 
     def remove(self, entry: EvaluatorPool) -> None:
-        """Remove an evaluator pool whose sandbox starts; its workspace goes to the back."""
+        """Remove an evaluator pool whose sandbox is starting; its workspace goes to the back."""
         entries = self._by_workspace.pop(entry.workspace, None)
         if entries is not None:
             entries.pop(entry.key, None)
@@ -211,7 +211,7 @@ class StartQueue:
                 self._by_workspace[entry.workspace] = entries
 
     def next_to_start(self, fits: Callable[[SandboxSpec], bool]) -> EvaluatorPool | None:
-        """Return the evaluator pool whose turn it is, None when no sandbox can be started now.
+        """Return the evaluator pool whose turn it is; None when no sandbox can start now.
 
         A large sandbox that does not fit yet is not overtaken by a workspace that would then use more memory than its
         own: small sandboxes would otherwise always take the room that it waits for.
@@ -227,7 +227,7 @@ class StartQueue:
         return None
 
     def wants_sandbox_of(self, owner: EvaluatorPool) -> bool:
-        """Return whether another evaluator in the queue could start a sandbox if `owner` gave one up."""
+        """Return whether another queued evaluator could start a sandbox if `owner` gave one up."""
         return any(
             other is not owner and (other.workspace == owner.workspace or self._may_start(other))
             for other in self._first()
@@ -235,7 +235,7 @@ class StartQueue:
 
     @property
     def eligible(self) -> int:
-        """Number of evaluators in the queue whose workspace may start a sandbox."""
+        """Number of queued evaluators whose workspace may start a sandbox."""
         return sum(len(self._by_workspace[entry.workspace]) for entry, _ in self._eligible())
 
     def _eligible(self) -> Iterator[tuple[EvaluatorPool, SandboxSpec]]:

@@ -1,4 +1,4 @@
-"""How much of the pool each workspace may use, so that no flood takes every sandbox or every place in the queue.
+"""Limits the part of the pool that each workspace may use: sandboxes, and places in the queue.
 
 A workspace may take three sandboxes for each one that stays free, and nine places of the queue for each one that stays
 free: one flood gets three quarters and nine tenths, two get 3/7 and 9/19 each, and something is left for the next
@@ -24,7 +24,7 @@ _LATEST_S: Final = 30.0  # a caller should look again by then, however slowly th
 
 @dataclass(frozen=True, slots=True)
 class PoolLimits:
-    """Ceilings and times of a pool; see `config.Settings` for each."""
+    """Limits and times of a pool; see `config.Settings` for each."""
 
     max_sandboxes: int = 16
     max_per_evaluator: int = 2
@@ -38,7 +38,7 @@ class PoolLimits:
 
 
 class Capacity:
-    """Counts sandboxes and their memory limits. One sandbox always fits: a large limit waits instead of failing."""
+    """Counts sandboxes and their memory limits. One sandbox always fits, so that a large limit cannot fail forever."""
 
     def __init__(self, *, max_sandboxes: int, memory_mb: int) -> None:
         self.max_sandboxes = max_sandboxes
@@ -48,13 +48,13 @@ class Capacity:
         self.environments: Counter[str] = Counter()  # sandboxes by the digest of their environment
 
     def fits(self, spec: SandboxSpec) -> bool:
-        """Return whether a sandbox of this spec may be started now."""
+        """Return whether there is room to start a sandbox of this spec now."""
         if self.sandboxes == 0:
             return True
         return self.sandboxes < self.max_sandboxes and self.taken_mb + spec.memory_mb <= self.memory_mb
 
     def reserve(self, spec: SandboxSpec) -> None:
-        """Count one more sandbox."""
+        """Count one more sandbox, before it starts."""
         self.sandboxes += 1
         self.taken_mb += spec.memory_mb
         self.environments[spec.environment.digest] += 1
@@ -70,7 +70,7 @@ class Capacity:
 
 @dataclass(slots=True)
 class Share:
-    """What one workspace uses.
+    """The sandboxes, memory and queue places that one workspace uses.
 
     Attributes:
       waiting: Its calls in the queue.
@@ -88,13 +88,13 @@ class Share:
 
     @property
     def retry_after_s(self) -> float:
-        """Seconds until a retry makes sense: about as long as the last call waited."""
+        """Seconds after which a caller should retry: about as long as the last call waited."""
         stalled_s = time.monotonic() - self.moved_at
         return min(_LATEST_S, max(_SOONEST_S, self.waited_s, stalled_s))
 
 
 class FairShare:
-    """The shares of all workspaces, against the ceilings of the pool."""
+    """Each workspace's use of the pool, and the decision whether it may use more."""
 
     def __init__(self, capacity: Capacity, *, queue_limit: int) -> None:
         self._capacity = capacity
@@ -104,22 +104,22 @@ class FairShare:
 
     @property
     def waiting(self) -> int:
-        """Calls in the queue."""
+        """Number of calls in the queue."""
         return self._all.waiting
 
     def share_of(self, workspace: str) -> Share:
-        """Return the share of a workspace, which counts as a workspace from then on."""
+        """Return the share of a workspace; from then on the workspace counts when the pool is divided."""
         share = self._by_workspace.get(workspace)
         if share is None:
             share = self._by_workspace[workspace] = Share()
         return share
 
     def memory_with(self, workspace: str, spec: SandboxSpec) -> int:
-        """Return the MB that a workspace would have at work with one more sandbox."""
+        """Return how many MB a workspace's busy sandboxes would have with one more of this spec."""
         return self.share_of(workspace).memory_mb + spec.memory_mb
 
     def may_start(self, workspace: str, spec: SandboxSpec) -> bool:
-        """Return whether one more sandbox leaves enough for others; `Capacity.fits` says whether there is room."""
+        """Return whether one more sandbox of a workspace leaves enough for others; `Capacity.fits` checks the room."""
         own = self.share_of(workspace)
         if own.sandboxes == 0 or len(self._by_workspace) == 1:
             return True
@@ -131,20 +131,20 @@ class FairShare:
         )
 
     def begin(self, workspace: str, spec: SandboxSpec) -> None:
-        """Count a sandbox that is at work from now on."""
+        """Count a sandbox as busy."""
         for share in (self.share_of(workspace), self._all):
             share.sandboxes += 1
             share.memory_mb += spec.memory_mb
 
     def end(self, workspace: str, spec: SandboxSpec) -> None:
-        """Count a sandbox that is idle or gone from now on."""
+        """Count a busy sandbox as idle or ended."""
         for share in (self.share_of(workspace), self._all):
             share.sandboxes -= 1
             share.memory_mb -= spec.memory_mb
 
     @contextmanager
     def queued(self, workspace: str) -> Iterator[None]:
-        """Hold a place in the queue.
+        """Hold a place in the queue while the block runs.
 
         Raises:
           Busy: the workspace already has as many places as it may have.

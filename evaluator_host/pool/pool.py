@@ -1,4 +1,4 @@
-"""Leases sandboxes: a warm one at once, a new one below the ceiling, otherwise after a wait in a bounded fair queue.
+"""Leases sandboxes: a warm one at once, a new one if there is room, otherwise after a wait in a fair queue.
 
 A sandbox belongs to one evaluator of one workspace from its load to its end, and to one caller at a time. An evaluator
 gets a second sandbox when its callers have waited longer than its start takes.
@@ -35,7 +35,7 @@ REAP_EVERY_S: Final = 1.0
 
 
 class Pool:
-    """The sandboxes of one host. Bound to one event loop."""
+    """All sandboxes of one host. Bound to one event loop."""
 
     def __init__(self, backend: Backend, limits: PoolLimits) -> None:
         self.backend = backend
@@ -77,7 +77,7 @@ class Pool:
         return await self._wait(owner, request)
 
     def release(self, lease: Lease) -> None:
-        """Give a sandbox back, in whatever state it is."""
+        """Return a leased sandbox to the pool, in any state."""
         sandbox = lease.sandbox
         if sandbox.broken or sandbox.link.ended or self._closed or self._worn(sandbox):
             self._discard(lease.owner, sandbox)
@@ -87,11 +87,11 @@ class Pool:
             self._hand_on(lease.owner, lease.slot)
 
     def retire(self, lease: Lease) -> None:
-        """Give a sandbox back and end it."""
+        """Return a leased sandbox to the pool and end it."""
         self._discard(lease.owner, lease.sandbox)
 
     async def prewarm(self, spec: SandboxSpec) -> None:
-        """Start a sandbox for `spec` that waits for a load, unless one does.
+        """Start a sandbox of `spec` without code, unless one is waiting.
 
         Raises:
           SandboxUnavailable: it does not start.
@@ -99,23 +99,23 @@ class Pool:
         await self._prewarmed.fill(spec)
 
     async def probe(self, spec: SandboxSpec) -> None:
-        """Return when a sandbox for `spec` is known to start; see `PrewarmedSandboxes.probe`."""
+        """Return if a sandbox of `spec` can start, else raise; see `PrewarmedSandboxes.probe`."""
         await self._prewarmed.probe(spec)
 
     def forget(self, environment: str) -> None:
-        """End the sandboxes of an environment, by its digest: its files have changed."""
+        """End all sandboxes on an environment, given by digest, because its files have changed."""
         self._forgotten_at[environment] = time.monotonic()
         self._prewarmed.forget(environment)
         self.reap()
 
     async def run_reaper(self) -> None:
-        """End sandboxes that are idle too long, worn or dead; runs until cancelled."""
+        """End sandboxes that are idle too long, used too often or dead; runs until cancelled."""
         while True:
             await asyncio.sleep(REAP_EVERY_S)
             self.reap()
 
     def reap(self) -> None:
-        """One round of `run_reaper`."""
+        """Run one round of `run_reaper`."""
         now = time.monotonic()
         for owner in self._evaluator_pools:
             for slot in list(owner.idle):
@@ -126,7 +126,7 @@ class Pool:
         self._prewarmed.reap(max_age_s=self.limits.max_age_s)
 
     async def close(self) -> None:
-        """Destroy every sandbox and fail every waiting call; nothing is left when it returns."""
+        """Destroy every sandbox and fail every waiting call before returning."""
         self._closed = True
         for owner in self._evaluator_pools:
             owner.fail_waiters(SandboxUnavailable("the host is shutting down"))
@@ -138,7 +138,7 @@ class Pool:
 
     @property
     def waiting(self) -> int:
-        """Callers in the queue."""
+        """Number of callers in the queue."""
         return self._shares.waiting
 
     # Waiting and growing

@@ -1,4 +1,4 @@
-"""Started sandboxes without code, kept for the specs used most recently, so that a first call need not wait."""
+"""Keeps started sandboxes without code for the most recently used specs, so that a first call need not wait."""
 
 import asyncio
 import logging
@@ -47,7 +47,7 @@ async def start_sandbox(backend: Backend, spec: SandboxSpec, *, grace_s: float) 
 
 
 class Preimporter:
-    """Gets prewarmed sandboxes ready for a load: forks the process, imports packages where that is worth it.
+    """Prepares prewarmed sandboxes: forks the process, and imports packages where that saves time.
 
     A package set that failed is not tried again for half an hour.
     """
@@ -56,7 +56,7 @@ class Preimporter:
         self._avoided_until: OrderedDict[SandboxSpec, float] = OrderedDict()
 
     async def prepare(self, sandbox: Sandbox) -> str | None:
-        """Prepare a sandbox. Returns why it must not be used for a load, None when it may."""
+        """Prepare a sandbox. Return the reason why it cannot be used, or None when it can."""
         modules = self._modules(sandbox.spec)
         if modules is None:
             return None
@@ -64,7 +64,7 @@ class Preimporter:
         return await sandbox.prepare(modules, timeout_s=min(timeout_s, MOST_S))
 
     def avoid(self, spec: SandboxSpec, reason: str) -> None:
-        """Prepare no sandbox of this spec for half an hour."""
+        """Skip preparing sandboxes of this spec for half an hour."""
         _log.info("packages of %s are not imported ahead: %s", spec.environment.digest[:19], reason)
         self._avoided_until[spec] = time.monotonic() + _AGAIN_AFTER_S
         self._avoided_until.move_to_end(spec)
@@ -86,11 +86,11 @@ def _import_ms(spec: SandboxSpec) -> float:
 
 
 class PrewarmedSandboxes:
-    """Keeps sandboxes without code for the specs used most recently. Each counts against the capacity.
+    """Keeps sandboxes without code for the most recently used specs. Each counts against the capacity.
 
     Args:
       backend: Starts them.
-      capacity: Of the pool.
+      capacity: Sandbox capacity of the pool.
       per_spec: How many to keep for each spec.
       grace_s: How long a runner may take beyond its own limits.
       on_freed: Called when one has ended and its place is free.
@@ -138,11 +138,11 @@ class PrewarmedSandboxes:
         return None
 
     def waits(self, spec: SandboxSpec) -> bool:
-        """Return whether `take_sandbox` would return one."""
+        """Return whether a prewarmed sandbox is waiting for `take_sandbox`."""
         return any(not sandbox.ended for sandbox in self._ready.get(spec, ()))
 
     def refill_soon(self, spec: SandboxSpec) -> None:
-        """Note that `spec` is in use, and start what is missing in the background if there is room."""
+        """Record that `spec` is in use, and start missing sandboxes in the background if there is room."""
         self._note_use(spec)
         if self._closed or not self._missing(spec):
             return
@@ -152,14 +152,14 @@ class PrewarmedSandboxes:
             self._wanting[spec] = None
 
     def refill_wanting(self) -> None:
-        """Start one sandbox for which there was no room before."""
+        """Start one sandbox that had no room before."""
         if self._wanting:
             spec, _ = self._wanting.popitem(last=False)
             if not self._closed and spec in self._ready and self._missing(spec) and self._capacity.fits(spec):
                 self._keep(asyncio.get_running_loop().create_task(self._refill(spec)))
 
     async def fill(self, spec: SandboxSpec) -> None:
-        """Note that `spec` is in use, start what is missing if there is room, and wait for it.
+        """Record that `spec` is in use, start missing sandboxes if there is room, and wait for them.
 
         Raises:
           SandboxUnavailable: it does not start.
@@ -168,7 +168,7 @@ class PrewarmedSandboxes:
         await self._fill(spec)
 
     async def probe(self, spec: SandboxSpec) -> None:
-        """Return when a sandbox is known to start: one waits, or one was started and ended a moment ago.
+        """Return if a sandbox can start: one is waiting, or one was started and ended a moment ago. Raise otherwise.
 
         A full host passes: its sandboxes have started.
 
@@ -234,7 +234,7 @@ class PrewarmedSandboxes:
             self._put(sandbox)
 
     def evict_one(self) -> bool:
-        """End a sandbox of the spec used longest ago; false when there is none."""
+        """End a prewarmed sandbox of the least recently used spec; return false when there is none."""
         for ready in (*self._ready.values(), self._importing):
             if ready:
                 self._throw_away(ready.pop(0))
@@ -242,7 +242,7 @@ class PrewarmedSandboxes:
         return False
 
     def forget(self, environment: str) -> None:
-        """End the sandboxes of an environment, by its digest: its files have changed."""
+        """End the prewarmed sandboxes on an environment, given by digest, because its files have changed."""
         specs = {*self._ready, *(sandbox.spec for sandbox in self._importing)}
         for spec in [spec for spec in specs if spec.environment.digest == environment]:
             self._forget(spec)
@@ -255,7 +255,7 @@ class PrewarmedSandboxes:
         self._used_at.pop(spec, None)
 
     def reap(self, *, max_age_s: float) -> None:
-        """Replace sandboxes that died or are too old; end those of a package set that was not used in that time."""
+        """Replace dead or old sandboxes; end those of package sets that were not used recently."""
         now = time.monotonic()
         for spec, ready in list(self._ready.items()):
             if spec.environment.path is not None and now - self._used_at.get(spec, now) > max_age_s:
@@ -268,7 +268,7 @@ class PrewarmedSandboxes:
                     self._keep(asyncio.get_running_loop().create_task(self._refill(spec)))
 
     async def close(self) -> None:
-        """Destroy all of them."""
+        """Destroy all prewarmed sandboxes."""
         self._closed = True
         for spec in {*self._ready, *(sandbox.spec for sandbox in self._importing)}:
             self._forget(spec)

@@ -1,4 +1,4 @@
-"""The interface between the host and a way to isolate: a backend starts sandboxes, a link carries bytes to one.
+"""The interface between host and sandbox technology: a backend starts sandboxes, a link carries bytes to one.
 
 Backends know nothing of evaluators; `sandbox.session` speaks the protocol over a link. A backend only starts a spec and
 reports how it ended, so that one suite of tests (tests/contract/test_conformance.py) runs over all of them.
@@ -13,7 +13,7 @@ from evaluator_host.sandbox.exit_status import ExitStatus
 
 
 class Link(Protocol):
-    """The byte channel to one started sandbox, and the way to end it."""
+    """The byte channel to one running sandbox; it also ends the sandbox."""
 
     @property
     def id(self) -> str:
@@ -22,7 +22,7 @@ class Link(Protocol):
 
     @property
     def ended(self) -> bool:
-        """Whether the runner is known to have ended and all its output was read. Makes no request and no wait."""
+        """Whether the runner is known to have ended and all its output was read. Does no I/O and never waits."""
         ...
 
     def write(self, data: bytes) -> None:
@@ -42,7 +42,7 @@ class Link(Protocol):
         ...
 
     def memory_events(self) -> int:
-        """Return how many processes of this sandbox were killed at its memory limit; 0 where nothing counts them.
+        """Return how many processes of the sandbox were killed at its memory limit; 0 where that is not counted.
 
         Takes microseconds and no request to an engine: the session asks after every row whose process was killed, to
         tell `memory_limit` from `crashed`.
@@ -50,7 +50,7 @@ class Link(Protocol):
         ...
 
     async def destroy(self) -> ExitStatus:
-        """Kill every process of the sandbox, remove all it had on the host, and return how it ended.
+        """Kill every process of the sandbox, remove everything it had on the host, and return how it ended.
 
         Never raises, and a second call returns the same exit status. Afterwards no process, mount, cgroup, container,
         file or descriptor is left; a thing that could not be removed is logged, and a later `Backend.sweep` removes it.
@@ -60,10 +60,10 @@ class Link(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of `doctor`.
+    """One result of a `doctor` check.
 
     Attributes:
-      name: Of the thing that was checked.
+      name: Name of the thing that was checked.
       ok: Whether it works.
       detail: What was found.
       fix: What to do about it; None when there is nothing to do.
@@ -77,7 +77,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """What programs run on in the sandboxes of a backend: Linux with glibc.
+    """The platform inside a backend's sandboxes: Linux with glibc.
 
     Attributes:
       python: Minor version of the backend's own interpreter: `3.13`.
@@ -102,11 +102,11 @@ class Backend(Protocol):
 
     @property
     def platform(self) -> Platform:
-        """What its sandboxes run on. Until the engine of another machine has answered, this machine's processor."""
+        """Platform inside the sandboxes. Until a remote engine has answered, this machine's processor is assumed."""
         ...
 
     def python_versions(self) -> tuple[str, ...]:
-        """Return the minor versions that a spec may name, its own included; blocks for up to seconds the first time."""
+        """Return the minor Python versions that a spec may name, the default included; blocks for seconds at first."""
         ...
 
     async def start(self, spec: SandboxSpec) -> Link:
@@ -122,7 +122,7 @@ class Backend(Protocol):
         ...
 
     async def prepare(self, environment: Environment) -> None:
-        """Make what sandboxes on an installed environment start from (an image), so that no `start` has to wait for it.
+        """Make what sandboxes on an installed environment need (an image), so that `start` need not wait for it.
 
         Concurrent calls make it once, later processes find it again. A backend that shows sandboxes the folder itself
         does nothing.
@@ -175,31 +175,31 @@ class Backend(Protocol):
         ...
 
     async def findings(self) -> list[Finding]:
-        """Return what works here and what does not: binary or engine, namespaces, limits, seccomp, runtimes."""
+        """Return the results of checks: binary or engine, namespaces, limits, seccomp, runtimes."""
         ...
 
     async def sweep(self) -> int:
-        """Remove what dead hosts left behind (cgroups, containers), never a living host's; return how many."""
+        """Remove cgroups or containers that dead hosts left, never a living host's; return how many."""
         ...
 
     async def close(self) -> None:
-        """Release the backend's own resources. It does not destroy sandboxes: their owners do that before."""
+        """Release the backend's own resources. Sandboxes must have been destroyed before."""
         ...
 
 
 class FolderBackend:
-    """The part of `Backend` about environments, for backends whose sandboxes see the installed folder itself."""
+    """Base of backends whose sandboxes read the installed folder itself, so that nothing has to be prepared."""
 
     async def prepare(self, environment: Environment) -> None:
-        """As `Backend.prepare`: nothing to make."""
+        """Do nothing: sandboxes read the installed folder (`Backend.prepare`)."""
 
     async def compare(self, environment: Environment) -> list[str]:  # noqa: ARG002 - part of the interface
-        """As `Backend.compare`: nothing was made."""
+        """Return no differences: sandboxes read the installed folder (`Backend.compare`)."""
         return []
 
     async def drop_environment(self, digest: str) -> None:
-        """As `Backend.drop_environment`."""
+        """Do nothing: nothing was prepared (`Backend.drop_environment`)."""
 
     async def prune_environments(self, live: Collection[str]) -> list[str]:  # noqa: ARG002 - part of the interface
-        """As `Backend.prune_environments`."""
+        """Do nothing: nothing was prepared (`Backend.prune_environments`)."""
         return []

@@ -1,4 +1,4 @@
-"""How a sandbox ended, and the error code that this means for the author of its evaluator."""
+"""How a sandbox ended, and the error code for it that the evaluator's author sees."""
 
 import re
 import signal
@@ -19,7 +19,7 @@ _NODE_ABORTED: Final = 134  # 128 + SIGABRT: a shell, or a runner that passes on
 
 @dataclass(frozen=True, slots=True)
 class ExitStatus:
-    """How a sandbox ended, as far as its backend can tell.
+    """How a sandbox ended, as far as its backend knows.
 
     Attributes:
       exit_code: Of the runner; None when unknown.

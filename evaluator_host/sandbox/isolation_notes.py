@@ -19,7 +19,7 @@ _VIRTUAL: Final = (
 
 
 def isolation_finding(runtime: str = "") -> Finding:
-    """Return what bubblewrap's namespaces, or containers of an OCI runtime, stop, and what they do not."""
+    """Return the finding that says what bubblewrap's namespaces, or containers of an OCI runtime, do not stop."""
     detail = f"{_RULES}; {_SHARED}. Better {_TENANTS}"
     if is_gvisor(runtime):
         detail = _GVISOR

@@ -1,4 +1,4 @@
-"""Frames of the runner protocol: headers of `prepare` and `load`, and checked readers of a runner's answers."""
+"""Messages of the runner protocol: builds `prepare` and `load`, and checks a runner's answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -49,7 +49,7 @@ class LoadRequest:
     config: dict[str, Json] = field(default_factory=dict)
 
     def header(self, load_id: str) -> dict[str, Json]:
-        """Return the header of its frame."""
+        """Return the header of the `load` frame."""
         return {
             "type": "load",
             "id": load_id,
@@ -69,7 +69,7 @@ class LoadRequest:
         }
 
     def body(self) -> dict[str, Json]:
-        """Return the body of its frame."""
+        """Return the body of the `load` frame."""
         body: dict[str, Json] = {"code": self.code, "bundle": self.bundle}
         return {**body, "config": self.config} if self.config else body
 
@@ -81,7 +81,7 @@ def prepare_header(prepare_id: str, modules: Sequence[str], *, timeout_s: float,
 
 
 def read_loaded(frame: Frame) -> Loaded | Failed:
-    """Return the content of the answer to a `load`.
+    """Read the runner's answer to a `load`.
 
     Raises:
       ProtocolError: the frame is no such answer, or malformed.
@@ -112,7 +112,7 @@ def read_loaded(frame: Frame) -> Loaded | Failed:
 
 
 def read_prepared(frame: Frame) -> str | None:
-    """Return the answer to a `prepare`: None when all was imported, else the reason why not.
+    """Read the runner's answer to a `prepare`: None when every import worked, else the reason why not.
 
     Raises:
       ProtocolError: the frame is no such answer, or malformed.
@@ -123,7 +123,7 @@ def read_prepared(frame: Frame) -> str | None:
 
 
 def read_outcome(frame: Frame) -> Outcome:
-    """Return the outcome in the answer to a `call`.
+    """Read the runner's answer to a `call`.
 
     Raises:
       ProtocolError: the frame is no such answer, or malformed.
@@ -152,7 +152,7 @@ def read_outcome(frame: Frame) -> Outcome:
 
 
 def timeout_error(timeout_s: float) -> EvaluationError:
-    """Return the error of a row that the host stopped because its runner had not done so."""
+    """Return the error of a row that exceeded its time limit and was stopped by the host."""
     return EvaluationError(
         ErrorCode.TIMEOUT,
         f"the row did not finish within {timeout_s:g} s",

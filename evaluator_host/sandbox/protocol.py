@@ -1,4 +1,4 @@
-"""Frames to and from a runner (runtimes/PROTOCOL.md, version 1). Sans-I/O: bytes in, frames out, nothing trusted."""
+"""Encodes and decodes frames of the runner protocol (runtimes/PROTOCOL.md, version 1). No I/O; trusts no input."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ _PREFIX: Final = 8
 
 
 class ProtocolError(Exception):
-    """The peer sent something that is no frame; inside the host this is always the guest's crash."""
+    """The peer sent an invalid frame; the host treats it as a crash of the sandboxed program."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A decoded header and an undecoded body."""
+    """A frame with decoded header and undecoded body."""
 
     header: dict[str, Any]
     body: bytes = b""
@@ -34,7 +34,7 @@ class Frame:
 
 
 def encode(header: dict[str, Any], body: bytes = b"") -> bytes:
-    """Encode one frame. `body` is JSON already.
+    """Encode one frame. `body` must be JSON already.
 
     Raises:
       ProtocolError: header or body is over its limit.
@@ -58,7 +58,7 @@ class FrameDecoder:
         self._body_bytes = body_bytes
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Yield every frame that is complete now.
+        """Add bytes, and yield every frame that is now complete.
 
         Raises:
           ProtocolError: the stream is no sequence of frames; the decoder cannot go on.

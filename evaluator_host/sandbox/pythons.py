@@ -1,4 +1,4 @@
-"""The Python interpreters of this machine by minor version: the host's own, and others that evaluators may ask for.
+"""Finds the Python interpreters of this machine by minor version: the host's own, and others installed beside it.
 
 The search for another runs when an evaluator first asks for it: in places that the operator named, on the PATH, among
 uv's and pyenv's. A program counts as an interpreter when it starts and reports its version.
@@ -39,7 +39,7 @@ print(json.dumps({
 
 @dataclass(frozen=True, slots=True)
 class PythonFacts:
-    """An interpreter, as it reports itself.
+    """Facts that a Python interpreter reported about itself.
 
     Attributes:
       version: `3.13.2`.
@@ -59,12 +59,12 @@ class PythonFacts:
 
     @property
     def minor(self) -> str:
-        """`3.13`."""
+        """Minor version of the interpreter, such as `3.13`."""
         return ".".join(self.version.split(".")[:2])
 
 
 def own_python() -> PythonFacts:
-    """Return the base interpreter of the running one, without its virtual environment.
+    """Return the base interpreter of the running Python, without its virtual environment.
 
     Raises:
       Misconfigured: it does not lie in its own prefix.
@@ -83,7 +83,7 @@ def own_python() -> PythonFacts:
 
 
 def host_platform() -> Platform:
-    """Return what sandboxes run on that use this machine's own interpreter and C library."""
+    """Return the platform of sandboxes that use this machine's own interpreter and C library."""
     name, version = platform.libc_ver()
     parts = version.split(".")
     glibc = (int(parts[0]), int(parts[1])) if name == "glibc" and len(parts) > 1 else _OLDEST_GLIBC
@@ -91,13 +91,13 @@ def host_platform() -> Platform:
 
 
 def machine_name(reported: str) -> str:
-    """Return `x86_64` or `aarch64` for what a kernel or an engine calls its processor (`amd64`, `arm64`)."""
+    """Return `x86_64` or `aarch64` for a kernel's or an engine's name of the processor (`amd64`, `arm64`)."""
     low = reported.lower()
     return {"amd64": "x86_64", "arm64": "aarch64"}.get(low, low)
 
 
 class Pythons:
-    """The interpreters of one machine, besides its own. Safe to use from several threads.
+    """The Python interpreters of one machine besides its own. Thread-safe.
 
     Args:
       named: Interpreters or folders with `bin/python3.13` that the operator named; they come first.
@@ -115,14 +115,14 @@ class Pythons:
         self._found: dict[str, PythonFacts | None] = {}
 
     def find_version(self, minor: str) -> PythonFacts | None:
-        """Return the interpreter of a minor version (`3.13`), or None. Blocks for up to a second the first time."""
+        """Return the interpreter of a minor version (`3.13`), or None. Blocks up to a second on first use."""
         with self._lock:
             if minor not in self._found:
                 self._found[minor] = self._search(minor)
             return self._found[minor]
 
     def minors(self) -> tuple[str, ...]:
-        """Return the minor versions of this machine, the host's own included. Blocks for seconds the first time."""
+        """Return the minor versions on this machine, the host's own included. Blocks for seconds on first use."""
         own = own_python().minor
         return tuple(minor for minor in MINORS if minor == own or self.find_version(minor) is not None)
 

@@ -1,4 +1,4 @@
-"""A sandbox for the pool: speaks the runner protocol (runtimes/PROTOCOL.md) over a link, answers in order.
+"""One sandbox as the pool uses it: speaks the runner protocol (runtimes/PROTOCOL.md) over a link.
 
 Everything that a guest can do comes back as a value. An unexpected event (a malformed frame, an answer without a
 question, silence past the limit) ends the sandbox: it is destroyed, never repaired.
@@ -37,7 +37,7 @@ RUNNER_GAVE_UP: Final = 70  # exit code of a runner that found its own state des
 
 
 class RunnerGaveUp(SandboxLost):
-    """The runner ended because its own state was destroyed, perhaps by an earlier row: the caller may retry once.
+    """The runner ended because its own state was damaged, perhaps by an earlier row; the caller may retry once.
 
     Attributes:
       failed: The outcome of the row if the retry ends in the same way, by the row's own doing.
@@ -55,7 +55,7 @@ class _NoAnswer(Exception):
     """The sandbox gave no proper answer.
 
     Attributes:
-      reason: For the log.
+      reason: Reason to write to the log.
       timed_out: It was silent for too long.
     """
 
@@ -80,16 +80,16 @@ class SendWindow:
 
     @property
     def open(self) -> bool:
-        """Whether one more call may be sent."""
+        """Whether one more row may be sent now."""
         return not self._sizes or (len(self._sizes) < self._calls and self._bytes < BYTES_AHEAD)
 
     def sent(self, size: int) -> None:
-        """Count a call of `size` bytes as under way."""
+        """Count a row of `size` bytes as sent and unanswered."""
         self._sizes.append(size)
         self._bytes += size
 
     def answered(self) -> None:
-        """Count the oldest call as answered; after every eighth, measure the rate of rows anew."""
+        """Count the oldest sent row as answered; after every eighth, measure the rate of rows again."""
         self._bytes -= self._sizes.popleft()
         self._answered += 1
         if self._answered % 8 == 0:
@@ -100,7 +100,7 @@ class SendWindow:
 
 
 class Sandbox:
-    """One started sandbox.
+    """One started sandbox that loads an evaluator and evaluates rows.
 
     Args:
       link: From `Backend.start`.
@@ -133,16 +133,16 @@ class Sandbox:
 
     @property
     def ended(self) -> bool:
-        """Whether it can take no more rows."""
+        """Whether the sandbox can take no more rows."""
         return self.broken or self.link.ended
 
     @property
     def quiet(self) -> bool:
-        """Whether every call was answered and no other frame came."""
+        """Whether every row was answered and no unexpected frame came."""
         return not self._unanswered and not self._frames
 
     async def greet(self) -> None:
-        """Wait for the runner's hello.
+        """Wait for the runner's `hello` message.
 
         Raises:
           SandboxUnavailable: it ended or sent something else; the detail has the end of the runner's standard error.
@@ -163,7 +163,7 @@ class Sandbox:
         self.runtime = str(frame.header.get("runtime", ""))
 
     async def prepare(self, modules: Sequence[str], *, timeout_s: float) -> str | None:
-        """Import modules ahead of the load (Python); return None, or the reason why this sandbox must not be loaded.
+        """Import modules ahead of a load (Python); return None, or the reason why the sandbox cannot be used.
 
         Never raises for anything that a package does.
 
@@ -180,7 +180,7 @@ class Sandbox:
             return str(no_answer)
 
     async def load(self, request: messages.LoadRequest) -> Loaded | Failed:
-        """Compile the code and run it once at module level. Whatever the guest does comes back as a value.
+        """Compile the code and run it at module level. Anything the code does, even a crash, is returned as a value.
 
         Raises:
           SandboxLost: the sandbox died for a reason that is not the guest's.
@@ -214,11 +214,11 @@ class Sandbox:
 
     @property
     def room(self) -> bool:
-        """Whether one more row may be sent ahead."""
+        """Whether one more row may be sent before earlier ones are answered."""
         return self._window.open
 
     def send(self, body: bytes, *, timeout_s: float, share: str | None = None) -> None:
-        """Send a row before earlier ones are answered; `receive` returns outcomes in order. Arguments as for `call`.
+        """Send a row without waiting for its outcome; `receive` returns outcomes in order. Arguments as for `call`.
 
         Raises:
           ProtocolError: the body is over the protocol's limit; nothing was sent.
@@ -248,7 +248,7 @@ class Sandbox:
         return threads and stopped and not self._unanswered
 
     async def settle(self) -> None:
-        """Cancel the unanswered calls of a caller who hung up; the sandbox is broken when no answer comes."""
+        """Cancel the unanswered rows of a caller who hung up; without an answer, the sandbox counts as broken."""
         self._flush()
         try:
             for call_id in self._unanswered:
@@ -260,7 +260,7 @@ class Sandbox:
             self.broken = True
 
     async def destroy(self) -> ExitStatus:
-        """End it; see `Link.destroy`."""
+        """End the sandbox; see `Link.destroy`."""
         self.broken = True
         return await self.link.destroy()
 

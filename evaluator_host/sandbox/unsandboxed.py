@@ -1,4 +1,4 @@
-"""The `none` backend: the runner is a plain process of this user. Nothing isolates it; for one's own code only."""
+"""The `none` backend: runs the runner as a plain process of this user, without isolation; for one's own code only."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ _PREFIX: Final = "evaluator-host-"
 
 
 class UnsandboxedBackend(FolderBackend):
-    """Starts runners without a sandbox; see `base.Backend`. Only the limits that the runner itself keeps apply."""
+    """Starts runners without a sandbox; see `base.Backend`. Only limits that the runner itself enforces apply."""
 
     name = "none"
 
@@ -47,7 +47,7 @@ class UnsandboxedBackend(FolderBackend):
         self.platform = host_platform()
 
     async def start(self, spec: SandboxSpec) -> PipeLink:
-        """As `base.Backend.start`."""
+        """Start a runner as a plain process, as `base.Backend.start`."""
         scratch = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{this_instance()}."))
         environment = {**ENVIRONMENT, "HOME": str(scratch), "TMPDIR": str(scratch), "PATH": os.defpath}
         try:
@@ -59,20 +59,20 @@ class UnsandboxedBackend(FolderBackend):
         return PipeLink(name, child, scope=_ProcessGroup(child, scratch), wrapped=False)
 
     def python_versions(self) -> tuple[str, ...]:
-        """As `base.Backend.python_versions`: this machine's."""
+        """Return the minor versions of Python on this machine, as `base.Backend.python_versions`."""
         return self._pythons.minors()
 
     async def findings(self) -> list[Finding]:
-        """As `base.Backend.findings`."""
+        """Return the findings of `doctor` for this backend, as `base.Backend.findings`."""
         detail = "user code runs as this user, with this user's files and network"
         return [Finding("none", ok=False, detail=detail, fix="use sandbox = bubblewrap or docker for others' code")]
 
     async def sweep(self) -> int:
-        """As `base.Backend.sweep`: scratch folders of dead hosts."""
+        """Remove temporary folders of dead hosts, as `base.Backend.sweep`."""
         return await asyncio.to_thread(_sweep)
 
     async def close(self) -> None:
-        """As `base.Backend.close`; there is nothing to release."""
+        """Do nothing: this backend has nothing to release."""
 
     def _command(self, spec: SandboxSpec) -> list[str]:
         runner = self._runtimes / spec.language.runner

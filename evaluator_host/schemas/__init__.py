@@ -1,1 +1,1 @@
-"""Answers of the host as frozen types, shared by hosts, clients and commands. No I/O, no policy."""
+"""Response types of the HTTP API, frozen; shared by host, client and command line. No I/O, no policy."""

@@ -1,4 +1,4 @@
-"""Answers of the evaluation routes besides single results: batches, checks and facts about the host."""
+"""Responses of the evaluation routes besides single results: batches, checks and facts about the host."""
 
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ from evaluator_host.model.outcome import (
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The findings of a sandbox that loaded an evaluator and ran no row; the answer of `POST /v1/check`.
+    """The result of loading an evaluator in a sandbox without running a row; the answer of `POST /v1/check`.
 
     Attributes:
       ok: Whether the evaluator loads, and no import is missing.
@@ -78,7 +78,7 @@ class HostInfo:
 
 @dataclass(frozen=True, slots=True)
 class BatchSummary:
-    """Figures of a batch.
+    """Counts, mean score and times of a batch.
 
     Attributes:
       rows: All rows.

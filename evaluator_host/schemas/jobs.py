@@ -1,4 +1,4 @@
-"""Answers of the routes of jobs."""
+"""Responses of the job routes."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -100,7 +100,7 @@ class JobError:
 
     Attributes:
       code: Of the exception, `max_failures` or `internal`.
-      message: For people.
+      message: Message for people.
     """
 
     code: str

@@ -1,4 +1,4 @@
-"""Answers of migrations: the new code, the changes, the open points, and the proof."""
+"""Responses of migrations: the new code, the changes, the open points, and the proof."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,7 +17,7 @@ class MigrationStatus(StrEnum):
 
 
 class Verdict(StrEnum):
-    """The outcome of running the old and the new code over the same rows."""
+    """Whether the old and the new code scored the same rows alike."""
 
     PROVEN = "proven"
     DIFFERS = "differs"
@@ -26,11 +26,11 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A remark about the old code.
+    """A remark about one place in the old code.
 
     Attributes:
       line: Line of the old code, from 1; None for the whole code.
-      message: For people.
+      message: Message for people.
     """
 
     line: int | None
@@ -39,7 +39,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class RowDifference:
-    """A row with different results of the old and the new code.
+    """A row for which the old and the new code have different results.
 
     Attributes:
       row: Its number, from 0.
@@ -82,7 +82,7 @@ class Proof:
 
     @property
     def text(self) -> str:
-        """The proof in one line."""
+        """The result of the proof in one line."""
         made = " generated" if self.generated else ""
         match self.verdict:
             case Verdict.PROVEN:
@@ -101,7 +101,7 @@ class Migration:
 
     Attributes:
       status: Whether the code was rewritten.
-      language: Of the code.
+      language: Language of the code.
       code: The new code; the old code when the status is not `migrated`.
       diff: Unified diff from the old code to the new.
       changes: Rewritten lines of the old code.
@@ -125,10 +125,10 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class StoredMigration:
-    """The migration of a named evaluator, done or only tried.
+    """The migration of a stored evaluator, done or only tried.
 
     Attributes:
-      name: Of the evaluator.
+      name: Name of the evaluator.
       version: The legacy version.
       made: The new version; None when none was stored.
       migration: Code, changes and proof.

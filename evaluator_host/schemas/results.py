@@ -1,4 +1,4 @@
-"""Answers of the routes of job results."""
+"""Responses of the routes for job results."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +9,7 @@ from evaluator_host.model.outcome import EvaluationResult
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """A bin of a histogram.
+    """One bin of a histogram.
 
     Attributes:
       lower_bound: Least value of the bin.
@@ -24,10 +24,10 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class LevelCount:
-    """A level of a rubric.
+    """The number of rows at one level of a rubric.
 
     Attributes:
-      label: Of the level.
+      label: Label of the level.
       count: Rows with this level.
     """
 
@@ -37,7 +37,7 @@ class LevelCount:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """Figures of one metric, over its finite values; None for each figure without such a value.
+    """Statistics of one metric, over its finite values; a field without such a value is None.
 
     `jobs.results.aggregate` has the formulas and their source.
 
@@ -45,8 +45,8 @@ class Aggregate:
       name: The metric.
       count: Finite values.
       nan_count: Values that are not finite, and scored rows without the metric.
-      sum: Of the values.
-      mean: Of the values.
+      sum: Sum of the values.
+      mean: Mean of the values.
       min: Least value.
       max: Greatest value.
       std_dev: Standard deviation of the population.
@@ -74,7 +74,7 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The paired difference of one metric between two jobs.
+    """The paired difference of one metric between two jobs, row by row.
 
     Attributes:
       metric: Its name.
@@ -102,7 +102,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class ErrorCount:
-    """Failed rows of one error code.
+    """The number of failed rows with one error code.
 
     Attributes:
       code: See `model.outcome.ErrorCode`.
@@ -132,7 +132,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorFigures:
-    """Figures of one evaluator in a job.
+    """Scores, counts and times of one evaluator in a job.
 
     Attributes:
       evaluator: Its label.
@@ -173,7 +173,7 @@ class JobFigures:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A row whose score rose or fell.
+    """A row whose score rose or fell between two jobs.
 
     Attributes:
       row: Its number in the data set, from 0.
@@ -249,13 +249,13 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class FailureGroup:
-    """Rows of one evaluator with the same failure: code, type, line, and message apart from numbers.
+    """Rows of one evaluator with the same failure: same code, type, line, and message except for numbers.
 
     Attributes:
       evaluator: Label of the evaluator.
       code: See `model.outcome.ErrorCode`.
       type: Type of the exception; None without one.
-      message: Of the first row.
+      message: Message of the first row.
       line: Line of the evaluator's code, from 1; None without one.
       count: Rows of the group.
       rows: The first five of these rows.
@@ -291,7 +291,7 @@ class JobRow:
     request: dict[str, Any] | None = None
 
     def record(self) -> dict[str, Json]:
-        """Return the row as a flat object, one of `Client.jobs.records`."""
+        """Return the row as a flat dictionary, for `Client.jobs.records`."""
         result = self.result
         return {
             "index": self.index,
@@ -309,7 +309,7 @@ class JobRow:
 
 @dataclass(frozen=True, slots=True)
 class JobRowPage:
-    """A page of rows.
+    """One page of a job's rows.
 
     Attributes:
       rows: In the order that was asked for.

@@ -1,4 +1,4 @@
-"""Answers of the routes of what a host stores: named evaluators, their traces, data sets, secrets."""
+"""Responses about stored resources: named evaluators, their traces, data sets, secrets."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +11,7 @@ from evaluator_host.schemas.migration import Proof
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a migrated version comes from.
+    """The evaluator version that a migrated version was made from.
 
     Attributes:
       version: The legacy version.
@@ -82,7 +82,7 @@ class TraceReport:
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line of an uploaded file that is no row.
+    """A line of an uploaded file that is not a valid row.
 
     Attributes:
       line: Its number, from 1; the number of the item in JSON and Parquet.

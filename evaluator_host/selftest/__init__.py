@@ -1,4 +1,4 @@
-"""Attacks the deployment at hand with a catalogue of hostile evaluators.
+"""Attacks a deployment with a catalogue of hostile evaluators.
 
 An *attack* is a short user program, the exact outcome that it must have, and the guards that give it that outcome. One
 catalogue serves `evaluator-host selftest` (an operator's settings and backend) and `tests/attacks/` (every backend, and

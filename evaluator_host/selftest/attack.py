@@ -1,4 +1,4 @@
-"""The format of an attack: its program, the outcomes that count as stopped, and the guards that stop it."""
+"""The format of an attack: its program, the outcomes that count as stopped, and the protections that stop it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,7 +15,7 @@ SMALL: Final = Limits(timeout_s=20.0, memory_mb=128, processes=32, disk_mb=16)
 
 
 class Group(StrEnum):
-    """The target of an attack."""
+    """The part of the system that an attack targets."""
 
     NETWORK = "network"
     FILES = "files"
@@ -32,7 +32,7 @@ class Group(StrEnum):
 
 
 class Guard(StrEnum):
-    """One measure of the sandbox, the runner or the host; `tests/attacks/weakened.py` can take each away."""
+    """One protection of the sandbox, the runner or the host; `tests/attacks/weakened.py` can switch each off."""
 
     NETWORK = "network"  # a network namespace with nothing in it
     ROOT = "root"  # a root that holds the runtime only, none of the host's files
@@ -63,7 +63,7 @@ class Guard(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """One outcome that counts as stopped. An attack names several where the machine decides which one comes.
+    """One outcome that counts as stopped. An attack lists several where the outcome depends on the machine.
 
     Attributes:
       status: Of the result; None when the host refuses the evaluator (InvalidRequest, before any sandbox).

@@ -1,4 +1,4 @@
-"""Canaries on the host: listeners and a file with a secret. An attack that reaches one was not stopped."""
+"""Places listeners and a file with a secret on the host. An attack that reaches one was not stopped."""
 
 import asyncio
 import hashlib
@@ -29,7 +29,7 @@ _MARK_BYTES: Final = 6  # with its two letters it fits into the 15 characters of
 
 @dataclass(slots=True)
 class Canaries:
-    """The canaries of one selftest.
+    """The listeners and the secret file of one selftest.
 
     Attributes:
       inputs: The part of an attack's `inputs` that says where they are.
@@ -43,13 +43,13 @@ class Canaries:
 
 
 def new_mark() -> str:
-    """Return a name that occurs nowhere else on this machine."""
+    """Return a random name that occurs nowhere else on this machine."""
     return f"eh{secrets.token_hex(_MARK_BYTES)}"
 
 
 @asynccontextmanager
 async def placed_canaries(data_dir: Path, *, engine: str | None) -> AsyncIterator[Canaries]:
-    """Place the canaries on this machine and remove them at the end.
+    """Start the listeners and write the secret file on this machine; remove them at the end of the block.
 
     Args:
       data_dir: Of the host; the file and the socket lie in a folder of it.

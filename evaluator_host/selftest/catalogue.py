@@ -62,7 +62,7 @@ class _Outcome(BaseModel):
     log: str | None = None
 
     def expected(self) -> Expected:
-        """Return it as an attack holds it: a refused evaluator has no result, so no status."""
+        """Return the outcome as an attack stores it: a refused evaluator has no result, so no status."""
         status = None if self.status == "refused" else self.status
         return Expected(**{**dict(self), "status": status})
 
@@ -84,7 +84,7 @@ class _Table(BaseModel):
 
 @cache
 def load_attacks(folder: Path = ATTACKS_DIR) -> tuple[Attack, ...]:
-    """Return every attack: by language, by group, and in the order of the group's TOML file.
+    """Return every attack, ordered by language, by group, and as in the group's TOML file.
 
     Raises:
       ValueError: a file of the catalogue is wrong or missing; the message names it.
@@ -100,7 +100,7 @@ def load_attacks(folder: Path = ATTACKS_DIR) -> tuple[Attack, ...]:
 
 
 def program_of(language: Language, body: str) -> str:
-    """Return a whole evaluator made from a program that defines `attack(inputs)`."""
+    """Return a complete evaluator made from a program that defines `attack(inputs)`."""
     tail = _PYTHON_TAIL if language is Language.PYTHON else _JAVASCRIPT_TAIL
     return body.strip("\n") + "\n" + tail
 

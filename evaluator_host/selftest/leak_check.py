@@ -1,4 +1,4 @@
-"""Finds what sandboxes left on this machine: processes, descriptors, mounts, cgroups, containers, files."""
+"""Finds resources that sandboxes left on this machine: processes, descriptors, mounts, cgroups, containers, files."""
 
 import os
 import tempfile
@@ -51,7 +51,7 @@ def take_snapshot(engine: str | None) -> Snapshot:
 
 
 def leaks(before: Snapshot, after: Snapshot) -> list[str]:
-    """Return a sentence for each kind of resource of which there is more than before."""
+    """Return a sentence for each kind of resource that has grown since a snapshot."""
     found = []
     for name in ("children", "mounts", "cgroups", "containers"):
         more = sorted(map(str, getattr(after, name) - getattr(before, name)))
@@ -63,7 +63,7 @@ def leaks(before: Snapshot, after: Snapshot) -> list[str]:
 
 
 def marked_processes(marks: Iterable[str]) -> dict[str, list[int]]:
-    """Return the processes of this machine that carry a mark in their name or command line, by mark."""
+    """Return the processes of this machine with a mark in their name or command line, by mark."""
     wanted = [(mark, mark.encode()) for mark in marks]
     found: dict[str, list[int]] = {}
     for entry in os.listdir(_PROC):  # noqa: PTH208 - many times a second
@@ -76,7 +76,7 @@ def marked_processes(marks: Iterable[str]) -> dict[str, list[int]]:
 
 
 def marked_files(mark: str, data_dir: Path) -> list[str]:
-    """Return the host's files whose name holds the mark, in the folders where a program would write one."""
+    """Return the host's files with a mark in their name, in the folders where a program could write one."""
     folders = {Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), data_dir}  # noqa: S108
     found: list[str] = []
     for folder in folders:

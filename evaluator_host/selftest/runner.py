@@ -1,4 +1,4 @@
-"""Runs attacks against one deployment, several at a time, and reports on each and on the host after all of them."""
+"""Runs attacks against one deployment, several at a time, and reports on each and on leaks afterwards."""
 
 import asyncio
 import time
@@ -42,7 +42,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether every attack was stopped and the host is as it was."""
+        """Whether every attack was stopped and nothing was left on the host."""
         return not self.host and all(one.verdict is Verdict.STOPPED for one in self.results)
 
 
@@ -54,10 +54,10 @@ async def attack_deployment(
     progress: Callable[[AttackResult], None] = lambda _result: None,
     again: int = _TIMES_ALONE,
 ) -> Report:
-    """Start a host of its own with these settings, attack it, and end it.
+    """Start a separate host with these settings, run the attacks on it, and stop it.
 
     Args:
-      settings: Of the deployment.
+      settings: Settings of the deployment.
       attacks: Those to run.
       at_once: How many at a time.
       progress: Called with each result as it comes.

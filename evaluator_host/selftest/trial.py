@@ -1,4 +1,4 @@
-"""Runs one attack against one deployment and checks everything that must hold after it.
+"""Runs one attack against a deployment, and checks its result, leaks and the next evaluator.
 
 The outcome must be an expected one, the same evaluator and one of another workspace must still answer rightly, and no
 process or file may be left.
@@ -35,7 +35,7 @@ _NEIGHBOURLY: Final = {
 
 
 class Verdict(StrEnum):
-    """How an attack ended."""
+    """Whether an attack was stopped."""
 
     STOPPED = "stopped"
     GOT_THROUGH = "got through"
@@ -43,7 +43,7 @@ class Verdict(StrEnum):
 
 
 class TimedOut(str):
-    """A problem that is only an unexpected time-out, which a busy machine causes too."""
+    """A problem that is only an unexpected time-out, which a busy machine can cause too."""
 
     __slots__ = ()
 
@@ -65,12 +65,12 @@ class AttackResult:
 
     @property
     def only_timed_out(self) -> bool:
-        """Whether time ran out and nothing else was wrong: worth another try, alone."""
+        """Whether a time-out was the only problem, so that the attack is tried again alone."""
         return bool(self.problems) and all(isinstance(problem, TimedOut) for problem in self.problems)
 
 
 async def run_attack(attack: Attack, service: Service, canaries: Canaries) -> AttackResult:
-    """Run an attack and check everything that must hold after it. Never raises for what the attack did."""
+    """Run an attack and check the host after it. Never raises because of what the attack did."""
     started = time.monotonic()
     trial = _Trial(attack, service, canaries)
     try:
@@ -82,7 +82,7 @@ async def run_attack(attack: Attack, service: Service, canaries: Canaries) -> At
 
 
 def differences(result: EvaluationResult, allowed: tuple[Expected, ...]) -> list[str]:
-    """Return how a result differs from every allowed outcome; empty when it is one of them."""
+    """Return how a result differs from every allowed outcome; empty when it equals one of them."""
     if any(not list(_against(result, expected)) for expected in allowed):
         return []
     found = "; ".join(next(_against(result, expected)) for expected in allowed)
@@ -91,7 +91,7 @@ def differences(result: EvaluationResult, allowed: tuple[Expected, ...]) -> list
 
 
 def described(result: EvaluationResult) -> str:
-    """Return a result in a few words."""
+    """Return a short description of a result."""
     if result.error is not None:
         return f"failed: {result.error.code}: {result.error.message[:300]}"
     return f"{result.status}: {result.score}" + (f", {result.reason[:300]}" if result.reason else "")
@@ -127,7 +127,7 @@ class _Trial:
         self._limits = _within(attack.limits, service)
 
     async def run(self) -> AsyncIterator[str]:
-        """Yield each difference from what must be."""
+        """Yield a message for each check that failed."""
         expected = tuple(self._filled_in(one) for one in self._attack.expected)
         calm = (_CALM,) if self._attack.calm else expected
         try:
@@ -201,7 +201,7 @@ class _Trial:
 
 
 async def neighbour_problems(service: Service, language: Language) -> list[str]:
-    """Return how the answer of another workspace's evaluator is wrong; empty when it is right."""
+    """Return how another workspace's evaluator was disturbed; empty when its result is right."""
     x = time.monotonic_ns() % 1000
     evaluator = Evaluator(_NEIGHBOURLY[language], language=language)
     result = await service.evaluate(evaluator, Row(inputs={"x": x}), workspace=NEIGHBOUR)

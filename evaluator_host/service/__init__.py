@@ -1,4 +1,4 @@
-"""The verbs of the product: evaluate one row or many, check an evaluator, install a package set, describe the host."""
+"""The operations of the product: evaluate rows, check an evaluator, install a package set, describe the host."""
 
 from evaluator_host.service.service import Service
 from evaluator_host.service.summaries import summarise

@@ -1,4 +1,4 @@
-"""Calls an evaluator in a leased sandbox, and decides what is tried again when a sandbox is lost.
+"""Calls an evaluator in a leased sandbox, and retries when a sandbox is lost.
 
 The rule, for single rows, batches and rows together: a sandbox that is lost while it loads is replaced, up to three
 times; a row whose sandbox is lost is called once more in another one, and the second loss is its outcome. A runner that
@@ -26,7 +26,7 @@ _ANSWERS: Final = 32  # most answers for one row, over all its calls
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The outcome of a call; `loaded` is None when it had no sandbox to the end."""
+    """The outcome of one call; `loaded` is None when the call had no sandbox at its end."""
 
     context: ResultContext
     outcome: Outcome
@@ -34,7 +34,7 @@ class Attempt:
     notes: tuple[Note, ...] = ()
 
     def result(self, *, started: float) -> EvaluationResult:
-        """Return the call's result; `started` is `time.perf_counter()` when its time began."""
+        """Return the call's result; `started` is the `time.perf_counter()` value from which its time counts."""
         return result(self.context, self.outcome, notes=self.notes, started=started)
 
 
@@ -45,7 +45,7 @@ class LostRows:
         self._once: set[int] = set()
 
     def outcome(self, index: int, error: SandboxLost) -> Failed | None:
-        """Return None when the row is to be tried once more, else the loss as its outcome."""
+        """Return None when the row should be retried once, else its loss as the outcome."""
         if index not in self._once:
             self._once.add(index)
             return None
@@ -53,7 +53,7 @@ class LostRows:
 
 
 async def attempt(pool: Pool, prepared: Prepared, bind: Callable[[Loaded], Awaitable[Bound]]) -> Attempt:
-    """Make one call that has a sandbox to itself.
+    """Make one call that has a sandbox for itself.
 
     Args:
       pool: Leases the sandbox.
@@ -85,7 +85,7 @@ async def attempt(pool: Pool, prepared: Prepared, bind: Callable[[Loaded], Await
 
 
 async def lease_sandbox(pool: Pool, request: LeaseRequest) -> Lease | Failed:
-    """Lease a sandbox, or return a `Failed` when the evaluator does not load. One that is lost as it loads is replaced.
+    """Lease a sandbox, or return a `Failed` when the evaluator does not load; a sandbox lost meanwhile is replaced.
 
     Raises:
       Busy: too many calls wait already.
@@ -117,7 +117,7 @@ class _NothingToScore(Exception):
 async def score_together(
     pool: Pool, prepared: Prepared, rows: AsyncIterable[Row], *, started: float
 ) -> EvaluationResult | None:
-    """Score rows together; None when the evaluator has no such scores, or there is no row.
+    """Score all rows of an evaluator together; None when it has no such scores, or there are no rows.
 
     Rows are drawn only for an evaluator that has such scores, and once: a retry sends the same body.
     """
@@ -140,13 +140,13 @@ async def score_together(
 
 
 async def each(rows: Iterable[Row]) -> AsyncGenerator[Row, None]:
-    """Yield rows that are there already."""
+    """Turn an iterable of rows into an async generator."""
     for row in rows:
         yield row
 
 
 class Models(Protocol):
-    """Calls models for evaluators."""
+    """Interface for calling models on behalf of evaluators."""
 
     async def answer(self, ask: Ask, workspace: str) -> dict[str, Json]:
         """Return `{"response": …}`, or `{"error": text, "status": int | None}` when the model does not answer.
@@ -158,12 +158,12 @@ class Models(Protocol):
 
 
 def asked_for(outcome: Outcome, loaded: Loaded) -> tuple[Ask, ...]:
-    """Return the model requests that a row waits for; nothing when it has come to an end."""
+    """Return the model requests that a row's call waits for; empty when the call has finished."""
     return asks_of(outcome) if dialect_of(loaded.contract).asks_models else ()
 
 
 async def answered(models: Models | None, row: Row, asks: Sequence[Ask], *, workspace: str) -> Row | EvaluationError:
-    """Return the row with the answers to its model requests, or the error that it fails with."""
+    """Return the row with the answers to its model requests added, or the error that it fails with."""
     if models is None:
         return _failed("this host asks no models for evaluators", "score such rows on a running host")
     if len(row.answers) + len(asks) > _ANSWERS:

@@ -10,7 +10,7 @@ _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
 
 
 class Metrics:
-    """Counters and histograms of one host, and gauges that are read at each scrape."""
+    """The Prometheus counters, histograms and gauges of one host."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -40,11 +40,11 @@ class Metrics:
         self._known_run_seconds: dict[str, Histogram] = {}
 
     def watch(self, name: str, description: str, read: Callable[[], float]) -> None:
-        """Add a gauge whose value `read` returns at each scrape."""
+        """Add a gauge whose value is read by calling `read` at each scrape."""
         Gauge(f"evaluator_host_{name}", description, registry=self.registry).set_function(read)
 
     def count(self, result: EvaluationResult) -> None:
-        """Count one result."""
+        """Count one result of a row."""
         language = result.evaluator.language.value
         labels = (language, result.status.value, result.error.code.value if result.error else "")
         rows = self._known.get(labels)
@@ -57,5 +57,5 @@ class Metrics:
         self._known_run_seconds[language].observe(result.timing_ms.run / 1000)
 
     def text(self) -> bytes:
-        """Return all metrics in Prometheus' text format."""
+        """Return all metrics in the Prometheus text format."""
         return generate_latest(self.registry)

@@ -1,4 +1,4 @@
-"""Checks an evaluator and makes its prepared form: cleaned source, digest, and the request for a sandbox."""
+"""Checks an evaluator and prepares it for calls: cleaned source, digest, and the request for a sandbox."""
 
 import dataclasses
 import hashlib
@@ -23,7 +23,7 @@ cleaned = lru_cache(maxsize=32)(clean)  # an evaluator that is new is cleaned in
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """An evaluator ready to be leased a sandbox; `environment_ms` is how long its package set took to install."""
+    """An evaluator ready to lease a sandbox; `environment_ms` is how long installing its package set took."""
 
     evaluator: Evaluator
     digest: str
@@ -33,19 +33,19 @@ class Prepared:
     environment_ms: float = 0.0
 
     def for_rows_together(self) -> "Prepared":
-        """Return the same without `score_output`, which names an output of single rows."""
+        """Return the evaluator without `score_output`, which only applies to single rows."""
         settings = dataclasses.replace(self.evaluator.settings, score_output=None)
         return dataclasses.replace(self, evaluator=dataclasses.replace(self.evaluator, settings=settings))
 
     def with_network(self) -> "Prepared":
-        """Return the same for sandboxes with network, which other calls never get."""
+        """Return the evaluator with a request for sandboxes with network; no other calls share these."""
         spec = dataclasses.replace(self.request.spec, network=True)
         request = dataclasses.replace(self.request, digest=f"network {self.request.digest}", spec=spec)
         return dataclasses.replace(self, request=request)
 
 
 def require_fit(evaluator: Evaluator, settings: Settings) -> None:
-    """Check an evaluator against the operator's ceilings.
+    """Check an evaluator against the operator's limits.
 
     Raises:
       InvalidRequest: a limit or the code is over its ceiling, or the language does not have the policy or contract.
@@ -65,7 +65,7 @@ def prepare(
     stand_in: StandIn | None = None,
     python: str | None = None,
 ) -> Prepared:
-    """Return an evaluator ready to be leased a sandbox.
+    """Return an evaluator ready to lease a sandbox.
 
     Args:
       evaluator: As pasted.
@@ -120,7 +120,7 @@ def prepare(
 
 
 def evaluator_digest(evaluator: Evaluator) -> str:
-    """Return `sha256:…` of everything that can change an evaluator's results, its threshold included."""
+    """Return `sha256:…` of everything that can change an evaluator's results, including its threshold."""
     content = dataclasses.asdict(evaluator)
     del content["name"], content["version"]
     if content["python"] is None:  # digests made before this field existed stay the same

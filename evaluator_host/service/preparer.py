@@ -1,4 +1,4 @@
-"""Prepares evaluators for their calls: installs what they pin, and keeps the prepared form of those called lately.
+"""Prepares evaluators for calls: installs their pins, and caches the prepared form of recently called ones.
 
 The SDK that an evaluator is written for is found without parsing: one line that imports it is enough. A line that only
 looks like an import does no harm, as light modules that nobody imports change nothing.
@@ -37,7 +37,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 @dataclass(frozen=True, slots=True)
 class SdkNeeds:
-    """Light modules for one evaluator.
+    """The light modules that an evaluator uses in place of an SDK, and the packages that they need.
 
     Attributes:
       stand_in: The modules.
@@ -51,20 +51,20 @@ class SdkNeeds:
 
     @property
     def pins(self) -> tuple[str, ...]:
-        """What to add to the evaluator's own pins."""
+        """Pins to add to the evaluator's own pins."""
         return tuple(pin.text for pin in shipped_pins(self.shipped, self.missing))
 
     def without(self, packages: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the evaluator's own among the pins of its set: it is the same evaluator, whatever the modules need."""
+        """Return the evaluator's own pins, without those that were added for the light modules."""
         return tuple(text for text in packages if text.partition("==")[0] not in self.missing)
 
     def lock(self, target: Target) -> Lock:
-        """Return the lock of an evaluator that pins nothing itself."""
+        """Return the lock of the added packages, for an evaluator without pins of its own."""
         return shipped_lock(self.shipped, self.missing, target)
 
 
 def sdk_needs(evaluator: Evaluator) -> SdkNeeds | None:
-    """Return the light modules of an evaluator and their needs; None when it imports no SDK, or pins the real one."""
+    """Return the light modules that an evaluator needs; None when it imports no SDK, or pins the real one."""
     if evaluator.language is not Language.PYTHON:
         return None
     sdk = _sdk_of(evaluator)
@@ -105,7 +105,7 @@ class _Kept:
 
 
 class Preparer:
-    """Prepares each evaluator version of a workspace once, as long as it is kept: the last 512, of 64 MB in all."""
+    """Prepares each evaluator version of a workspace once, and caches the last 512, of 64 MB in total."""
 
     def __init__(self, settings: Settings, environments: Environments) -> None:
         self._settings = settings
@@ -116,7 +116,7 @@ class Preparer:
     async def prepare(
         self, evaluator: Evaluator, workspace: str, *, check: bool = False, lock: str | None = None
     ) -> Prepared:
-        """Return an evaluator ready to be leased a sandbox; a package set that is new is installed first.
+        """Return an evaluator ready to lease a sandbox; install its package set first if it is new.
 
         Args:
           evaluator: As the caller gave it.

@@ -1,4 +1,4 @@
-"""Makes the body of a call from a row, and the result from its outcome; the only place that decides a status."""
+"""Converts a row to the body of a call, and its outcome to a result; only here is a result's status decided."""
 
 import time
 from collections.abc import AsyncIterable, Callable
@@ -35,14 +35,14 @@ from evaluator_host.service.source import CleanSource
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The JSON body of a call, or why there is none; `notes` are for the result."""
+    """The JSON body of a call, or the error in its place; `notes` are added to the result."""
 
     body: bytes | EvaluationError
     notes: tuple[Note, ...] = ()
 
 
 def bind(prepared: Prepared, loaded: Loaded, row: Row | EvaluationError) -> Bound:
-    """Return the body for a row by the contract that the runner found. An error in its place is returned as it is."""
+    """Return the call's body for a row, by the contract that the runner found; an error is returned unchanged."""
     if isinstance(row, EvaluationError):
         return Bound(row)
     binding = dialect_of(loaded.contract).bind(row, prepared.evaluator.settings)
@@ -55,7 +55,7 @@ def bind(prepared: Prepared, loaded: Loaded, row: Row | EvaluationError) -> Boun
 
 
 async def bind_together(bind_one: Callable[[Row], Binding], rows: AsyncIterable[Row]) -> Bound | None:
-    """Return the body for scoring rows together, None when there is no row.
+    """Return the call's body for scoring all rows together, None when there are no rows.
 
     Rows are held as JSON only, and no more of them than a sandbox takes.
     """
@@ -80,7 +80,7 @@ def _too_long(what: str, size: int, *, hint: str) -> EvaluationError:
 
 @dataclass(frozen=True, slots=True)
 class ResultContext:
-    """What the results of one lease have in common, or of an evaluator that has no sandbox.
+    """The fields that all results of one lease, or of an evaluator without a sandbox, have in common.
 
     Attributes:
       notes: On the source and the load.
@@ -99,7 +99,7 @@ class ResultContext:
 
 
 def leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
-    """Return the context of the results of a lease."""
+    """Return the result fields that are common to all rows evaluated in a leased sandbox."""
     loaded, sandbox = lease.loaded, lease.sandbox
     is_python = prepared.evaluator.language is Language.PYTHON  # a row of JavaScript has loaded, and printed, itself
     return ResultContext(
@@ -119,7 +119,7 @@ def leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
 
 
 def unloaded_context(prepared: Prepared, backend: str) -> ResultContext:
-    """Return the context of the results of an evaluator that did not load, or whose sandbox was lost."""
+    """Return the result fields common to all rows of an evaluator that did not load or lost its sandbox."""
     return ResultContext(
         prepared,
         _evaluator_info(prepared, None),
@@ -143,7 +143,7 @@ def result(
     """Return the normalised result of one row.
 
     Args:
-      context: Of its lease.
+      context: Context of its lease.
       outcome: The sandbox's answer, or why it was not asked.
       started: `time.perf_counter()` when the row's time began.
       notes: On the row's arguments.
@@ -192,7 +192,7 @@ def _evaluator_info(prepared: Prepared, loaded: Loaded | None) -> EvaluatorInfo:
 
 
 def environment_info(prepared: Prepared, sandbox: Sandbox | None) -> EnvironmentInfo:
-    """Return the environment as results show it; a sandbox names its runtime more exactly than the package set."""
+    """Return the environment as results show it, with the runtime version that the sandbox reports."""
     environment = prepared.environment
     return EnvironmentInfo(
         digest=environment.digest,
@@ -203,7 +203,7 @@ def environment_info(prepared: Prepared, sandbox: Sandbox | None) -> Environment
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """The part of a result that describes the run; `evaluator.contract` decides how the value is read."""
+    """The fields of a result that describe the run; `evaluator.contract` decides how the value is read."""
 
     timing_ms: Timing
     evaluator: EvaluatorInfo
@@ -219,14 +219,14 @@ def normalise(
     notes: tuple[Note, ...] = (),
     source: CleanSource | None = None,
 ) -> EvaluationResult:
-    """Return the result of one row.
+    """Return the normalised result of one row, from the outcome of its call.
 
     Nothing is clamped: a score outside 0..1 stays, with a warning. `passed` is what the evaluator said (a bool, or an
     explicit key), else `score >= threshold`; a threshold of 0 counts.
 
     Args:
       outcome: The sandbox's answer, a `Failed` around a binding error, or why the row was skipped.
-      evaluator: For its threshold and language.
+      evaluator: Evaluator whose threshold and language apply.
       info: Copied to the result; its contract decides how the value is read.
       notes: Of the host (source, load, trace); they come before those of the sandbox.
       source: Maps positions of errors to the pasted text.

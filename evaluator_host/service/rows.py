@@ -1,4 +1,4 @@
-"""Scores many rows of one evaluator on several sandboxes, in memory that does not grow with the number of rows.
+"""Scores many rows of one evaluator on several sandboxes, in constant memory.
 
 Each sandbox draws rows from one shared source, a few ahead of what it has answered. When a sandbox breaks, its row has
 an outcome and the rows that were sent after it go to the next sandbox: none is lost, none is scored twice.
@@ -47,7 +47,7 @@ class _Leased:
 
 
 class RowStream:
-    """One pass over rows. Iterate it once; it yields `(index, result)` as rows finish.
+    """One evaluation of many rows. Iterate it once; it yields `(index, result)` as rows finish.
 
     Args:
       pool: Leases the sandboxes.

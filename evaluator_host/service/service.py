@@ -1,4 +1,4 @@
-"""The verbs of a host, for its web server, its commands and its jobs."""
+"""The operations of a host, for its web server, its commands and its jobs."""
 
 import asyncio
 import time
@@ -46,12 +46,12 @@ _ROWS_WORTH_A_SANDBOX: Final = 16  # fewer rows finish before another sandbox ha
 
 
 class Service:
-    """The verbs of one host.
+    """The operations of one host: evaluate rows, check evaluators, install package sets.
 
     A failure of the user's code is a result, never an exception. Every verb that runs code may raise the errors below.
 
     Args:
-      settings: Of the operator.
+      settings: Settings of the operator.
       pool: Leases sandboxes.
       metrics: Counts results.
       environments: Package sets of the host.
@@ -177,7 +177,7 @@ class Service:
         workspace: str = DEFAULT_WORKSPACE,
         lock: str | None = None,
     ) -> EvaluationResult | None:
-        """Score together those rows of a batch that scored; None when the evaluator has no such scores."""
+        """Score all scored rows of a batch together; None when the evaluator has no such scores."""
         scored = [replace(row, index=at) for at, row in enumerate(rows) if results[at].status is Status.SCORED]
         contract = results[0].evaluator.contract if scored else None
         if contract is None or dialect_of(contract).bind_one_of_many is None:
@@ -192,7 +192,7 @@ class Service:
         workspace: str = DEFAULT_WORKSPACE,
         lock: str | None = None,
     ) -> EvaluationResult | None:
-        """Score rows together, under the limits of one row; each of them has scored on its own.
+        """Score rows together, under the limits of one row; each row was scored alone before.
 
         Returns None when the evaluator has no such scores, or there is no row. The result is an error when the rows are
         more than a sandbox takes at once, 64 MB as JSON.
@@ -225,7 +225,7 @@ class Service:
     async def install(
         self, packages: Sequence[str], language: Language, python: str | None = None, *, workspace: str = ""
     ) -> EnvironmentReport:
-        """Return a package set as it is now. It is installed if it is new, and then a sandbox for it is started.
+        """Return a package set's state; if it is new, start installing it. Once installed, a sandbox for it is started.
 
         Raises:
           InvalidPin: a package is not pinned exactly.
@@ -239,7 +239,7 @@ class Service:
         return report
 
     async def ready(self) -> None:
-        """Return when a Python sandbox is known to start.
+        """Return if a Python sandbox can start; raise otherwise.
 
         Raises:
           SandboxUnavailable: none can.
@@ -247,11 +247,11 @@ class Service:
         await self.pool.probe(default_spec(Language.PYTHON))
 
     def info(self) -> HostInfo:
-        """Return the host's version, backend, limits and runtimes, without the further versions of Python."""
+        """Return the host's version, backend, limits and runtimes; of Python only the default version."""
         return host_info(self.settings, self.pool, self.environments)
 
     async def full_info(self) -> HostInfo:
-        """Return `info` with the versions of Python that evaluators may ask for; the first call takes a second."""
+        """Return `info` with every Python version that evaluators may ask for; the first call takes a second."""
         return replace(self.info(), pythons=await self.environments.queries.pythons())
 
     async def _expect(
@@ -271,7 +271,7 @@ class Service:
 
 
 def default_spec(language: Language, environment: Environment | None = None) -> SandboxSpec:
-    """Return the spec of an evaluator with default limits; without `environment` it pins nothing."""
+    """Return the sandbox spec of an evaluator with default limits; without `environment` it has no packages."""
     environment = environment or empty_environment(language)
     limits = Limits()
     return SandboxSpec(

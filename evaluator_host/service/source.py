@@ -1,4 +1,4 @@
-"""Turns pasted text into a program: removes what web pages, chats and editors add to code, and keeps positions.
+"""Cleans pasted code: removes what web pages, chats and editors add, and keeps line and column positions.
 
 Lines are never added or dropped (a removed line is left blank), and characters are removed only at the ends of a line.
 So a position in the clean code becomes the user's by adding one number to its column. Nothing here parses the code. The
@@ -41,7 +41,7 @@ _Lines = list[str]
 
 @dataclass(frozen=True, slots=True)
 class CleanSource:
-    """The program to run.
+    """A cleaned program, and the map of its positions to the pasted text.
 
     Attributes:
       code: Lines end in a line feed; as many as were pasted.
@@ -54,19 +54,19 @@ class CleanSource:
     removed: tuple[int, ...] = ()
 
     def to_user(self, line: int | None, column: int | None) -> tuple[int | None, int | None]:
-        """Return the position in the pasted text of a position in `code`; lines and columns count from 1."""
+        """Convert a position in `code` to its position in the pasted text; lines and columns count from 1."""
         if line is None or column is None or not 0 < line <= len(self.removed):
             return line, column
         return line, column + self.removed[line - 1]
 
     def locate(self, error: EvaluationError) -> EvaluationError:
-        """Return the error with its position in the pasted text."""
+        """Return an error with its position converted to the pasted text."""
         line, column = self.to_user(error.line, error.column)
         return error if column == error.column else replace(error, line=line, column=column)
 
 
 def clean(code: str, language: Language) -> CleanSource:
-    """Return the program in a pasted text.
+    """Return the program inside a pasted text.
 
     Mends or removes line ends, a byte order mark, no-break and zero-width characters at the ends of lines, a Markdown
     fence (with a sentence before or after it), line numbers, a shebang, and for Python a common indentation.

@@ -1,4 +1,4 @@
-"""Makes the summary of a batch, the description of a host, and the report of a check."""
+"""Creates the summary of a batch, the description of a host, and the report of a check."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def summarise(results: Sequence[EvaluationResult], *, seconds: float) -> BatchSu
 
 
 def host_info(settings: Settings, pool: Pool, environments: Environments) -> HostInfo:
-    """Return the description of a host, without its further versions of Python."""
+    """Return the description of a host; of Python only the default version."""
     return HostInfo(
         version=__version__,
         backend=pool.backend.name,
@@ -52,7 +52,7 @@ def host_info(settings: Settings, pool: Pool, environments: Environments) -> Hos
 
 
 def check_report(prepared: Prepared, answer: Lease | Failed) -> CheckReport:
-    """Return the report on a load: not `ok` when it failed, or when an import is missing."""
+    """Return the report on loading an evaluator: not `ok` when it failed, or when an import is missing."""
     if isinstance(answer, Failed):
         return CheckReport(
             ok=False,

@@ -1,1 +1,1 @@
-"""The database of a host: the only package with SQL. It returns frozen dataclasses."""
+"""The database of a host, and the only package with SQL. Its classes return frozen dataclasses."""

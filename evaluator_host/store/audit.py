@@ -1,4 +1,4 @@
-"""The audit log: who ran which verb and evaluator, over how many rows, with which outcome. It never holds data.
+"""The audit log: who called which operation and evaluator, with how many rows and which outcome; never row data.
 
 A running host gathers entries in memory and writes them in batches, so that no call waits for them. A host that is
 killed loses the entries of its last second; while the database does not answer, the newest `KEPT` entries are kept.
@@ -26,7 +26,7 @@ _PRUNED_AT_ONCE: Final = 10_000  # so that a writer never waits long
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One call.
+    """The audit log's entry for one call.
 
     Attributes:
       at: When it began, in UTC.
@@ -53,7 +53,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class AuditLine:
-    """An entry for an operator: `AuditEntry` with the names of workspace and key."""
+    """An audit entry as an operator reads it: with the names of workspace and key."""
 
     at: datetime
     workspace: str
@@ -68,13 +68,13 @@ class AuditLine:
 
 
 class Audit:
-    """The audit log in the store."""
+    """The audit log in the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def append_entries(self, entries: Sequence[AuditEntry]) -> None:
-        """Append all of these entries, or none."""
+        """Append all of these audit entries, or none."""
         if entries:
             async with self._database.transaction() as connection:
                 await connection.execute(insert(AuditTable), [row_values(entry) for entry in entries])
@@ -82,7 +82,7 @@ class Audit:
     async def list_entries(
         self, *, limit: int, workspace: str | None = None, key: str | None = None, since: datetime | None = None
     ) -> list[AuditLine]:
-        """Return the newest entries, the newest first.
+        """Return the newest audit entries, the newest first.
 
         Args:
           limit: Most entries to return.
@@ -118,18 +118,18 @@ class Audit:
             return [AuditLine(**row._asdict()) for row in await connection.execute(query)]
 
     async def delete_before(self, before: datetime) -> int:
-        """Delete entries older than this time, and return how many."""
+        """Delete audit entries older than this time, and return how many."""
         return await self._database.delete_rows(AuditTable.id, AuditTable.at < before, at_once=_PRUNED_AT_ONCE)
 
 
 class AuditLog:
-    """Writes entries in batches. Bound to one event loop.
+    """Writes audit entries in batches. Bound to one event loop.
 
     Attributes:
       dropped: Entries lost because the database did not answer for too long.
 
     Args:
-      audit: Of the store.
+      audit: Audit log of the store.
       days: Days to keep entries; 0 for ever.
     """
 
@@ -141,14 +141,14 @@ class AuditLog:
         self._forget_at = time.monotonic()
 
     def note(self, entry: AuditEntry) -> None:
-        """Add an entry to the next batch; never waits."""
+        """Add an audit entry to the next batch; never waits."""
         if len(self._waiting) >= KEPT:
             self._waiting.popleft()
             self.dropped += 1
         self._waiting.append(entry)
 
     async def write(self) -> None:
-        """Write the waiting entries; once an hour, delete old ones.
+        """Write the waiting audit entries; once an hour, delete old ones.
 
         Raises:
           StoreUnavailable: the database does not answer; the entries wait for the next try.

@@ -1,4 +1,4 @@
-"""The database of a host: its address, transactions that write, snapshots that read, faults as the host's own errors.
+"""Opens a host's database: its address, transactions, read snapshots, and errors as the host's own exceptions.
 
 A SQLite file has one writer at a time. Writers of this process queue for a lock here, so that none polls for the lock
 of the file; writers of other processes are waited for. Messages never contain values: these may be a user's data.
@@ -31,7 +31,7 @@ _SECRET: Final = ("password", "sslpassword")  # a URL may have them as parameter
 
 
 class Engine(StrEnum):
-    """The kind of database."""
+    """The kind of database: SQLite or PostgreSQL."""
 
     SQLITE = "sqlite"
     POSTGRESQL = "postgresql"
@@ -39,7 +39,7 @@ class Engine(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of one database.
+    """The address of one database and its kind.
 
     Attributes:
       url: For SQLAlchemy, with an asynchronous driver.
@@ -94,7 +94,7 @@ def address(database_url: str | None, data_dir: Path) -> Address:
 
 
 class Database:
-    """One database. Bound to one event loop."""
+    """Connections to one database. Bound to one event loop."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -117,7 +117,7 @@ class Database:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
-        """Open a snapshot to read from; it neither waits for a writer nor blocks one.
+        """Open a snapshot for reading; it neither waits for a writer nor blocks one.
 
         Raises:
           StoreUnavailable: the database does not answer.
@@ -127,7 +127,7 @@ class Database:
                 yield connection
 
     async def delete_rows(self, key: Any, chosen: ColumnElement[bool], *, at_once: int) -> int:
-        """Delete rows by their primary key, and return how many; few at a time, so that no writer waits long."""
+        """Delete rows by primary key, in small batches so that no writer waits long; return how many."""
         removed = 0
         while True:
             some = select(key).where(chosen).limit(at_once)
@@ -144,7 +144,7 @@ class Database:
 
 @contextmanager
 def translated(address: Address) -> Iterator[None]:
-    """Translate the driver's exceptions to the host's.
+    """Convert the database driver's exceptions to the host's.
 
     Raises:
       InvalidRequest: the database does not take a value.
@@ -171,12 +171,12 @@ def insert_unless_there(connection: AsyncConnection, table: type[DeclarativeBase
 
 
 def row_values(record: Any) -> dict[str, Any]:
-    """Return a dataclass as the values of a row; `asdict` would copy every value deeply."""
+    """Return a dataclass's fields as the values of a table row; `asdict` would copy every value deeply."""
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def columns_of(table: type[DeclarativeBase], record: type[Any]) -> list[Any]:
-    """Return the columns of a table that the fields of a dataclass are read from, in their order."""
+    """Return the table's columns for the fields of a dataclass, in the order of the fields."""
     return [getattr(table, field.name) for field in fields(record)]
 
 

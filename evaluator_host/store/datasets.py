@@ -1,4 +1,4 @@
-"""Stores the names and facts of data sets; their rows are files, see `datasets.files`."""
+"""Stores the names and sizes of data sets; their rows are files, see `datasets.files`."""
 
 import secrets
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from evaluator_host.store.workspaces import require_name
 
 @dataclass(frozen=True, slots=True)
 class DatasetFacts:
-    """Facts about a file of rows.
+    """Size, columns and bad lines of a stored file of rows.
 
     Attributes:
       format: Format of the uploaded file.
@@ -41,7 +41,7 @@ class DatasetFacts:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A data set. `name` is None for rows that came with a job, and for a data set whose name was released."""
+    """A data set. `name` is None for rows that came with a job, and once the name was released."""
 
     id: str
     workspace_id: str
@@ -51,17 +51,17 @@ class Dataset:
 
 
 def new_dataset_id() -> str:
-    """Return a random id, which also names the folder of its rows."""
+    """Return a random id for a data set; the folder of its rows has this name."""
     return f"ds_{secrets.token_hex(8)}"
 
 
 def name_taken(name: str) -> NameTaken:
-    """Return the exception for a name that another data set of the workspace has."""
+    """Return the error for a name that another data set of the workspace has."""
     return NameTaken(f"there is a data set named {name}; take another name, or replace it (?replace=true, --replace)")
 
 
 class Datasets:
-    """The data sets in the store."""
+    """The data sets in the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -69,7 +69,7 @@ class Datasets:
     async def add_dataset(
         self, dataset_id: str, workspace_id: str, name: str | None, facts: DatasetFacts, *, replace: bool = False
     ) -> Dataset:
-        """Add and return a data set whose rows are stored already.
+        """Add and return a data set whose rows are already stored.
 
         Args:
           dataset_id: From `new_dataset_id`.
@@ -120,7 +120,7 @@ class Datasets:
             return [_dataset(row) for row in await connection.execute(query)]
 
     async def release(self, workspace_id: str, name: str) -> None:
-        """Remove the name of a data set: only jobs that use it refer to it then.
+        """Remove a data set's name, so that only jobs that use it still refer to it.
 
         Raises:
           NotFound: the workspace has no such data set.
@@ -130,7 +130,7 @@ class Datasets:
             await connection.execute(update(DatasetTable).where(DatasetTable.id == dataset.id).values(name=None))
 
     async def forget_unused(self) -> list[str]:
-        """Delete the data sets without a name and a job, and return their ids, whose rows can be removed."""
+        """Delete data sets without a name and a job; return their ids, so that their rows can be removed."""
         used = exists(select(JobTable.id).where(JobTable.dataset_id == DatasetTable.id))
         unused = DatasetTable.name.is_(None) & ~used
         async with self._database.transaction() as connection:
@@ -140,7 +140,7 @@ class Datasets:
         return gone
 
     async def ids(self) -> frozenset[str]:
-        """Return the ids of all data sets of all workspaces; any other folder of rows is an orphan."""
+        """Return the ids of all data sets of all workspaces; folders of rows with other ids can be removed."""
         async with self._database.reading() as connection:
             return frozenset(await connection.scalars(select(DatasetTable.id)))
 

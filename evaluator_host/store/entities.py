@@ -1,4 +1,4 @@
-"""Stores entities of callers: JSON objects by kind and name, in namespaces of a workspace."""
+"""Stores entities: JSON objects of callers, by kind and name, in namespaces of a workspace."""
 
 import re
 import secrets
@@ -21,7 +21,7 @@ _SHOWN: Final = 120
 
 
 class Kind(StrEnum):
-    """The kind of an entity. A namespace is one too, in no namespace."""
+    """The kind of an entity. A namespace is an entity too, outside any namespace."""
 
     WORKSPACE = "workspace"
     FILESET = "fileset"
@@ -33,7 +33,7 @@ class Kind(StrEnum):
 
 
 class Order(StrEnum):
-    """The order of a list; `-` is descending."""
+    """The sort order of a list; `-` is descending."""
 
     CREATED = "created_at"
     CREATED_DOWN = "-created_at"
@@ -45,7 +45,7 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A kind of entity in a namespace of a workspace."""
+    """Where entities are stored: their kind, namespace and workspace."""
 
     workspace_id: str
     kind: Kind
@@ -54,7 +54,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """One entity. `content` is its JSON object."""
+    """One stored entity. `content` is its JSON object."""
 
     id: str
     namespace: str
@@ -65,7 +65,7 @@ class Entity:
 
 
 class Entities:
-    """The entities in the store."""
+    """The entities in the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -101,13 +101,13 @@ class Entities:
         return await self.get_entity(place, name)
 
     async def find_entity(self, place: Place, name: str) -> Entity | None:
-        """Return the entity of that name, or None."""
+        """Return the entity of a name, or None."""
         async with self._database.reading() as connection:
             row = (await connection.execute(_entities().where(_named(place, name)))).first()
         return None if row is None else _entity(row)
 
     async def get_entity(self, place: Place, name: str) -> Entity:
-        """Return the entity of that name.
+        """Return the entity of a name; raise if there is none.
 
         Raises:
           NotFound: there is no entity of that kind and name.
@@ -120,7 +120,7 @@ class Entities:
     async def page(
         self, place: Place, *, order: Order = Order.CREATED, first: int = 0, limit: int = 100
     ) -> tuple[list[Entity], int]:
-        """Return a page of entities, and the number of all."""
+        """Return a page of entities, and the total number."""
         column = getattr(EntityTable, order.removeprefix("-"))
         by = column.desc() if order.startswith("-") else column.asc()
         query = _entities().where(_at(place)).order_by(by, EntityTable.id).offset(first).limit(limit)
@@ -130,13 +130,13 @@ class Entities:
             return found, int(await connection.scalar(counting) or 0)
 
     async def below(self, place: Place, prefix: str) -> list[Entity]:
-        """Return the entities whose names begin with a prefix, by name."""
+        """Return the entities whose names start with a prefix, by name."""
         query = _entities().where(_at(place), EntityTable.name.startswith(prefix, autoescape=True))
         async with self._database.reading() as connection:
             return [_entity(row) for row in await connection.execute(query.order_by(EntityTable.name))]
 
     async def holds(self, workspace_id: str, namespace: str) -> list[str]:
-        """Return the kinds of entities that a namespace has."""
+        """Return the kinds of entities that a namespace contains."""
         table = EntityTable
         query = select(table.kind).distinct().where(table.workspace_id == workspace_id, table.namespace == namespace)
         async with self._database.reading() as connection:
@@ -184,7 +184,7 @@ def _missing(place: Place, name: str) -> NotFound:
 
 
 def split_ref(reference: str, *, namespace: str, what: str) -> tuple[str, str]:
-    """Return the namespace and the name of `workspace/name`, or of `name` alone.
+    """Split `workspace/name`, or `name` alone, into namespace and name.
 
     Raises:
       InvalidRequest: the text is no such reference.

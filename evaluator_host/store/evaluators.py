@@ -59,7 +59,7 @@ class StoredVersion:
 
 
 class Evaluators:
-    """The named evaluators in the store."""
+    """The named evaluators in the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -97,7 +97,7 @@ class Evaluators:
         description: str | None = None,
         sampling: float | None = None,
     ) -> StoredVersion:
-        """Add the next version and return it; content equal to the newest version adds none.
+        """Store the next version and return it; content equal to the newest version adds none.
 
         Description and sampling rate stay as they were unless given.
 
@@ -126,7 +126,7 @@ class Evaluators:
         return replace(newest, version=number, newest=number, created_at=now, content=content)
 
     async def get_version(self, workspace_id: str, name: str, version: int | None = None) -> StoredVersion:
-        """Return a version, by default the newest.
+        """Return a version of an evaluator, by default the newest.
 
         Raises:
           NotFound: there is no such evaluator or version.
@@ -136,7 +136,7 @@ class Evaluators:
             return _one(found, name if version is None else f"{name}@{version}")
 
     async def versions(self, workspace_id: str, name: str) -> list[StoredVersion]:
-        """Return every version, the newest first.
+        """Return every version of an evaluator, the newest first.
 
         Raises:
           NotFound: there is no evaluator of that name.

@@ -1,4 +1,4 @@
-"""The queue of jobs for hosts: claim a job, store its results, send heartbeats, release it.
+"""The job queue as hosts use it: claim a job, store its results, send heartbeats, release it.
 
 A host that runs a job owns it. Every write names the owner, so that a host that counted as dead, and was not, changes
 nothing any more.
@@ -21,7 +21,7 @@ from evaluator_host.store.tables import JobTable, OutputTable, ResultTable, Toge
 
 @dataclass(frozen=True, slots=True)
 class StoredResult:
-    """The result of one row and evaluator. `metrics` and `result` are JSON.
+    """The stored result of one row and evaluator. `metrics` and `result` are JSON.
 
     Attributes:
       position: Of the evaluator in its job, from 0.
@@ -46,7 +46,7 @@ class StoredResult:
 
 @dataclass(frozen=True, slots=True)
 class StoredOutput:
-    """The answer of a model to one row, or the error in its place. `output`, `error` and `log` are JSON.
+    """A model's answer to one row, or the error in its place. `output`, `error` and `log` are JSON.
 
     Attributes:
       row: Number of the row in its data set, from 0.
@@ -64,7 +64,7 @@ class StoredOutput:
 
 
 class JobQueue:
-    """The jobs in the store, as the hosts that run them use them."""
+    """The job queue in the database, for the hosts that run jobs."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -76,7 +76,7 @@ class JobQueue:
             return [as_job(row) for row in await connection.execute(query)]
 
     async def running(self) -> list[Job]:
-        """Return the running jobs. An owner lives as long as `heartbeat_at` changes, whatever the clock says."""
+        """Return the running jobs. A host counts as alive while `heartbeat_at` changes, whatever the clock says."""
         async with self._database.reading() as connection:
             return [
                 as_job(row)
@@ -84,7 +84,7 @@ class JobQueue:
             ]
 
     async def claim_job(self, job: Job, owner: str) -> bool:
-        """Become the owner of a job; return False when the job has changed meanwhile."""
+        """Make this host the owner of a job; return False when the job has changed meanwhile."""
         now = datetime.now(UTC)
         unchanged = (
             (JobTable.id == job.id) & (JobTable.status == job.status) & JobTable.owner.is_not_distinct_from(job.owner)
@@ -97,7 +97,7 @@ class JobQueue:
     async def release_job(
         self, job_id: str, owner: str, status: JobStatus, *, running_s: float = 0.0, error: str | None = None
     ) -> bool:
-        """End the ownership with a new status; return whether this owner still had the job."""
+        """Give up a job with a new status; return whether this host still owned it."""
         finished = datetime.now(UTC) if status.final else None
         new: Any = status
         if status is JobStatus.PAUSED:  # a caller may have resumed it meanwhile
@@ -120,7 +120,7 @@ class JobQueue:
     async def save(
         self, job_id: str, owner: str, results: Sequence[StoredResult], *, running_s: float = 0.0
     ) -> DesiredState | None:
-        """Write a heartbeat and store results, if any; return the desired state, None when another host owns the job.
+        """Write a heartbeat and any results; return the desired state, None when another host owns the job.
 
         All results are stored, or none; a second result for a row raises.
         """
@@ -136,7 +136,7 @@ class JobQueue:
     async def save_outputs(
         self, job_id: str, owner: str, outputs: Sequence[StoredOutput], *, running_s: float = 0.0
     ) -> DesiredState | None:
-        """Store answers of a model; otherwise as `save`."""
+        """Store a model's answers; otherwise as `save`."""
         async with self._database.transaction() as connection:
             wanted = await _note(connection, job_id, owner, running_s=running_s)
             if wanted is not None and outputs:
@@ -146,7 +146,7 @@ class JobQueue:
         return wanted
 
     async def save_together(self, job_id: str, owner: str, position: int, result: str) -> DesiredState | None:
-        """Store the score of all rows together, as JSON, unless it is stored already; otherwise as `save`."""
+        """Store a score over all rows together, as JSON, unless it is already stored; otherwise as `save`."""
         values = {"job_id": job_id, "position": position, "result": result}
         async with self._database.transaction() as connection:
             wanted = await _note(connection, job_id, owner)
@@ -155,12 +155,12 @@ class JobQueue:
         return wanted
 
     async def has_together(self, job_id: str, position: int) -> bool:
-        """Return whether an evaluator's score of all rows together is stored."""
+        """Return whether an evaluator's score over all rows together is stored."""
         async with self._database.reading() as connection:
             return await connection.scalar(_together(job_id, position)) is not None
 
     async def unscored_rows(self, job_id: str, position: int, *, count: int) -> bytearray:
-        """Return one byte per row of a job: 0 where the evaluator has a score, else 1."""
+        """Return one byte per row of a job: 0 where the evaluator has scored it, else 1."""
         table = ResultTable
         query = select(table.row).where(
             table.job_id == job_id, table.position == position, table.status == Status.SCORED.value
@@ -170,16 +170,16 @@ class JobQueue:
         return bytearray(not mark for mark in scored)
 
     async def done_rows(self, job_id: str, position: int) -> bytearray:
-        """Return one byte per row: 1 where the evaluator has a result."""
+        """Return one byte per row of a job: 1 where the evaluator has a result."""
         query = select(ResultTable.row).where(ResultTable.job_id == job_id, ResultTable.position == position)
         return await self._marks(query)
 
     async def answered_rows(self, job_id: str) -> bytearray:
-        """Return one byte per row: 1 where the model has answered."""
+        """Return one byte per row of a job: 1 where the model has answered."""
         return await self._marks(select(OutputTable.row).where(OutputTable.job_id == job_id))
 
     async def outputs(self, job_id: str, first: int, *, limit: int) -> dict[int, StoredOutput]:
-        """Return at most `limit` answers by row, from a row on."""
+        """Return at most `limit` of the model's answers, by row, starting from a row."""
         table = OutputTable
         query = (
             select(*columns_of(table, StoredOutput))

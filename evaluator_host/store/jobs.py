@@ -1,4 +1,4 @@
-"""Stores jobs, and creates, lists, pauses, resumes, cancels and deletes them for their users.
+"""Stores jobs: creates, lists, pauses, resumes, cancels and deletes them for users.
 
 queued ─▶ running ─▶ completed | failed | cancelled
 │    ▲
@@ -23,7 +23,7 @@ from evaluator_host.store.tables import DatasetTable, JobEvaluatorTable, JobTabl
 
 
 class DesiredState(StrEnum):
-    """The state that a caller asked for; the host that runs the job brings it there."""
+    """The state that a caller requested; the host that runs the job carries it out."""
 
     RUN = "run"
     PAUSE = "pause"
@@ -32,7 +32,7 @@ class DesiredState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobEvaluator:
-    """An evaluator of a job, copied when the job was created.
+    """The copy of an evaluator that a job stores when it is created.
 
     Attributes:
       position: Its place in the job, from 0.
@@ -55,7 +55,7 @@ class JobEvaluator:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A row of the table of jobs.
+    """One row of the job table.
 
     Attributes:
       status: The present state.
@@ -92,7 +92,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class JobOverview:
-    """A job together with everything that a report of it shows.
+    """A job with all data that a report of it shows.
 
     Attributes:
       labels: Of its evaluators, in order.
@@ -107,24 +107,24 @@ class JobOverview:
 
 
 def select_jobs() -> Select[Any]:
-    """Return the query for all jobs."""
+    """Return the SQL query for all jobs."""
     return select(JobTable.__table__)
 
 
 def as_job(row: Any) -> Job:
-    """Return a job from a selected row, which may have further columns."""
+    """Convert a selected database row to a job; it may have further columns."""
     columns = row._mapping  # noqa: SLF001 - its public name for columns by name
     values = {field.name: columns[field.name] for field in fields(Job)}
     return Job(**{**values, "status": JobStatus(values["status"]), "wanted": DesiredState(values["wanted"])})
 
 
 def new_job_id() -> str:
-    """Return a random id."""
+    """Return a random id for a job."""
     return f"job_{secrets.token_hex(10)}"
 
 
 class Jobs:
-    """The jobs of one host, or of several over one database."""
+    """The jobs in the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -197,7 +197,7 @@ class Jobs:
         return found
 
     async def get_overview(self, workspace_id: str, job_id: str) -> JobOverview:
-        """Return a job with its labels, data set and model calls, in two statements.
+        """Return a job with its labels, data set and model calls, using two SQL statements.
 
         Raises:
           NotFound: the workspace has no job of that id.
@@ -210,7 +210,7 @@ class Jobs:
     async def list_overviews(
         self, workspace_id: str, *, limit: int, before: datetime | None = None, status: JobStatus | None = None
     ) -> list[JobOverview]:
-        """Return jobs of a workspace, the newest first, in two statements however many there are.
+        """Return the jobs of a workspace, newest first, with labels, data sets and model calls.
 
         Args:
           workspace_id: Owner of the jobs.
@@ -237,7 +237,7 @@ class Jobs:
         return [JobOverview(as_job(row), tuple(labels.get(row.id, ())), row.dataset, row.asked) for row in rows]
 
     async def evaluators(self, job_id: str) -> list[JobEvaluator]:
-        """Return the evaluators of a job, in order."""
+        """Return the evaluators of a job, in the order of its request."""
         table = JobEvaluatorTable
         query = select(*columns_of(table, JobEvaluator))
         async with self._database.reading() as connection:
@@ -245,7 +245,7 @@ class Jobs:
             return [JobEvaluator(*row) for row in rows]
 
     async def set_desired_state(self, workspace_id: str, job_id: str, wanted: DesiredState) -> Job:
-        """Ask a job to run, pause or stop, and return it; a job that no host runs changes at once.
+        """Request that a job runs, pauses or stops, and return it; one that no host runs changes at once.
 
         Raises:
           NotFound: the workspace has no job of that id.

@@ -1,4 +1,4 @@
-"""API keys: made, listed, revoked; looked up by their id. The key itself is never stored.
+"""API keys: creates, lists, revokes and looks them up by id. The key itself is never stored.
 
 A key is `eh_<id>_<secret>`. The public id finds it in the store, which has a hash of the whole. The secret has 256
 random bits, so the hash needs no salt.
@@ -29,37 +29,37 @@ _TOKEN: Final = re.compile(rf"eh_([a-z0-9]{{{_ID_LENGTH}}})_[A-Za-z0-9_-]{{43}}"
 
 @dataclass(frozen=True, slots=True)
 class GeneratedKey:
-    """A new key. `text` is shown once to its owner, and never in a repr."""
+    """A new API key. `text` is shown once to its owner, and never in a repr."""
 
     id: str
     text: str = field(repr=False)
 
     @property
     def hash(self) -> str:
-        """The hash to store."""
+        """The key's hash, to store."""
         return token_hash(self.text)
 
 
 def generate_key() -> GeneratedKey:
-    """Return a new random key."""
+    """Create a random API key."""
     key_id = "".join(secrets.choice(_ALPHABET) for _ in range(_ID_LENGTH))
     return GeneratedKey(key_id, f"eh_{key_id}_{secrets.token_urlsafe(32)}")
 
 
 def key_id_of(text: str) -> str | None:
-    """Return the id in a key, or None for a text that is no key."""
+    """Return the id inside a key, or None for a text that is not a key."""
     match = _TOKEN.fullmatch(text)
     return match.group(1) if match else None
 
 
 def token_hash(text: str) -> str:
-    """Return the hash of a key to store and to compare."""
+    """Return a key's hash, to store or to compare."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key without its secret."""
+    """A stored API key, without its secret."""
 
     id: str
     name: str
@@ -70,13 +70,13 @@ class ApiKey:
     last_used_at: datetime | None
 
     def usable(self, now: datetime) -> bool:
-        """Whether a request with this key is let in."""
+        """Whether requests with this key are accepted: it is neither revoked nor expired."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """The hash that a request's key is compared with. A revoked key has none."""
+    """The stored hash to compare a request's key with. A revoked key has none."""
 
     id: str
     workspace_id: str
@@ -85,13 +85,13 @@ class Credential:
 
 
 class Keys:
-    """The keys in the store."""
+    """The API keys in the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def create_key(self, name: str, workspace: str, *, expires_at: datetime | None = None) -> tuple[ApiKey, str]:
-        """Create a key, and its workspace if there is none; return it with its text, which cannot be shown again.
+        """Create a key, and its workspace if there is none; return it with its text, which is never shown again.
 
         Raises:
           InvalidRequest: a name is not valid.
@@ -120,7 +120,7 @@ class Keys:
         return ApiKey(token.id, name, owner.name, now, expires_at, None, None), token.text
 
     async def list_keys(self, *, workspace: str | None = None) -> list[ApiKey]:
-        """Return all keys, or those of the workspace of a name, the newest first."""
+        """Return all keys, or those of one workspace, newest first."""
         query = _keys().order_by(ApiKeyTable.created_at.desc(), ApiKeyTable.id)
         if workspace is not None:
             query = query.where(WorkspaceTable.name == workspace)
@@ -128,7 +128,7 @@ class Keys:
             return [ApiKey(*row) for row in await connection.execute(query)]
 
     async def revoke(self, name: str, *, workspace: str | None = None) -> ApiKey:
-        """Revoke a key by its id or name, and return it. Running hosts notice within about a second.
+        """Revoke a key by id or name, and return it. Running hosts notice within about a second.
 
         Raises:
           NotFound: there is no such key, or it is revoked already.
@@ -154,7 +154,7 @@ class Keys:
         return replace(key, revoked_at=now)
 
     async def any_made(self) -> bool:
-        """Whether a key was ever created, even if revoked since: from the first one on, every request needs a key."""
+        """Whether a key was ever created, even if revoked since: from then on every request needs a key."""
         async with self._database.reading() as connection:
             return bool(await connection.scalar(select(exists(select(ApiKeyTable.id)))))
 
@@ -168,7 +168,7 @@ class Keys:
             return bool(await connection.scalar(select(exists(usable))))
 
     async def credentials(self, ids: Collection[str]) -> dict[str, Credential]:
-        """Return the credentials of keys by id; unknown and revoked keys have none."""
+        """Return the stored hashes of keys by id; unknown and revoked keys have none."""
         wanted, found = list(ids), dict[str, Credential]()
         columns = (ApiKeyTable.id, ApiKeyTable.workspace_id, ApiKeyTable.token_hash, ApiKeyTable.expires_at)
         async with self._database.reading() as connection:
@@ -180,7 +180,7 @@ class Keys:
         return found
 
     async def used(self, moments: Mapping[str, datetime]) -> None:
-        """Store when keys were last used."""
+        """Store the times when keys were last used."""
         async with self._database.transaction() as connection:
             for key_id, moment in sorted(moments.items()):  # always in this order, so that two hosts never deadlock
                 await connection.execute(

@@ -1,4 +1,4 @@
-"""Reads the stored results of jobs and the answers of models: in pages, all of them, or only the values for figures."""
+"""Reads stored results of jobs and answers of models: in pages, all of them, or only the values for statistics."""
 
 from collections.abc import AsyncGenerator, Collection
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _STRETCH_BYTES: Final = 8 << 20
 
 
 class Sort(StrEnum):
-    """The order of results; results without the value come last, equal ones by row."""
+    """The sort order of results; results without the value come last, equal ones by row."""
 
     ROW = "row"
     SCORE = "score"
@@ -29,7 +29,7 @@ class Sort(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter of results. None lets any value through."""
+    """A filter of results. A field that is None matches everything."""
 
     position: int | None = None
     status: str | None = None
@@ -41,7 +41,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The values of a result that figures need. `metrics` is JSON: `{name: number}`."""
+    """The values of a result from which statistics are computed. `metrics` is JSON: `{name: number}`."""
 
     row: int
     status: str
@@ -53,7 +53,7 @@ class Figures:
 
 
 class Results:
-    """The results of all jobs."""
+    """The results of all jobs in the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -61,7 +61,7 @@ class Results:
     async def page(
         self, job_id: str, which: Filter, *, sort: Sort = Sort.ROW, cursor: str | None = None, limit: int = 100
     ) -> tuple[list[StoredResult], str | None]:
-        """Return a page of results, and the cursor of the next page or None.
+        """Return a page of results, and the cursor of the next page, or None.
 
         Raises:
           InvalidRequest: the cursor comes from another query.
@@ -76,11 +76,11 @@ class Results:
         return found[:limit], order.cursor(found[limit - 1]) if more else None
 
     def after(self, result: StoredResult, sort: Sort) -> str:
-        """Return the cursor of the page that begins after a result."""
+        """Return the cursor of the page that starts after a result."""
         return _Order(sort).cursor(result)
 
     async def count(self, job_id: str, which: Filter) -> int:
-        """Return how many results the filter lets through."""
+        """Return how many results match the filter."""
         query = select(func.count()).select_from(_selected(job_id, which).subquery())
         async with self._database.reading() as connection:
             return int((await connection.execute(query)).scalar_one())
@@ -92,7 +92,7 @@ class Results:
             return [StoredResult(*found) for found in await connection.execute(query)]
 
     async def every(self, job_id: str, which: Filter) -> AsyncGenerator[StoredResult, None]:
-        """Yield all results by row, read 2,000 at a time."""
+        """Yield all results of a job by row, read 2,000 at a time."""
         cursor: str | None = None
         while True:
             page, cursor = await self.page(job_id, which, cursor=cursor, limit=_AT_ONCE)
@@ -102,7 +102,7 @@ class Results:
                 return
 
     async def figures(self, job_id: str, position: int) -> AsyncGenerator[Figures, None]:
-        """Yield the values that figures need, of each result of an evaluator, by row."""
+        """Yield for each result of an evaluator the values for statistics, in the order of rows."""
         table = ResultTable
         chosen = (table.job_id == job_id) & (table.position == position)
         query = select(*columns_of(table, Figures)).where(chosen).order_by(table.row)
@@ -125,7 +125,7 @@ class Results:
             return next((StoredResult(*found) for found in await connection.execute(query)), None)
 
     async def together(self, job_id: str, position: int) -> str | None:
-        """Return an evaluator's score of all rows together as JSON, or None."""
+        """Return an evaluator's score over all rows together as JSON, or None."""
         table = TogetherTable
         query = select(table.result).where(table.job_id == job_id, table.position == position)
         async with self._database.reading() as connection:
@@ -196,26 +196,26 @@ def _selected(job_id: str, which: Filter) -> Any:
 
 
 class Outputs:
-    """The answers of models to the rows of all jobs."""
+    """The answers of models to the rows of all jobs, in the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def count(self, job_id: str) -> tuple[int, int]:
-        """Return for how many rows the model was called, and for how many of these it failed."""
+        """Return the number of rows that were sent to the model, and the number of failed ones."""
         query = select(func.count(), func.count(OutputTable.error)).where(OutputTable.job_id == job_id)
         async with self._database.reading() as connection:
             asked, failed = (await connection.execute(query)).one()
         return asked, failed
 
     async def of_rows(self, job_id: str, rows: Collection[int]) -> dict[int, StoredOutput]:
-        """Return answers by row, for few rows, such as those of a page."""
+        """Return the model's answers for a few rows, such as those of a page."""
         async with self._database.reading() as connection:
             found = await connection.execute(_selected_outputs(job_id).where(OutputTable.row.in_(rows)))
             return {row[0]: StoredOutput(*row) for row in found}
 
     async def stretches(self, job_id: str, first: int, last: int) -> AsyncGenerator[dict[int, StoredOutput], None]:
-        """Yield answers by row, from row `first` to row `last`, about 8 MB at a time."""
+        """Yield the model's answers by row, from row `first` to row `last`, about 8 MB at a time."""
         table = OutputTable
         sizes = select(table.row, func.coalesce(func.length(table.output), 0)).where(
             table.job_id == job_id, table.row >= first, table.row <= last

@@ -1,4 +1,4 @@
-"""Migrates a database to the tables of this version, once for all hosts that start on it; refuses a newer database.
+"""Migrates a database to this version's tables, once for all hosts that use it; refuses a newer database.
 
     SQLite: file lock ─▶ BEGIN IMMEDIATE ─▶ a copy in backups/ ─▶ migrations ─▶ references checked ─▶ COMMIT
     PostgreSQL: BEGIN ─▶ advisory lock ─▶ migrations ─▶ COMMIT
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 
 def migrate(address: Address) -> None:
-    """Migrate a database to this version's revision; create it if there is none.
+    """Migrate a database to this version's tables; create it if there is none.
 
     Raises:
       Misconfigured: a newer version has used the database, or it has tables of another program.
@@ -54,7 +54,7 @@ def migrate(address: Address) -> None:
 
 
 def head() -> str:
-    """Return the revision of this version."""
+    """Return the newest revision of the tables that this version knows."""
     return str(_scripts(MIGRATIONS_DIR).get_current_head())
 
 

@@ -1,4 +1,4 @@
-"""Secrets of workspaces, by name: encrypted in the database, decrypted only for the request that needs one.
+"""Secrets of workspaces by name: encrypted in the database, decrypted only for the request that needs one.
 
 They are encrypted with AES-256-GCM under a key that is not in the database: a setting, or a file in the data directory.
 A sealed secret is bound to its workspace and name: it does not open in another row.
@@ -35,7 +35,7 @@ _MAKE: Final = "`openssl rand -base64 32` makes one"
 
 
 class SecretBox:
-    """Seals and opens secrets. It reads the key when first needed; only `seal` creates a key file.
+    """Encrypts and decrypts secrets. Reads the host's key when first needed; only `seal` creates the key file.
 
     Args:
       given: The key of the settings: 32 bytes as base64. None for the key file.
@@ -48,7 +48,7 @@ class SecretBox:
         self._key: bytes | None = None
 
     def seal(self, text: str, *, workspace_id: str, name: str) -> bytes:
-        """Return a text sealed for one workspace and name. Blocking.
+        """Encrypt a text for one workspace and name. Blocking.
 
         Raises:
           Misconfigured: the key cannot be read, or is not valid.
@@ -59,7 +59,7 @@ class SecretBox:
         return _VERSION + _mark(key) + nonce + sealed
 
     def open(self, sealed: bytes, *, workspace_id: str, name: str) -> str:
-        """Return the text that was sealed for this workspace and name. Blocking.
+        """Decrypt a text that was encrypted for this workspace and name. Blocking.
 
         Raises:
           Misconfigured: it was sealed with another key, or is damaged.
@@ -140,14 +140,14 @@ def _bound(workspace_id: str, name: str) -> bytes:
 
 
 class Secrets:
-    """The secrets in the store."""
+    """The secrets in the database."""
 
     def __init__(self, database: Database, seal: SecretBox) -> None:
         self._database = database
         self._seal = seal
 
     async def set_secret(self, workspace_id: str, name: str, value: str) -> SecretReport:
-        """Store a secret under a name, and replace the one of that name.
+        """Store a secret under a name; an existing one is replaced.
 
         Raises:
           InvalidRequest: the name or the value is not valid.
@@ -168,14 +168,14 @@ class Secrets:
         return SecretReport(name, created_at, now)
 
     async def list_secrets(self, workspace_id: str) -> list[SecretReport]:
-        """Return names and times of the secrets by name, never values."""
+        """Return the names and times of the secrets, by name; never values."""
         table = SecretTable
         query = select(table.name, table.created_at, table.updated_at).where(table.workspace_id == workspace_id)
         async with self._database.reading() as connection:
             return [SecretReport(*row) for row in await connection.execute(query.order_by(table.name))]
 
     async def get_secret(self, workspace_id: str, name: str) -> SecretReport:
-        """Return name and times of a secret, never its value.
+        """Return the name and times of a secret; never its value.
 
         Raises:
           NotFound: there is no secret of that name.

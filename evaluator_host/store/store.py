@@ -1,4 +1,4 @@
-"""The store of one host: one member per kind of resource, over one database."""
+"""The store of one host: one attribute for each kind of resource, over one database."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ from evaluator_host.store.workspaces import PackageSetUses, Workspaces
 
 
 class Store:
-    """The data that outlives a host's process. Bound to one event loop.
+    """The host's stored data. Bound to one event loop.
 
     Every method of a member may raise:
 
@@ -50,7 +50,7 @@ class Store:
         self.entities = Entities(database)
 
     async def identity(self) -> str:
-        """Return the random name of this database; only copies of it have the same."""
+        """Return the random name of this database, which only its copies share."""
         async with self.database.reading() as connection:
             return (await connection.scalars(select(IdentityTable.id))).one()
 
@@ -81,7 +81,7 @@ async def open_store(
 
 @asynccontextmanager
 async def open_read_only(database_url: str | None, data_dir: Path) -> AsyncIterator[Store | None]:
-    """Open the store of a host without changing it; yield None when no host of this version has used its database.
+    """Open a host's store without changing it; yield None when its database has never been used.
 
     Raises:
       Misconfigured: the URL is not valid.

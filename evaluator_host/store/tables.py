@@ -1,4 +1,4 @@
-"""The tables, equal to those that the migrations make; a test compares them."""
+"""The database tables, equal to those that the migrations create; a test compares them."""
 
 from datetime import UTC, datetime
 from typing import Any, ClassVar
@@ -21,13 +21,13 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """A time, stored in UTC. A time without a zone raises ValueError; returned times have one."""
+    """A column type for times, stored in UTC. A time without a zone raises ValueError; returned times have one."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Return the value to store; SQLite has no time zones."""
+        """Return the time to store; SQLite has no time zones."""
         if value is None:
             return None
         moment = value.astimezone(UTC) if value.tzinfo is not None else _refuse()
@@ -45,7 +45,7 @@ def _refuse() -> datetime:
 
 
 class Table(DeclarativeBase):
-    """Base of every table. Constraints have names, so that a migration can name them on every database."""
+    """Base of every table. Constraints get names, so that a migration can refer to them on every database."""
 
     metadata = MetaData(
         naming_convention={
@@ -60,7 +60,7 @@ class Table(DeclarativeBase):
 
 
 class IdentityTable(Table):
-    """One row: a random name of this database, made with the table."""
+    """A table of one row: a random name of this database, created with the table."""
 
     __tablename__ = "database_identity"
 
@@ -68,7 +68,7 @@ class IdentityTable(Table):
 
 
 class WorkspaceTable(Table):
-    """Workspaces; every resource of a tenant refers to one."""
+    """Workspaces; every resource of a caller belongs to one."""
 
     __tablename__ = "workspaces"
 
@@ -78,7 +78,7 @@ class WorkspaceTable(Table):
 
 
 class ApiKeyTable(Table):
-    """Keys; never deleted, so that every audit entry leads to one. `id` is the public part of the key's text."""
+    """API keys; never deleted, since audit entries refer to them. `id` is the public part of the key's text."""
 
     __tablename__ = "api_keys"
     __table_args__ = (
@@ -103,7 +103,7 @@ class ApiKeyTable(Table):
 
 
 class AuditTable(Table):
-    """Audit entries; never data of rows."""
+    """Audit entries, without data of rows."""
 
     __tablename__ = "audit"
     __table_args__ = (Index("ix_audit_workspace_id_at", "workspace_id", "at"), Index("ix_audit_at", "at"))
@@ -121,7 +121,7 @@ class AuditTable(Table):
 
 
 class PackageSetUseTable(Table):
-    """The package sets that workspaces asked for, by the set's key or digest."""
+    """The package sets that workspaces requested, by the set's key or digest."""
 
     __tablename__ = "package_set_uses"
 
@@ -131,7 +131,7 @@ class PackageSetUseTable(Table):
 
 
 class EvaluatorTable(Table):
-    """Named evaluators; `sampling` is the share of live traces to score. Removing one removes its versions."""
+    """Named evaluators; `sampling` is the share of live traces to score. Deleting one deletes its versions."""
 
     __tablename__ = "evaluators"
     __table_args__ = (UniqueConstraint("workspace_id", "name"),)
@@ -147,7 +147,7 @@ class EvaluatorTable(Table):
 
 
 class EvaluatorVersionTable(Table):
-    """Versions; they never change. JSON: `content` (as the API takes it), `problem`, `lock`, `packages`, `origin`."""
+    """Evaluator versions; never changed. JSON: `content` (as in the API), `problem`, `lock`, `packages`, `origin`."""
 
     __tablename__ = "evaluator_versions"
 
@@ -198,7 +198,7 @@ class TraceTable(Table):
 
 
 class DatasetTable(Table):
-    """Data sets; their rows are files. One without a name came with a job, or only jobs use it still.
+    """Data sets; their rows are files. One without a name came with a job, or is used only by jobs.
 
     JSON: `columns`, `bad_lines` (the first ones).
     """
@@ -220,7 +220,7 @@ class DatasetTable(Table):
 
 
 class JobTable(Table):
-    """Jobs, see `store.job.Job`. `request` is JSON; `wanted` is the state that a caller asked for.
+    """Jobs, see `store.job.Job`. `request` is JSON; `wanted` is the state that a caller requested.
 
     The host that runs a job is its `owner` and keeps changing `heartbeat_at`; any host may claim a job whose owner
     stops doing so.
@@ -253,7 +253,7 @@ class JobTable(Table):
 
 
 class JobEvaluatorTable(Table):
-    """Copies of the evaluators of a job. JSON: `content`, `lock`."""
+    """Copies of evaluators, made for a job. JSON: `content`, `lock`."""
 
     __tablename__ = "job_evaluators"
 
@@ -289,7 +289,7 @@ class ResultTable(Table):
 
 
 class TogetherTable(Table):
-    """Scores of all rows of a job together: one per evaluator that has such a score. JSON: `result`."""
+    """Scores over all rows of a job together: one per evaluator with such a score. JSON: `result`."""
 
     __tablename__ = "together"
 

@@ -15,7 +15,7 @@ _PRUNED_AT_ONCE: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class ScoredTrace:
-    """A trace and its `EvaluationResult`, both as JSON."""
+    """A trace of live traffic and its `EvaluationResult`, both as JSON."""
 
     evaluator_id: str
     version: int
@@ -30,13 +30,13 @@ class ScoredTrace:
 
 
 class Traces:
-    """The scored traces in the store."""
+    """The scored traces in the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def add_traces(self, traces: Sequence[ScoredTrace]) -> None:
-        """Store traces; drop those of an evaluator that was deleted meanwhile."""
+        """Store scored traces; skip those of an evaluator that was deleted meanwhile."""
         async with self._database.transaction() as connection:
             wanted = {trace.evaluator_id for trace in traces}
             known = set(await connection.scalars(select(EvaluatorTable.id).where(EvaluatorTable.id.in_(wanted))))

@@ -1,4 +1,4 @@
-"""Stores workspaces, the owners of every other resource, and which package sets each workspace asked for."""
+"""Stores workspaces, which own every other resource, and the package sets that each workspace requested."""
 
 import re
 import secrets
@@ -19,7 +19,7 @@ NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """One tenant. Other resources refer to its `id`, which never changes."""
+    """One tenant of a host. Other resources refer to its `id`, which never changes."""
 
     id: str
     name: str
@@ -27,7 +27,7 @@ class Workspace:
 
 
 class Workspaces:
-    """The workspaces in the store. `default` is there from the start."""
+    """The workspaces in the database. `default` always exists."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -43,7 +43,7 @@ class Workspaces:
 
 
 async def ensure_workspace(connection: AsyncConnection, name: str) -> Workspace:
-    """Do what `Workspaces.ensure_workspace` does, within a transaction."""
+    """Return the workspace of a name within a transaction, as `Workspaces.ensure_workspace`."""
     require_name(name, "workspace")
     query = select(*columns_of(WorkspaceTable, Workspace)).where(WorkspaceTable.name == name)
     row = (await connection.execute(query)).first()
@@ -55,7 +55,7 @@ async def ensure_workspace(connection: AsyncConnection, name: str) -> Workspace:
 
 
 def require_name(name: str, what: str) -> None:
-    """Check a name that a caller chose.
+    """Check a workspace name that a caller chose.
 
     Raises:
       InvalidRequest: the name is not valid; the message has the rule.
@@ -68,7 +68,7 @@ def require_name(name: str, what: str) -> None:
 
 
 class PackageSetUses:
-    """The package sets that workspaces asked for: they share the files of a set, but see only their own.
+    """The package sets that each workspace requested; workspaces share the files, but see only their own sets.
 
     A set has two names: its key, and the digest of its packages.
     """
@@ -77,19 +77,19 @@ class PackageSetUses:
         self._database = database
 
     async def asked(self, workspace_id: str, names: Collection[str]) -> None:
-        """Record that a workspace asked for a set of these names; a second time changes nothing."""
+        """Record that a workspace requested a package set; repeating it changes nothing."""
         values = [{"workspace_id": workspace_id, "name": name, "asked_at": datetime.now(UTC)} for name in sorted(names)]
         async with self._database.transaction() as connection:
             await connection.execute(insert_unless_there(connection, PackageSetUseTable), values)
 
     async def names(self, workspace_id: str) -> frozenset[str]:
-        """Return the names under which a workspace asked for sets."""
+        """Return the names of the package sets that a workspace requested."""
         query = select(PackageSetUseTable.name).where(PackageSetUseTable.workspace_id == workspace_id)
         async with self._database.reading() as connection:
             return frozenset(await connection.scalars(query))
 
     async def wanted_by_others(self, workspace_id: str, names: Collection[str]) -> bool:
-        """Whether another workspace asked for a set under any of these names."""
+        """Whether another workspace requested a package set under any of these names."""
         others = select(PackageSetUseTable.name).where(
             PackageSetUseTable.name.in_(names), PackageSetUseTable.workspace_id != workspace_id
         )
@@ -97,7 +97,7 @@ class PackageSetUses:
             return bool(await connection.scalar(select(exists(others))))
 
     async def forget_set(self, workspace_id: str, names: Collection[str]) -> None:
-        """Record that a workspace no longer needs a set."""
+        """Record that a workspace no longer needs a package set."""
         mine = PackageSetUseTable.workspace_id == workspace_id
         async with self._database.transaction() as connection:
             await connection.execute(delete(PackageSetUseTable).where(mine, PackageSetUseTable.name.in_(names)))

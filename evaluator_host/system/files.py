@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and locks between processes of one machine.
+"""Files that are written completely or not at all, and file locks between processes of one machine.
 
 A file is written beside its place, synced to disk, then linked or renamed into it. The kernel releases a lock when its
 holder dies.
@@ -17,7 +17,7 @@ _POLL_S: Final = 0.05
 
 
 def write_once(file: Path, content: bytes) -> None:
-    """Write a file for its owner alone; keep the one that is there when another process was first.
+    """Write a file that only its owner can read; keep an existing one when another process was first.
 
     Raises:
       OSError: it cannot be written.
@@ -28,7 +28,7 @@ def write_once(file: Path, content: bytes) -> None:
 
 
 def replace_file(file: Path, content: bytes) -> None:
-    """Write a file for its owner alone, in place of the one that is there.
+    """Write a file that only its owner can read; an existing one is replaced.
 
     Raises:
       OSError: it cannot be written.
@@ -59,7 +59,7 @@ class FileLock:
         self._fd: int | None = None
 
     def acquire(self, *, shared: bool = False, wait: bool = False) -> bool:
-        """Take the lock; return False when somebody else holds it.
+        """Acquire the lock; return False when another process holds it.
 
         Args:
           shared: Whether other holders of a shared lock are fine.
@@ -79,7 +79,7 @@ class FileLock:
         return True
 
     def release(self) -> None:
-        """Release the lock; nothing happens when it is not held."""
+        """Release the lock; does nothing when it is not held."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
@@ -87,7 +87,7 @@ class FileLock:
 
 @asynccontextmanager
 async def hold_lock(path: Path) -> AsyncIterator[None]:
-    """Wait for a lock without blocking the event loop, and hold it alone."""
+    """Wait for a lock without blocking the event loop, and hold it during the block."""
     lock = FileLock(path)
     while not lock.acquire():  # noqa: ASYNC110 - its holder may be another process, which sends no event
         await asyncio.sleep(_POLL_S)

@@ -1,4 +1,4 @@
-"""Runs helper programs (uv, npm, node, bwrap): with time and output bounded, and no process left that they started."""
+"""Runs helper programs (uv, npm, node, bwrap) with limits on time and output, and leaves no process of theirs."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ PLAIN_PATH: Final = "/usr/bin:/bin"
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program to run.
+    """A program to run, with its arguments and environment.
 
     Attributes:
       environment: All its variables besides a plain PATH and LANG; it may hold credentials, so never show it.
@@ -52,7 +52,7 @@ class LimitReached(Exception):
 async def run(
     command: Command, timeout_s: float, *, started: Callable[[int], None] | None = None, inherit: bool = False
 ) -> Finished:
-    """Run a command in a process group of its own and return its output; kill what is left of the group.
+    """Run a command in its own process group and return its output; at the end, kill all processes of the group.
 
     Args:
       command: What to run.

@@ -1,1 +1,1 @@
-"""Traces: OTLP, and the documented tree of spans."""
+"""Traces: reads OTLP exports and the documented tree of spans."""

@@ -1,4 +1,4 @@
-"""Reads the spans of an OTLP/JSON export, and the fields of spans in every shape of trace.
+"""Reads the spans of an OTLP/JSON export, and the fields of spans in every supported trace format.
 
 Values of the wrong shape are skipped and never raise.
 It takes both spellings of field names that exporters use (`spanId` and `span_id`), ids in hex (the OTLP/JSON rule) or
@@ -40,7 +40,7 @@ _HEX_ID: Final = re.compile(r"[0-9a-fA-F]{16}|[0-9a-fA-F]{32}")
 
 @dataclass(frozen=True, slots=True)
 class SpanRecord:
-    """One span in the documented shape, not yet under its parent.
+    """One span in the documented shape, not yet linked to its parent.
 
     Attributes:
       id: In hex for OTLP, else as it came; `span-<position>` for a span without one.
@@ -56,34 +56,34 @@ class SpanRecord:
 
 
 def first_of(raw: dict[str, Any], *keys: str) -> Any:
-    """Return the first of these fields that is not null, or None."""
+    """Return the first non-null value among the fields of these names, or None."""
     return next((raw[key] for key in keys if raw.get(key) is not None), None)
 
 
 def as_text(value: Any) -> str | None:
-    """Return a string as it is, None for anything else."""
+    """Return the value if it is a string, else None."""
     return value if isinstance(value, str) else None
 
 
 def objects(value: Any) -> list[dict[str, Any]]:
-    """Return the objects of a list; an empty list for anything else."""
+    """Return the objects in a list; an empty list if the value is not a list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """Return an object as it is, an empty one for anything else."""
+    """Return the value if it is an object, else an empty object."""
     return value if isinstance(value, dict) else {}
 
 
 def number(value: Any) -> float | int | None:
-    """Return a finite number below 10^18, or None."""
+    """Return the value if it is a finite number below 10^18, else None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return value if math.isfinite(value if isinstance(value, float) else 0.0) and abs(value) < 1e18 else None
 
 
 def identifier(value: Any) -> str | None:
-    """Return an id in hex; None for no id (absent, empty, all zeros)."""
+    """Return a span or trace id in hex; None for an absent, empty or all-zero id."""
     if not isinstance(value, str) or not value.strip("0="):
         return None
     if _HEX_ID.fullmatch(value):
@@ -98,7 +98,7 @@ def identifier(value: Any) -> str | None:
 
 
 def attributes(raw: Any, *, depth: int = ATTRIBUTE_DEPTH) -> dict[str, Any]:
-    """Return attributes by name, from an object or from OTLP's list `[{"key", "value": {"stringValue": …}}]`.
+    """Return span attributes by name, from an object or from OTLP's list `[{"key", "value": {"stringValue": …}}]`.
 
     Args:
       raw: The object or the list.
@@ -146,7 +146,7 @@ def expanded(flat: dict[str, Any]) -> dict[str, Any]:
 
 
 def raw_spans(groups: Any) -> Iterator[dict[str, Any]]:
-    """Yield the spans of `resourceSpans`, unchanged."""
+    """Yield the spans of `resourceSpans` unchanged."""
     for resource in objects(groups):
         scopes = first_of(
             resource, "scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans"

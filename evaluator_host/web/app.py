@@ -57,7 +57,7 @@ class _Described:
 def create_app(
     service: Service, settings: Settings, access: Access | None = None, records: StoredResources | None = None
 ) -> FastAPI:
-    """Return the application.
+    """Return the FastAPI application.
 
     Args:
       service: Evaluates.

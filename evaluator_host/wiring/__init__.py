@@ -1,1 +1,1 @@
-"""The one package that names concrete classes: settings in, a running service out."""
+"""Creates a running service from settings; the only package that names concrete classes."""

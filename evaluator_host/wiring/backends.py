@@ -1,4 +1,4 @@
-"""Chooses and opens the sandbox backend, and reports on it for `doctor`.
+"""Chooses and opens the sandbox backend, and checks every backend for `doctor`.
 
 `auto` takes bubblewrap when it works, else Docker, else refuses to start: user code never runs unsandboxed by accident.
 """
@@ -32,7 +32,7 @@ _NO_BACKEND: Final = (
 
 
 async def make_backend(choice: SandboxChoice, settings: Settings) -> Backend:
-    """Return the backend of that name, without starting a sandbox.
+    """Return the backend of a name, without starting a sandbox.
 
     Raises:
       HostError: its tools cannot be prepared.
@@ -58,12 +58,12 @@ async def make_backend(choice: SandboxChoice, settings: Settings) -> Backend:
 
 
 def machine_pythons(settings: Settings) -> Pythons:
-    """Return the Python interpreters of this machine. The search happens later."""
+    """Return the Python interpreters of this machine; the search happens on first use."""
     return Pythons(settings.pythons, search_path=search_path(), homes=python_homes())
 
 
 async def choose_backend(settings: Settings) -> Backend:
-    """Return a backend that has just started a sandbox.
+    """Return a backend after testing that it can start a sandbox.
 
     Raises:
       SandboxUnavailable: no backend can; the detail says what to install.

@@ -1,4 +1,4 @@
-"""Serves a service over HTTP with uvicorn, from the first sandbox to a stop that leaves nothing behind.
+"""Serves a service over HTTP with uvicorn, from the first sandbox to a clean shutdown.
 
 At the stop running calls finish, new ones get 503, and the rest is cut off after a while: every call gets exactly one
 response. A program can embed it: `serve_http(settings, listener)` needs a listening socket and no command line.
@@ -40,7 +40,7 @@ _ALWAYS: Final = frozenset({"/healthz", "/metrics"})  # a host that shuts down i
 
 
 class Drain:
-    """ASGI middleware around everything else, so that it sees every call.
+    """ASGI middleware that refuses or ends calls at shutdown; outermost, so that it sees every call.
 
     Attributes:
       idle: Set while no call is running.
@@ -55,11 +55,11 @@ class Drain:
         self.idle.set()
 
     def begin(self) -> None:
-        """Refuse new calls from now on; running ones continue."""
+        """Start refusing new calls; running ones continue."""
         self._refusing = True
 
     def cut(self) -> None:
-        """End every running call with a 503, or cut its response off if that has begun."""
+        """End every running call with a 503, or cut off its response if that has begun."""
         self._refusing = self._cutting = True
         for call in self._calls:
             call.cancel()
@@ -147,7 +147,7 @@ class _Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
     async def stop_after(self, event: asyncio.Event) -> None:
-        """Do what the first signal does, once the event is set."""
+        """Start the shutdown, as the first signal does, once the event is set."""
         await event.wait()
         self._on_signal()
 
@@ -247,7 +247,7 @@ def base_url(listener: socket.socket) -> str:
 
 
 def greeting(url: str, backend: str) -> tuple[str, ...]:
-    """Return the lines to print once a host listens: its address, its backend, a call to paste."""
+    """Return the lines to print once a host listens: its address, its backend, a call to try."""
     body = {
         "evaluator": {"code": EXACT_MATCH.replace("'", '"')},  # no quote that would end the shell's
         "inputs": {"correct_answer": "Paris"},

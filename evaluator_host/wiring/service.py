@@ -1,4 +1,4 @@
-"""Opens a service: a pool of sandboxes over a backend, and the installed package sets."""
+"""Opens a service: a sandbox pool over a backend, and the installed package sets."""
 
 import asyncio
 import logging
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 async def open_service(
     settings: Settings, *, prewarm: bool = True, models: "Models | None" = None
 ) -> AsyncIterator[Service]:
-    """Open a service; nothing of it is left when it closes.
+    """Open a service, and close everything that it opened at the end of the block.
 
     Args:
       settings: The operator's settings.
@@ -70,7 +70,7 @@ async def open_service(
 
 
 def index_settings(settings: Settings, cache_dir: Path, *, work_dir: Path | None = None) -> IndexSettings:
-    """Return the settings of the package indexes."""
+    """Return the package index settings."""
     return IndexSettings(
         cache_dir=cache_dir,
         pip_index_url=revealed(settings.pip_index_url),

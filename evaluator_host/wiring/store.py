@@ -1,4 +1,4 @@
-"""Opens the database and what stands on it. SQLAlchemy and Alembic are imported late: `run` needs neither."""
+"""Opens the database and the services that use it. Imports SQLAlchemy and Alembic late: `run` needs neither."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def open_store(settings: Settings) -> AsyncIterator["Store"]:
-    """Open the database of the host.
+    """Open the host's database.
 
     Raises:
       Misconfigured: the database belongs to another version, or its URL is invalid.
@@ -32,7 +32,7 @@ async def open_store(settings: Settings) -> AsyncIterator["Store"]:
 
 @asynccontextmanager
 async def open_stored_resources(service: Service, store: "Store") -> AsyncIterator["StoredResources"]:
-    """Open the stored resources and start to work on jobs. At the end, unfinished jobs are left for the next host.
+    """Open the services over the database and run jobs; at the end, release unfinished jobs to the next host.
 
     Raises:
       StoreUnavailable: the database does not answer.
@@ -44,7 +44,7 @@ async def open_stored_resources(service: Service, store: "Store") -> AsyncIterat
 
 
 async def database_finding(settings: Settings) -> Finding:
-    """Return the finding of `doctor` for the database and its files; never raises."""
+    """Return the `doctor` finding about the database and its files; never raises."""
     from evaluator_host.jobs import open as opening  # noqa: PLC0415 - as above
     from evaluator_host.store import database, store  # noqa: PLC0415 - as above
 

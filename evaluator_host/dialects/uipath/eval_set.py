@@ -27,7 +27,7 @@ class EvalItem:
     Attributes:
       id: Unique in its set.
       name: Shown; the id where it has none.
-      inputs: Of the agent.
+      inputs: Inputs of the agent.
       criteria: By evaluator id; None for the evaluator's default. An evaluator that is not there is not asked.
       expected_agent_behavior: Text for evaluators.
       simulation_instructions: Text for evaluators.

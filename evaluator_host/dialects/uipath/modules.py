@@ -31,8 +31,8 @@ def with_modules(code: str, file: Path, layout: Layout) -> str:
 
     Args:
       code: What is in the file.
-      file: Of the evaluator.
-      layout: Of its project.
+      file: File of the evaluator.
+      layout: Layout of its project.
 
     Raises:
       InvalidRequest: a module leads out of the project or cannot be sent, or there are too many or too large ones.

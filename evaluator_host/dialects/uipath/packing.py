@@ -27,7 +27,7 @@ def over_packed(root: Path, what: str, size: int, files: dict[str, int]) -> str:
     """Return the error message for a project whose files are too large or too many.
 
     Args:
-      root: Of the project.
+      root: Root folder of the project.
       what: It is for: `its agent`.
       size: Of the program, in bytes.
       files: Sizes by path.

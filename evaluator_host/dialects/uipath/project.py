@@ -23,7 +23,7 @@ class Layout:
     """The folders of a UiPath project's evaluators and eval sets.
 
     Attributes:
-      root: Of the project.
+      root: Root folder of the project.
       name: `evals` or `evaluations`.
     """
 

@@ -324,7 +324,7 @@ class BuildQueue:
 
     @asynccontextmanager
     async def turn(self, workspace: str) -> AsyncIterator[None]:
-        """Wait until a build of this workspace may run; leaving the block lets the next build run."""
+        """Wait until a build of this workspace may run; the next build may run when the block ends."""
         self._known.add(workspace)
         waiter = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(workspace, deque()).append(waiter)

@@ -64,7 +64,7 @@ class Builder:
       home: The one folder that builds may write to, `downloads/` and `staging/` together: files are shared by hard
         links, which cannot cross a mount.
       file_mb: Size of the greatest file that a build may write; in all it may write twice as much.
-      memory_mb: Of one command with all it starts.
+      memory_mb: Memory limit of one command with all it starts.
     """
 
     def __init__(self, home: Path, *, file_mb: int, memory_mb: int = 4096) -> None:

@@ -114,7 +114,7 @@ class BuildSandbox:
     Attributes:
       seccomp: The compiled system call filter.
       python: The interpreter that starts a command inside.
-      limits: Of each command.
+      limits: Limits of each command.
     """
 
     bubblewrap: Bubblewrap

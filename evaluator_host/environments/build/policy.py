@@ -86,7 +86,7 @@ class ProcessLimits:
 
     @property
     def limits(self) -> dict[str, int]:
-        """By the names of `resource`, without their prefix. 1 for core dumps: 0 would start a handler of the host's."""
+        """Limits by names of `resource`, without prefix. Core dumps get 1: 0 would start the host's handler."""
         found = {"CORE": 1, "FSIZE": self.file_mb << 20, "NOFILE": 8192, "MEMLOCK": 65_536, "MSGQUEUE": 0}
         if self.data_mb is not None:
             found["DATA"] = self.data_mb << 20

@@ -128,7 +128,7 @@ async def pull(
       target: The folder to make, on the same file system as its parent; it must not exist.
       docker_host: Address of the engine that pulls; None for the local one.
       digest: Of the environment that is expected; any other is refused.
-      max_bytes: Of its files together.
+      max_bytes: Limit in bytes of its files together.
       progress: Called with `pulling` (layers done, of how many), `extracting`, `checking`, `ready`.
 
     Raises:

@@ -30,7 +30,7 @@ def aggregate(name: str, values: Iterable[float], *, nan_count: int = 0) -> Aggr
     """Return the statistics of a metric; needs eight bytes of memory for each value.
 
     Args:
-      name: Of the metric.
+      name: Name of the metric.
       values: In any order.
       nan_count: Missing values, counted together with those that are not finite.
     """

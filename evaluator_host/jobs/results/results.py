@@ -58,9 +58,9 @@ class JobResults:
     """Answers questions about the results of jobs.
 
     Args:
-      jobs: Of the store.
-      results: Of the store.
-      datasets: Of the store.
+      jobs: Jobs in the store.
+      results: Results in the store.
+      datasets: Data sets in the store.
       folder: The rows of all data sets.
     """
 

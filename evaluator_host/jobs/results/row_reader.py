@@ -72,9 +72,9 @@ class RowReader:
     """Reads the rows of jobs with their results.
 
     Args:
-      jobs: Of the store.
-      results: Of the store.
-      datasets: Of the store.
+      jobs: Jobs in the store.
+      results: Results in the store.
+      datasets: Data sets in the store.
       folder: The rows of all data sets.
       outputs: Answers of models, of the store; None for a host without online jobs.
     """

@@ -53,7 +53,7 @@ class _Ready:
     cgroups: Cgroups | None
 
     def limits(self, controller: str) -> bool:
-        """Whether a cgroup controller is in force."""
+        """Whether the cgroup enforces this controller (memory, pids or cpu)."""
         return self.cgroups is not None and controller in self.cgroups.controllers
 
 
@@ -96,7 +96,7 @@ class BubblewrapBackend(FolderBackend):
         self._preparing: asyncio.Task[_Ready] | None = None
 
     async def start(self, spec: SandboxSpec) -> PipeLink:
-        """As `base.Backend.start`; when it returns, the runner is about to start and all limits are in force.
+        """Start a sandbox with all limits in force, as `base.Backend.start`; its runner is about to start.
 
         Raises:
           SandboxUnavailable: bubblewrap is missing, too old or refused; the detail says what to do.
@@ -122,11 +122,11 @@ class BubblewrapBackend(FolderBackend):
         return link
 
     def python_versions(self) -> tuple[str, ...]:
-        """As `base.Backend.python_versions`: this machine's."""
+        """Return the minor versions of Python on this machine, as `base.Backend.python_versions`."""
         return self._pythons.minors()
 
     async def findings(self) -> list[Finding]:
-        """As `base.Backend.findings`; really starts a sandbox."""
+        """Return the results of checks, as `base.Backend.findings`; starts a sandbox to test it."""
         try:
             ready = await self._ready()
         except SandboxUnavailable as error:
@@ -140,12 +140,12 @@ class BubblewrapBackend(FolderBackend):
         ]
 
     async def sweep(self) -> int:
-        """As `base.Backend.sweep`: cgroups of dead hosts, and first processes whose bubblewrap was killed."""
+        """Remove cgroups of dead hosts and kill orphaned sandboxes, as `base.Backend.sweep`."""
         orphans = await asyncio.to_thread(kill_orphans)
         return orphans + await asyncio.to_thread(cgroups.sweep, cgroup_mounts())
 
     async def close(self) -> None:
-        """As `base.Backend.close`: removes this host's own cgroup folders."""
+        """Remove this host's own cgroup folders, as `base.Backend.close`."""
         if self._preparing is not None and self._preparing.done() and self._preparing.exception() is None:
             ready = self._preparing.result()
             if ready.cgroups is not None:

@@ -1,4 +1,4 @@
-"""The descriptors that a bubblewrap process inherits: its arguments, seccomp filter, files of /etc, and two pipes."""
+"""The file descriptors that a bubblewrap process inherits: arguments, seccomp filter, files of /etc, two pipes."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ _FIRST_PROCESS: Final = re.compile(rb'"child-pid":\s*(\d+)')
 
 
 class InheritedFds:
-    """A context manager over the descriptors of one start; it closes them at the end.
+    """Context manager for the descriptors of one sandbox start; closes them at the end.
 
     Args:
       seccomp: The compiled filter.
@@ -52,18 +52,18 @@ class InheritedFds:
 
     @property
     def child_fds(self) -> tuple[int, ...]:
-        """Every descriptor that the child must inherit."""
+        """Every descriptor that the child process must inherit."""
         return tuple(self._child)
 
     def args(self, arguments: Sequence[str]) -> int:
-        """Return a descriptor from which bubblewrap reads its arguments, once.
+        """Return a descriptor from which bubblewrap can read its arguments once.
 
         On the command line they would show paths of the host to everybody who can list processes, guests included.
         """
         return self._filled(b"".join(argument.encode() + b"\0" for argument in arguments))
 
     def hand_over(self) -> None:
-        """Close the child's ends; call it once the child has started, else our ends would not see it close them."""
+        """Close our copies of the child's descriptors once it has started, so that we notice when it closes its own."""
         while self._child:
             os.close(self._child.pop())
 
@@ -73,7 +73,7 @@ class InheritedFds:
             os.close(self._own.pop())
 
     async def first_process(self) -> int | None:
-        """Return the id of the first process in bubblewrap's namespaces, once they are made.
+        """Return the process id of the first process in bubblewrap's namespaces; waits until it exists.
 
         None when bubblewrap failed; its standard error says why.
         """
@@ -88,7 +88,7 @@ class InheritedFds:
         return None if match is None else int(match[1])
 
     def go(self) -> None:
-        """Let bubblewrap start the runner."""
+        """Tell bubblewrap to start the runner."""
         with contextlib.suppress(BrokenPipeError):  # it has failed meanwhile; the link will report that
             os.write(self._go, b"\n")
 

@@ -1,4 +1,4 @@
-"""Checks whether bubblewrap works on this machine, and says what to do where it does not."""
+"""Checks whether bubblewrap works on this machine, and returns advice where it does not."""
 
 import asyncio
 import os
@@ -39,14 +39,14 @@ _USERNS_OFF: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Bubblewrap:
-    """The installed program."""
+    """The bubblewrap program installed on this machine."""
 
     path: Path
     version: tuple[int, ...]
 
     @property
     def can_disable_userns(self) -> bool:
-        """Whether it can forbid user namespaces inside a sandbox."""
+        """Whether this bubblewrap can forbid user namespaces inside a sandbox."""
         return self.version >= _DISABLE_USERNS
 
 
@@ -83,20 +83,20 @@ def version_of(output: str) -> tuple[int, ...]:
 
 
 def advice(stderr: str) -> str:
-    """Return bubblewrap's own error message with what to do about it."""
+    """Return bubblewrap's error message with advice added."""
     said = stderr.strip() or "it ended without a word"
     return f"bubblewrap could not start a sandbox: {said}. {remedy(said)}"
 
 
 def binary_finding(bwrap: Bubblewrap) -> Finding:
-    """Return path and version of bubblewrap."""
+    """Return the finding about the path and version of bubblewrap."""
     version = ".".join(map(str, bwrap.version))
     note = "" if bwrap.can_disable_userns else "; 0.8 would also forbid user namespaces by itself (the filter does too)"
     return Finding("bubblewrap", ok=True, detail=f"{bwrap.path} {version}{note}")
 
 
 async def try_sandbox(backend: Backend) -> list[Finding]:
-    """Start a sandbox and return whether its runner came up."""
+    """Start a sandbox and return the finding whether its runner came up."""
     environment = Environment(digest="", language=Language.PYTHON, runtime="")
     try:
         link = await backend.start(SandboxSpec(Language.PYTHON, environment))
@@ -120,7 +120,7 @@ async def try_sandbox(backend: Backend) -> list[Finding]:
 
 
 def limits_finding(version: int | None, controllers: Sequence[str]) -> Finding:
-    """Return what limits memory, processes and cpu: cgroups, or rlimits and the watchdog."""
+    """Return the finding about what limits memory, processes and CPU: cgroups, or rlimits and the watchdog."""
     if version is not None and {"memory", "pids"} <= set(controllers):
         return Finding("limits", ok=True, detail=f"cgroup v{version}: {', '.join(controllers)}")
     granted = (
@@ -135,7 +135,7 @@ def limits_finding(version: int | None, controllers: Sequence[str]) -> Finding:
 
 
 def remedy(said: str, *, proc_sys: Path = _PROC_SYS, euid: int | None = None) -> str:
-    """Return what to do about an error.
+    """Return advice for an error message.
 
     Args:
       said: bubblewrap's message.

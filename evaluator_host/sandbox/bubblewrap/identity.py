@@ -1,4 +1,4 @@
-"""Chooses the user that a sandbox's guest, or a build, runs as on this machine."""
+"""Chooses the user id under which a sandboxed program, or a build, runs on this machine."""
 
 import os
 import random
@@ -13,7 +13,7 @@ _FEW_UIDS: Final = range(20_000, 60_000)  # in a container whose user namespace 
 
 
 def choose_identity() -> Identity:
-    """Return the user of the next guest: nobody in a user namespace, or for root a user that nobody else has."""
+    """Return the user for the next sandbox: nobody in a user namespace; for root, an id used by nothing else."""
     if os.geteuid() != 0:
         return Identity()
     # Random among 247 million. Should two sandboxes draw the same user, their namespaces still separate them.

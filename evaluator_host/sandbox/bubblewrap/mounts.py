@@ -26,7 +26,7 @@ _BUNDLES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """A file or folder of the host, and its read-only place in a sandbox."""
+    """A host file or folder, and its read-only path in a sandbox."""
 
     source: Path
     target: Path
@@ -34,7 +34,7 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class HostPython:
-    """The host's base interpreter as a sandbox sees it.
+    """The host's base Python interpreter, with its paths in a sandbox.
 
     Attributes:
       executable: Path inside the sandbox.
@@ -51,14 +51,14 @@ class HostPython:
 
 @dataclass(frozen=True, slots=True)
 class HostLibraries:
-    """The C libraries: folders and loaders to bind, and symbolic links to them (`/lib` → `usr/lib`)."""
+    """The C libraries: folders and loaders to mount, and symbolic links to them (`/lib` → `usr/lib`)."""
 
     binds: tuple[Bind, ...]
     links: tuple[tuple[str, Path], ...]
 
 
 def find_python(facts: PythonFacts | None = None) -> HostPython:
-    """Return an interpreter as a sandbox sees it.
+    """Return an interpreter of this machine with its paths in a sandbox.
 
     Args:
       facts: Of the interpreter; None for the base interpreter of this process.
@@ -80,7 +80,7 @@ def find_python(facts: PythonFacts | None = None) -> HostPython:
 
 
 def base_executable() -> Path:
-    """Return the base interpreter's program.
+    """Return the path of the base interpreter's program.
 
     Raises:
       Misconfigured: it does not lie in its own prefix.
@@ -147,7 +147,7 @@ def _third_party(source: Path) -> list[Path]:
 
 
 def compile_runner(folder: Path) -> None:
-    """Write byte code beside the Python runner, if this host may write there: a sandbox then starts 5 ms sooner.
+    """Write byte code beside the Python runner, if permitted: a sandbox then starts 5 ms sooner.
 
     The byte code names files by their place in the sandbox, so that no path of the host is in it.
     """

@@ -43,7 +43,7 @@ ENVIRONMENT: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The files of this machine that sandboxes see.
+    """The files of this machine that sandboxes can read.
 
     Attributes:
       node_flags: Flags of Node before the runner's name.
@@ -66,7 +66,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The user of the guest.
+    """The user id of a sandboxed program.
 
     Attributes:
       uid: Its user and group.
@@ -79,7 +79,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Descriptors:
-    """Numbers of the descriptors that bubblewrap inherits.
+    """The numbers of the file descriptors that bubblewrap inherits.
 
     Attributes:
       seccomp: The compiled filter.
@@ -95,7 +95,7 @@ class Descriptors:
 
 
 def bubblewrap_args(spec: SandboxSpec, host: Host, *, identity: Identity, descriptors: Descriptors) -> list[str]:
-    """Return bubblewrap's arguments, without its own name and the runner's command."""
+    """Return bubblewrap's arguments, without the program name and the runner's command."""
     return [
         *_namespaces(spec, host, identity),
         *("--die-with-parent", "--new-session"),
@@ -129,7 +129,7 @@ def runner_command(spec: SandboxSpec, host: Host, *, identity: Identity) -> list
 
 
 def etc_files(identity: Identity) -> dict[str, bytes]:
-    """Return the contents of /etc: one user, no name service, UTC because there is no `localtime`."""
+    """Return the contents of /etc in a sandbox: one user, no name service; UTC because there is no `localtime`."""
     return {
         "passwd": f"sandbox:x:{identity.uid}:{identity.uid}::/tmp:/nonexistent\n".encode(),
         "group": f"sandbox:x:{identity.uid}:\n".encode(),

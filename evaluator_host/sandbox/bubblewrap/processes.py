@@ -1,4 +1,4 @@
-"""The processes of a bubblewrap sandbox: ended through their pid namespace, limited by a cgroup or the watchdog."""
+"""The processes of a bubblewrap sandbox: killed through their pid namespace, limited by a cgroup or the watchdog."""
 
 import asyncio
 import contextlib
@@ -38,7 +38,7 @@ class BubblewrapProcesses:
         self._watch: Watch | None = None
 
     def hold(self, init_pid: int) -> None:
-        """Remember the namespace's first process, which `kill` kills.
+        """Store the namespace's first process, for `kill`.
 
         Raises:
           OSError: it has ended already.
@@ -46,7 +46,7 @@ class BubblewrapProcesses:
         self._init = os.pidfd_open(init_pid)
 
     async def limit(self, init_pid: int, cgroup: Cgroup) -> None:
-        """Move every process into a cgroup, which this object removes at the end.
+        """Move every process of the sandbox into a cgroup; `remove` removes the cgroup.
 
         Call it while the runner starts, before any code of the guest runs: a move takes the kernel 10 to 20 ms (an RCU
         grace period), as long as an interpreter takes to start. Memory allocated before the move (measured: less than a
@@ -59,12 +59,12 @@ class BubblewrapProcesses:
         await asyncio.to_thread(_move_all, init_pid, cgroup)
 
     def watch(self, watch: Watch) -> None:
-        """Let the watchdog enforce the limits that no cgroup does."""
+        """Make the watchdog enforce the limits that no cgroup enforces."""
         self._watch = watch
         self._watchdog.start_watching(watch)
 
     def kill(self) -> None:
-        """As `pipe_link.ProcessScope.kill`."""
+        """Send SIGKILL to every process of the sandbox."""
         if self._init is not None:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._init, signal.SIGKILL)
@@ -77,25 +77,25 @@ class BubblewrapProcesses:
                     os.kill(pid, signal.SIGKILL)
 
     async def gone(self) -> None:
-        """As `pipe_link.ProcessScope.gone`."""
+        """Wait until no process of the sandbox is left."""
         if self._init is not None:
             await readable(self._init)
         else:  # something else may have killed the wrapper, and not what it had started
             await asyncio.to_thread(kill_orphans)
 
     def memory_events(self) -> int:
-        """As `pipe_link.ProcessScope.memory_events`."""
+        """Return how many processes were killed at the memory limit."""
         by_watch = int(self._watch is not None and self._watch.over_memory)
         return by_watch + (self._cgroup.oom_kills() if self._cgroup is not None else 0)
 
     def pids_hit(self) -> bool:
-        """As `pipe_link.ProcessScope.pids_hit`."""
+        """Return whether a fork was refused at the process limit."""
         if self._watch is not None and self._watch.over_processes:
             return True
         return self._cgroup is not None and self._cgroup.forks_refused() > 0
 
     async def remove(self) -> None:
-        """As `pipe_link.ProcessScope.remove`."""
+        """Remove the sandbox's cgroup, directory and descriptors."""
         if self._watch is not None:
             self._watchdog.stop_watching(self._watch)
         if self._init is not None:
@@ -120,7 +120,7 @@ def _move_all(init_pid: int, cgroup: Cgroup) -> None:
 
 
 def kill_orphans() -> int:
-    """Kill first processes of our sandboxes whose bubblewrap died before it let them go; return how many.
+    """Kill first processes of our sandboxes whose bubblewrap died before starting the runner; return how many.
 
     bubblewrap ties the first process to itself (`--die-with-parent`) only after it has told that process to go on. When
     it is killed in between, the process waits for ever, in no cgroup and known to nobody. Sandboxes of other programs

@@ -54,11 +54,11 @@ _Instruction = tuple[int, int, int, int]  # opcode, jump if true, jump if false,
 
 
 class UnknownPolicy(ValueError):
-    """The policy file uses a part of the format that this compiler does not know."""
+    """The policy file contains something that this compiler does not support."""
 
 
 def without_unix_sockets(policy: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the policy of a guest in the host's network: it may make no Unix socket, which reaches abstract ones.
+    """Return the policy without Unix sockets, for sandboxes in the host's network: these reach abstract sockets.
 
     Socket pairs stay allowed; they connect to nothing else.
     """

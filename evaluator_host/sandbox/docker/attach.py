@@ -22,7 +22,7 @@ _STDERR: Final = 2
 
 
 class AttachFailed(Exception):
-    """The engine refused to attach, or does not speak its API; `status` is its HTTP status, 0 when it gave none."""
+    """The engine refused to attach, or sent no valid response; `status` is its HTTP status, or 0."""
 
     def __init__(self, detail: str, *, status: int = 0) -> None:
         super().__init__(detail)
@@ -31,7 +31,7 @@ class AttachFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where an engine listens: a Unix socket's path, or host and port with TLS or without."""
+    """The address of an engine: a Unix socket's path, or host and port, with or without TLS."""
 
     path: str | None = None
     host: str = ""
@@ -73,7 +73,7 @@ class Demultiplexer:
 
 
 class Inbox:
-    """Buffer of what a container wrote: its standard output in order, and the tail of its standard error."""
+    """Buffers a container's output: standard output in order, and the last part of standard error."""
 
     def __init__(self, *, pause: Callable[[], None], resume: Callable[[], None]) -> None:
         self._demultiplexer = Demultiplexer()
@@ -88,7 +88,7 @@ class Inbox:
 
     @property
     def ended(self) -> bool:
-        """Whether the stream has ended and all of it was read."""
+        """Whether the output stream has ended and all of it was read."""
         return self.closed and not self._chunks
 
     @property
@@ -97,7 +97,7 @@ class Inbox:
         return self._stderr.decode("utf-8", "replace")
 
     def feed(self, data: bytes) -> None:
-        """Add bytes of the attach stream."""
+        """Add bytes received from the attach stream."""
         for stream, piece in self._demultiplexer.feed(data):
             if stream == _STDERR:
                 self._stderr += piece
@@ -111,12 +111,12 @@ class Inbox:
         self._wake()
 
     def close(self) -> None:
-        """Note that nothing more comes."""
+        """Mark the stream as ended."""
         self.closed = True
         self._wake()
 
     async def read(self) -> bytes:
-        """Return the next bytes of standard output; `b""` at its end."""
+        """Return the next bytes of standard output; `b""` at the end of the stream."""
         while not self._chunks:
             if self.closed:
                 return b""
@@ -156,7 +156,7 @@ class Attachment(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES)
 
     def data_received(self, data: bytes) -> None:
-        """Read the answer to the upgrade, then the container's output."""
+        """Parse the response to the upgrade, then collect the container's output."""
         if self.upgraded.done():
             self.inbox.feed(data)
             return
@@ -166,7 +166,7 @@ class Attachment(asyncio.Protocol):
             self._finish_upgrade(bytes(head), bytes(rest))
 
     def eof_received(self) -> bool:
-        """Close our side too: the container or the engine has ended."""
+        """Close our side too, since the container or the engine has ended."""
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -179,24 +179,24 @@ class Attachment(asyncio.Protocol):
             self._closed.set_result(None)
 
     def pause_writing(self) -> None:
-        """Make `drain` wait."""
+        """Make `drain` wait until the send buffer is short again."""
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        """Let `drain` go on."""
+        """Let `drain` return, since the send buffer is short again."""
         self._writable.set()
 
     def write(self, data: bytes) -> None:
-        """Queue bytes for standard input; does nothing once the connection is gone."""
+        """Queue bytes for the container's standard input; does nothing once the connection is closed."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
 
     async def drain(self) -> None:
-        """Wait until the queue is short, or the connection gone."""
+        """Wait until the send queue is short, or the connection is closed."""
         await self._writable.wait()
 
     async def close(self) -> None:
-        """Drop the connection, and wait until its descriptor is closed."""
+        """Close the connection, and wait until its descriptor is closed."""
         if self._transport is not None:
             self._transport.abort()
             await asyncio.wait([self._closed])
@@ -223,7 +223,7 @@ class Attachment(asyncio.Protocol):
 
 
 async def attach(endpoint: Endpoint, container: str, *, api_version: str, timeout_s: float) -> Attachment:
-    """Return the attached streams of a container; call it before the container starts, so that no output is missed.
+    """Attach to a container's streams; call it before the container starts, so that no output is missed.
 
     Args:
       endpoint: Where the engine listens.
@@ -262,7 +262,7 @@ async def _connect(endpoint: Endpoint) -> Attachment:
 
 
 async def open_streams(endpoint: Endpoint) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connect to the engine for one plain HTTP request. Raises OSError when nobody listens."""
+    """Connect to the engine for one plain HTTP request. Raises OSError when nothing listens."""
     if endpoint.path is not None:
         return await asyncio.open_unix_connection(endpoint.path)
     return await asyncio.open_connection(endpoint.host, endpoint.port, ssl=endpoint.tls)

@@ -1,4 +1,4 @@
-"""Starts sandboxes as containers of a Docker or Podman engine; the attach stream is their only channel."""
+"""Starts sandboxes as containers of a Docker or Podman engine, connected only by the attach stream."""
 
 import asyncio
 import logging
@@ -39,7 +39,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class DockerLink:
-    """One container. See `base.Link`."""
+    """The link to one container. See `base.Link`."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class DockerLink:
 
     @property
     def ended(self) -> bool:
-        """Whether its output has ended and all of it was read."""
+        """Whether the container's output has ended and all of it was read."""
         return self._channel.inbox.ended
 
     def write(self, data: bytes) -> None:
@@ -139,11 +139,11 @@ class DockerBackend:
 
     @property
     def platform(self) -> Platform:
-        """What containers run on: the image's programs, on the engine's processor; see `base.Backend`."""
+        """Platform inside the containers: of the image's programs, on the engine's processor; see `base.Backend`."""
         return image_platform(self._engine.machine)
 
     def python_versions(self) -> tuple[str, ...]:
-        """Return the image's own Python alone; see `base.Backend`."""
+        """Return only the image's own Python version; see `base.Backend`."""
         return (self.platform.python,)
 
     async def start(self, spec: SandboxSpec) -> DockerLink:
@@ -162,7 +162,7 @@ class DockerBackend:
         return link
 
     async def prepare(self, environment: Environment) -> None:
-        """Make the image of a package set; takes two requests when it exists. See `base.Backend`."""
+        """Build the image of a package set unless it exists; see `base.Backend`."""
         await self._translated(self._images.image_for(environment))
 
     async def compare(self, environment: Environment) -> list[str]:
@@ -189,11 +189,11 @@ class DockerBackend:
             raise unavailable(error, address=self._engine.address, image=self._image) from error
 
     async def findings(self) -> list[Finding]:
-        """Return what works and what does not; see `base.Backend`."""
+        """Return the results of checks of the engine; see `base.Backend`."""
         return await check_engine(self._engine, image=self._image, runtime=self._runtime, start=self.start)
 
     async def sweep(self) -> int:
-        """Remove the containers of dead hosts, and our own that could not be removed before; return how many."""
+        """Remove containers of dead hosts, and our own that could not be removed before; return how many."""
         try:
             facts = await self._engine.facts()
             found = set(await self._engine.run(abandoned_containers, local=is_this_machine(facts))) | self._unremoved
@@ -204,7 +204,7 @@ class DockerBackend:
         return sum(gone)
 
     async def close(self) -> None:
-        """Wait for removals under way, then close every connection."""
+        """Wait for running removals, then close every connection."""
         self._images.stop()
         while self._tasks:
             await asyncio.wait(self._tasks)
@@ -226,7 +226,7 @@ class DockerBackend:
         return end
 
     def ran_out_of_memory(self, end: ContainerExit) -> bool:
-        """Whether a container ended at its memory limit, as far as the engine tells.
+        """Whether a container ended at its memory limit, according to the engine.
 
         Under gVisor a SIGKILL is enough: a guest cannot kill gVisor's kernel, but the host's kernel kills it at the
         limit, and the cgroup with its count is often gone before it can be read.
@@ -235,7 +235,7 @@ class DockerBackend:
         return end.oom_killed or (killed and is_gvisor(self._runtime))
 
     def run_to_end(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Return a task that goes on when its caller is cancelled; `close` waits for it."""
+        """Start a task that continues if its caller is cancelled, and return it; `close` waits for it."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -1,4 +1,4 @@
-"""Removes containers: those of this host, and those whose host has died; never those of another living host."""
+"""Removes containers of this host and of dead hosts, never those of another living host."""
 
 import time
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _NOT_FOUND: Final = 404
 
 @dataclass(frozen=True, slots=True)
 class ContainerExit:
-    """How a container ended, as the engine said before it was removed.
+    """How a container ended, as the engine reported before it was removed.
 
     Attributes:
       found: The engine had it; otherwise somebody else has removed it.
@@ -46,7 +46,7 @@ def remove_container(client: docker.APIClient, container: str, *, output_ended: 
     """Kill and remove a container, and return how it ended. Blocks. Raises `ENGINE_ERRORS`.
 
     Args:
-      client: Of its engine.
+      client: Docker client of its engine.
       container: Name or id.
       output_ended: Its output has ended, so that it is about to exit: wait a second for its exit code.
     """
@@ -89,7 +89,7 @@ def abandoned_containers(client: docker.APIClient, *, local: bool) -> list[str]:
 
 
 def owner_is_dead(labels: Mapping[str, str], *, boot: str, local: bool) -> bool:
-    """Whether a container's labels alone prove that its host is dead.
+    """Whether a container's labels prove that its host process has ended.
 
     A process number means something only to the kernel that gave it. An engine on this machine keeps containers over a
     reboot, after which their hosts are dead; an engine elsewhere may serve hosts of several machines.
@@ -100,7 +100,7 @@ def owner_is_dead(labels: Mapping[str, str], *, boot: str, local: bool) -> bool:
 
 
 def boot_id() -> str:
-    """Return the kernel's name for this boot; empty where there is none (macOS)."""
+    """Return the kernel's id of the current boot; empty where there is none (macOS)."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -108,7 +108,7 @@ def boot_id() -> str:
 
 
 def ended_long_ago(state: Mapping[str, Any], *, created: str, now: datetime) -> bool:
-    """Whether a container ended (or was created and never started) so long ago that no living host waits for it.
+    """Whether a container ended, or was created and never started, too long ago for a living host to use it.
 
     When a host dies, its runners read the end of their input and exit. This finds the containers of hosts
     whose process numbers say nothing here: they ran in another pid namespace or on another machine.

@@ -1,4 +1,4 @@
-"""Findings of `doctor` about a Docker engine, each with its remedy."""
+"""Checks a Docker engine for `doctor`, with advice for each problem."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -24,12 +24,12 @@ PODMAN_RUNTIME: Final = (
 
 
 def ignores_runtime(facts: EngineFacts, runtime: str | None) -> bool:
-    """Whether the engine would ignore the runtime that the settings name, without an error."""
+    """Whether the engine would silently ignore the OCI runtime that the settings name."""
     return facts.podman and runtime is not None and runtime != facts.default_runtime
 
 
 def refusal(facts: EngineFacts, runtime: str | None) -> str | None:
-    """Return why no container may be started under this runtime, or None."""
+    """Return why no container may be started with this OCI runtime, or None."""
     if ignores_runtime(facts, runtime):
         return PODMAN_RUNTIME
     chosen = runtime or facts.default_runtime
@@ -44,7 +44,7 @@ def refusal(facts: EngineFacts, runtime: str | None) -> str | None:
 async def check_engine(
     engine: Engine, *, image: str, runtime: str | None, start: Callable[[SandboxSpec], Awaitable[Link]]
 ) -> list[Finding]:
-    """Return every finding; only one when the engine does not answer.
+    """Return every finding about the engine; only one when it does not answer.
 
     Args:
       engine: The engine to check.

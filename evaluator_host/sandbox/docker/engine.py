@@ -1,4 +1,4 @@
-"""The connection to a Docker engine: its address, its abilities, and errors in words that tell an operator what to do.
+"""Connects to a Docker engine, finds its abilities, and turns its errors into advice for the operator.
 
 docker-py blocks, so every request runs in a thread of this module; the event loop never waits for an engine.
 """
@@ -54,7 +54,7 @@ _THREADS: Final = 8  # requests at once: docker-py keeps 10 connections, and an 
 
 
 class Engine:
-    """One engine, connected on first use and reconnected by itself.
+    """A Docker engine, connected on first use and reconnected automatically.
 
     Attributes:
       address: As docker-py takes it: `unix:///…` or `tcp://…`.
@@ -77,7 +77,7 @@ class Engine:
     async def run(
         self, function: Callable[Concatenate[docker.APIClient, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Return `function(client, …)`, called in a thread. Raises what it raises, often `ENGINE_ERRORS`."""
+        """Call `function(client, …)` in a thread; return its result or raise its exception, often `ENGINE_ERRORS`."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, lambda: function(self.client(), *args, **kwargs))
 
@@ -108,7 +108,7 @@ class Engine:
         return client
 
     async def facts(self, *, fresh: bool = False) -> EngineFacts:
-        """Return the abilities of the engine; it is asked once, and again when `fresh`."""
+        """Return the engine's abilities; the engine is asked once, and again when `fresh`."""
         if self._facts is None or fresh:
             info, version = await self.run(lambda client: (client.info(), client.version()))
             self._facts = engine_facts(self.address, info=info, version=version)
@@ -116,11 +116,11 @@ class Engine:
 
     @property
     def machine(self) -> str:
-        """Processor of the engine's machine, as it calls it; this machine's until the engine has answered once."""
+        """Processor type of the engine's machine; this machine's until the engine has answered once."""
         return self._facts.arch if self._facts else platform.machine()
 
     async def endpoint(self) -> tuple[Endpoint, str]:
-        """Return where to attach, and the version of the API to speak."""
+        """Return the engine's address for attaching, and the API version to use."""
         if self._endpoint is None:
             self._endpoint = await self.run(self._find_endpoint)
         return self._endpoint
@@ -133,7 +133,7 @@ class Engine:
         return Endpoint(host=parts.hostname or "", port=parts.port or 0, tls=tls), client.api_version
 
     async def close(self) -> None:
-        """Finish what is under way and close every connection."""
+        """Finish running requests and close every connection."""
         await asyncio.get_running_loop().run_in_executor(None, self._threads.shutdown)
         if self._client is not None:
             self._client.close()
@@ -169,7 +169,7 @@ def default_address() -> str:
 
 
 def engine_facts(address: str, *, info: Mapping[str, Any], version: Mapping[str, Any]) -> EngineFacts:
-    """Return the abilities of an engine from its `/info` and `/version`; it lacks those that it does not mention."""
+    """Return an engine's abilities from its `/info` and `/version`; unmentioned ones count as missing."""
     options = [str(option) for option in info.get("SecurityOptions") or ()]
     components = [str(component.get("Name", "")) for component in version.get("Components") or ()]
     return EngineFacts(
@@ -195,7 +195,7 @@ def engine_facts(address: str, *, info: Mapping[str, Any], version: Mapping[str,
 
 
 def is_this_machine(facts: EngineFacts) -> bool:
-    """Whether the engine runs on this machine; the Unix socket of one that does not may be forwarded (`ssh -L`)."""
+    """Whether the engine runs on this machine; its Unix socket may be forwarded from another (`ssh -L`)."""
     return facts.local and facts.name in ("", socket.gethostname())
 
 
@@ -206,7 +206,7 @@ def _unlimited(runtime: tuple[str, Mapping[str, Any]]) -> str | None:
 
 
 def unavailable(error: BaseException, *, address: str, image: str) -> SandboxUnavailable:
-    """Return the exception for an operator, which says what to do, for one of `ENGINE_ERRORS`."""
+    """Return the exception for one of `ENGINE_ERRORS`, with advice for the operator."""
     words = _words(error)
     if any(isinstance(cause, PermissionError) for cause in _causes(error)):
         return SandboxUnavailable(f"no permission to use the engine at {address}; {_permission_advice(address)}")

@@ -1,4 +1,4 @@
-"""Package sets as images: one layer on the runtime image per environment, built once and found again by its labels."""
+"""Package sets as images: one layer on the runtime image for each environment, built once and found by labels."""
 
 import asyncio
 import contextlib
@@ -60,7 +60,7 @@ class EnvironmentImages:
         self._stopping = threading.Event()
 
     async def image_for(self, environment: Environment) -> str:
-        """Return the tag of the image that holds an environment; build it when there is no current one.
+        """Return the tag of an environment's image; build the image when there is no current one.
 
         Concurrent calls share one build, which goes on when a caller is cancelled.
 
@@ -78,7 +78,7 @@ class EnvironmentImages:
         return await asyncio.shield(building)
 
     async def prune(self, live: Collection[str]) -> list[str]:
-        """Remove the owner's images of environments that are not in `live`, and superseded ones; return their names.
+        """Remove the owner's images of environments not in `live`, and outdated images; return their names.
 
         An image that a container runs from, or that is being built, stays until the next call.
         """
@@ -102,7 +102,7 @@ class EnvironmentImages:
         await self._engine.run(_untag, layer_tag(digest))
 
     def stop(self) -> None:
-        """Make builds under way fail at their next piece, so that `close` need not wait for them."""
+        """Make running builds fail soon, so that `close` need not wait for them."""
         self._stopping.set()
 
     async def close(self) -> None:

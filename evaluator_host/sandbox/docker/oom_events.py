@@ -1,4 +1,4 @@
-"""Counts the kernel's kills at a container's memory limit, and its refused forks.
+"""Counts processes killed at a container's memory limit, and forks refused at its process limit.
 
 On the engine's own machine the container's cgroup files have exact counts: `memory.oom_control` and `pids.events` (v1),
 `memory.events` and `pids.events` (v2). Elsewhere (remote engine, Docker Desktop's virtual machine, another mount
@@ -23,7 +23,7 @@ _RETRY_S: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 class Counter:
-    """One number of one cgroup file. The file stays open: a reading takes microseconds and no path walk."""
+    """One number in one cgroup file. The file stays open, so that reading takes microseconds."""
 
     def __init__(self, path: Path, key: str) -> None:
         self._key = key.encode()
@@ -31,14 +31,14 @@ class Counter:
         self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def read(self) -> int:
-        """Return the count; once the cgroup is gone, the last one read."""
+        """Return the count; once the cgroup is gone, the last count read."""
         if self._fd >= 0:
             with contextlib.suppress(OSError):  # ENODEV: the container ended
                 self._last = self._parse(os.pread(self._fd, 4096, 0))
         return self._last
 
     def close(self) -> None:
-        """Take a last reading and release the descriptor."""
+        """Read the count a last time and close the file."""
         self.read()
         if self._fd >= 0:
             os.close(self._fd)
@@ -57,7 +57,7 @@ Counters: TypeAlias = tuple[Counter | None, Counter | None]
 
 
 def find_counters(pid: int, container: str) -> Counters:
-    """Return the counters of a container.
+    """Return the cgroup counters of a container.
 
     Args:
       pid: Of the container's process 1, as the engine numbers it. On a remote engine's word it may be any process here,
@@ -108,12 +108,12 @@ class OomEvents:
         self._task: asyncio.Task[None] | None = None
 
     def start(self, endpoint: Endpoint, api_version: str) -> None:
-        """Begin to listen, unless it does already."""
+        """Start listening, unless it is listening already."""
         if self._task is None:
             self._task = asyncio.create_task(self._listen(endpoint, api_version))
 
     def count(self, container: str) -> int:
-        """Return the number of events of a container, by its name."""
+        """Return the number of `oom` events of a container, by its name."""
         return self._counts.get(container, 0)
 
     def forget(self, container: str) -> None:
@@ -121,7 +121,7 @@ class OomEvents:
         self._counts.pop(container, None)
 
     async def stop(self) -> None:
-        """End the task."""
+        """Stop listening."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])

@@ -49,7 +49,7 @@ INODES_PER_MB: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class EngineFacts:
-    """Abilities of an engine, from its `/info` and `/version`.
+    """Abilities of an engine, read from its `/info` and `/version`.
 
     Attributes:
       name: Of its machine; "" when it does not say.
@@ -102,7 +102,7 @@ class ContainerPolicy:
 def container_policy(
     facts: EngineFacts, *, image: str, runtime: str | None, labels: Mapping[str, str]
 ) -> ContainerPolicy:
-    """Return the policy of a container of an image, with our seccomp profile where the engine takes one."""
+    """Return the policy for containers of an image, with our seccomp profile if the engine supports one."""
     return ContainerPolicy(image, runtime, _seccomp(facts), _node_flags(), labels)
 
 
@@ -191,7 +191,7 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
 
 
 def security_options(policy: ContainerPolicy) -> list[str]:
-    """Return the engine's security options: no gain of privileges by exec, and our system-call policy."""
+    """Return the engine's security options: no privileges gained by exec, and our seccomp profile."""
     options = ["no-new-privileges"]
     if policy.seccomp is not None:
         options.append(f"seccomp={policy.seccomp}")

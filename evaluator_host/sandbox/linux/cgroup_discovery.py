@@ -1,4 +1,4 @@
-"""Finds the place where this host may make control groups: hierarchy, parent group and controllers."""
+"""Finds where this host may create cgroups: hierarchy, parent group and controllers."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ _PROC: Final = Path("/proc/self")
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """One mounted hierarchy.
+    """One mounted cgroup hierarchy.
 
     Attributes:
       mount: Where it is mounted.
@@ -28,7 +28,7 @@ class Hierarchy:
 
 
 def find_cgroups(instance: str, *, proc: Path = _PROC) -> Cgroups | None:
-    """Make a folder for this host's groups and return it; None where no group can limit memory or processes.
+    """Create a folder for this host's cgroups and return it; None where no cgroup can limit memory or processes.
 
     Args:
       instance: Name of the folder, from `instance.this_instance`.
@@ -52,13 +52,13 @@ def find_cgroups(instance: str, *, proc: Path = _PROC) -> Cgroups | None:
 
 
 def cgroup_mounts(proc: Path = _PROC) -> tuple[Path, ...]:
-    """Return the mount points of the hierarchies that `cgroups.sweep` searches."""
+    """Return the mount points of the cgroup hierarchies that `cgroups.sweep` searches."""
     hierarchies = find_hierarchies(proc)
     return tuple(dict.fromkeys(h.mount for name, h in hierarchies.items() if name in (_UNIFIED, *_WANTED)))
 
 
 def find_hierarchies(proc: Path) -> dict[str, Hierarchy]:
-    """Return the mounted hierarchies by controller; version 2's by the empty name."""
+    """Return the mounted cgroup hierarchies by controller; version 2's has the empty name."""
     groups: dict[str, str] = {}
     with contextlib.suppress(OSError):
         for line in (proc / "cgroup").read_text().splitlines():

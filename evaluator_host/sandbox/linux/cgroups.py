@@ -1,4 +1,4 @@
-"""One control group per sandbox, in which the kernel limits memory, processes and CPU; cgroup version 1 or 2.
+"""Gives each sandbox a cgroup, in which the kernel limits memory, processes and CPU; cgroup version 1 or 2.
 
 Groups lie below the host's own (`…/evaluator-host/<instance>/<sandbox>`), so that a limit on the host also limits its
 sandboxes. `cgroup_discovery` finds the place; a machine that grants no cgroup has the watchdog instead.
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Cgroups:
-    """The folders of this host's groups.
+    """The folders in which this host creates cgroups.
 
     Attributes:
       version: Of the kernel's interface, 1 or 2.
@@ -41,14 +41,14 @@ class Cgroups:
 
     @property
     def controllers(self) -> tuple[str, ...]:
-        """Controllers in force, among memory, pids and cpu."""
+        """The controllers that can be used, among memory, pids and cpu."""
         return tuple(self.homes)
 
     def create(self, name: str, *, memory_mb: int, processes: int) -> "Cgroup":
-        """Return a new group with its limits set; takes less than a millisecond.
+        """Create a cgroup with its limits set; takes less than a millisecond.
 
         Args:
-          name: Of its folder.
+          name: Name of its folder.
           memory_mb: Memory limit in MB; swap is not allowed on top.
           processes: Limit of processes and threads together.
 
@@ -66,7 +66,7 @@ class Cgroups:
         return group
 
     def close(self) -> None:
-        """Remove this instance's folders; call it after every sandbox was destroyed."""
+        """Remove this host's cgroup folders; call it after every sandbox was destroyed."""
         for home in dict.fromkeys(self.homes.values()):
             for folder in (home, home.parent):
                 with contextlib.suppress(OSError):  # another instance is still in it
@@ -74,7 +74,7 @@ class Cgroups:
 
 
 class Cgroup:
-    """The group of one sandbox."""
+    """The cgroup of one sandbox."""
 
     def __init__(self, version: int, by_controller: Mapping[str, Path]) -> None:
         self._version = version
@@ -82,11 +82,11 @@ class Cgroup:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Its folders, one per hierarchy."""
+        """Folders of the cgroup, one per hierarchy."""
         return tuple(dict.fromkeys(self._by_controller.values()))
 
     def limit(self, *, memory_mb: int, processes: int) -> None:
-        """Write the limits.
+        """Set the limits of the cgroup.
 
         Raises:
           OSError: the kernel refuses one.
@@ -111,7 +111,7 @@ class Cgroup:
                 _write_if_there(folders[CPU] / "cpu.max", f"{quota} {_PERIOD_US}")
 
     def add_process(self, pid: int) -> None:
-        """Move a process into the group; its later children are born in it.
+        """Move a process into the cgroup; its later children start in it.
 
         Raises:
           OSError: the process is gone, or the kernel refuses.
@@ -129,7 +129,7 @@ class Cgroup:
         return self._count(PIDS, "pids.events", key="max")
 
     def kill(self) -> None:
-        """Kill every process in it."""
+        """Kill every process in the cgroup."""
         for folder in self.folders:
             try:
                 _write(folder / "cgroup.kill", "1")  # version 2, Linux 5.14
@@ -137,7 +137,7 @@ class Cgroup:
                 _kill_all(folder)
 
     def remove(self) -> bool:
-        """Remove the folders; return whether all are gone: the kernel keeps one until its last page is free."""
+        """Remove the cgroup's folders; return whether all are gone: the kernel keeps one until its pages are free."""
         done = True
         for folder in self.folders:
             try:
@@ -161,7 +161,7 @@ class Cgroup:
 
 
 def sweep(mounts: tuple[Path, ...]) -> int:
-    """Remove the groups of dead hosts, wherever in a hierarchy they lie; return of how many sandboxes.
+    """Remove the cgroups of dead hosts, anywhere in the hierarchies; return the number of their sandboxes.
 
     Args:
       mounts: Hierarchies to search, from `cgroup_discovery.cgroup_mounts`.

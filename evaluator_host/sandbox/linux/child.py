@@ -1,4 +1,4 @@
-"""Starts the processes of sandboxes: each with pipes of its own and no other descriptor but those it is given."""
+"""Starts the processes of sandboxes: each gets its own pipes and no descriptors except those passed to it."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,7 @@ _PIPE_BYTES: Final = 1024 * 1024  # the most for an unprivileged process; large 
 
 
 class Child:
-    """A process with its three pipes; `exited` is set once it has ended and been reaped."""
+    """A child process with its three pipes; `exited` is set once it has ended and been reaped."""
 
     def __init__(
         self,
@@ -78,20 +78,20 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """Process id of the child."""
         return self._process.pid
 
     @property
     def returncode(self) -> int | None:
-        """Exit code, or minus the signal that ended it; None while it runs."""
+        """Exit code of the child, or minus the signal that ended it; None while it runs."""
         return self._process.returncode
 
     def kill(self) -> None:
-        """Send it SIGKILL, unless it has been reaped."""
+        """Send SIGKILL to the child, unless it has been reaped."""
         self._process.kill()
 
     def close(self) -> None:
-        """Close its pipes; the loop must not watch them any more."""
+        """Close the child's pipes; the event loop must not watch them any more."""
         for end in (self.stdin, self.stdout, self.stderr):
             os.close(end)
 
@@ -103,7 +103,7 @@ class Child:
 
 
 async def readable(descriptor: int) -> None:
-    """Wait until a descriptor has bytes to read; for a pidfd, until its process has ended."""
+    """Wait until a descriptor has bytes to read; a pidfd is readable once its process has ended."""
     loop = asyncio.get_running_loop()
     event = asyncio.Event()
     loop.add_reader(descriptor, event.set)

@@ -1,4 +1,4 @@
-"""Names this host process. A later host can tell from the name whether it has ended, and sweeps its leftovers."""
+"""Names this host process, so that a later host can tell whether it has ended and remove its leftovers."""
 
 import os
 import re

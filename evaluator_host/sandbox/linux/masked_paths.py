@@ -1,4 +1,4 @@
-"""Paths of /proc and /sys that a guest finds empty on every backend: they describe the machine, not the sandbox.
+"""Paths of /proc and /sys that are hidden in every sandbox, because they describe the machine.
 
 docs/sandbox.md lists what stays visible, and why; tests/attacks/test_view.py compares.
 """
@@ -33,10 +33,10 @@ SYS: Final = "/sys"
 
 
 def docker_masked_paths() -> list[str]:
-    """Return the paths that a container finds empty; the engine skips those that its kernel lacks."""
+    """Return the paths that a container shows empty; the engine skips those that its kernel lacks."""
     return sorted((*PROC_FILES, *PROC_FOLDERS, *ENGINE_DEFAULTS, SYS))
 
 
 def masked_paths_on(root: Path = Path("/")) -> tuple[Path, ...]:
-    """Return the paths below /proc that this machine has and a bubblewrap sandbox finds empty."""
+    """Return the paths below /proc that exist on this machine and that a bubblewrap sandbox shows empty."""
     return tuple(Path(name) for name in (*PROC_FILES, *PROC_FOLDERS) if (root / name.lstrip("/")).exists())

@@ -1,4 +1,4 @@
-"""The link over the pipes of a child process, and the end of such a sandbox.
+"""The link to a sandbox over the pipes of a child process, and the steps to end such a sandbox.
 
 The channel is a pair of pipes, because a runner can reopen its ends through /proc, as it cannot with sockets. The link
 reads and writes the descriptors directly: a warm call is one small write and one small read, and a layer in between
@@ -27,26 +27,26 @@ _log = logging.getLogger(__name__)
 
 
 class ProcessScope(Protocol):
-    """All processes that a child has started, held together by namespaces and a cgroup, or by a process group."""
+    """All processes started by a child, grouped by namespaces and a cgroup, or by a process group."""
 
     def kill(self) -> None:
-        """Send SIGKILL to every process in it."""
+        """Send SIGKILL to every process of the sandbox."""
         ...
 
     async def gone(self) -> None:
-        """Wait until no process of it is left."""
+        """Wait until no process of the sandbox is left."""
         ...
 
     def memory_events(self) -> int:
-        """As `Link.memory_events`."""
+        """Return how many processes were killed at the memory limit, as `Link.memory_events`."""
         ...
 
     def pids_hit(self) -> bool:
-        """Return whether a fork was refused at its process limit."""
+        """Return whether a fork was refused at the sandbox's process limit."""
         ...
 
     async def remove(self) -> None:
-        """Remove its cgroup, directory and descriptors; call it once no process is left."""
+        """Remove the sandbox's cgroup, directory and descriptors; call it once no process is left."""
         ...
 
 
@@ -56,7 +56,7 @@ class PipeLink:
     Args:
       link_id: Name of the sandbox.
       child: The process at the other end.
-      scope: Of the child and all that it starts.
+      scope: Scope of the child and all that it starts.
       wrapped: The child is a wrapper around the runner. It exits with 128 + number when a signal ended the runner. No
         guest can kill the wrapper: when a signal ended it, the sandbox was lost.
     """
@@ -84,16 +84,16 @@ class PipeLink:
 
     @property
     def id(self) -> str:
-        """As `base.Link.id`."""
+        """Name of the sandbox in logs and cgroups, as `base.Link.id`."""
         return self._id
 
     @property
     def ended(self) -> bool:
-        """As `base.Link.ended`."""
+        """Whether the runner has ended and all its output was read, as `base.Link.ended`."""
         return self._eof or (self._child.exited.is_set() and self._unread() == 0)
 
     def write(self, data: bytes) -> None:
-        """As `base.Link.write`."""
+        """Queue bytes for the runner, as `base.Link.write`."""
         if self._unwritable or not data:
             return
         rest = memoryview(data)
@@ -108,11 +108,11 @@ class PipeLink:
             self._room.clear()
 
     async def drain(self) -> None:
-        """As `base.Link.drain`."""
+        """Wait until the send queue is short, as `base.Link.drain`."""
         await self._room.wait()
 
     async def read(self) -> bytes:
-        """As `base.Link.read`."""
+        """Return the next bytes from the runner, as `base.Link.read`."""
         while not self._eof:
             data = self._receive()
             if data is not None:
@@ -124,14 +124,14 @@ class PipeLink:
         return b""
 
     def memory_events(self) -> int:
-        """As `base.Link.memory_events`."""
+        """Return how many processes were killed at the memory limit, as `base.Link.memory_events`."""
         kills = self._scope.memory_events()
         if not self.ended:  # those kills ended rows, not the sandbox
             self._kills_known = kills
         return kills
 
     async def destroy(self) -> ExitStatus:
-        """As `base.Link.destroy`."""
+        """Kill every process of the sandbox and remove its resources, as `base.Link.destroy`."""
         if self._ending is None:
             self._ending = asyncio.ensure_future(self._end())
         return await asyncio.shield(self._ending)

@@ -1,4 +1,4 @@
-"""The limits that the kernel sets on a sandbox: those of its guest, and on top what a runner (or gVisor) needs itself.
+"""The kernel's rlimits for a sandbox: the evaluator's limits, plus the needs of the runner (or gVisor) itself.
 
 `SandboxSpec.processes` is a promise to the evaluator, but the kernel counts the runner's own threads too (cgroup
 `pids.max`, Docker's `PidsLimit`). Both backends add the same number, so that an evaluator hits `process_limit` at the
@@ -45,7 +45,7 @@ def is_gvisor(runtime: str | None) -> bool:
 
 
 def process_limit(language: Language, processes: int) -> int:
-    """Return the limit to set in the kernel for an evaluator that may have `processes` processes and threads."""
+    """Return the process limit to set in the kernel for an evaluator with `processes` processes and threads."""
     own = PYTHON_PROCESSES if language is Language.PYTHON else JAVASCRIPT_PROCESSES
     return processes + own
 
@@ -55,7 +55,7 @@ def limit_sandbox(pid: int, spec: SandboxSpec, *, memory: bool, own_user: bool) 
 
     Args:
       pid: The first process.
-      spec: Of the sandbox.
+      spec: Spec of the sandbox.
       memory: Limit memory too, because no cgroup does.
       own_user: The guest's user has no processes outside the sandbox.
     """
@@ -78,7 +78,7 @@ def limit_sandbox(pid: int, spec: SandboxSpec, *, memory: bool, own_user: bool) 
 
 
 def lower_rlimit(pid: int, kind: int, value: int) -> None:
-    """Set one limit (`resource.RLIMIT_…`), or the process's own hard limit where that is lower.
+    """Lower one limit (`resource.RLIMIT_…`), or keep the process's own hard limit where that is lower.
 
     Raises:
       ProcessLookupError: the process has ended.

@@ -1,4 +1,4 @@
-"""Enforces memory and process limits where no cgroup does: measures sandboxes and kills those over a limit.
+"""Enforces memory and process limits where no cgroup does: polls sandboxes and kills those over a limit.
 
 It measures 20 times a second, so a guest may exceed its limit for a moment; RLIMIT_DATA stops faster allocation.
 """
@@ -22,7 +22,7 @@ _TMPFS: Final = ("tmp", "dev/shm")  # of the sandbox, below /proc/<pid>/root
 
 @dataclass(slots=True)
 class Watch:
-    """One sandbox under watch.
+    """One sandbox that the watchdog measures.
 
     Attributes:
       init_pid: The first process of its pid namespace, an ancestor of all others.
@@ -46,7 +46,7 @@ class Watch:
         self.name = _name(self.init_pid)
 
     def enforce(self) -> None:
-        """Measure once; kill the sandbox when it is over a limit."""
+        """Measure the sandbox once; kill it when it is over a limit."""
         pids = list(process_tree(self.init_pid))
         if len(pids) == 1 and _name(self.init_pid) == self.name:
             return  # bubblewrap is still setting up: its root, and so its /tmp, may be the host's
@@ -66,20 +66,20 @@ class Watch:
 
 
 class Watchdog:
-    """Watches any number of sandboxes with one task, which runs only while there is a sandbox."""
+    """Measures any number of sandboxes with one task, which runs only while there is a sandbox."""
 
     def __init__(self) -> None:
         self._watches: list[Watch] = []
         self._task: asyncio.Task[None] | None = None
 
     def start_watching(self, watch: Watch) -> None:
-        """Measure this sandbox from now on."""
+        """Start measuring a sandbox."""
         self._watches.append(watch)
         if self._task is None:
             self._task = asyncio.ensure_future(self._run())
 
     def stop_watching(self, watch: Watch) -> None:
-        """Measure it no longer; `over_memory` and `over_processes` stay as they are."""
+        """Stop measuring a sandbox; `over_memory` and `over_processes` stay as they are."""
         with contextlib.suppress(ValueError):
             self._watches.remove(watch)
         if not self._watches and self._task is not None:
@@ -95,7 +95,7 @@ class Watchdog:
 
 
 def process_tree(pid: int) -> Iterator[int]:
-    """Yield a process and its descendants; a process that forks meanwhile may be missed until the next call."""
+    """Yield a process and its descendants; may miss children of a process that is forking now."""
     pending = [pid]
     seen = set()
     while pending:

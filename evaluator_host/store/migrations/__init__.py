@@ -1,1 +1,1 @@
-"""One module per change of the tables, `r<number>_<what>.py`, oldest first; a released one is never edited."""
+"""One module per change of the tables, `r<number>_<name>.py`, oldest first; released ones are never edited."""

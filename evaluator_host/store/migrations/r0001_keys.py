@@ -1,4 +1,4 @@
-"""Workspaces, keys, the audit log, and who asked for which package set."""
+"""Adds workspaces, keys, the audit log, and the package sets that each workspace requested."""
 
 from datetime import UTC, datetime
 from typing import Final
@@ -14,7 +14,7 @@ _DEFAULT: Final = "default"  # whose everything is while there are no keys
 
 
 def upgrade() -> None:
-    """Make the tables and the default workspace."""
+    """Create the tables and the default workspace."""
     workspaces = op.create_table(
         "workspaces",
         sa.Column("id", sa.Text, nullable=False),

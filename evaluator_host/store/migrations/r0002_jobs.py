@@ -1,4 +1,4 @@
-"""Named evaluators, secrets, live traces; data sets, jobs and their results."""
+"""Adds named evaluators, secrets, live traces; data sets, jobs and their results."""
 
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ _MOMENT: Final = sa.DateTime(timezone=True)
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Create the tables."""
     _make_evaluators()
     _make_secrets()
     _make_traces()

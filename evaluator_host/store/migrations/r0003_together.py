@@ -1,4 +1,4 @@
-"""What the rows of a job have together."""
+"""Adds the scores over all rows of a job together."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ down_revision: Final = "0002"
 
 
 def upgrade() -> None:
-    """Make the table."""
+    """Create the table."""
     op.create_table(
         "together",
         sa.Column("job_id", sa.Text, nullable=False),

@@ -1,4 +1,4 @@
-"""What NeMo's client keeps: its workspaces, filesets, files, models, metrics and jobs."""
+"""Adds the objects of NeMo's client: its workspaces, filesets, files, models, metrics and jobs."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ _MOMENT: Final = sa.DateTime(timezone=True)
 
 
 def upgrade() -> None:
-    """Make the table."""
+    """Create the table."""
     op.create_table(
         "entities",
         *(sa.Column(name, sa.Text, nullable=False) for name in ("id", "workspace_id", "kind", "namespace", "name")),

@@ -1,4 +1,4 @@
-"""A name that tells a database from every other one, its own copies apart."""
+"""Adds a random name for the database, which only its copies share."""
 
 import secrets
 from typing import Final
@@ -11,7 +11,7 @@ down_revision: Final = "0004"
 
 
 def upgrade() -> None:
-    """Make the table and the name."""
+    """Create the table and the name."""
     made = op.create_table(
         "database_identity",
         sa.Column("id", sa.Text, nullable=False),

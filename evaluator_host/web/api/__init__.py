@@ -1,1 +1,1 @@
-"""The routes of `/v1` and their bodies."""
+"""The routes of `/v1` and their request bodies."""

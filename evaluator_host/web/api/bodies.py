@@ -1,4 +1,4 @@
-"""Request bodies of `/v1`, and their conversion to the model. Unknown fields are refused by name."""
+"""Request bodies of `/v1`, and their conversion to the host's types. Unknown fields are refused by name."""
 
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -68,7 +68,7 @@ class PinIn(_Wire):
 
 
 def pin_texts(packages: list[str | PinIn], language: Language) -> tuple[str, ...]:
-    """Return pins as texts. The service checks them."""
+    """Return the pins of a request as texts; the service checks them."""
     between = "==" if language is Language.PYTHON else "@"
     return tuple(pin if isinstance(pin, str) else f"{pin.name}{between}{pin.version}" for pin in packages)
 

@@ -116,7 +116,7 @@ def evaluators_api(registry: EvaluatorRegistry, access: Access) -> APIRouter:
 
 
 def shown(report: EvaluatorReport | JobEvaluatorReport) -> dict[str, Any]:
-    """Return a version as the API shows it: `evaluator` has the shape that `POST /v1/evaluate` accepts."""
+    """Return an evaluator version as the API shows it, with `evaluator` in the form of `POST /v1/evaluate`."""
     found = {one.name: getattr(report, one.name) for one in fields(report)}
     evaluator = {one.name: getattr(report.evaluator, one.name) for one in fields(report.evaluator)}
     del evaluator["name"], evaluator["version"]

@@ -38,7 +38,7 @@ class _Wire(BaseModel):
 
 
 class InlineRowsIn(_Wire):
-    """Rows in the body of a job."""
+    """Rows inside the body of a job."""
 
     rows: list[dict[str, Any]] = Field(
         min_length=1, description="Rows as in a data set: `inputs`, `outputs`, …, or flat columns."
@@ -46,7 +46,7 @@ class InlineRowsIn(_Wire):
 
 
 class EvalSetIn(_Wire):
-    """An eval set that a job brings along, with the executions of the agent."""
+    """An eval set inside the body of a job, with the executions of the agent."""
 
     eval_set: dict[str, Any] = Field(
         description="As the documentation of its platform has it, or as its tools write it."
@@ -57,7 +57,7 @@ class EvalSetIn(_Wire):
 
 
 class JobConfigIn(_Wire):
-    """How a job runs."""
+    """Parallelism and limits of a job."""
 
     parallelism: int | None = Field(
         None, ge=1, le=1024, description="Sandboxes in parallel. Default: chosen by the host."
@@ -103,7 +103,7 @@ class TargetIn(_Wire):
     completion: bool = Field(default=False, description="Call /completions: the model continues the prompt as text.")
 
     def to_model(self) -> Target:
-        """Return the target that a job keeps."""
+        """Return the model and endpoint in the form that a job stores."""
         given = {**dict(self), "messages": tuple(self.messages or ())}
         return Target(**{**given, "api_key": self.api_key.secret if self.api_key else None})
 

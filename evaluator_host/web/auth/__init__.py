@@ -1,1 +1,1 @@
-"""Keys, workspaces, rate limits, audit: who may call, and the record of the calls."""
+"""Keys, workspaces, rate limits and audit log: who may call the API, and the record of the calls."""

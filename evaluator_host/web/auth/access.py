@@ -49,7 +49,7 @@ class RateLimiter:
         self._buckets: dict[str | None, tuple[float, float]] = {}  # (tokens left, time of that)
 
     def count_request(self, key_id: str | None) -> None:
-        """Count a request.
+        """Count one request of a key; raise when the key is over its rate limit.
 
         Raises:
           RateLimited: the key has sent too many; this one is not counted.
@@ -89,22 +89,22 @@ class Access:
         self._failing: set[str] = set()
 
     def dropped(self) -> float:
-        """Return how many entries of the audit log were lost."""
+        """Return how many audit entries were lost."""
         return float(self.audit_log.dropped)
 
     async def run(self) -> None:
-        """Refresh the keys and write the records that wait, every second until cancelled."""
+        """Refresh the keys and write waiting audit entries every second until cancelled."""
         while True:
             await asyncio.sleep(REFRESH_S)
             await self.keep()
 
     async def keep(self) -> None:
-        """Do one round of `run`."""
+        """Refresh the keys and write waiting audit entries once."""
         await self._try("keys are not refreshed", self.keyring.refresh)
         await self._write()
 
     async def close(self) -> None:
-        """Write the records that wait."""
+        """Write the waiting audit entries."""
         await self._try("last uses of keys are lost", self.keyring.write_uses)
         await self._write()
 
@@ -128,7 +128,7 @@ class Access:
 
 @asynccontextmanager
 async def open_access(store: Store, settings: Settings) -> AsyncIterator[Access]:
-    """Open an `Access` and keep it up to date; write the records that wait when it closes.
+    """Open an `Access` and keep it up to date during the block; then write the waiting audit entries.
 
     Raises:
       StoreUnavailable: the database does not answer.
@@ -151,13 +151,13 @@ def set_caller(scope: Scope, caller: Caller) -> None:
 
 
 def caller_of(scope: Scope) -> Caller:
-    """Return the caller of a request. The middleware has stored it for every route that needs a key."""
+    """Return the caller of a request, which the middleware stored for every route that needs a key."""
     caller: Caller = scope[_CALLER]
     return caller
 
 
 class AuditedCall:
-    """A call that has begun. Call exactly one of its methods, once; or use it as a context manager around the call.
+    """The audit entry of a running call. Call exactly one of its methods, once, or use it as a context manager.
 
     Args:
       access: Holds the audit log.

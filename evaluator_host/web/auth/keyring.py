@@ -49,7 +49,7 @@ class _Known:
 
 
 class Keyring:
-    """The keys of one host. Bound to one event loop."""
+    """The API keys of one host. Bound to one event loop."""
 
     def __init__(self, keys: Keys) -> None:
         self.required = False
@@ -60,7 +60,7 @@ class Keyring:
         self._lookups = asyncio.Semaphore(_LOOKUPS)
 
     async def admit(self, authorization: str | None) -> Caller:
-        """Return the caller of a request with this `Authorization` header.
+        """Return the caller of a request with this `Authorization` header; raise when the key is not valid.
 
         Raises:
           Unauthorized: the host needs a key, and this one does not work.

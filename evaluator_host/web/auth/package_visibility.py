@@ -1,4 +1,4 @@
-"""Decides which package sets a workspace sees: those it requested, by a build or by an evaluator that pins them.
+"""Decides which package sets a workspace sees: those that it built, or that its evaluators pin.
 
 Workspaces that pin the same packages share the installed files without learning of each other. A caller without a key
 is the host's operator and sees every set.
@@ -23,7 +23,7 @@ class PackageVisibility:
         self._unwritten: dict[str, set[str]] = {}
 
     def note(self, caller: Caller, *names: str | None) -> None:
-        """Note that a workspace requested a set with these names; never waits."""
+        """Record that a workspace requested a package set with these names; never waits."""
         for name in names:
             pair = (caller.workspace, name or "")
             if name and pair not in self._noted:
@@ -33,7 +33,7 @@ class PackageVisibility:
                 self._unwritten.setdefault(caller.workspace, set()).add(name)
 
     async def write(self) -> None:
-        """Write the notes to the database.
+        """Write the recorded requests to the database.
 
         Raises:
           StoreUnavailable: the database does not answer; the notes wait for the next try.
@@ -47,14 +47,14 @@ class PackageVisibility:
                 raise
 
     async def filtered(self, caller: Caller, reports: list[EnvironmentReport]) -> list[EnvironmentReport]:
-        """Return the sets that a caller sees."""
+        """Return those of the package sets that a caller may see."""
         if caller.key_id is None:
             return reports
         names = await self._names(caller)
         return [report for report in reports if _names_of(report) & names]
 
     async def require(self, caller: Caller, report: EnvironmentReport, name: str) -> None:
-        """Check that a caller sees a set.
+        """Check that a caller may see a package set.
 
         Raises:
           NotFound: they do not; the message is the same as for a set that does not exist.
@@ -63,14 +63,14 @@ class PackageVisibility:
             raise no_such_set(name)
 
     async def is_shared(self, caller: Caller, report: EnvironmentReport) -> bool:
-        """Whether another workspace requested the set too; then this caller may not remove its files."""
+        """Whether another workspace requested the package set too; if so, its files must not be removed."""
         if caller.key_id is None:
             return False
         await self.write()  # includes requests of a moment ago
         return await self._uses.wanted_by_others(caller.workspace, _names_of(report))
 
     async def forget(self, caller: Caller, report: EnvironmentReport) -> None:
-        """Note that a workspace no longer uses a set."""
+        """Record that a workspace no longer uses a package set."""
         names = _names_of(report)
         self._noted -= {(caller.workspace, name) for name in names}
         await self.write()  # an older request must not be written afterwards
@@ -82,7 +82,7 @@ class PackageVisibility:
 
 
 def no_such_set(name: str) -> NotFound:
-    """Return the error for a set that does not exist, or that another workspace requested."""
+    """Return the error for a package set that does not exist, or that only another workspace requested."""
     return NotFound(f"this workspace has requested no package set {name[:80]}; request one with POST /v1/environments")
 
 

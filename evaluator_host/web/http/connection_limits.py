@@ -1,4 +1,4 @@
-"""Limits the memory, time and number of connections, before a request exists and after its response was sent.
+"""Limits the memory, time and number of connections, outside the time that a request is handled.
 
 Clients get a time limit to send the headers of a request, and one to read a response. When there are too many
 connections, the one that has been quiet longest is closed, so that new clients still get in.
@@ -52,7 +52,7 @@ _FULL: Final = _error_bytes(
 
 
 class ConnectionLimits(HttpToolsProtocol):
-    """Uvicorn's HTTP protocol with limits for clients that are not trusted.
+    """Uvicorn's HTTP protocol with limits against untrusted clients.
 
     The parser collects headers (and the trailers of a chunked body) without a limit. So this class counts the bytes
     that neither complete the headers nor belong to a body.
@@ -69,7 +69,7 @@ class ConnectionLimits(HttpToolsProtocol):
     _linger_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the time limit for the first headers."""
+        """Start the time limit for the first request's headers."""
         super().connection_made(transport)
         if len(self.connections) > self.most_connections:
             self._make_room()
@@ -84,7 +84,7 @@ class ConnectionLimits(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse the data; refuse headers that are too long."""
+        """Parse received data; refuse headers that are too long."""
         self._head_bytes += len(data)
         super().data_received(data)
         if self._head_bytes > HEAD_BYTES and not self.transport.is_closing():
@@ -93,26 +93,26 @@ class ConnectionLimits(HttpToolsProtocol):
             self.transport.close()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's text; ours has the common error shape
-        """Refuse data that is not HTTP."""
+        """Send a 400 response to data that is not HTTP."""
         if not self._responding:
             self.transport.write(_NO_HTTP)
         self.transport.close()
 
     def on_message_begin(self) -> None:
-        """Start the time limit for the headers of a later request."""
+        """Start the time limit for the headers of a further request."""
         super().on_message_begin()
         self._responding = False
         self._expect_head()
 
     def on_headers_complete(self) -> None:
-        """Pass the request on, with a transport that ends the connection in the right way."""
+        """Pass the request to the application, with a transport that closes the connection gracefully."""
         self._end_head()
         self._responding = True
         super().on_headers_complete()
         self.cycle.transport = cast("asyncio.Transport", _ResponseTransport(self, self.cycle))
 
     def on_body(self, body: bytes) -> None:
-        """Pass a part of the body on; throw it away when the response was sent already."""
+        """Pass a part of the body to the application; discard it when the response was already sent."""
         self._head_bytes = 0
         if self.cycle.response_complete:
             self._refused_bytes += len(body)
@@ -121,7 +121,7 @@ class ConnectionLimits(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """End the request; close the connection if it only lingers."""
+        """End the request; close the connection if it was only kept for the client to finish sending."""
         self._head_bytes = 0
         super().on_message_complete()
         if self._linger_timer is not None:
@@ -133,24 +133,24 @@ class ConnectionLimits(HttpToolsProtocol):
             self._linger_timer = asyncio.get_running_loop().call_later(LINGER_S, self.transport.close)
 
     def pause_writing(self) -> None:
-        """Start the time limit for a client to read what it was sent."""
+        """Start the time limit for the client to read the response."""
         super().pause_writing()
         self._read_timer = asyncio.get_running_loop().call_later(READ_TIMEOUT_S, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Stop that time limit: the client reads."""
+        """Stop the time limit for reading the response, since the client reads."""
         if self._read_timer is not None:
             self._read_timer.cancel()
             self._read_timer = None
         super().resume_writing()
 
     def stay_awake(self) -> None:
-        """Note that the connection is in use now."""
+        """Record that the connection is in use now."""
         self._quiet_since = asyncio.get_running_loop().time()
 
     @property
     def quiet_since(self) -> float | None:
-        """Time since when the client owes this host a request; None while a request is being answered."""
+        """Time at which the host began waiting for the client's request; None while a request is being answered."""
         cycle = cast("Any", self.cycle)  # None until the first request
         waits = self._head_timer is not None or (cycle is not None and cycle.response_complete)
         return self._quiet_since if waits else None
@@ -195,7 +195,7 @@ class _ResponseTransport:
         self._begun = False
 
     def write(self, data: bytes) -> None:
-        """Write a part of the response; the first one holds the headers."""
+        """Write a part of the response; the first part contains the headers."""
         if not self._begun and not data.startswith(_CONTINUE):
             self._begun = True
             if self._cycle.more_body and self._cycle.keep_alive:

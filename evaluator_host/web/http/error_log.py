@@ -24,7 +24,7 @@ _log = logging.getLogger("evaluator_host.fault")
 
 
 class DataFreeFormatter(logging.Formatter):
-    """Formats log records; an exception becomes its class and its places in the code."""
+    """Formats log records; of an exception only its class and its lines in the code appear."""
 
     def formatException(self, ei: _Fault) -> str:  # noqa: N802 - the name that logging calls
         """Return the chain of exceptions, the cause first, without their messages."""
@@ -52,7 +52,7 @@ class NonBlockingHandler(logging.Handler):
         threading.Thread(target=self._write, name="log", daemon=True).start()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Queue the line of a record, or drop it when too many wait."""
+        """Queue the line of a log record, or drop it when too many wait."""
         line = self.format(record) + "\n"
         if self._dropped:
             line = f"({self._dropped} lines were dropped: nobody read them)\n{line}"
@@ -63,7 +63,7 @@ class NonBlockingHandler(logging.Handler):
             self._dropped += 1
 
     def flush(self) -> None:
-        """Wait until everything is written, at most a second."""
+        """Wait at most a second until every line is written."""
         with self._lines.all_tasks_done:
             self._lines.all_tasks_done.wait_for(lambda: not self._lines.unfinished_tasks, _LAST_S)
 
@@ -90,7 +90,7 @@ def log_to_stderr(*, debug: bool) -> None:
 
 
 def log_loop_fault(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log an error of the event loop. Its own handler would print the messages of exceptions."""
+    """Log an event loop error without exception messages, which the loop's own handler would print."""
     error = context.get("exception")
     fault = (type(error), error, error.__traceback__) if error is not None else None
     _log.error("%s", context.get("message", "a fault in the event loop"), exc_info=fault)

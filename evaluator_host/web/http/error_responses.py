@@ -54,7 +54,7 @@ _CONTENT: Final = {"application/problem+json": {"schema": {"$ref": _REFERENCE.fo
 
 
 def describe_error(status: int, text: str) -> dict[int | str, dict[str, Any]]:
-    """Return an entry for the `responses` of a route: an error with this status.
+    """Return the OpenAPI entry for an error response with this status.
 
     It refers to the schema by name. Given as a model, FastAPI would build the schema again for each route.
     """
@@ -89,7 +89,7 @@ def _headers(error: HostError) -> dict[str, str]:
 
 
 def install_error_handlers(app: FastAPI) -> None:
-    """Send the errors that routes raise on purpose in this shape; the middleware sends all others."""
+    """Make errors raised by routes return problem+json; the middleware handles all other errors."""
     describe = app.openapi
 
     def openapi() -> dict[str, Any]:

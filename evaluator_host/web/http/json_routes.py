@@ -1,4 +1,4 @@
-"""Routes that read and return JSON, or return server-sent events; bodies that would fill the host's memory are refused.
+"""Routes that read and return JSON or server-sent events; bodies that would fill the host's memory are refused.
 
 A body of 32 MB may hold ten million small objects. Each takes about sixty bytes in Python, hundreds as a row, and each
 may cause an error message. So the memory is estimated before decoding, and rows are counted before validation.
@@ -57,7 +57,7 @@ class JsonRoute(APIRoute):
     """A route that reads bodies with `JsonRequest`."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler, wrapped to get a `JsonRequest`."""
+        """Return the route's handler, wrapped to receive a `JsonRequest`."""
         handler = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
@@ -85,7 +85,7 @@ def _row_count(dataset: dict[str, Any]) -> int:
 
 
 def require_rows(rows: int, ceiling: int) -> None:
-    """Check the number of rows of a batch.
+    """Check that a batch does not have too many rows.
 
     Raises:
       InvalidRequest: it is over the ceiling.

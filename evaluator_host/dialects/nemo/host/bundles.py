@@ -70,7 +70,7 @@ class Bundled:
 
 
 def checked(bundle: dict[str, Any], *, field: str) -> dict[str, Any]:
-    """Check a bundle's envelope, and return the bundle with the digest of its payload.
+    """Check the fields of a metric bundle, and return it with the digest of its payload.
 
     Raises:
       InvalidRequest: it is not.

@@ -81,7 +81,7 @@ class NemoResults:
 
     Args:
       jobs: Which job is meant.
-      figures: Of the durable job behind it.
+      figures: Results of the durable job behind it.
       rows: Likewise.
     """
 

@@ -187,7 +187,7 @@ class JobIn(BaseModel):
 
 
 class OlderRowsIn(BaseModel):
-    """Rows inside an older job request."""
+    """Rows inside a job request of an older release of NeMo's client."""
 
     model_config = _STRICT
 
@@ -195,7 +195,7 @@ class OlderRowsIn(BaseModel):
 
 
 class OlderSpecIn(BaseModel):
-    """The older specification of a job of one metric."""
+    """Specification of a job of one metric, as older releases of NeMo's client send it."""
 
     model_config = _STRICT
 
@@ -208,7 +208,7 @@ class OlderSpecIn(BaseModel):
 
 
 class OlderJobIn(BaseModel):
-    """Body of an older request to create a job."""
+    """Body of a request to create a job, as older releases of NeMo's client send it."""
 
     model_config = ConfigDict(
         **_STRICT,

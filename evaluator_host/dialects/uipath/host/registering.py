@@ -25,11 +25,11 @@ class Registered:
     """One evaluator and the files that were written to register it.
 
     Attributes:
-      name: Of its class.
+      name: Name of its class.
       id: By which eval sets name it.
       types: Its schemas, a file.
       file: Its settings, a file.
-      content: Of `file`.
+      content: Content of `file`.
       kept: Settings that the file had already and that differ from the code's.
     """
 
@@ -72,7 +72,7 @@ def register(layout: Layout, file: Path, classes: Sequence[EvaluatorClass], *, r
     """Write the JSON files of evaluators.
 
     Args:
-      layout: Of their project.
+      layout: Layout of their project.
       file: Their code.
       classes: What `usable_classes` returned.
       reset: Take the code's settings where a file has others.

@@ -1,1 +1,1 @@
-"""The runtime image of the Docker backend: how it is made, and files in and out of images."""
+"""Builds the runtime image of the Docker backend, and copies files in and out of images."""

@@ -42,7 +42,7 @@ Progress = Callable[[str], None]
 async def ensure_base(
     engine: Engine, *, base: str | None, images_dir: Path, progress: Progress, proxies: Mapping[str, str]
 ) -> str:
-    """Return the tag of a base image that matches the pins; make it when the engine has none.
+    """Return the tag of a base image that matches the pins; build it when the engine has none.
 
     Args:
       engine: The engine that needs it.
@@ -77,9 +77,9 @@ def run_build(client: docker.APIClient, context: IO[bytes] | Iterator[bytes], *,
     """Build an image from a tar. docker-py's `build` alone does not raise when a step fails.
 
     Args:
-      client: Of the engine.
+      client: Docker client of the engine.
       context: The tar: a file, or pieces that are sent as they come.
-      tag: Of the result.
+      tag: Tag of the result.
       options: Of docker-py's `build`.
 
     Raises:
@@ -202,7 +202,7 @@ async def build_image(
     runtimes_dir: Path = RUNTIMES_DIR,
     images_dir: Path = SANDBOX_IMAGES_DIR,
 ) -> str:
-    """Make the runtime image on the engine and return its tag; with nothing changed that takes seconds.
+    """Build the runtime image on the engine and return its tag; takes seconds when nothing changed.
 
     Args:
       docker_host: Address of the engine; None for the local one.

@@ -1,4 +1,4 @@
-"""An installed package set as a tree of files: its digest, and the tar that carries it to an engine and back.
+"""An installed package set as a tree of files: its digest, and the tar to send it to an engine and back.
 
 Digest and tar use the same walk, so that the tar holds exactly the hashed files. Files are read in pieces: sets of
 several hundred megabytes are common. Out of an image they are copied without running anything of it: from a container
@@ -36,7 +36,7 @@ Facts: TypeAlias = tuple[str, str, str]  # kind, executable or not, digest of th
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file, folder or link of a tree; `name` is relative to its root, `target` is that of a link."""
+    """A file, folder or link in a tree; `name` is relative to the root, `target` is where a link points."""
 
     name: str
     path: Path
@@ -48,7 +48,7 @@ class Entry:
 
 
 def entries(root: Path) -> Iterator[Entry]:
-    """Yield a tree's entries, in the same order on every machine.
+    """Yield the entries of a tree, in the same order on every machine.
 
     Raises:
       SandboxUnavailable: it holds something that no package set does (a socket, a device).
@@ -58,7 +58,7 @@ def entries(root: Path) -> Iterator[Entry]:
 
 
 def tree_digest(root: Path) -> str:
-    """Return `sha256:…` over names, contents, links and execute permissions; not over times and owners."""
+    """Return `sha256:…` over names, contents, links and execute permissions; times and owners are ignored."""
     whole = hashlib.sha256()
     for name, (kind, executable, content) in tree_facts(root):
         facts = (kind, name, executable, content)
@@ -67,14 +67,14 @@ def tree_digest(root: Path) -> str:
 
 
 def tree_facts(root: Path) -> Iterator[tuple[str, Facts]]:
-    """Yield the name and the hashed facts of each entry of a tree."""
+    """Yield for each entry of a tree its name and the facts that the digest covers."""
     for entry in entries(root):
         content = _content_digest(entry.path) if entry.kind == tarfile.REGTYPE else entry.target
         yield entry.name, (entry.kind.decode(), str(int(entry.executable)), content)
 
 
 def tar_facts(pieces: Iterator[bytes]) -> Iterator[tuple[str, Facts]]:
-    """Yield the same as `tree_facts` for a tar of one folder.
+    """Yield the same facts as `tree_facts`, for a tar of one folder.
 
     Raises:
       tarfile.TarError: it is no tar, or a truncated one.
@@ -114,7 +114,7 @@ def tar_stream(files: dict[str, bytes], *, trees: dict[str, Path]) -> Iterator[b
 
 
 def as_file(pieces: Iterator[bytes]) -> IO[bytes]:
-    """Return a file, without seek, over an iterator of bytes."""
+    """Return a read-only file object, without seek, over an iterator of bytes."""
     return cast("IO[bytes]", BufferedReader(_Pieces(pieces), _BUFFER_BYTES))
 
 
@@ -194,7 +194,7 @@ class _Pieces(RawIOBase):
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True: the file object can be read."""
         return True
 
     def readinto(self, buffer: "WriteableBuffer", /) -> int:
@@ -213,7 +213,7 @@ class _Pieces(RawIOBase):
 
 @dataclass(frozen=True, slots=True)
 class ImageFiles:
-    """The files of an image."""
+    """Reads the files inside an image."""
 
     client: docker.APIClient
     container: str
@@ -228,7 +228,7 @@ class ImageFiles:
 
 @contextmanager
 def open_image(client: docker.APIClient, image: str) -> Iterator[ImageFiles]:
-    """Yield the files of an image. Blocks. Should this host die meanwhile, a later sweep removes the container."""
+    """Yield a reader for an image's files. Blocks. If this host dies, a later sweep removes the container."""
     labels = {LABEL_INSTANCE: this_instance(), LABEL_BOOT: boot_id()}
     made = client.create_container(image, command=["/nothing"], entrypoint=[], labels=labels, network_disabled=True)
     try:

@@ -1,4 +1,4 @@
-"""The recipe of the runtime image: its pins, its files, and the digest that shows whether an image is stale."""
+"""The recipe of the runtime image: its pins, its files, and the digest that shows whether an image is outdated."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ _LEFT_OUT: Final = frozenset({"__pycache__", "node_modules", "tests"})
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """`sandbox_images/pins.json`: the Debian suite, the base image, its Python, and what must be installed in it."""
+    """Contents of `sandbox_images/pins.json`: Debian suite, base image, its Python, and packages to install."""
 
     suite: str
     base_image: str
@@ -36,13 +36,13 @@ class Pins:
 
     @property
     def base_reference(self) -> str:
-        """The reference to pull: by digest where it is known."""
+        """Reference of the base image to pull: by digest when that is known."""
         return f"{self.base_image}@{self.base_digest}" if self.base_digest else self.base_image
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Programs of the host that go into the image; all must be built for the engine's platform.
+    """Programs of the host to copy into the image; all must be built for the engine's platform.
 
     Attributes:
       node: The Node binary.
@@ -64,12 +64,12 @@ def read_pins(images_dir: Path = SANDBOX_IMAGES_DIR) -> Pins:
 
 @cache
 def image_platform(machine: str) -> Platform:
-    """Return what containers of the runtime image run on, on a processor of that name."""
+    """Return the platform inside containers of the runtime image, on a processor of that name."""
     return Platform(read_pins().python, machine_name(machine), _GLIBC)
 
 
 def recipe_digest(*, runtimes_dir: Path = RUNTIMES_DIR, images_dir: Path = SANDBOX_IMAGES_DIR) -> str:
-    """Return the digest over runners and recipe; an image with another one must be built again."""
+    """Return the digest over runners and recipe; an image with another digest is outdated."""
     files = [(f"images/{name}", images_dir / name) for name in _RECIPE_FILES]
     return _digest([*files, *_runner_files(runtimes_dir)])
 
