@@ -27,7 +27,7 @@ _INTERNAL: Final = 3
 
 @dataclass(slots=True)
 class CliState:
-    """Options before the subcommand; `main` sets them."""
+    """Command-line options given before the subcommand; `main` sets them."""
 
     debug: bool = False
 
@@ -52,7 +52,7 @@ def load_settings(**overrides: Any) -> Settings:
 
 
 def run_async(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine to its end. SIGINT and SIGTERM cancel it, and every sandbox is destroyed before the exit.
+    """Run a coroutine until it ends. SIGINT and SIGTERM cancel it, and every sandbox is destroyed before the exit.
 
     Raises:
       SystemExit: a signal ended it; the code is 128 plus the signal.

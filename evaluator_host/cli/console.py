@@ -35,7 +35,7 @@ def buffer_streams() -> None:
 
 
 def plain(text: object) -> str:
-    """Return text with its control characters escaped, safe to print to a terminal."""
+    """Return text with its control characters escaped, so that it is safe to print to a terminal."""
     return _CONTROL.sub(lambda match: repr(match.group())[1:-1], str(text))
 
 
@@ -57,7 +57,7 @@ def print_found(found: T, as_text: Callable[[T], object], *, as_json: bool, none
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> Text:
-    """Return a table of two columns, aligned and never wrapped, so that its lines can be piped and searched.
+    """Return a table of names and values, aligned and never wrapped, so that its lines can be piped and searched.
 
     Pairs whose value is None or empty are left out. A value of several lines stays in its column.
     """

@@ -1,4 +1,4 @@
-"""Opens what evaluates for a command: a service in this process, or a running host over HTTP."""
+"""Opens the service that evaluates for a command: one in this process, or a running host over HTTP."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
@@ -44,7 +44,7 @@ class EvaluationService(Protocol):
 
 @asynccontextmanager
 async def open_evaluation_service(settings: Settings, url: str | None) -> "AsyncIterator[Service | RemoteService]":
-    """Open the host at a URL, or a service in this process without one.
+    """Open the host at a URL; without a URL, open a service in this process.
 
     Raises:
       HostUnreachable: no host answers at the URL.
@@ -68,7 +68,7 @@ async def open_evaluation_service(settings: Settings, url: str | None) -> "Async
 
 
 async def prepare(target: "Service | RemoteService", given: LoadedEvaluator, *, shown: bool) -> None:
-    """Check the Python that a file requires, and install what it pins, and show the progress.
+    """Check the Python version that a file requires, and install the packages it pins, showing the progress.
 
     Raises:
       InvalidRequest: evaluators run on another version of Python there.
@@ -94,7 +94,7 @@ async def prepare(target: "Service | RemoteService", given: LoadedEvaluator, *, 
 async def build(
     environments: Environments, packages: tuple[str, ...], language: Language, *, python: str | None, shown: bool
 ) -> EnvironmentReport:
-    """Install a package set for a minor version of Python or the host's own, and show the progress."""
+    """Install a package set for a minor version of Python (None: the host's own), showing the progress."""
     report = await environments.request(packages, language, python)
     if report.status is not BuildStatus.READY:
         with BuildProgress(shown=shown) as progress:

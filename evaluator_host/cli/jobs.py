@@ -332,7 +332,7 @@ def _job_row(job: JobReport) -> tuple[object, ...]:
 
 
 def job_facts(job: JobReport) -> Text:
-    """Return the facts of one job."""
+    """Return a table with the status, times, counts and settings of one job."""
     progress = job.progress
     speed = f", {progress.rows_per_s:g} rows/s" if progress.rows_per_s else ""
     left = f", {progress.eta_s:.0f} s to go" if progress.eta_s else ""
@@ -361,7 +361,7 @@ def _model(job: JobReport) -> str | None:
 
 
 def figures_table(figures: JobFigures) -> Text:
-    """Return the figures of a job for each evaluator."""
+    """Return a table of a job's scores and other figures, for each evaluator."""
     return Text("\n\n").join(_evaluator_figures(one) for one in figures.evaluators)
 
 

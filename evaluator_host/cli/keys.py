@@ -89,7 +89,7 @@ def revoke(
 
 
 def with_store(settings: Settings, work: "Callable[[Store], Awaitable[T]]") -> T:
-    """Run `work` with the store of these settings."""
+    """Open the database that these settings name, and run `work` with it."""
 
     async def run() -> T:
         async with open_store(settings) as store:

@@ -36,7 +36,7 @@ _GROUPS: Final = {
 
 
 def command_line(name: str | None = None) -> typer.Typer:
-    """Return the command line, with all commands or with the one of that name."""
+    """Return the command line with all subcommands, or with only the subcommand of that name."""
     app = typer.Typer(
         name="evaluator-host",
         help="Runs Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score.",
@@ -87,6 +87,6 @@ def version(*, as_json: JsonOption = False) -> None:
 
 
 def requested_commands() -> typer.Typer:
-    """Return the command line with the subcommand that this process's arguments name, or with all."""
+    """Return the command line with the one subcommand that this process was started with, or with all."""
     asked = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
     return command_line(asked if asked in ("version", *_COMMANDS, *_GROUPS, *_dialect_groups()) else None)

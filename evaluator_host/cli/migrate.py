@@ -31,7 +31,7 @@ _PathArgument = Annotated[Path, typer.Argument(metavar="PATH", help="An evaluato
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """One file and its migration."""
+    """One file and the result of migrating its evaluator."""
 
     file: Path
     migration: Migration
@@ -47,7 +47,7 @@ class Migrated:
 
 @dataclass(frozen=True, slots=True)
 class MigratePlan:
-    """The options of one `migrate`."""
+    """The options of one `migrate` command."""
 
     given: tuple[tuple[Path, options.LoadedEvaluator], ...]
     rows: tuple[Row, ...] | None

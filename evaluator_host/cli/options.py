@@ -125,7 +125,7 @@ def _with_project_modules(code: str, file: Path) -> str:
 
 
 def evaluator_from_text(code: str, language: Language, **fields: Any) -> LoadedEvaluator:
-    """Return the evaluator of a text of ours; fields as in `read_evaluator`.
+    """Return an evaluator made from a text that this program wrote; fields as in `read_evaluator`.
 
     Raises:
       InvalidRequest: a field cannot be taken.
@@ -134,7 +134,7 @@ def evaluator_from_text(code: str, language: Language, **fields: Any) -> LoadedE
 
 
 def read_set(pins: Sequence[str], language: Language, python: str | None) -> EnvironmentIn:
-    """Return the package set that options describe.
+    """Return the package set that command-line options describe.
 
     Raises:
       InvalidRequest: one of them cannot be taken.

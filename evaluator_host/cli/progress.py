@@ -50,7 +50,7 @@ class Progress(_Bar):
         self._drawn = 0.0
 
     def advance(self, position: int, summary: Summary) -> None:
-        """Show the progress of the run."""
+        """Update the progress bar of the run."""
         now = time.monotonic()
         if now - self._drawn < _EVERY_S:
             return
@@ -73,11 +73,11 @@ class BuildProgress(_Bar):
         self._task: Final[Any] = self._bar.add_task(Step.RESOLVING.value, total=None, count="")
 
     def show(self, event: BuildEvent) -> None:
-        """Draw a step."""
+        """Draw one step of the build."""
         self.tell(event.step.value, event.done, event.total)
 
     def tell(self, phase: str, done: int, total: int | None) -> None:
-        """Draw a phase: how much of it is done, and of how much if that is known."""
+        """Draw one phase of a push or pull: how much is done, and the total if it is known."""
         self._bar.start()  # further calls have no effect
         count = f"{done} of {total}" if total else ""
         self._bar.update(self._task, description=phase, total=total, completed=done, count=count)

@@ -1,4 +1,4 @@
-"""The running host that a command calls, by `--url` and the key in the settings; rows go to it in batches."""
+"""Calls a running host for a command, by `--url` and the key in the settings; sends rows in batches."""
 
 import asyncio
 import re
@@ -42,7 +42,7 @@ class RemoteService:
 
     @property
     def together(self) -> EvaluationResult | None:
-        """The corpus scores of the rows, None for an evaluator without any.
+        """Return the scores over all rows together; None for an evaluator without such scores.
 
         Raises:
           InvalidRequest: the rows went in several batches, and each has corpus scores of its own.
@@ -55,7 +55,7 @@ class RemoteService:
         return self._together[0] if self._together else None
 
     def info(self) -> HostInfo:
-        """Return the version, backend and languages of the host, as of the opening."""
+        """Return the version, backend and languages that the host reported when the connection was opened."""
         return self._info
 
     async def build(
@@ -116,7 +116,7 @@ class RemoteService:
 
 @asynccontextmanager
 async def open_remote_service(url: str, key: str | None) -> AsyncIterator[RemoteService]:
-    """Open the host at a URL.
+    """Open an evaluation service on the running host at a URL.
 
     Raises:
       HostUnreachable: none answers there.
@@ -143,7 +143,7 @@ def _batches(rows: Iterable[Row]) -> Iterator[tuple[int, list[Row]]]:
 
 @contextmanager
 def host(url: str = DEFAULT_URL) -> Iterator[Client]:
-    """Open a client of a host."""
+    """Open an HTTP client of a running host."""
     key = load_settings().key
     with Client(url, key=key.get_secret_value() if key is not None else None) as client:
         yield client

@@ -35,7 +35,7 @@ _BAD_LINES_SHOWN: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """The options of one `run` over a data file."""
+    """The options of one `run` command over a data file."""
 
     given: options.LoadedEvaluator
     data: Path
@@ -145,7 +145,7 @@ def run(
 
 
 class Run:
-    """One pass of an evaluator over a data file."""
+    """One run of an evaluator over a data file."""
 
     def __init__(self, plan: RunPlan, settings: Settings) -> None:
         self._plan = plan
@@ -231,7 +231,7 @@ class Run:
 
 
 class ScoredRows:
-    """Remembers which rows scored, one byte each, to score them once more as a corpus."""
+    """Remembers which rows scored, one byte each, so that corpus scores can be computed over them."""
 
     def __init__(self) -> None:
         self._scored = bytearray()
@@ -247,7 +247,7 @@ class ScoredRows:
     async def score_corpus(
         self, target: "Service | RemoteService", evaluator: Evaluator, rows: Iterable[FileRow]
     ) -> EvaluationResult | None:
-        """Return the corpus scores of the rows that scored; None for an evaluator without any.
+        """Return the scores over all scored rows together; None for an evaluator without such scores.
 
         Raises:
           InvalidRequest: the rows went to a host in several requests.

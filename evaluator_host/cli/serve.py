@@ -41,7 +41,7 @@ def serve(
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket.
+    """Return a socket that listens on a host and port.
 
     Raises:
       Misconfigured: the port is taken, or the address is not this machine's.

@@ -22,11 +22,11 @@ class Percentiles:
         self._buckets: Counter[int] = Counter()
 
     def add(self, value: float) -> None:
-        """Count one number."""
+        """Add one number."""
         self._buckets[math.floor(math.log(max(value, 1e-6), _STEP))] += 1
 
     def at(self, fraction: float) -> float | None:
-        """Return the number below which that fraction of the numbers lies; None without numbers."""
+        """Return the value below which that fraction of the numbers lies; None without numbers."""
         rank = fraction * sum(self._buckets.values())
         seen = 0
         for bucket in sorted(self._buckets):
@@ -37,7 +37,7 @@ class Percentiles:
 
 
 class Summary:
-    """Counts and figures of the rows of one run.
+    """Counts, scores and times of the rows of one run.
 
     Attributes:
       rows: Number of rows with a result.
@@ -60,7 +60,7 @@ class Summary:
         self._run_ms = Percentiles()
 
     def add(self, result: EvaluationResult, *, line: int) -> None:
-        """Count one result of the row at that line."""
+        """Add the result of the row at that line of the file."""
         self.rows += 1
         self.statuses[result.status] += 1
         self._run_ms.add(result.timing_ms.run)
@@ -147,7 +147,7 @@ def _scores(found: dict[str, Any]) -> str:
 
 
 def corpus_scores_text(result: EvaluationResult) -> str:
-    """Return corpus scores in one line."""
+    """Return the scores over all rows together as one line of text."""
     if result.error is not None:
         return f"{result.error.code}: {result.error.message}"
     return ", ".join(f"{name} {value:.4g}" for name, value in result.metrics.items()) or "no numbers"
@@ -165,7 +165,7 @@ def _failure(failure: dict[str, Any]) -> str:
 
 
 def parse_row(texts: dict[str, str | None]) -> Row:
-    """Return the row of the options `--inputs --outputs --trace --variables --criteria`.
+    """Return the row that the options `--inputs --outputs --trace --variables --criteria` describe.
 
     Outputs that are not JSON are plain text; the others must be JSON objects.
 

@@ -1,4 +1,4 @@
-"""Describes requests to a host as data, and reads the answers: no socket, no waiting."""
+"""Describes requests to a host as data, and decodes the responses. Does no I/O."""
 
 import random
 from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -27,7 +27,7 @@ _ROW_FIELDS: Final = ("inputs", "outputs", "trace", "variables", "criteria")
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T]):
-    """One request and the type of its answer.
+    """One HTTP request and the type of its response.
 
     Attributes:
       method: HTTP method.
@@ -45,7 +45,7 @@ class Call(Generic[T]):
 
 
 def decode(kind: type[T], data: bytes) -> T:
-    """Return JSON as a type.
+    """Decode JSON into a value of the given type.
 
     Raises:
       ValidationError: it is not of that type.
@@ -60,12 +60,12 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def path_part(name: str) -> str:
-    """Return a name as one segment of a path."""
+    """Return a name quoted as one segment of a URL path."""
     return quote(name, safe="")
 
 
 def query(**given: Any) -> str:
-    """Return `?name=value&…` without the arguments that are None or False; empty if none is left."""
+    """Return the query string `?name=value&…` without arguments that are None or False; empty if none is left."""
     named = {
         name: str(value).lower() if isinstance(value, bool) else value
         for name, value in given.items()
@@ -75,25 +75,25 @@ def query(**given: Any) -> str:
 
 
 def evaluator_body(evaluator: Evaluator | str) -> dict[str, Any] | str:
-    """Return an evaluator as the API takes it: an object, or the name of a stored one."""
+    """Return an evaluator as request JSON: an object, or the name of a stored evaluator."""
     return evaluator if isinstance(evaluator, str) else pasted_body(evaluator)
 
 
 def pasted_body(evaluator: Evaluator) -> dict[str, Any]:
-    """Return an evaluator with its code as the API takes it."""
+    """Return an evaluator with its code as request JSON."""
     python = {} if evaluator.python is None else {"python": evaluator.python}
     return {**{name: getattr(evaluator, name) for name in _EVALUATOR_FIELDS}, **python}
 
 
 def row_body(row: Row) -> dict[str, Any]:
-    """Return a row as the API takes it."""
+    """Return a row as request JSON."""
     return {name: getattr(row, name) for name in _ROW_FIELDS}
 
 
 def proof_body(
     rows: Iterable[Row] | None, dataset: str | None, mapping: Mapping[str, str] | None, *, job: str | None
 ) -> dict[str, Any]:
-    """Return the rows to prove a migration on as the API takes them."""
+    """Return the rows to prove a migration on, as request JSON."""
     return {
         "rows": [row_body(row) for row in rows or ()],
         "dataset": dataset,
@@ -103,7 +103,7 @@ def proof_body(
 
 
 def encode(body: Mapping[str, Any]) -> bytes:
-    """Return a body as JSON.
+    """Return a request body encoded as JSON.
 
     Raises:
       InvalidRequest: it has no JSON form.
@@ -115,7 +115,7 @@ def encode(body: Mapping[str, Any]) -> bytes:
 
 
 def read_answer(call: Call[T], response: httpx.Response) -> T:
-    """Return the answer of the host as the type that the call names.
+    """Return the host's response decoded to the type that the call names.
 
     Raises:
       HostUnreachable: the answer is not that of an Evaluator Host.
@@ -132,7 +132,7 @@ def read_answer(call: Call[T], response: httpx.Response) -> T:
 
 
 def error_of(response: httpx.Response) -> HostError:
-    """Return the exception that the host raised, from its problem+json."""
+    """Return the exception that matches the host's problem+json error response."""
     try:
         body = decode_json(response.content)
     except InvalidJson:
@@ -169,7 +169,7 @@ def _seconds(header: str | None) -> float:
 
 
 def pause_s(busy: Busy) -> float:
-    """Return how long to wait before the next try: as the host asks, spread so that clients do not return at once."""
+    """Return the seconds to wait before a retry: as the host asks, plus a random part so that clients spread out."""
     return min(busy.retry_after_s, _LONGEST_PAUSE_S) * random.uniform(0.8, 1.2)  # noqa: S311 - no secret
 
 
@@ -193,7 +193,7 @@ def http_options(url: str, *, key: str | None, timeout_s: float | None) -> dict[
 
 
 def unreachable(error: httpx.HTTPError, url: httpx.URL) -> HostUnreachable:
-    """Return a failed exchange as what a caller can act on."""
+    """Return a failed HTTP exchange as an exception that tells the caller what to do."""
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
         return HostUnreachable(f"nothing answers at {url}; start a host with `evaluator-host serve`, or give its URL")
     if isinstance(error, httpx.TimeoutException):

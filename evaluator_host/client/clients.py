@@ -1,4 +1,4 @@
-"""`Client` and `AsyncClient`, and the verbs that stand in no group."""
+"""`Client` and `AsyncClient`, and their methods outside any group: `evaluate`, `check`, `migrate`, `info`."""
 
 from collections.abc import Iterable, Mapping
 from types import NoneType, TracebackType
@@ -24,7 +24,7 @@ from evaluator_host.schemas.migration import Migration
 
 
 class HostVerbs(Verbs[TransportT]):
-    """Verbs of a host, and the groups of verbs over what it stores.
+    """Methods of a client: evaluating, checking, and the groups `jobs`, `evaluators`, `datasets`, `secrets`.
 
     Args:
       transport: Sends the calls.
@@ -140,7 +140,7 @@ class HostVerbs(Verbs[TransportT]):
 
     @verb
     async def ready(self) -> None:
-        """Return when the host can start a sandbox.
+        """Return if the host can start a sandbox; raise if it cannot.
 
         Raises:
           SandboxUnavailable: it cannot.
@@ -149,7 +149,7 @@ class HostVerbs(Verbs[TransportT]):
 
 
 class Client(HostVerbs[SyncTransport]):
-    """Calls a host and waits for each answer.
+    """Synchronous client of a host: each method blocks until the response is there.
 
     Example:
       with Client() as client:
@@ -184,7 +184,7 @@ class Client(HostVerbs[SyncTransport]):
         super().__init__(SyncTransport(http_options(url, key=key, timeout_s=timeout_s), retries))
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the client's connections."""
         self._transport.http.close()
 
     def __enter__(self) -> Self:
@@ -197,7 +197,7 @@ class Client(HostVerbs[SyncTransport]):
 
 
 class AsyncClient(HostVerbs[AsyncTransport]):
-    """Calls a host without blocking the event loop: the methods of `Client`, awaited.
+    """Asynchronous client of a host: the methods of `Client`, awaited.
 
     A method of `Client` that returns a value is awaited, one that yields is read by `async for`.
 
@@ -229,7 +229,7 @@ class AsyncClient(HostVerbs[AsyncTransport]):
         super().__init__(AsyncTransport(http_options(url, key=key, timeout_s=timeout_s), retries))
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the client's connections."""
         await self._transport.http.aclose()
 
     async def __aenter__(self) -> Self:

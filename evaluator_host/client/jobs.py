@@ -1,4 +1,4 @@
-"""Verbs over jobs: `client.jobs`."""
+"""Client methods for jobs: `client.jobs`."""
 
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing, suppress
@@ -30,7 +30,7 @@ _PAGE_ROWS: Final = 500
 
 
 class JobVerbs(Verbs[TransportT]):
-    """Jobs of the key's workspace.
+    """Methods for the jobs in the workspace of the caller's key.
 
     Every method that takes a `job_id` may raise:
 
@@ -131,7 +131,7 @@ class JobVerbs(Verbs[TransportT]):
 
     @verb
     async def pause(self, job_id: str) -> JobReport:
-        """Stop scoring for now; results are kept.
+        """Pause a job; its results so far are kept.
 
         Args:
           job_id: Id of the job.
@@ -155,7 +155,7 @@ class JobVerbs(Verbs[TransportT]):
 
     @verb
     async def cancel(self, job_id: str) -> JobReport:
-        """Stop for good; results are kept.
+        """Cancel a job for good; its results so far are kept.
 
         Args:
           job_id: Id of the job.
@@ -179,7 +179,7 @@ class JobVerbs(Verbs[TransportT]):
 
     @verb
     async def results(self, job_id: str) -> JobFigures:
-        """Return figures by evaluator and metric, over the results that there are so far.
+        """Return the figures of a job by evaluator and metric, over the results so far.
 
         Args:
           job_id: Id of the job.
@@ -188,7 +188,7 @@ class JobVerbs(Verbs[TransportT]):
 
     @stream
     def rows(self, /, job_id: str, **filters: Any) -> AsyncGenerator[JobRow, None]:
-        """Yield rows with their results, read a page at a time.
+        """Yield the rows of a job with their results, fetched a page at a time.
 
         Args:
           job_id: Id of the job.
@@ -201,7 +201,7 @@ class JobVerbs(Verbs[TransportT]):
 
     @verb
     async def row(self, job_id: str, index: int) -> JobRowDetail:
-        """Return one row, as its evaluators got it, with the result of each.
+        """Return one row as its evaluators received it, with the result of each evaluator.
 
         Args:
           job_id: Id of the job.
@@ -237,7 +237,7 @@ class JobVerbs(Verbs[TransportT]):
 
     @verb
     async def pairs(self, job_id: str, other_id: str, *, evaluator: str | None = None, metric: str = "score") -> Pairs:
-        """Return a metric row by row in two jobs, as at most 2,000 points.
+        """Return the values of a metric for each row in two jobs, as at most 2,000 points.
 
         Args:
           job_id: Id of the earlier job.
@@ -253,7 +253,7 @@ class JobVerbs(Verbs[TransportT]):
 
     @verb
     async def first_rows(self, /, job_id: str, limit: int, **filters: Any) -> list[JobRow]:
-        """Return the first rows with their results.
+        """Return the first rows of a job with their results.
 
         Args:
           job_id: Id of the job.
@@ -271,7 +271,7 @@ class JobVerbs(Verbs[TransportT]):
 
     @stream
     async def records(self, /, job_id: str, **filters: Any) -> AsyncGenerator[dict[str, Json], None]:
-        """Yield rows as flat records, for `pandas.DataFrame(client.jobs.records(job.id))`.
+        """Yield rows as flat dictionaries, for `pandas.DataFrame(client.jobs.records(job.id))`.
 
         Columns: `index`, `evaluator`, `status`, `score`, `passed`, `error`, `run_ms`, `output` if the job has a target,
         each metric as `metrics.<name>`, each column of the data set as `row.<name>`.

@@ -1,4 +1,4 @@
-"""Verbs over what a host stores: `client.evaluators`, `client.datasets`, `client.secrets`."""
+"""Client methods for stored resources: `client.evaluators`, `client.datasets`, `client.secrets`."""
 
 import os
 from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -19,7 +19,7 @@ _PIECE_BYTES: Final = 1 << 16
 
 
 class EvaluatorVerbs(Verbs[TransportT]):
-    """Named evaluators of the key's workspace."""
+    """Methods for the named evaluators in the workspace of the caller's key."""
 
     @verb
     async def create(
@@ -52,7 +52,7 @@ class EvaluatorVerbs(Verbs[TransportT]):
         sampling: float | None = None,
         force: bool = False,
     ) -> EvaluatorReport:
-        """Make the next version. An evaluator that equals the newest version makes none.
+        """Store the next version of an evaluator. An evaluator that equals the newest version adds none.
 
         Args:
           name: Name of the evaluator.
@@ -76,7 +76,7 @@ class EvaluatorVerbs(Verbs[TransportT]):
 
     @verb
     async def get(self, name: str, version: int | None = None) -> EvaluatorReport:
-        """Return a version.
+        """Return a version of an evaluator.
 
         Args:
           name: Name of the evaluator.
@@ -90,7 +90,7 @@ class EvaluatorVerbs(Verbs[TransportT]):
 
     @verb
     async def versions(self, name: str) -> list[EvaluatorReport]:
-        """Return every version, the newest first.
+        """Return every version of an evaluator, the newest first.
 
         Args:
           name: Name of the evaluator.
@@ -105,7 +105,7 @@ class EvaluatorVerbs(Verbs[TransportT]):
     async def traces(
         self, name: str, *, status: str | None = None, limit: int = 100, before: int | None = None
     ) -> list[TraceReport]:
-        """Return scored traces of live traffic, the newest first.
+        """Return scored traces of live traffic for an evaluator, the newest first.
 
         Args:
           name: Name of the evaluator.
@@ -130,7 +130,7 @@ class EvaluatorVerbs(Verbs[TransportT]):
         dry_run: bool = True,
         force: bool = False,
     ) -> list[StoredMigration]:
-        """Migrate legacy evaluators: report what each would become, or make the next versions.
+        """Migrate legacy evaluators: report what each would become, or store the next versions.
 
         Args:
           names: Names of evaluators; none for every legacy one.
@@ -151,7 +151,7 @@ class EvaluatorVerbs(Verbs[TransportT]):
 
     @verb
     async def delete(self, name: str) -> None:
-        """Remove an evaluator and its versions. Jobs keep what they ran.
+        """Delete an evaluator and its versions. Jobs keep copies of the evaluators that they ran.
 
         Args:
           name: Name of the evaluator.
@@ -163,13 +163,13 @@ class EvaluatorVerbs(Verbs[TransportT]):
 
 
 class DatasetVerbs(Verbs[TransportT]):
-    """Data sets of the key's workspace."""
+    """Methods for the data sets in the workspace of the caller's key."""
 
     @verb
     async def upload(
         self, name: str, data: Path | str | Iterable[dict[str, Json]], *, replace: bool = False
     ) -> DatasetReport:
-        """Store rows under a name. Neither a file nor an iterable is ever whole in memory.
+        """Store rows as a named data set. Streams, so that the data is never whole in memory.
 
         Args:
           name: Name of the data set.
@@ -191,7 +191,7 @@ class DatasetVerbs(Verbs[TransportT]):
 
     @verb
     async def all(self) -> list[DatasetReport]:
-        """Return the data sets, the newest first."""
+        """Return the data sets of the workspace, the newest first."""
         return await self._transport.send(Call("GET", "/v1/datasets", list[DatasetReport]))
 
     @verb
@@ -208,7 +208,7 @@ class DatasetVerbs(Verbs[TransportT]):
 
     @stream
     async def rows(self, name: str) -> AsyncGenerator[dict[str, Json], None]:
-        """Yield the rows of a data set, read a page at a time.
+        """Yield the rows of a data set, fetched a page at a time.
 
         Args:
           name: Name of the data set.
@@ -228,7 +228,7 @@ class DatasetVerbs(Verbs[TransportT]):
 
     @verb
     async def delete(self, name: str) -> None:
-        """Remove a data set. Jobs that use its rows keep them.
+        """Delete a data set. Jobs that use its rows keep them.
 
         Args:
           name: Name of the data set.
@@ -261,11 +261,11 @@ def _file_bytes(file: BinaryIO) -> int:
 
 
 class SecretVerbs(Verbs[TransportT]):
-    """Secrets of the key's workspace. The host never shows a value again."""
+    """Methods for the secrets in the workspace of the caller's key. The host never shows a value again."""
 
     @verb
     async def set(self, name: str, value: str) -> SecretReport:
-        """Store a secret; it replaces the one of that name, if there is one.
+        """Store a secret; an existing secret of that name is replaced.
 
         Args:
           name: What targets and judges name it by.
@@ -284,7 +284,7 @@ class SecretVerbs(Verbs[TransportT]):
 
     @verb
     async def get(self, name: str) -> SecretReport:
-        """Return when a secret was made and changed, without its value.
+        """Return when a secret was created and last changed, without its value.
 
         Args:
           name: Name of the secret.
@@ -296,7 +296,7 @@ class SecretVerbs(Verbs[TransportT]):
 
     @verb
     async def delete(self, name: str) -> None:
-        """Remove a secret. Jobs that still need it fail.
+        """Delete a secret. Jobs that still need it fail.
 
         Args:
           name: Name of the secret.

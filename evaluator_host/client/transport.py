@@ -1,4 +1,4 @@
-"""Sends the client's calls, blocking or awaited, from one set of verbs.
+"""Sends the client's requests, blocking or asynchronously, from one definition of each method.
 
 Every verb of the client is written once, as a coroutine or an async generator over a `Transport`, and decorated with
 `verb` or `stream`. `AsyncTransport` hands the coroutine to the caller, who awaits it. `SyncTransport` does blocking
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Transport(ABC):
-    """Sends calls to one host.
+    """Sends requests to one host.
 
     Args:
       base_url: URL of the host.
@@ -35,7 +35,7 @@ class Transport(ABC):
         self._retries = retries
 
     async def send(self, call: Call[T]) -> T:
-        """Return the answer to a call. A body that is streamed is sent once only, since it cannot be read again.
+        """Return the response to a call. A streamed body is never retried, since it cannot be read twice.
 
         Raises:
           HostUnreachable: nothing answers, or something that is no Evaluator Host.
@@ -54,7 +54,7 @@ class Transport(ABC):
                 await self.sleep(pause_s(busy))
 
     async def download(self, call: Call[Any]) -> AsyncGenerator[bytes, None]:
-        """Yield the body of an answer in pieces.
+        """Yield the body of a response in chunks.
 
         Raises:
           HostUnreachable: nothing answers, or the connection broke.
@@ -72,15 +72,15 @@ class Transport(ABC):
 
     @abstractmethod
     async def exchange(self, call: Call[Any]) -> httpx.Response:
-        """Send one request and return the response, read whole."""
+        """Send one request and return the response with its whole body."""
 
     @abstractmethod
     def pieces(self, call: Call[Any]) -> AsyncGenerator[bytes, None]:
-        """Send one request and yield the body of the response as it arrives."""
+        """Send one request and yield the response body in chunks as it arrives."""
 
     @abstractmethod
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait for this many seconds."""
 
     @abstractmethod
     async def call_blocking(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -88,7 +88,7 @@ class Transport(ABC):
 
 
 class SyncTransport(Transport):
-    """Blocks until each answer is there.
+    """Transport that blocks until each response is there.
 
     Args:
       options: Arguments of `httpx.Client`.
@@ -100,12 +100,12 @@ class SyncTransport(Transport):
         super().__init__(self.http.base_url, retries)
 
     async def exchange(self, call: Call[Any]) -> httpx.Response:
-        """Send one request and return the response, read whole."""
+        """Send one request and return the response with its whole body."""
         body = iterate(call.body) if isinstance(call.body, AsyncGenerator) else call.body
         return self.http.request(call.method, call.path, content=body, headers=call.headers)
 
     async def pieces(self, call: Call[Any]) -> AsyncGenerator[bytes, None]:
-        """Send one request and yield the body of the response as it arrives."""
+        """Send one request and yield the response body in chunks as it arrives."""
         with self.http.stream(call.method, call.path) as response:
             if not response.is_success:
                 response.read()
@@ -114,7 +114,7 @@ class SyncTransport(Transport):
                 yield piece
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait for this many seconds."""
         time.sleep(seconds)  # noqa: ASYNC251 - never on an event loop
 
     async def call_blocking(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -123,7 +123,7 @@ class SyncTransport(Transport):
 
 
 class AsyncTransport(Transport):
-    """Leaves the event loop free while it waits.
+    """Transport that never blocks the event loop.
 
     Args:
       options: Arguments of `httpx.AsyncClient`.
@@ -135,11 +135,11 @@ class AsyncTransport(Transport):
         super().__init__(self.http.base_url, retries)
 
     async def exchange(self, call: Call[Any]) -> httpx.Response:
-        """Send one request and return the response, read whole."""
+        """Send one request and return the response with its whole body."""
         return await self.http.request(call.method, call.path, content=call.body, headers=call.headers)
 
     async def pieces(self, call: Call[Any]) -> AsyncGenerator[bytes, None]:
-        """Send one request and yield the body of the response as it arrives."""
+        """Send one request and yield the response body in chunks as it arrives."""
         async with self.http.stream(call.method, call.path) as response:
             if not response.is_success:
                 await response.aread()
@@ -148,7 +148,7 @@ class AsyncTransport(Transport):
                 yield piece
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait for this many seconds."""
         await asyncio.sleep(seconds)
 
     async def call_blocking(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -160,7 +160,7 @@ TransportT = TypeVar("TransportT", bound=Transport)
 
 
 class Verbs(Generic[TransportT]):
-    """Base of every class with verbs: `Verbs[SyncTransport]` blocks, `Verbs[AsyncTransport]` is awaited.
+    """Base of every group of client methods: `Verbs[SyncTransport]` blocks, `Verbs[AsyncTransport]` is awaited.
 
     Args:
       transport: Sends the calls.
@@ -171,7 +171,7 @@ class Verbs(Generic[TransportT]):
 
 
 class Verb(Generic[P, T]):
-    """Type of a verb as users see it: it returns `T`, or a coroutine of `T` from an async client."""
+    """Type of a client method as users see it: it returns `T`, or a coroutine of `T` from an async client."""
 
     @overload
     def __get__(self, verbs: Verbs[SyncTransport], owner: object) -> Callable[P, T]: ...
@@ -183,7 +183,7 @@ class Verb(Generic[P, T]):
 
 
 class Stream(Generic[P, T]):
-    """Type of a verb that yields `T` one by one: a generator, or an async generator from an async client."""
+    """Type of a client method that yields `T`: a generator, or an async generator from an async client."""
 
     @overload
     def __get__(self, verbs: Verbs[SyncTransport], owner: object) -> Callable[P, Generator[T, None, None]]: ...
@@ -195,7 +195,7 @@ class Stream(Generic[P, T]):
 
 
 def verb(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Verb[P, T]:
-    """Make a coroutine method of `Verbs` a verb of both clients."""
+    """Turn a coroutine method of `Verbs` into a method of both clients."""
 
     @wraps(method)
     def bound(self: Verbs[Any], *args: P.args, **kwargs: P.kwargs) -> Any:
@@ -206,7 +206,7 @@ def verb(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Verb[
 
 
 def stream(method: Callable[Concatenate[Any, P], AsyncGenerator[T, None]]) -> Stream[P, T]:
-    """Make a method of `Verbs` that returns an async generator a verb of both clients."""
+    """Turn a `Verbs` method that returns an async generator into a method of both clients."""
 
     @wraps(method)
     def bound(self: Verbs[Any], *args: P.args, **kwargs: P.kwargs) -> Any:

@@ -1,1 +1,1 @@
-"""Settings of a host: the only reader of the process environment."""
+"""Settings of a host. No other package reads environment variables."""

@@ -1,4 +1,4 @@
-"""Settings of a host, and where its own files lie. The only reader of the process environment."""
+"""Settings of a host, and where its own files lie. No other module reads environment variables."""
 
 import os
 from enum import StrEnum
@@ -34,36 +34,36 @@ def default_data_dir() -> Path:
 
 
 def system_ca_file() -> Path | None:
-    """Return the authorities that this machine's environment names, if it does."""
+    """Return the file of certificate authorities that the environment names, or None."""
     named = os.environ.get("SSL_CERT_FILE")
     return Path(named) if named else None
 
 
 def search_path() -> tuple[Path, ...]:
-    """Return the folders of the PATH, those that are named relatively left out."""
+    """Return the absolute folders of PATH; relative ones are left out."""
     return tuple(path for path in map(Path, os.environ.get("PATH", "").split(os.pathsep)) if path.is_absolute())
 
 
 def python_homes() -> tuple[Path, ...]:
-    """Return where uv and pyenv keep the interpreters that they install."""
+    """Return the folders in which uv and pyenv keep the interpreters that they install."""
     data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
     uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv" / "python")
     return uv, Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
 
 
 def half_of_memory_mb() -> int:
-    """Return half of the machine's memory, and no less than 512 MB."""
+    """Return half of the machine's memory in MB, at least 512."""
     return max(512, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (2 * 1024 * 1024))
 
 
 def plain_database_url() -> SecretStr | None:
-    """Return `DATABASE_URL`, which platforms set for the program they run, if it is there."""
+    """Return the value of `DATABASE_URL`, which hosting platforms set, or None."""
     named = os.environ.get("DATABASE_URL")
     return SecretStr(named) if named else None
 
 
 class ModelEndpoint(BaseModel):
-    """Where a model answers that callers name by reference: an OpenAI-compatible API.
+    """A model that callers refer to by name: the address of an OpenAI-compatible API.
 
     Attributes:
       base_url: `https://host/v1`.
@@ -201,7 +201,7 @@ class Settings(BaseSettings):
 
     @property
     def limit_ceilings(self) -> Limits:
-        """The greatest limits an evaluator may ask for."""
+        """The highest limits that an evaluator may ask for."""
         return Limits(
             timeout_s=self.max_timeout_s,
             memory_mb=self.max_memory_mb,
@@ -213,7 +213,7 @@ class Settings(BaseSettings):
 
     @property
     def engine_address(self) -> str | None:
-        """The Docker engine to talk to, or None for docker-py's own default."""
+        """The Docker engine's address, or None for docker-py's own default."""
         return self.docker_host or os.environ.get("DOCKER_HOST")
 
 

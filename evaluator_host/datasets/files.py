@@ -1,4 +1,4 @@
-"""The files of a data directory: rows of data sets, and files that are stored unchanged, by id.
+"""Stores files in a data directory, by id: the rows of data sets, and uploaded files kept unchanged.
 
 A folder of rows holds `rows.jsonl`, one JSON line each, and `rows.index`: the place of every 64th row, as 8
 little-endian bytes each. No file is ever whole in memory; each appears whole or not at all.
@@ -42,7 +42,7 @@ class RowsFolder:
         self.path = folder
 
     def write(self, dataset_id: str, records: Iterable[Record], *, format_: str, max_bytes: int) -> DatasetFacts:
-        """Store the valid records of a file, and return facts about them; leave nothing behind when it raises.
+        """Store the valid records of a file, and return facts about them; if it raises, nothing is left behind.
 
         Raises:
           InvalidRequest: there is no valid record, or the file cannot be read.
@@ -84,7 +84,7 @@ class RowsFolder:
         return [record for _, record in islice(self.rows(dataset_id, first=first), limit)]
 
     def some(self, dataset_id: str, numbers: Iterable[int]) -> dict[int, dict[str, Any]]:
-        """Return single rows by their numbers; neighbouring rows are read together."""
+        """Return the rows with the given numbers; neighbouring rows are read together."""
         found: dict[int, dict[str, Any]] = {}
         reading: Iterator[tuple[int, bytes]] = iter(())
         at: int | None = None  # the row that `reading` yields next
@@ -99,7 +99,7 @@ class RowsFolder:
         return found
 
     def file(self, dataset_id: str) -> Path:
-        """Return the path of the rows as JSON lines."""
+        """Return the path of a data set's rows as JSON lines."""
         return self.path / dataset_id / "rows.jsonl"
 
     def remove(self, dataset_id: str) -> None:
@@ -107,7 +107,7 @@ class RowsFolder:
         shutil.rmtree(self.path / dataset_id, ignore_errors=True)
 
     def ids(self) -> list[str]:
-        """Return the ids of all data sets with rows here."""
+        """Return the ids of all data sets that have rows in this folder."""
         return [path.name for path in self.path.iterdir() if "." not in path.name] if self.path.is_dir() else []
 
     def size_bytes(self, dataset_id: str) -> int:
@@ -115,7 +115,7 @@ class RowsFolder:
         return sum(path.stat().st_size for path in (self.path / dataset_id).iterdir())
 
     def orphans(self, known: Collection[str]) -> list[str]:
-        """Return orphaned folders: unfinished ones of dead hosts, and those not `known` once an hour old."""
+        """Return folders to remove: unfinished ones of dead hosts, and those over an hour old with ids not `known`."""
         if not self.path.is_dir():
             return []
         found = []
@@ -246,7 +246,7 @@ class BlobFolder:
         return [path.name for path in found if not path.name.startswith(_PARTIAL)]
 
     def sweep(self, known: Collection[str]) -> int:
-        """Remove broken uploads, and files whose ids are not `known`, once an hour old; return how many."""
+        """Remove broken uploads, and files over an hour old whose ids are not `known`; return how many."""
         gone = 0
         for path in self._path.iterdir() if self._path.is_dir() else ():
             if path.name not in known and time.time() - path.stat().st_mtime > _SETTLED_S:
@@ -256,7 +256,7 @@ class BlobFolder:
 
 
 async def at_most(max_bytes: int, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the chunks of an upload.
+    """Yield the chunks of an upload; raise when they exceed a number of bytes.
 
     Raises:
       TooLarge: they have more than `max_bytes` bytes.

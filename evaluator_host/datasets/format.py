@@ -8,7 +8,7 @@ from evaluator_host.model.errors import InvalidRequest
 
 
 class Format(StrEnum):
-    """A format of a file of rows."""
+    """A file format for rows."""
 
     JSONL = "jsonl"
     CSV = "csv"
@@ -18,12 +18,12 @@ class Format(StrEnum):
 
     @property
     def media_type(self) -> str:
-        """Its Content-Type."""
+        """Content-Type of the format."""
         return next(media_type for media_type, format_ in _MEDIA_TYPES.items() if format_ is self)
 
     @classmethod
     def of_name(cls, name: str) -> "Format":
-        """Return the format of a file by the suffix of its name.
+        """Return the format that a file name's suffix stands for.
 
         Raises:
           InvalidRequest: the suffix is unknown.
@@ -35,7 +35,7 @@ class Format(StrEnum):
 
     @classmethod
     def of_media_type(cls, media_type: str) -> "Format":
-        """Return the format of a Content-Type, whatever its parameters, such as charset.
+        """Return the format that a Content-Type stands for, ignoring parameters such as charset.
 
         Raises:
           InvalidRequest: the media type is unknown.

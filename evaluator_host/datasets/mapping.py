@@ -26,12 +26,12 @@ _SHOWN = 8
 
 
 class BadRow(Exception):
-    """The record is no row; `str` says why."""
+    """A record that cannot become a row; `str` says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """The sources of row fields: `outputs=answer`, `correct_answer=expected`, `variables.target=meta.gold`.
+    """Where each row field comes from: `outputs=answer`, `correct_answer=expected`, `variables.target=meta.gold`.
 
     A source is a column (a dotted path reaches into objects) or a template: `outputs={{ first }} {{ last }}`.
     """
@@ -40,7 +40,7 @@ class Mapping:
 
     @classmethod
     def parse(cls, pairs: Iterable[str]) -> "Mapping":
-        """Return the mapping of `FIELD=SOURCE` texts.
+        """Return the mapping that a list of `FIELD=SOURCE` texts describes.
 
         Raises:
           InvalidRequest: a text has another form, or sets an unknown field.
@@ -50,7 +50,7 @@ class Mapping:
 
     @classmethod
     def from_sources(cls, sources: dict[str, str]) -> "Mapping":
-        """Return the mapping of an object `{field: source}`.
+        """Return the mapping that an object `{field: source}` describes.
 
         Raises:
           InvalidRequest: it sets an unknown field, or a template is not valid.
@@ -66,7 +66,7 @@ class Mapping:
 
 
 def to_row(record: Any, mapping: Mapping) -> Row:
-    """Return the row of a record.
+    """Return the row that a record maps to.
 
     Raises:
       BadRow: the record is no object, a column is missing, a template fails, or a field has the wrong type.
@@ -89,7 +89,7 @@ def to_row(record: Any, mapping: Mapping) -> Row:
 
 
 def is_row(record: dict[str, Any]) -> bool:
-    """Return whether a record is a row as the API takes it."""
+    """Return whether a record already has the row format of the API."""
     return isinstance(record.get("inputs"), dict) or isinstance(record.get("variables"), dict)
 
 
@@ -148,12 +148,12 @@ def _problems(field: str, source: str, named: str) -> list[Problem]:
 
 
 def is_keyed(record: dict[str, Any]) -> bool:
-    """Return whether a record has criteria by evaluator."""
+    """Return whether a record has separate criteria for each evaluator."""
     return is_row(record) and isinstance(record.get(CRITERIA), dict)
 
 
 def given_to(row: Row, record: dict[str, Any], names: AbstractSet[str], *, outputs_come: bool) -> Given:
-    """Return a row with the criteria of one evaluator, or the skip or error in its place.
+    """Return a row with the criteria for one evaluator, or the skip or error that replaces it.
 
     Args:
       row: The mapped record.

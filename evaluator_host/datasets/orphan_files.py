@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class OrphanFiles:
-    """The sweeper of a data directory, for one database."""
+    """Removes unreferenced files from the data directory of one database."""
 
     def __init__(self, data_dir: Path, rows: RowsFolder, blobs: BlobFolder) -> None:
         self._data_dir = data_dir
@@ -34,7 +34,7 @@ class OrphanFiles:
         self.blobs = blobs
 
     async def sweep(self, store: Store) -> None:
-        """Remove orphans: broken uploads, and rows of deleted jobs.
+        """Remove unreferenced files: broken uploads, and rows of deleted jobs.
 
         Raises:
           StoreUnavailable: the database does not answer.
@@ -44,7 +44,7 @@ class OrphanFiles:
         await asyncio.to_thread(self._sweep, unused, known, identity, store.database.address)
 
     async def finding(self, store: Store | None, address: Address) -> Finding:
-        """Return the finding of `doctor` about orphans and other databases.
+        """Return the `doctor` finding about unreferenced files and files of other databases.
 
         Args:
           store: Over the database of that address; None until a host has used it.

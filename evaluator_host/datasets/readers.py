@@ -1,4 +1,4 @@
-"""Reads the records of a file of rows, in each format.
+"""Reads the records of a row file in each format.
 
 Memory holds one record (256 of Parquet), whatever the size of the file. A `BadRow` stands for a record that cannot be
 read.
@@ -41,15 +41,15 @@ _BLANK: Final = b" \t\r\n"
 
 
 class NotAnArray(Exception):
-    """The file is no JSON array; `str` says why."""
+    """The file is not a JSON array; `str` says why."""
 
 
 class ItemTooLong(Exception):
-    """An item is over the size limit; the rest of the file was not read."""
+    """An array item is over the size limit; the rest of the file was not read."""
 
 
 def array_items(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
-    """Yield the text of each item of the array at a file's present position.
+    """Yield the text of each item of a JSON array, from the file's current position.
 
     It splits at the commas of the array itself, and does not check that items are valid JSON.
 

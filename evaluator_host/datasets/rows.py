@@ -15,7 +15,7 @@ from evaluator_host.model.evaluator import Row
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """A row, its first line in the file, and the record that it was mapped from."""
+    """A row, its first line number in the file, and the record that it was mapped from."""
 
     line: int
     row: Row
@@ -23,7 +23,7 @@ class FileRow:
 
 
 class RowFile:
-    """The rows of a file; iterate it once.
+    """The rows of a local file; iterate it once.
 
     Args:
       path: `.jsonl`, `.ndjson`, `.csv`, `.tsv`, `.json` or `.parquet`.

@@ -98,7 +98,7 @@ class DatasetService:
         return [_report(dataset) for dataset in await self._store.list_datasets(workspace_id)]
 
     async def rows(self, workspace_id: str, name: str, first: int, *, limit: int) -> list[dict[str, Json]]:
-        """Return at most `limit` rows, from row `first` on.
+        """Return at most `limit` rows of a data set, from row `first` on.
 
         Raises:
           NotFound: the workspace has no such data set.
@@ -107,7 +107,7 @@ class DatasetService:
         return await asyncio.to_thread(self._folder.page, dataset.id, first, limit=limit)
 
     async def path(self, workspace_id: str, name: str) -> Path:
-        """Return the path of the rows as JSON lines.
+        """Return the path of a data set's rows as JSON lines.
 
         Raises:
           NotFound: the workspace has no such data set.
@@ -115,7 +115,7 @@ class DatasetService:
         return self._folder.file((await self._store.get_dataset(workspace_id, name)).id)
 
     async def delete_dataset(self, workspace_id: str, name: str) -> None:
-        """Delete a data set; its rows stay as long as a job needs them.
+        """Delete a data set; its rows are kept as long as a job needs them.
 
         Raises:
           NotFound: the workspace has no such data set.

@@ -1,4 +1,4 @@
-"""Templates over one record, in a part of Jinja's syntax whose time and memory the record bounds.
+"""Renders templates over one record, in a safe part of Jinja's syntax: time and memory are bounded by the record.
 
 Users write templates, and the host renders them in its own process. Jinja's sandbox prevents attribute tricks there,
 but not `{{ "x" * 10**9 }}`, `|center(10**9)` or nested loops. Therefore a check at parse time allows only lookups,
@@ -85,7 +85,7 @@ class RecordTemplate:
             raise BadTemplate("the template cannot be parsed") from error
 
     def render(self, record: dict[str, Any]) -> Any:
-        """Return the template's value for a record.
+        """Return the template rendered with a record.
 
         Raises:
           BadTemplate: the record lacks a column, a column has the wrong type, or the result is too large or takes too
@@ -104,7 +104,7 @@ class RecordTemplate:
 
 @functools.lru_cache(maxsize=256)
 def compiled(text: str) -> RecordTemplate:
-    """Return the template of a text, from a cache.
+    """Return the compiled template for a text, from a cache.
 
     Raises:
       BadTemplate: the text is no valid template.

@@ -21,7 +21,7 @@ Bind: TypeAlias = Callable[[Row, EvaluatorSettings], Binding | EvaluationError]
 
 
 class Interpret(Protocol):
-    """Returns the meaning of a value before threshold and range are looked at, or why it has none. Pure."""
+    """A pure function that reads a returned value as a score before threshold and range apply, or as an error."""
 
     def __call__(
         self, returned: Returned, language: Language, *, settings: EvaluatorSettings = DEFAULTS
@@ -32,7 +32,7 @@ class Interpret(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EntryPoint(Generic[_Part]):
-    """Part of a dialect that is imported when it is first used, so that the table stays cheap to import.
+    """An optional part of a dialect, imported when first used so that the table of dialects stays cheap to import.
 
     Attributes:
       path: `package.module:name`.
@@ -41,7 +41,7 @@ class EntryPoint(Generic[_Part]):
     path: str
 
     def load(self) -> _Part:
-        """Return the part."""
+        """Import and return the part."""
         module, _, name = self.path.partition(":")
         part: _Part = getattr(import_module(module), name)
         return part
@@ -49,7 +49,7 @@ class EntryPoint(Generic[_Part]):
 
 @dataclass(frozen=True, slots=True)
 class Sdk:
-    """A package that evaluators of a dialect are written for. The host has light modules in its place.
+    """A third-party package that evaluators of a dialect import. The host provides light modules in its place.
 
     Attributes:
       module: The module that evaluators import, with all modules below it.

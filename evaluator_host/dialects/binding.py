@@ -1,4 +1,4 @@
-"""The body of a `call` (runtimes/PROTOCOL.md): the arguments that the runner passes to the entry."""
+"""The body of a `call` message (runtimes/PROTOCOL.md): the arguments for the evaluator's function."""
 
 import json
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _ROW_DEPTH: Final = 200  # interpreters recurse while they decode; CPython gives
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A row shaped for one call.
+    """A row's arguments in the form of one call of the evaluator.
 
     Attributes:
       body: `{"args": […]}`, or `{"named": {…}, "exact": bool}`; a list is part of a longer one.
@@ -28,7 +28,7 @@ class Binding:
 
 
 def encode(binding: Binding) -> bytes | EvaluationError:
-    """Return the body as JSON. Integers of any length stay exact; only nesting that is too deep is an error."""
+    """Return the call's body as JSON. Integers of any length stay exact; only too deep nesting is an error."""
     try:
         return orjson.dumps(binding.body)
     except TypeError:  # an integer over 64 bits, a lone surrogate, or nesting past orjson's limit

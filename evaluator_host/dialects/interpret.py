@@ -29,7 +29,7 @@ _SHAPES: Final = ("cyclic value", f"value deeper than {VALUE_DEPTH} levels")  # 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The meaning of a value before threshold and range are looked at; `metrics` holds the score too."""
+    """A returned value read as score and metrics, before threshold and range; `metrics` holds the score too."""
 
     score: float | int | None
     passed: bool | None
@@ -48,7 +48,7 @@ class _Refused(Exception):
 
 
 def read(returned: Returned, language: Language, *, needs_score: bool = False) -> Scored | EvaluationError:
-    """Return the meaning of a value that is not text.
+    """Read a returned value that is not text as a score, a label or an error.
 
     Args:
       returned: The value and its kind.
@@ -77,7 +77,7 @@ def read(returned: Returned, language: Language, *, needs_score: bool = False) -
 
 
 def mapping(value: dict[str, Json], language: Language, *, needs_score: bool = False) -> Scored | EvaluationError:
-    """Return the meaning of an object: reserved keys by their meaning, every other number or bool in it as a metric."""
+    """Read a returned object: reserved keys have their meaning, every other number or bool is a metric."""
     notes: list[Note] = []
     try:
         score, passed = _score(value, language, notes, needs_score=needs_score)
@@ -99,13 +99,13 @@ def mapping(value: dict[str, Json], language: Language, *, needs_score: bool = F
 
 
 def labelled(text: str) -> Scored:
-    """Return text as a label, without a score."""
+    """Return a text as a label without a score."""
     note = Note("no_score", "the evaluator returned text, which is kept as label; score is null")
     return Scored(None, None, {}, label=text, notes=(note,))
 
 
 def parsed(text: str) -> float | None:
-    """Return the number that a text is, in the notation that all languages share; None when it is none.
+    """Return the number that a text spells, in the notation that all languages share; None when it spells none.
 
     Not taken: hexadecimal (JavaScript only), digit groups (Python only), an empty text (0 in JavaScript), `nan`, `inf`.
     """
@@ -114,7 +114,7 @@ def parsed(text: str) -> float | None:
 
 
 def text_as_number(text: str, path: str, language: Language) -> Scored | EvaluationError | None:
-    """Return text as a score, where a dialect accepts that; None when it is no number."""
+    """Return a text as a score, for dialects that accept that; None when it is not a number."""
     score = parsed(text)
     if score is None:
         return _non_finite((path,), language) if text.strip().lower() in _NON_FINITE else None

@@ -1,4 +1,4 @@
-"""Terms of the author's language for error messages: its names for an object, for null, for a valid result."""
+"""Words for error messages in the author's language: its names for an object, for null, for a valid result."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,7 +8,7 @@ from evaluator_host.model.evaluator import Json, Language
 
 @dataclass(frozen=True, slots=True)
 class LanguageTerms:
-    """The names that one language has for values."""
+    """The words that one programming language has for values."""
 
     shape: str
     object: str
@@ -46,7 +46,7 @@ _JAVASCRIPT: Final = LanguageTerms(
 
 
 def terms(language: Language) -> LanguageTerms:
-    """Return the terms of a language."""
+    """Return the words of a programming language for values."""
     return _PYTHON if language is Language.PYTHON else _JAVASCRIPT
 
 
@@ -59,7 +59,7 @@ def valid_returns(language: Language, *, needs_score: bool = False) -> str:
 
 
 def described(value: Json, language: Language) -> str:
-    """Name the type of a JSON value, with its article."""
+    """Describe a JSON value in the language's words: `a dict`, `the text 'abc'`."""
     term = terms(language)
     if isinstance(value, str):
         return f"the text {value[:60]!r}"

@@ -20,11 +20,11 @@ class NotFinite(Exception):
 
 
 class TooDeep(Exception):
-    """More levels than any runner lets through."""
+    """A value nested more deeply than any runner accepts."""
 
 
 def finite(value: float) -> float | int | None:
-    """Return a number as JSON and databases can hold it: an integer over 64 bits as a float, None when it overflows."""
+    """Return a number that JSON and databases can hold: integers over 64 bits as float, None when that overflows."""
     if type(value) is float:
         return value if math.isfinite(value) else None
     if -_INT64 <= value < _INT64:
@@ -36,14 +36,14 @@ def finite(value: float) -> float | int | None:
 
 
 class Leaves:
-    """Collects the numbers and bools of one object; a bool counts as 1.0 or 0.0, what lies in a list does not count."""
+    """Collects numbers and bools inside one object by dotted name; bools count as 1.0 or 0.0, lists are ignored."""
 
     def __init__(self, metrics: dict[str, float | int], notes: list[Note]) -> None:
         self._metrics = metrics
         self._notes = notes
 
     def add(self, item: Json, name: str, path: str, *, depth: int = 2) -> None:
-        """Add `item`, or the numbers and bools below it.
+        """Collect `item` if it is a number or bool, else the numbers and bools inside it.
 
         Raises:
           NotFinite: a number that would be a metric is none, or a float anywhere below is not finite.
@@ -71,7 +71,7 @@ class Leaves:
 
 
 def look_through(item: Json, path: str, *, depth: int = 2) -> None:
-    """Check a value that is no metric: floats must be finite, and the nesting bounded.
+    """Check a value that is not a metric: floats must be finite, and the nesting bounded.
 
     Raises:
       NotFinite: a float is not finite. An integer of any size is fine: it is nobody's score.

@@ -15,7 +15,7 @@ _TIMEOUT_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request to a model.
+    """One request to a model, made by an evaluator.
 
     Attributes:
       name: Under which the row finds the answer.
@@ -37,7 +37,7 @@ class Ask:
 
 
 def asks_of(outcome: Outcome) -> tuple[Ask, ...]:
-    """Return the model requests that a row waits for; none when the row has ended."""
+    """Return the model requests that a row's call waits for; none when the call has finished."""
     if not isinstance(outcome, Returned) or not isinstance(outcome.value, dict):
         return ()
     raw = outcome.value.get("asks")

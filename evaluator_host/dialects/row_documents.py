@@ -1,4 +1,4 @@
-"""Rows in a JSON document of a dialect's own, and the columns that such rows may have besides those of the API."""
+"""Rows inside a dialect's own JSON documents, and the extra columns that such rows may have."""
 
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
@@ -16,7 +16,7 @@ class RowDocument(Protocol):
     """Reads one kind of JSON document that holds rows: a file, or part of a request."""
 
     def recognises(self, document: dict[str, Any]) -> bool:
-        """Whether an object is such a document."""
+        """Whether a JSON object is a document of this kind."""
         ...
 
     def row_count(self, document: dict[str, Any]) -> int:
@@ -24,7 +24,7 @@ class RowDocument(Protocol):
         ...
 
     def rows(self, document: dict[str, Any]) -> list[dict[str, Json]]:
-        """Return the rows.
+        """Return the rows of the document.
 
         Raises:
           InvalidRequest: the document has a fault.
@@ -32,7 +32,7 @@ class RowDocument(Protocol):
         ...
 
     def evaluators(self, document: dict[str, Any]) -> Sequence[str]:
-        """Return the names of the evaluators that the document asks for.
+        """Return the names of the evaluators that the document names.
 
         Raises:
           InvalidRequest: the document has a fault.

@@ -1,4 +1,4 @@
-"""Finds dialects. `Contract` is the table: a member's folder here is its name, and `dialect.py` in it has `DIALECT`."""
+"""Finds dialects by `Contract`: each member's value is the folder whose `dialect.py` defines `DIALECT`."""
 
 from functools import cache
 from importlib import import_module
@@ -11,7 +11,7 @@ from evaluator_host.model.evaluator import Contract, Evaluator, Json
 
 @cache
 def dialect_of(contract: Contract) -> Dialect:
-    """Return the dialect of a contract, which is not `auto`."""
+    """Return the dialect of a contract; the contract must not be `auto`."""
     folder = contract.replace("-", "_")
     dialect: Dialect = import_module(f"evaluator_host.dialects.{folder}.dialect").DIALECT
     return dialect
@@ -24,19 +24,19 @@ def all_dialects() -> tuple[Dialect, ...]:
 
 
 def may_score_together(evaluator: Evaluator) -> bool:
-    """Whether rows of an evaluator may have scores together; of contract `auto` only a sandbox can tell."""
+    """Whether an evaluator may score all rows together; for contract `auto` only a sandbox can tell."""
     declared = evaluator.contract is not Contract.AUTO
     possible = (dialect_of(evaluator.contract),) if declared else all_dialects()
     return any(one.bind_one_of_many is not None and evaluator.language in one.languages for one in possible)
 
 
 def name_in_config(config: dict[str, Json]) -> str | None:
-    """Return the name that an evaluator's configuration gives it, in any dialect."""
+    """Return the evaluator's name from its configuration, in any dialect."""
     names = (one.name_in_config(config) for one in all_dialects() if one.name_in_config is not None)
     return next((name for name in names if name is not None), None)
 
 
 def row_document(document: dict[str, Any]) -> RowDocument | None:
-    """Return the reader of a JSON document that holds rows in a form of some dialect; None when it is no such one."""
+    """Return the reader for a JSON document that holds rows in a dialect's format; None when no dialect knows it."""
     readers = (one.row_document.load() for one in all_dialects() if one.row_document is not None)
     return next((reader for reader in readers if reader.recognises(document)), None)

@@ -1,4 +1,4 @@
-"""Converts a trace to the documented shape, so that one evaluator reads traces of three shapes.
+"""Converts a trace to the documented shape, so that one evaluator can read traces of three shapes.
 
 Documented: `{"spans": {"<span id>": {"name", "start_time", "end_time", "status_code", "attributes": {"ag": {"data",
 "metrics": {"unit": {"costs", "tokens", "duration": {"total" in seconds}}}}}, "children": […]}}}`. An OTLP/JSON export

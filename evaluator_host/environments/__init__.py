@@ -1,1 +1,1 @@
-"""Environments: package sets installed for one runtime, and the toolchain they are built and run with."""
+"""Environments: package sets installed for one runtime, and the tools that build and run them."""

@@ -1,4 +1,4 @@
-"""The files of an installed set: their digests, which reveal tampering, and the modules that its packages contain."""
+"""The files of an installed set: their digests, which reveal tampering, and the modules of its packages."""
 
 import contextlib
 import hashlib
@@ -19,7 +19,7 @@ _SUFFIXES: Final = (".py", ".so")
 
 
 def digests(root: Path) -> dict[str, str]:
-    """Return the `sha256` (or `link:target`) of every file below, by path; make all of them readable to any user."""
+    """Return `sha256:…` (or `link:target`) of every file in a folder, by path; make all readable to any user."""
     found: dict[str, str] = {}
     for folder, names, files in os.walk(root):
         base = Path(folder)
@@ -31,7 +31,7 @@ def digests(root: Path) -> dict[str, str]:
 
 
 def differences(root: Path, recorded: dict[str, str]) -> list[str]:
-    """Return the paths that are changed, missing or new."""
+    """Return the paths of files that are changed, missing or new."""
     try:
         present = digests(root)
     except OSError:
@@ -40,7 +40,7 @@ def differences(root: Path, recorded: dict[str, str]) -> list[str]:
 
 
 def size_bytes(root: Path) -> int:
-    """Return the sum of the sizes of the files below; files that vanish meanwhile do not count."""
+    """Return the total size of a folder's files; files that vanish meanwhile do not count."""
     total = 0
     for folder, _, files in os.walk(root):
         for name in files:
@@ -87,7 +87,7 @@ def _refuse(error: OSError) -> None:
 
 
 def open_up(root: Path) -> None:
-    """Give the owner access to every folder below, so that it can be removed."""
+    """Give the owner write access to every folder inside, so that the tree can be removed."""
     with contextlib.suppress(OSError):
         root.chmod(0o700)
     for parent, names, _ in os.walk(root):
@@ -99,13 +99,13 @@ def open_up(root: Path) -> None:
 
 
 def discard(root: Path) -> None:
-    """Remove a folder, also when folders in it are read-only."""
+    """Remove a folder, even when folders inside it are read-only."""
     open_up(root)
     shutil.rmtree(root, ignore_errors=True)
 
 
 def outward_links(root: Path) -> list[str]:
-    """Return the links that lead out of the set: inside a sandbox they would name other files."""
+    """Return the symbolic links that lead out of the set: inside a sandbox they would name other files."""
     home = root.resolve()
     return [path.relative_to(root).as_posix() for path in _links(root) if not _stays(path, home)]
 
@@ -118,7 +118,7 @@ def _stays(link: Path, home: Path) -> bool:
 
 
 def python_modules(site: Path, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the modules of each distribution that users import, from its own list of files."""
+    """Return the importable modules of each distribution, from its own list of files."""
     wanted = set(names)
     found: dict[str, tuple[str, ...]] = {}
     for folder in sorted(site.glob("*.dist-info")):

@@ -1,4 +1,4 @@
-"""The folder of installed sets; a host that dies while it installs or removes one leaves no incomplete set.
+"""The folder of installed package sets; a host that dies while installing or removing leaves no incomplete set.
 
 sets/<key>.json          the lock of a set
 <digest>/env.json        the record of an installation, written before the folder gets its name
@@ -50,26 +50,26 @@ class EnvironmentFolder:
         self.root.chmod(0o711)  # a sandbox without a user namespace reaches its files as another user
 
     def build_lock(self, key: str) -> Path:
-        """Return the path of the lock that a build of this set holds."""
+        """Return the path of the lock file that a build of this set holds."""
         return self._locks / f"build-{_hex(key)}"
 
     def use_lock(self, digest: str) -> FileLock:
-        """Return the lock of an installation: shared by its users, exclusive for its remover."""
+        """Return the file lock of an installation: shared by its users, exclusive for its remover."""
         return FileLock(self._locks / f"use-{_hex(digest)}")
 
     def lock_of(self, key: str) -> Lock | None:
-        """Return the stored lock of a set."""
+        """Return the stored lock (exact packages and hashes) of a set."""
         try:
             return Lock.from_json((self._sets / f"{_hex(key)}.json").read_text("utf-8"))
         except (OSError, ValueError):
             return None
 
     def keep_lock(self, key: str, lock: Lock) -> None:
-        """Store the lock of a set."""
+        """Store the lock (exact packages and hashes) of a set."""
         replace_file(self._sets / f"{_hex(key)}.json", lock.to_json().encode())
 
     def forget_lock(self, key: str) -> None:
-        """Let the set be resolved anew next time."""
+        """Delete the stored lock of a set, so that the next build resolves its packages again."""
         (self._sets / f"{_hex(key)}.json").unlink(missing_ok=True)
 
     def record(self, digest: str) -> Record | None:
@@ -80,20 +80,20 @@ class EnvironmentFolder:
             return None
 
     def found(self, name: str) -> Record | None:
-        """Return the record of a set by its key or its digest; None when there is none."""
+        """Return the record of an installation by its key or digest; None when there is none."""
         if not is_digest(name):
             return None
         lock = self.lock_of(name)
         return self.record(lock.digest if lock is not None else name)
 
     def records(self) -> list[Record]:
-        """Return all records, the most recently used first."""
+        """Return the records of all installations, the most recently used first."""
         homes = sorted(self.root.glob("[0-9a-f]*/env.json"), key=lambda file: -_mtime(file.parent))
         found = (self.record(_PREFIX + file.parent.name) for file in homes)
         return [record for record in found if record is not None]
 
     def environment(self, record: Record) -> Environment:
-        """Return the environment that a sandbox is started with."""
+        """Return the environment with which sandboxes on this installation start."""
         return Environment(
             record.digest,
             record.language,
@@ -111,7 +111,7 @@ class EnvironmentFolder:
                 os.utime(home)
 
     def new_stage(self, key: str) -> Path:
-        """Return an empty folder to install into; remove those that earlier builds of this set left.
+        """Return an empty folder to install into; remove those left by earlier builds of this set.
 
         The caller holds the build lock.
         """
@@ -123,7 +123,7 @@ class EnvironmentFolder:
         return stage
 
     def put(self, stage: Path, record: Record) -> None:
-        """Move a finished installation to its place, with its record."""
+        """Move a finished installation and its record to the final folder."""
         (stage / "contents.json").write_text(json.dumps(digests(stage / "files")), "utf-8")
         (stage / "env.json").write_text(record.to_json(), "utf-8")
         home = self._home(record.digest)
@@ -132,7 +132,7 @@ class EnvironmentFolder:
         os.utime(home)
 
     def broken(self, digest: str) -> list[str]:
-        """Return the files that differ from the installed ones; `env.json` when there is no record."""
+        """Return the files that differ from the recorded ones; `env.json` when there is no record."""
         home = self._home(digest)
         try:
             recorded = json.loads((home / "contents.json").read_text("utf-8"))
@@ -143,13 +143,13 @@ class EnvironmentFolder:
         return differences(home / "files", recorded)
 
     def detach(self, digest: str) -> None:
-        """Take an installation out of its place; a sandbox that has it mounted keeps it until `sweep_removed`."""
+        """Move an installation away for removal; sandboxes that mount it keep the files until `sweep_removed`."""
         home = self._home(digest)
         with contextlib.suppress(FileNotFoundError):
             home.rename(self._removed / f"{_hex(digest)}.{uuid.uuid4().hex[:8]}")
 
     def key_of(self, digest: str) -> str | None:
-        """Return the set that an installation is of, by the stored locks."""
+        """Return the key of the package set with this digest, by searching the stored locks; None when none has it."""
         for file in self._sets.glob("*.json"):
             lock = self.lock_of(file.stem)
             if lock is not None and lock.digest == digest:
@@ -157,12 +157,12 @@ class EnvironmentFolder:
         return None
 
     def half_written(self) -> list[str]:
-        """Return digests of folders that have no readable record."""
+        """Return the digests of installation folders without a readable record."""
         names = (folder.name for folder in self.root.iterdir() if folder.is_dir() and len(folder.name) == 64)
         return [_PREFIX + name for name in names if self.record(_PREFIX + name) is None]
 
     def sweep(self) -> int:
-        """Remove the folders that builds and removals of dead hosts left; return how many."""
+        """Remove folders left by builds and removals of dead hosts; return how many."""
         return self.sweep_removed() + self._sweep(self.staging, "build")
 
     def sweep_removed(self) -> int:
@@ -181,7 +181,7 @@ class EnvironmentFolder:
         return count
 
     def drop_downloads(self) -> int:
-        """Remove all downloads of uv and npm; return how many bytes that were."""
+        """Delete the download caches of uv and npm; return their size in bytes."""
         size = size_bytes(self.downloads)
         shutil.rmtree(self.downloads, ignore_errors=True)
         self.downloads.mkdir(parents=True, exist_ok=True)
@@ -192,7 +192,7 @@ class EnvironmentFolder:
 
 
 class Usage:
-    """The installations that this process uses; file locks tell other processes.
+    """The installations that this process uses; file locks announce them to other processes.
 
     Args:
       folder: Of the host.
@@ -216,14 +216,14 @@ class Usage:
         return True
 
     def touch(self, digest: str) -> None:
-        """Note that it is used now; a cheap call."""
+        """Update the time of last use of an installation; cheap."""
         now = time.monotonic()
         if now - self._used_at.get(digest, -_RECENT_S) > _RECENT_S / 2:
             self._folder.used(digest)
         self._used_at[digest] = now
 
     def is_used(self, digest: str) -> bool:
-        """Whether a caller or a sandbox of this process uses it."""
+        """Whether a caller or a sandbox of this process uses an installation."""
         return time.monotonic() - self._used_at.get(digest, -_RECENT_S) < _RECENT_S or digest in self._in_use()
 
     async def remove(self, digest: str) -> bool:
@@ -243,7 +243,7 @@ class Usage:
         return True
 
     def close(self) -> None:
-        """Let other processes remove the installations that this one used."""
+        """Release all installations, so that other processes may remove them."""
         for lock in self._holding.values():
             lock.release()
         self._holding.clear()
@@ -258,7 +258,7 @@ def _hex(name: str) -> str:
 
 
 def engine_owner(data_dir: Path) -> str:
-    """Return the name of a data directory on an engine that hosts share; it does not tell the path."""
+    """Return an id for a data directory, to label images on a shared Docker engine; it does not reveal the path."""
     return hashlib.sha256(str(data_dir.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
@@ -272,12 +272,12 @@ def is_digest(name: str) -> bool:
 
 
 def digest_of(name: str) -> str | None:
-    """Return `sha256:…`, given with or without its prefix; None when it is no digest."""
+    """Return `sha256:…` for a digest with or without prefix; None when the text is not a digest."""
     return _PREFIX + name.removeprefix(_PREFIX) if is_digest(name) else None
 
 
 def not_installed(name: str) -> NotFound:
-    """Return the exception for a set that is not installed here."""
+    """Return the exception for a package set that is not installed here."""
     return NotFound(f"no package set {name[:80]} is installed here; `evaluator-host packages list` shows what is")
 
 

@@ -1,4 +1,4 @@
-"""Reads pins for this host: for which runtime they are, and which pin a refused one probably meant."""
+"""Reads the pins of requests: finds the runtime they are for, and the pin that a refused one probably meant."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,7 +18,7 @@ from evaluator_host.sandbox.base import Backend
 
 
 class PackageQueries:
-    """Reads pins, and asks the index which ones were meant."""
+    """Parses pins, and asks the package index which pin was meant."""
 
     def __init__(self, index: IndexSettings, backend: Backend) -> None:
         # Not the downloads of builds: those may be another user's, whose tools refuse files of this one.
@@ -47,7 +47,7 @@ class PackageQueries:
         raise InvalidRequest(f"{message}; {hint}", problems=(Problem(field, message, hint),))
 
     async def python_of_set(self, asked: str | None, language: Language) -> str | None:
-        """Return the minor version that a package set is for; None for the backend's own.
+        """Return the minor version of Python that a package set is for; None for the backend's own.
 
         Raises:
           InvalidRequest: this host has none, or the language is not Python.
@@ -58,7 +58,7 @@ class PackageQueries:
         return await self.python(asked, field="python")
 
     async def parse(self, raw: Sequence[RawPin], language: Language, python: str | None = None) -> tuple[Pin, ...]:
-        """Read pins; `python` as in `target`.
+        """Parse and check pins; `python` as in `target`.
 
         Raises:
           InvalidPin: a pin is not exact; each hint is the pin that was probably meant.
@@ -86,11 +86,11 @@ class PackageQueries:
         return await self._versions.list_versions(name, language, target=self.target(language))
 
     def target(self, language: Language, python: str | None = None) -> Target:
-        """Return the runtime that sets of a language are for; `python` as `python()` returned it."""
+        """Return the runtime that sets of a language are built for; `python` is a result of `python()`."""
         return target_for(self._backend.platform, language, python)
 
     async def target_of(self, lock: Lock) -> Target:
-        """Return this host's target for a lock: with the lock's Python if this host has it, else with its own."""
+        """Return the runtime on this host for a lock: with the lock's Python if installed, else with the host's."""
         if lock.language is Language.PYTHON:
             with suppress(InvalidRequest):
                 return self.target(lock.language, await self.python(lock.target.runtime))

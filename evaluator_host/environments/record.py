@@ -1,4 +1,4 @@
-"""The record of an installed package set, stored as JSON; its key and its runtime; the steps of its build."""
+"""The record of an installed package set, stored as JSON; package set keys; the steps of a build."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ class BuildStatus(StrEnum):
 
 
 class Step(StrEnum):
-    """The steps of a build; `ready` and `failed` end it."""
+    """A step of a build; `ready` and `failed` end it."""
 
     RESOLVING = "resolving"
     DOWNLOADING = "downloading"
@@ -38,13 +38,13 @@ class Step(StrEnum):
 
     @property
     def final(self) -> bool:
-        """Whether the build ends with it."""
+        """Whether the build ends with this step."""
         return self in {Step.READY, Step.FAILED}
 
 
 @dataclass(frozen=True, slots=True)
 class BuildEvent:
-    """One step of a build: how many packages are done, of how many when that is known; `detail` of a failure."""
+    """One step of a build: how many packages are done, the total if known; `detail` of a failure."""
 
     step: Step
     done: int = 0
@@ -54,7 +54,7 @@ class BuildEvent:
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentReport:
-    """A package set as the API shows it. `digest` is null until it has been resolved; `key` always names it.
+    """A package set as the API shows it. `digest` is null until packages are resolved; `key` is always set.
 
     Attributes:
       status: `building`, `ready` or `failed`.
@@ -81,7 +81,7 @@ class EnvironmentReport:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An installed package set, kept beside its files.
+    """The stored facts of an installed package set, kept beside its files.
 
     Attributes:
       key: Of the set, see `set_key`.
@@ -104,18 +104,18 @@ class Record:
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> str:
-        """Return the record as JSON, for storage."""
+        """Return the record as JSON."""
         return json.dumps({"format": _FORMAT, **asdict(self)}, indent=1)
 
     def report(self) -> EnvironmentReport:
-        """Return the set as the API shows it."""
+        """Return the package set as the API shows it."""
         return EnvironmentReport(
             status=BuildStatus.READY, **{one.name: getattr(self, one.name) for one in fields(self)}
         )
 
     @classmethod
     def from_json(cls, text: str) -> "Record":
-        """Read a stored record.
+        """Parse a stored record.
 
         Raises:
           ValueError: the text is no record, or one of another version.
@@ -134,7 +134,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The result of `verify` for one installation: files that differ, and whether it was repaired."""
+    """The result of verifying one installation: files that differ, and whether it was repaired."""
 
     digest: str
     broken: tuple[str, ...]
@@ -143,25 +143,25 @@ class Verified:
 
 
 def set_key(pins: Sequence[Pin], language: Language, target: Target) -> str:
-    """Return `sha256:…` over language, runtime, platform and sorted pins: known before anything is resolved."""
+    """Return `sha256:…` over language, runtime, platform and sorted pins; needs no resolving."""
     shared = Language.PYTHON if language is Language.PYTHON else Language.JAVASCRIPT
     parts = [shared.value, target.runtime, target.platform, *(pin.text for pin in sorted(pins))]
     return "sha256:" + hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def now() -> str:
-    """Return the present time in the format of records."""
+    """Return the current time in the format of records."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def target_for(platform: Platform, language: Language, python: str | None = None) -> Target:
-    """Return the target that sets of a language are resolved for."""
+    """Return the runtime that sets of a language are resolved for."""
     runtime = (python or platform.python) if language is Language.PYTHON else platform.node
     return Target(runtime, platform.machine, platform.glibc)
 
 
 def require_fit(lock: Lock, own: Target) -> None:
-    """Refuse a lock that does not run on a target: another interpreter or processor, or an older C library.
+    """Refuse a lock that cannot run on a runtime: another interpreter or processor, or an older C library.
 
     Raises:
       PackagesFailed: it does not fit.
@@ -180,7 +180,7 @@ def _described(language: Language, target: Target) -> str:
 
 
 def empty_environment(language: Language, python: str | None = None) -> Environment:
-    """Return the environment without packages, which JavaScript and TypeScript share."""
+    """Return the environment without packages; JavaScript and TypeScript share it."""
     shared = Language.PYTHON if language is Language.PYTHON else Language.JAVASCRIPT
     key = f"{shared}\n{sys.platform}-{machine.machine()}\n"
     if python is not None:

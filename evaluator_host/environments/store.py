@@ -1,4 +1,4 @@
-"""The package sets of a host: built once, on first use, for any number of callers; removed when nobody uses them."""
+"""The package sets of a host: each is built once, on first use, for all callers; unused ones can be removed."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
@@ -29,14 +29,14 @@ _IMAGE = "image: "
 
 @dataclass(frozen=True, slots=True)
 class InstalledSet:
-    """An installed set: its canonical pins, and the environment that sandboxes are started with."""
+    """An installed package set: its canonical pins, and the environment for its sandboxes."""
 
     packages: tuple[str, ...]
     environment: Environment
 
 
 class Environments:
-    """The package sets of one host. Bound to one event loop.
+    """All package sets of one host. Bound to one event loop.
 
     Attributes:
       queries: Reads pins, and asks the index which ones were meant.
@@ -63,7 +63,7 @@ class Environments:
         )
 
     def lookup(self, packages: tuple[str, ...], language: Language, python: str | None = None) -> InstalledSet | None:
-        """Return a set that this process has used before; never waits."""
+        """Return a package set that this process has used before; never waits."""
         known = self._known.get((f"{language.runner} {python}", packages))
         if known is not None:
             self._usage.touch(known.environment.digest)
@@ -78,7 +78,7 @@ class Environments:
     async def require(
         self, packages: tuple[str, ...], language: Language, python: str | None = None, *, workspace: str = ""
     ) -> InstalledSet:
-        """Return the set that an evaluator pins, installing it if it is new.
+        """Return the package set that an evaluator pins; install it if it is new.
 
         Args:
           packages: The pins.
@@ -101,7 +101,7 @@ class Environments:
         return known
 
     async def require_locked(self, lock: Lock, *, workspace: str = "") -> InstalledSet:
-        """Return the set that a lock describes, installing it if it is not here; `workspace` as in `require`.
+        """Return the package set that a lock describes; install it if necessary. `workspace` as in `require`.
 
         Raises:
           PackagesFailed: it is for another runtime or platform, or cannot be installed.
@@ -126,7 +126,7 @@ class Environments:
     async def ensure(
         self, pins: tuple[Pin, ...], language: Language, python: str | None = None, *, workspace: str = ""
     ) -> Environment:
-        """Return the installed set; one build serves however many callers. `workspace` as in `require`.
+        """Return the package set installed; concurrent callers share one build. `workspace` as in `require`.
 
         Raises:
           PackagesFailed: it cannot be resolved or installed.
@@ -149,7 +149,7 @@ class Environments:
     async def request(
         self, raw: Sequence[RawPin], language: Language, python: str | None = None, *, workspace: str = ""
     ) -> EnvironmentReport:
-        """Return a set as it is now; its build begins when it is new. `workspace` as in `require`.
+        """Return a package set's current state, and start its build if it is new. `workspace` as in `require`.
 
         Raises:
           InvalidPin: see `require`.
@@ -164,7 +164,7 @@ class Environments:
         return await self.find_report(key)
 
     async def find_report(self, name: str) -> EnvironmentReport:
-        """Return a set by its key or its digest.
+        """Return the report of a package set, found by its key or digest.
 
         Raises:
           NotFound: there is none.
@@ -179,7 +179,7 @@ class Environments:
         raise not_installed(name)
 
     async def built(self, name: str) -> EnvironmentReport:
-        """Wait for a build that was requested and return the installed set.
+        """Wait for a requested build and return the installed package set.
 
         Raises:
           HostError: why the build failed.
@@ -191,7 +191,7 @@ class Environments:
         return await self.find_report(name)
 
     async def reports(self) -> list[EnvironmentReport]:
-        """Return every set: those being built, installed (most recently used first), failed."""
+        """Return the reports of all package sets: being built, installed (most recently used first), failed."""
         records = await asyncio.to_thread(self._folder.records)
         return [
             *(build.report(self._folder) for build in self._builds.running),
@@ -200,7 +200,7 @@ class Environments:
         ]
 
     async def events(self, name: str) -> AsyncGenerator[BuildEvent, None]:
-        """Yield the steps of a build, from the first to the last.
+        """Yield the build events of a package set, from the first to the last.
 
         Raises:
           NotFound: there is no such set.
@@ -213,7 +213,7 @@ class Environments:
         yield BuildEvent(Step.READY, len(report.packages), len(report.packages))
 
     async def delete(self, name: str) -> None:
-        """Remove a set and its lock, so that the next build resolves it anew. Running sandboxes keep their files.
+        """Remove a package set and its lock; the next build resolves it again. Running sandboxes keep their files.
 
         Raises:
           NotFound: there is none.
@@ -232,7 +232,7 @@ class Environments:
         await self._prune_backend()
 
     async def prune(self, *, ceiling_mb: int | None = None) -> list[Record]:
-        """Remove sets that nobody uses, least recently used first, until the rest fits; return the removed ones.
+        """Remove unused package sets, least recently used first, until the rest fits; return the removed ones.
 
         Their locks stay, so that a later build installs the same files. The ceiling is the operator's unless given.
         """
@@ -250,7 +250,7 @@ class Environments:
         return removed
 
     async def verify(self, name: str | None = None) -> list[Verified]:
-        """Compare every installed file with its recorded digest, and install again the sets that differ.
+        """Compare every installed file with its recorded digest, and reinstall the package sets that differ.
 
         Raises:
           NotFound: there is no set of that name.
@@ -266,7 +266,7 @@ class Environments:
         return [await self._verify(digest) for digest in wanted]
 
     async def close(self) -> None:
-        """Stop every build, remove its files, and let other processes remove the sets that this one used."""
+        """Stop every build, remove its files, and release this process's package sets to other processes."""
         await self._builds.close()
         self._usage.close()
         self._known.clear()

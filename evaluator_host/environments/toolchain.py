@@ -34,7 +34,7 @@ _UNREACHABLE: Final = re.compile(
 
 
 def node_path() -> Path:
-    """Return the Node that came with this host's dependencies.
+    """Return the path of the Node that is installed with this host's dependencies.
 
     Raises:
       SandboxUnavailable: it is not there.
@@ -46,7 +46,7 @@ def node_path() -> Path:
 
 
 async def ensure_esbuild(data_dir: Path) -> Path:
-    """Return the path of the pinned esbuild; the first call installs it.
+    """Return the path of the pinned esbuild; install it on the first call.
 
     Raises:
       IndexUnavailable: npm cannot reach its registry.
@@ -66,7 +66,7 @@ async def ensure_esbuild(data_dir: Path) -> Path:
 
 
 def restricted_python_dir(data_dir: Path) -> Path:
-    """Return a folder that holds a copy of the installed RestrictedPython and nothing else.
+    """Return a folder that holds only a copy of the installed RestrictedPython.
 
     Raises:
       SandboxUnavailable: it is not installed.

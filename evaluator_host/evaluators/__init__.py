@@ -1,1 +1,1 @@
-"""Evaluators kept under names, in versions that never change."""
+"""Evaluators stored under names, in versions that never change."""

@@ -1,4 +1,4 @@
-"""Gathers the spans that exporters send into traces, and scores each complete trace once.
+"""Collects the spans that exporters send into traces, and scores each complete trace once.
 
 A trace arrives in batches of ended spans, the root last. It counts as complete `QUIET_S` seconds after its last span
 when it has a root, and after `SILENT_S` seconds when it has none. Until it is scored, a trace is only in memory.
@@ -47,7 +47,7 @@ class _Pending:
 
 
 class Traffic:
-    """Scores traces of live traffic. Bound to one event loop.
+    """Scores the traces of live traffic. Bound to one event loop.
 
     Args:
       service: Evaluates the traces.
@@ -70,7 +70,7 @@ class Traffic:
     async def accept_spans(
         self, workspace_id: str, reference: str, export: dict[str, Json], *, sampling: float | None = None
     ) -> int:
-        """Add the spans of an OTLP/JSON export to their traces, and return the number of these traces.
+        """Add the spans of an OTLP/JSON export to their traces, and return the number of traces concerned.
 
         Args:
           workspace_id: Owner of the evaluator.
@@ -124,7 +124,7 @@ class Traffic:
         ]
 
     async def run(self) -> None:
-        """Score complete traces until cancelled, then all waiting traces at once."""
+        """Score complete traces until cancelled, then score all waiting traces at once."""
         try:
             while True:
                 await asyncio.sleep(_LOOK_EVERY_S)

@@ -1,4 +1,4 @@
-"""Stores named evaluators that load, in versions, and resolves references to them (`exact-match@3`)."""
+"""Stores named evaluators in versions, after checking that they load, and resolves references (`exact-match@3`)."""
 
 import re
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ _ENVIRONMENT: Final = TypeAdapter(EnvironmentInfo | None)
 
 @dataclass(frozen=True, slots=True)
 class ResolvedEvaluator:
-    """The evaluator of a reference.
+    """The stored evaluator that a reference names.
 
     Attributes:
       evaluator: With its name and version.
@@ -58,7 +58,7 @@ class EvaluatorRegistry:
         force: bool = False,
         key_id: str | None = None,
     ) -> EvaluatorReport:
-        """Store an evaluator under a name as version 1, provided that it loads.
+        """Store an evaluator under a name as version 1, if it loads.
 
         Args:
           workspace_id: Owner of the evaluator.
@@ -92,7 +92,7 @@ class EvaluatorRegistry:
         key_id: str | None = None,
         origin: Origin | None = None,
     ) -> EvaluatorReport:
-        """Add the next version and return it; content equal to the newest version adds none.
+        """Store the next version and return it; content equal to the newest version adds none.
 
         Description and sampling rate belong to the name, and stay as they were unless given. `origin` is set for a
         migrated version.
@@ -109,7 +109,7 @@ class EvaluatorRegistry:
         return _report(stored)
 
     async def get_evaluator(self, workspace_id: str, name: str, version: int | None = None) -> EvaluatorReport:
-        """Return a version, by default the newest.
+        """Return a version of an evaluator, by default the newest.
 
         Raises:
           NotFound: there is no such evaluator or version.
@@ -121,7 +121,7 @@ class EvaluatorRegistry:
         return [_report(stored) for stored in await self._store.list_evaluators(workspace_id)]
 
     async def versions(self, workspace_id: str, name: str) -> list[EvaluatorReport]:
-        """Return every version, the newest first.
+        """Return every version of an evaluator, the newest first.
 
         Raises:
           NotFound: there is no evaluator of that name.
@@ -137,7 +137,7 @@ class EvaluatorRegistry:
         await self._store.delete_evaluator(workspace_id, name)
 
     async def resolve(self, workspace_id: str, reference: str) -> ResolvedEvaluator:
-        """Return the evaluator of a reference: `exact-match`, `exact-match@latest` or `exact-match@3`.
+        """Return the evaluator that a reference names: `exact-match`, `exact-match@latest` or `exact-match@3`.
 
         Raises:
           NotFound: there is no such evaluator or version.

@@ -1,1 +1,1 @@
-"""Evaluators over data sets: durable, resumable, aggregated and comparable."""
+"""Jobs: evaluators run over data sets; durable, resumable, aggregated and comparable."""

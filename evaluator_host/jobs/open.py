@@ -26,7 +26,7 @@ from evaluator_host.store.store import Store
 
 @dataclass(frozen=True, slots=True)
 class StoredResources:
-    """Every service that reads or writes the store."""
+    """All services that read or write the database."""
 
     evaluators: EvaluatorRegistry
     datasets: DatasetService
@@ -42,7 +42,7 @@ class StoredResources:
 
 @asynccontextmanager
 async def open_stored_resources(service: Service, store: Store) -> AsyncIterator[StoredResources]:
-    """Open the services, and run jobs until the block ends; running jobs are then released for the next host.
+    """Open the services and run jobs until the block ends; then release running jobs to the next host.
 
     Raises:
       StoreUnavailable: the database does not answer.
@@ -92,6 +92,6 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
 
 
 def orphan_files(settings: Settings) -> OrphanFiles:
-    """Return the sweeper of a host's rows and files."""
+    """Return the object that removes unreferenced rows and files of a host."""
     blobs = BlobFolder(settings.data_dir / "filesets", max_bytes=settings.datasets_mb << 20)
     return OrphanFiles(settings.data_dir, RowsFolder(settings.data_dir / "datasets"), blobs)

@@ -1,4 +1,4 @@
-"""Online jobs: calls a model for every row without an answer, and puts the answers into the rows to score.
+"""Online jobs: calls a model for every row without outputs, and adds the answers to the rows before scoring.
 
 Every answer is stored before scoring begins, so that no call is paid for twice. Only the rows of running and imminent
 calls are in memory.
@@ -34,14 +34,14 @@ _Asked = tuple[int, list[Json] | EvaluationError]
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """Makes the prompts of a job's rows. Blocking; call it in a thread."""
+    """Creates the prompts for a job's rows. Blocking; call it in a thread."""
 
     folder: RowsFolder
     job: Job
     target: Target
 
     def chunks(self, answered: bytearray) -> Iterator[list[_Asked]]:
-        """Yield the rows without an answer, as (number, messages); `answered` has a 1 for every answered row."""
+        """Yield the rows without an answer as (number, messages); `answered` has a 1 for each row with one."""
         made: list[_Asked] = []
         size = 0
         for number, line in unmarked_lines(self.folder, self.job.dataset_id, answered, count=self.job.rows):
@@ -63,7 +63,7 @@ class Prompts:
 
 
 class Generation:
-    """Calls a model for several rows at once.
+    """Calls a model for several rows concurrently.
 
     Args:
       endpoint: The model.
@@ -77,7 +77,7 @@ class Generation:
         self._on_failed = on_failed
 
     async def run(self, chunks: Iterator[list[_Asked]], *, concurrency: int) -> None:
-        """Call the model for every row; each of `concurrency` workers has one call under way at a time."""
+        """Call the model for every row; each of `concurrency` workers makes one call at a time."""
         turn = asyncio.Lock()
         async with aclosing(_each(chunks)) as rows, asyncio.TaskGroup() as group:
             for _ in range(concurrency):
@@ -112,7 +112,7 @@ class Generation:
 
 
 async def answered(chunk: Chunk, outputs: Outputs, job_id: str) -> AsyncGenerator[Chunk, None]:
-    """Yield a chunk's rows with the model's answers: the text as outputs, the call as trace."""
+    """Yield rows in chunks with the model's answers added: the text as outputs, the call as trace."""
     rows = dict(zip(chunk.numbers, chunk.rows, strict=True))
     async for found in outputs.stretches(job_id, chunk.numbers[0], chunk.numbers[-1]):
         numbers = [number for number in found if number in rows]

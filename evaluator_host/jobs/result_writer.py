@@ -24,11 +24,11 @@ _log = logging.getLogger(__name__)
 
 
 class NoLongerOurs(Exception):
-    """Another host has claimed the job, or it was deleted."""
+    """This host no longer owns the job: another host claimed it, or it was deleted."""
 
 
 class ResultWriter:
-    """Stores the results of one job. Have `run` work meanwhile, and call `flush` at the end.
+    """Stores the results of one job. Keep `run` running meanwhile, and call `flush` at the end.
 
     Attributes:
       failed: Failed results since this writer was made.
@@ -57,19 +57,19 @@ class ResultWriter:
         self.failed = 0
 
     async def add_result(self, position: int, row: int, result: EvaluationResult) -> None:
-        """Add a result to the next batch; wait while the store is behind."""
+        """Add a result to the next batch; wait while the database is behind."""
         self._results.append(stored_result(position, row, result))
         self.failed += result.error is not None
         await self._wait_for_room(len(self._results))
 
     async def add_output(self, output: StoredOutput) -> None:
-        """Add a model's answer to the next batch; wait while the store is behind."""
+        """Add a model's answer to the next batch; wait while the database is behind."""
         self._outputs.append(output)
         self._output_bytes += len(output.output or "")
         await self._wait_for_room(max(len(self._outputs), self._output_bytes // _OUTPUT_BYTES))
 
     async def write_together(self, position: int, result: EvaluationResult) -> None:
-        """Store the score that an evaluator gave to all rows together.
+        """Store an evaluator's score over all rows together.
 
         Raises:
           NoLongerOurs: another host has the job.
@@ -91,7 +91,7 @@ class ResultWriter:
             await self.flush()
 
     async def flush(self) -> None:
-        """Write everything that was added so far, and retry until the store takes it.
+        """Write everything added so far, retrying until the database accepts it.
 
         Raises:
           NoLongerOurs: another host has the job.
@@ -151,7 +151,7 @@ class ResultWriter:
 
 
 def stored_result(position: int, row: int, result: EvaluationResult) -> StoredResult:
-    """Return a result as the store takes it."""
+    """Convert a result to the form that the database stores."""
     return StoredResult(
         position=position,
         row=row,

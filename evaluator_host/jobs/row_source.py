@@ -1,4 +1,4 @@
-"""Reads the rows of a job in chunks: mapped, and without the rows that have a result already."""
+"""Reads the rows of a job in chunks: mapped to row fields, and without rows that already have a result."""
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -23,7 +23,7 @@ class Chunk:
 
 
 def unmarked_lines(folder: RowsFolder, dataset_id: str, marks: bytearray, *, count: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the number and the line of each of the first `count` rows whose byte in `marks` is missing or 0."""
+    """Yield number and line of those among the first `count` rows whose byte in `marks` is missing or 0."""
     first = next((number for number, mark in enumerate(marks) if not mark), len(marks))
     for number, line in folder.lines(dataset_id, first=first):
         if number >= count:
@@ -62,7 +62,7 @@ class RowSource:
         self._outputs_come = outputs_come
 
     def chunks(self, done: bytearray) -> Iterator[Chunk]:
-        """Yield the rows that are not done. `done` has one byte per row, 1 for done; it may be shorter."""
+        """Yield the rows that are not done. `done` has one byte per row, 1 for done; it may be shorter than that."""
         chunk = Chunk([], [])
         size = 0
         for number, line in unmarked_lines(self._folder, self._dataset_id, done, count=self._count):
@@ -76,7 +76,7 @@ class RowSource:
             yield chunk
 
     def row(self, number: int, record: dict[str, Any]) -> Given:
-        """Return the row of a record, or the error or skip in its place."""
+        """Return the row that a record maps to, or the error or skip that replaces it."""
         try:
             row = replace(to_row(record, self._mapping), index=number)
         except BadRow as error:

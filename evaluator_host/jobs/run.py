@@ -1,4 +1,4 @@
-"""Runs one job: every evaluator over every row that has no result yet.
+"""Runs one job: calls every evaluator for every row that has no result yet.
 
 A job ends because it is done, paused, cancelled or failed, or because its host shuts down; its results are stored
 before the host releases it. A host that dies loses the results since the last write, and the next host scores those
@@ -49,7 +49,7 @@ class TooManyFailures(Exception):
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """What every job of a host needs.
+    """The services that every job of a host uses.
 
     Attributes:
       service: Evaluates rows.
@@ -69,7 +69,7 @@ class JobContext:
 
 
 class JobRun:
-    """One job of this host, from claim to release."""
+    """One run of a job on this host, from claiming to releasing it."""
 
     def __init__(self, context: JobContext, job: Job, evaluators: list[JobEvaluator]) -> None:
         self._context = context
@@ -83,13 +83,13 @@ class JobRun:
         self.set_desired_state(job.wanted)
 
     def set_desired_state(self, desired: DesiredState) -> None:
-        """Stop soon when the job is to pause or to be cancelled."""
+        """Make the run stop soon when the job is to be paused or cancelled."""
         if desired is not DesiredState.RUN:
             self._desired = desired
             self._stop.set()
 
     async def run(self) -> None:
-        """Run the job until it is done or is to stop, and release it; when cancelled, release it as queued."""
+        """Run the job until it is done or must stop, then release it; when cancelled, release it as queued."""
         try:
             status, error = await self._work()
         except NoLongerOurs:

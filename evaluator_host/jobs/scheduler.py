@@ -1,4 +1,4 @@
-"""Claims and runs jobs: queued ones, and those whose host died; a few at once, workspaces in turn."""
+"""Claims and runs jobs, queued ones and those of dead hosts: a few at once, workspaces in turn."""
 
 import asyncio
 import functools
@@ -24,7 +24,7 @@ _numbers: Final = itertools.count(1)
 
 
 def owner_name() -> str:
-    """Return a unique name for one scheduler of this process; `is_dead` tells from it whether the process lives."""
+    """Return a unique name for a scheduler of this process; `is_dead` tells from the name whether the process lives."""
     return f"{this_instance()}.{next(_numbers)}"
 
 
@@ -55,7 +55,7 @@ class Scheduler:
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
-        """Claim and run jobs until cancelled; then store the results of running jobs and release these as queued."""
+        """Claim and run jobs until cancelled; then store the results of running jobs and release them as queued."""
         try:
             while True:
                 try:
@@ -73,11 +73,11 @@ class Scheduler:
                 await asyncio.wait(tasks)
 
     def wake(self) -> None:
-        """Look for jobs at once."""
+        """Check for jobs to run now."""
         self._wake.set()
 
     def set_desired_state(self, job_id: str, desired: DesiredState) -> None:
-        """Stop a job of this host at once, not only after its next write."""
+        """Stop a job running on this host at once, not only after its next write."""
         if job_id in self._running:
             self._running[job_id][1].set_desired_state(desired)
 

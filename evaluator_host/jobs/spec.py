@@ -1,4 +1,4 @@
-"""The spec of a job as a caller gives it, and the part of it that is stored as JSON."""
+"""The spec of a job as a caller gives it, and the part of it that the database stores as JSON."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ from evaluator_host.store.jobs import JobEvaluator
 
 @dataclass(frozen=True, slots=True)
 class JobSpec:
-    """The job that a caller asks for.
+    """The specification of a job, as a caller gives it.
 
     Attributes:
       evaluators: Pasted evaluators, and references to stored ones (`exact-match@3`), in order.
@@ -34,14 +34,14 @@ class JobSpec:
 
 @dataclass(frozen=True, slots=True)
 class StoredSpec:
-    """The part of a `JobSpec` that is stored with its job; evaluators and rows have tables of their own."""
+    """The part of a `JobSpec` stored with the job; evaluators and rows have tables of their own."""
 
     mapping: dict[str, str] = field(default_factory=dict)
     target: Target | None = None
     config: JobConfig = field(default_factory=JobConfig)
 
     def parse_mapping(self) -> Mapping:
-        """Return the parsed mapping.
+        """Parse the spec's mapping of columns to row fields.
 
         Raises:
           InvalidRequest: a field does not exist, or a template is not valid.
@@ -55,34 +55,34 @@ _EVALUATOR: Final = TypeAdapter(Evaluator)
 
 
 def spec_to_json(request: StoredSpec) -> str:
-    """Return the JSON to store."""
+    """Return a stored spec as JSON."""
     return _REQUEST.dump_json(request).decode()
 
 
 def spec_from_json(text: str) -> StoredSpec:
-    """Return the spec of its stored JSON."""
+    """Parse a stored spec from JSON."""
     return _REQUEST.validate_json(text)
 
 
 def evaluator_to_json(evaluator: Evaluator) -> str:
-    """Return an evaluator as JSON to store; its name and version have columns of their own."""
+    """Return an evaluator as JSON for the database; name and version have columns of their own."""
     return _EVALUATOR.dump_json(replace(evaluator, name=None, version=None)).decode()
 
 
 def label_of(evaluator: Evaluator, position: int, *, taken: Collection[str]) -> str:
-    """Return the label of a pasted evaluator: the name in its configuration, unless that is taken, or its place."""
+    """Return the label of a pasted evaluator: its configured name, or its position if that name is taken."""
     name = name_in_config(evaluator.settings.config)
     fits = name is not None and 0 < len(name) <= _LABEL and name.isprintable() and name not in taken
     return str(name) if fits else f"evaluator {position + 1}"
 
 
 def names_of(kept: JobEvaluator) -> frozenset[str]:
-    """Return the names under which rows may have criteria for an evaluator."""
+    """Return the names by which a row's criteria may refer to an evaluator."""
     evaluator = evaluator_of(kept)
     names = (kept.name, kept.label, evaluator.settings.entry, name_in_config(evaluator.settings.config))
     return frozenset(name for name in names if name is not None)
 
 
 def evaluator_of(kept: JobEvaluator) -> Evaluator:
-    """Return the evaluator that a job stores."""
+    """Return the evaluator stored with a job."""
     return replace(_EVALUATOR.validate_json(kept.content), name=kept.name, version=kept.version)

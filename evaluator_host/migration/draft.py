@@ -1,4 +1,4 @@
-"""A rewrite in progress: its edits, the changes to report, and the remarks for a person."""
+"""A rewrite in progress: its edits, the changes to report, and the remarks for the user."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -15,7 +15,7 @@ WIDTH: Final = 88  # of a line, as in black; a longer line is written another wa
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The function to rewrite, and the contract to rewrite it to.
+    """The options of a rewrite: which function, and which new contract.
 
     Attributes:
       entry: Name of the function.
@@ -30,7 +30,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class NewNames:
-    """The parameters of the new function."""
+    """The parameter names of the rewritten function."""
 
     inputs: str
     outputs: str
@@ -62,7 +62,7 @@ class Rewritten:
 
 @dataclass(slots=True)
 class Draft:
-    """Edits of one program and the remarks on them."""
+    """Collects the edits of one program and the remarks on them."""
 
     source: bytes
     root: Node
@@ -81,23 +81,23 @@ class Draft:
         self.edits = Edits(self.source)
 
     def did(self, node: Node | None, message: str) -> None:
-        """Record a change."""
+        """Add a line to the list of changes made."""
         self._note(self.changes, node, message)
 
     def left(self, node: Node | None, message: str) -> None:
-        """Record a remark for a person."""
+        """Add a remark on code that the user should check or change by hand."""
         self._note(self.unresolved, node, message)
 
     def drop(self, start: int, end: int) -> None:
-        """Mark a range as deleted, or as moved in one piece: later steps ignore the nodes inside it."""
+        """Mark a range as deleted or moved in one piece: later steps ignore the syntax nodes inside it."""
         self._gone.append((start, end))
 
     def is_gone(self, node: Node) -> bool:
-        """Whether a node lies in a range that was dropped."""
+        """Whether a syntax node lies in a deleted or moved range."""
         return any(start <= node.start_byte and node.end_byte <= end for start, end in self._gone)
 
     def drop_comment_behind(self, node: Node) -> None:
-        """Remove the comment after a parameter, on the same line: it describes the removed parameter."""
+        """Delete the comment behind a removed parameter, on the same line."""
         after = node.next_sibling
         while after is not None and after.start_point[0] == node.end_point[0]:
             if after.type == "comment":
@@ -109,14 +109,14 @@ class Draft:
             after = after.next_sibling
 
     def line_width(self, node: Node) -> int:
-        """Return the length, in characters, of the line on which a node starts, with the edits made so far."""
+        """Return the length, in characters, of the line on which a syntax node starts, with the edits so far."""
         start = self.source.rfind(b"\n", 0, node.start_byte) + 1
         end = self.source.find(b"\n", node.start_byte)
         end = end if end >= 0 else len(self.source)
         return len(self.source[start:end].decode()) + self.edits.growth(start, end)
 
     def finish(self) -> Rewritten:
-        """Return the new code."""
+        """Apply the edits and return the new code."""
         return Rewritten(
             self.edits.apply(),
             _sorted(self.changes),

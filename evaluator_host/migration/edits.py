@@ -1,4 +1,4 @@
-"""Changes a text by position; bytes outside the edits stay identical."""
+"""Edits a text by byte position; bytes outside the edits stay identical."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ Part = str | tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Bytes `start` to `end` of the old text become `parts`."""
+    """One edit: bytes `start` to `end` of the old text are replaced by `parts`."""
 
     start: int
     end: int
@@ -18,31 +18,31 @@ class Edit:
 
 
 class Edits:
-    """Edits of one text. An edit inside another applies only if the outer edit keeps that range."""
+    """All edits of one text. An edit inside another applies only if the outer edit keeps that range."""
 
     def __init__(self, source: bytes) -> None:
         self.source = source
         self._edits: list[Edit] = []
 
     def replace(self, start: int, end: int, *parts: Part) -> None:
-        """Replace a range."""
+        """Replace a byte range."""
         self._edits.append(Edit(start, end, parts))
 
     def replace_node(self, node: Node, *parts: Part) -> None:
-        """Replace a node."""
+        """Replace a syntax node."""
         self.replace(node.start_byte, node.end_byte, *parts)
 
     def insert(self, at: int, text: str) -> None:
-        """Insert text before a position."""
+        """Insert text at a position."""
         self.replace(at, at, text)
 
     def growth(self, start: int, end: int) -> int:
-        """Return about how many characters the edits inside a range add; nested edits count twice."""
+        """Return roughly how many characters the edits inside a range add; nested edits count twice."""
         inside = [edit for edit in self._edits if start <= edit.start and edit.end <= end]
         return sum(_length(edit.parts) - (edit.end - edit.start) for edit in inside)
 
     def apply(self) -> str:
-        """Return the new text."""
+        """Return the text with all edits applied."""
         return self._render(0, len(self.source), sorted(self._edits, key=lambda one: (one.start, -one.end)))
 
     def _render(self, low: int, high: int, edits: list[Edit]) -> str:
@@ -68,5 +68,5 @@ def _inside(part: tuple[int, int], edits: list[Edit]) -> list[Edit]:
 
 
 def span(node: Node) -> tuple[int, int]:
-    """Return the range of a node."""
+    """Return the byte range of a syntax node."""
     return node.start_byte, node.end_byte

@@ -37,7 +37,7 @@ class _Values:
         self._numbers = [*_NUMBERS, *_figures(code)]
 
     def one(self) -> Json:
-        """Return a value: usually of a kind that the code expects, sometimes of any kind."""
+        """Return a random value: usually of a kind that the code expects, sometimes of any kind."""
         kinds = self._kinds if self._kinds and self._chance.random() < 0.85 else _ANY
         return self.of(self._chance.choice(kinds))
 
@@ -82,7 +82,7 @@ _ANY: Final = ["text", "text", "text", "number", "number_text", "object", "list"
 def generated_rows(
     code: str, parameters: tuple[str, ...], key: str, *, columns: tuple[str, ...] = (), whole_row: bool = False
 ) -> list[Row]:
-    """Return generated rows for a legacy evaluator; the same code gets the same rows.
+    """Return generated rows to run a legacy evaluator on; the same code always gets the same rows.
 
     Args:
       code: Searched for literals, columns and how parameters are used.

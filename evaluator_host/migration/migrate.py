@@ -36,7 +36,7 @@ _turns = asyncio.Semaphore(_AT_ONCE)
 
 
 async def rewrite(code: str, language: Language, wish: Wish) -> Rewritten:
-    """Rewrite a program, in a separate process.
+    """Rewrite a program in a separate process.
 
     Raises:
       Unreadable: it cannot be rewritten; the text says why.
@@ -71,7 +71,7 @@ async def _ask(asked: bytes) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A program, and the line ends and byte order mark of its file.
+    """A program without byte order mark and with plain line ends; remembers both to restore them.
 
     Attributes:
       program: With plain line feeds and without code fences or line numbers; it has as many lines as the file.
@@ -84,7 +84,7 @@ class SourceText:
     crlf: bool = False
 
     def restored(self, program: str) -> str:
-        """Return a program with the line ends and byte order mark of the file."""
+        """Return a program with the original line ends and byte order mark."""
         if self.crlf:
             program = program.replace("\n", "\r\n")
         return _BOM + program if self.bom else program
@@ -111,7 +111,7 @@ def _differs(plain: str, cleaned: str) -> bool:
 
 
 def unified_diff(old: str, new: str, name: str) -> str:
-    """Return the change in the format of `diff -u`."""
+    """Return the difference of two programs in the format of `diff -u`."""
     lines = difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{name}", f"b/{name}")
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 

@@ -1,4 +1,4 @@
-"""Runs the old and the new code over the same rows, in sandboxes, and compares what they score."""
+"""Runs the old and the new code over the same rows, in sandboxes, and compares their results."""
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,7 +17,7 @@ _BROKEN: Final = (ErrorCode.SYNTAX_ERROR, ErrorCode.LOAD_ERROR, ErrorCode.ENTRY_
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An evaluator before and after.
+    """The evaluator before and after the migration.
 
     Attributes:
       whole_row: Whether the old code uses its fourth argument as the whole row.
@@ -33,13 +33,13 @@ Run = Callable[[Evaluator, Sequence[Row]], Awaitable[list[EvaluationResult]]]
 
 
 class Proving:
-    """Makes proofs with a function that runs code in sandboxes."""
+    """Proves migrations, with a function that runs code in sandboxes."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
 
     async def prove(self, pair: Pair, rows: Sequence[Row], *, generated: bool) -> Proof:
-        """Return a proof whether two evaluators score the same on rows."""
+        """Run two evaluators on the same rows and return whether they score the same, with the differences."""
         if not rows:
             return Proof(Verdict.NOT_COMPARABLE, why="there are no rows")
         olds = await self._old(pair, rows)
@@ -105,7 +105,7 @@ def _not_comparable(
 
 
 def differs(old: EvaluationResult, new: EvaluationResult) -> str | None:
-    """Return how two results of one row differ, or None if they agree. Two failures agree."""
+    """Return how two results of one row differ, or None if they agree. Two failures count as agreement."""
     if old.status is not new.status:
         return f"old {_said(old)}, new {_said(new)}"
     if old.status is Status.FAILED:
@@ -134,5 +134,5 @@ def _same(old: Json, new: Json) -> bool:
 
 
 def contract_after(old: Evaluator, to: Contract = Contract.EVALUATE) -> Contract:
-    """Return the contract of the new code; if the old one was inferred, so is the new one."""
+    """Return the contract to declare for the new code; if the old one was inferred, so is the new one."""
     return Contract.AUTO if old.contract is Contract.AUTO else to

@@ -1,4 +1,4 @@
-"""Resolves names to variables: scopes, uses and lookup, shared by all languages."""
+"""Resolves names to variables: scopes, uses and lookup, for all languages."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 
 class Access(StrEnum):
-    """How a program uses a name at one place."""
+    """How one use of a name accesses its variable."""
 
     READ = "read"
     WRITE = "write"
@@ -17,7 +17,7 @@ class Access(StrEnum):
 
 @dataclass(eq=False, slots=True)
 class Scope:
-    """A region in which names are bound.
+    """A region of a program in which names are bound, such as a function.
 
     Attributes:
       kind: `module`, `function`, `class`, `comprehension` or `block`.
@@ -32,20 +32,20 @@ class Scope:
     elsewhere: dict[str, str] = field(default_factory=dict)
 
     def outwards(self) -> "Iterator[Scope]":
-        """Yield this scope and those around it."""
+        """Yield this scope and the scopes around it, innermost first."""
         scope: Scope | None = self
         while scope is not None:
             yield scope
             scope = scope.parent
 
     def is_within(self, other: "Scope") -> bool:
-        """Whether this scope is another one or lies inside it."""
+        """Whether this scope equals another one or lies inside it."""
         return any(scope is other for scope in self.outwards())
 
 
 @dataclass(eq=False, frozen=True, slots=True)
 class Use:
-    """One place where a name stands for a variable."""
+    """One use of a name for a variable in a program."""
 
     node: Node
     name: str
@@ -54,7 +54,7 @@ class Use:
 
     @property
     def line(self) -> int:
-        """The line, counted from 1."""
+        """The line number of the use, counted from 1."""
         return int(self.node.start_point[0]) + 1
 
 
@@ -68,7 +68,7 @@ class Names:
         self.imports_all = False
 
     def add(self, node: Node, access: Access, scope: Scope, *, binds: bool = True) -> None:
-        """Record a use. A write also binds the name in the scope, unless `binds` is false."""
+        """Record a use of a name. A write also binds the name in the scope, unless `binds` is false."""
         name = node.text.decode() if node.text else ""
         self.uses.append(Use(node, name, access, scope))
         if binds and access is Access.WRITE and name not in scope.elsewhere:
@@ -80,11 +80,11 @@ class Names:
         return scope
 
     def owner(self, use: Use) -> Scope | None:
-        """Return the scope whose variable a use means; None if the program never binds the name."""
+        """Return the scope that binds the variable of a use; None if the program never binds the name."""
         return self.lookup(use.name, use.scope)
 
     def lookup(self, name: str, start: Scope) -> Scope | None:
-        """Return the scope whose variable a name means in a scope."""
+        """Return the scope that binds the variable of a name used in a scope."""
         for scope in start.outwards():
             if scope.kind == "class" and scope is not start:
                 continue
@@ -96,15 +96,15 @@ class Names:
         return None
 
     def of(self, name: str, scope: Scope) -> list[Use]:
-        """Return the uses of a scope's variable, nested scopes included."""
+        """Return the uses of a scope's variable, including those in nested scopes."""
         return [use for use in self.uses if use.name == name and self.owner(use) is scope]
 
     def within(self, scope: Scope) -> Iterator[Use]:
-        """Yield the uses of names in a scope and in those inside it."""
+        """Yield the uses of names in a scope and in its nested scopes."""
         return (use for use in self.uses if use.scope.is_within(scope))
 
     def is_hidden(self, name: str, use: Use, function: Scope) -> bool:
-        """Whether a name of a function means something else where a use stands."""
+        """Whether a function's name is bound to something else at the place of a use."""
         for scope in use.scope.outwards():
             if scope is function:
                 return False
@@ -131,14 +131,14 @@ class Names:
 
 
 class Reader:
-    """Walks a tree once and records every use of a name; each language adds handlers for its node types."""
+    """Walks a syntax tree once and records every use of a name; each language adds handlers for its node types."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
         self._handlers: dict[str, Callable[[Node, Scope], None]] = {}
 
     def visit(self, node: Node, scope: Scope) -> None:
-        """Record the uses in a node of a scope."""
+        """Record the uses of names in a syntax node of a scope."""
         handler = self._handlers.get(node.type)
         if handler is not None:
             handler(node, scope)
@@ -146,7 +146,7 @@ class Reader:
             self.visit_children(node, scope)
 
     def visit_children(self, node: Node, scope: Scope) -> None:
-        """Record the uses in the children of a node."""
+        """Record the uses of names in the children of a syntax node."""
         for one in node.named_children:
             self.visit(one, scope)
 

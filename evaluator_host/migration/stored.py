@@ -1,4 +1,4 @@
-"""Migrates stored evaluators: each legacy one gets a new version, which keeps the proof."""
+"""Migrates stored evaluators: each legacy one gets a new version, stored with the proof."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from evaluator_host.service import Service
 
 @dataclass(frozen=True, slots=True)
 class StoredWish:
-    """Which evaluators to migrate, and how.
+    """The options of migrating stored evaluators: which ones, and how.
 
     Attributes:
       names: Names of evaluators; empty means every legacy evaluator of the workspace.

@@ -22,7 +22,7 @@ DEPTH: Final = 1000  # of the tree; an expression that adds five hundred strings
 
 
 class Unreadable(Exception):
-    """The program cannot be rewritten.
+    """The program cannot be parsed or rewritten; the text says why.
 
     Attributes:
       reason: Why.
@@ -55,27 +55,27 @@ def parse(source: bytes, language: Language) -> Node:
 
 
 def text(node: Node) -> str:
-    """Return the source text of a node."""
+    """Return the source text of a syntax node."""
     return node.text.decode() if node.text else ""
 
 
 def fields(node: Node, name: str) -> list[Node]:
-    """Return the children of a node under a field name."""
+    """Return the children of a syntax node under a field name."""
     return node.children_by_field_name(name)
 
 
 def child(node: Node, name: str) -> Node | None:
-    """Return the child of a node under a field name."""
+    """Return the one child of a syntax node under a field name."""
     return node.child_by_field_name(name)
 
 
 def code_children(node: Node) -> list[Node]:
-    """Return the named children of a node, without comments."""
+    """Return the named children of a syntax node, without comments."""
     return [one for one in node.named_children if one.type != "comment"]
 
 
 def ancestors(node: Node) -> Iterator[Node]:
-    """Yield the nodes around a node, the nearest first."""
+    """Yield the syntax nodes around a node, the nearest first."""
     around = node.parent
     while around is not None:
         yield around
@@ -83,7 +83,7 @@ def ancestors(node: Node) -> Iterator[Node]:
 
 
 def descendants(node: Node) -> Iterator[Node]:
-    """Yield a node and every node inside it, in the order of the text."""
+    """Yield a syntax node and every node inside it, in source order."""
     left = [node]
     while left:
         one = left.pop()

@@ -25,7 +25,7 @@ _RECURSION: Final = 20_000  # frames; a tree of the greatest depth needs four pe
 
 
 def main() -> None:
-    """Answer one request."""
+    """Read one request from stdin and write the answer to stdout."""
     for which, most in _LIMITS:
         resource.setrlimit(which, (most, most))
     sys.setrecursionlimit(_RECURSION)

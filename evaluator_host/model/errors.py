@@ -1,4 +1,4 @@
-"""Exceptions of the host: what *we* failed to do, or what a caller asked for that cannot be taken.
+"""Exceptions of the host: failures of the host itself, and requests that it cannot accept.
 
 What a guest does (raise, hang, flood, die) is never an exception: it is a value, see `model.Outcome`.
 
@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with a request: `field` as a dotted path, a message, and what to do instead."""
+    """One fault of a request: `field` as a dotted path, a message, and what to do instead."""
 
     field: str
     message: str
@@ -62,7 +62,7 @@ class HostError(Exception):
 
 
 class InvalidRequest(HostError, code="invalid_request", status=422, exit_code=2):
-    """The request cannot be taken as it is; every fault is in `problems`."""
+    """The request is not acceptable; `problems` lists every fault."""
 
 
 class InvalidPin(InvalidRequest, code="invalid_pin"):
@@ -78,27 +78,27 @@ class Unauthorized(HostError, code="unauthorized", status=401, exit_code=2):
 
 
 class Refused(HostError, code="refused", status=403, exit_code=2):
-    """A browser page of another origin, or a foreign Host header, tried to reach the API."""
+    """A browser page of another origin, or a request with a foreign Host header, tried to reach the API."""
 
 
 class NotFound(HostError, code="not_found", status=404, exit_code=2):
-    """No such thing, or not in this workspace."""
+    """The requested object does not exist, or not in this workspace."""
 
 
 class InUse(HostError, code="in_use", status=409, exit_code=2):
-    """Something else works with it right now; try again when that is done."""
+    """The object is in use now; try again when its user has finished."""
 
 
 class NameTaken(HostError, code="name_taken", status=409, exit_code=2):
-    """There is one of that name already."""
+    """Another object already has this name."""
 
 
 class TooLarge(HostError, code="too_large", status=413, exit_code=2):
-    """A body over its limit."""
+    """The request body is over its size limit."""
 
 
 class TooSlow(HostError, code="too_slow", status=408, exit_code=2):
-    """A body that did not arrive in time."""
+    """The request body did not arrive in time."""
 
 
 class Busy(HostError, code="busy", status=429):
@@ -110,7 +110,7 @@ class Busy(HostError, code="busy", status=429):
 
 
 class RateLimited(Busy, code="rate_limited"):
-    """A key asks more often than it may. The caller should come back after `retry_after_s` seconds."""
+    """A key sends requests faster than allowed. The caller should retry after `retry_after_s` seconds."""
 
 
 class SandboxUnavailable(HostError, code="sandbox_unavailable", status=503):
@@ -126,21 +126,21 @@ class IndexUnavailable(HostError, code="index_unavailable", status=503):
 
 
 class MachineExhausted(HostError, code="machine_exhausted", status=503):
-    """This machine lacks disk, descriptors or processes for it; retryable once the operator has made room."""
+    """This machine has run out of disk, descriptors or processes; retry once the operator has freed some."""
 
     @classmethod
     def by(cls, error: OSError, *, doing: str) -> "MachineExhausted":
-        """Return the error for what the operating system refused while the host was `doing` something."""
+        """Return the error for an operation that the operating system refused while the host was `doing` something."""
         return cls(f"this machine could not {doing}: {error.strerror or error}; try again later")
 
 
 class SandboxLost(HostError, code="sandbox_lost", status=503):
-    """A sandbox died for a reason that is not the guest's (engine stopped, host out of memory); retryable."""
+    """A sandbox died for a reason outside the evaluator (engine stopped, host out of memory); retryable."""
 
 
 class HostUnreachable(HostError, code="host_unreachable", status=503):
-    """Nothing answers at the client's URL, or what does is no Evaluator Host."""
+    """Nothing answers at the client's URL, or something that is not an Evaluator Host."""
 
 
 class Misconfigured(HostError, code="misconfigured", exit_code=2):
-    """Settings that contradict each other or the machine."""
+    """Settings contradict each other or do not fit the machine."""

@@ -1,4 +1,4 @@
-"""Frozen types that every layer shares: the evaluator, the row, the outcome, the result. No I/O, no policy."""
+"""Frozen types that every package shares: the evaluator, the row, the limits, the sandbox. No I/O, no policy."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -10,7 +10,7 @@ Json: TypeAlias = Any
 
 
 class Language(StrEnum):
-    """What an evaluator is written in."""
+    """The programming language of an evaluator."""
 
     PYTHON = "python"
     JAVASCRIPT = "javascript"
@@ -18,12 +18,12 @@ class Language(StrEnum):
 
     @property
     def runner(self) -> str:
-        """Folder of the runner under `runtimes/`: TypeScript is the JavaScript runner's."""
+        """Folder under `runtimes/` of the program that runs this language; TypeScript uses JavaScript's."""
         return "python" if self is Language.PYTHON else "javascript"
 
 
 class Contract(StrEnum):
-    """The table of dialects: how an evaluator is called and what it may return.
+    """How an evaluator is called and what it may return. Each member names a dialect.
 
     Each member but `auto`, which a sandbox resolves, has a folder in `evaluator_host/dialects`.
     """
@@ -38,7 +38,7 @@ class Contract(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """Light modules that sandboxes have in place of a package.
+    """Light modules that replace a package inside sandboxes.
 
     Attributes:
       folder: The folder of the modules, below the Python runner's own.
@@ -50,14 +50,14 @@ class StandIn:
 
 
 class Policy(StrEnum):
-    """Language-level policy inside the sandbox, never a boundary."""
+    """Restrictions of the language inside the sandbox; never a security boundary."""
 
     NONE = "none"
     RESTRICTED = "restricted"
 
 
 class Isolation(StrEnum):
-    """Whether each row has a process (Python) or V8 context (JavaScript) of its own, or a batch shares one."""
+    """Whether each row gets its own process (Python) or V8 context (JavaScript), or a batch shares one."""
 
     ROW = "row"
     BATCH = "batch"
@@ -65,7 +65,7 @@ class Isolation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Ceilings of one row. `memory_mb` is the whole sandbox: runner, packages and the row together."""
+    """Limits for one row. `memory_mb` is for the whole sandbox: runner, packages and the row together."""
 
     timeout_s: float = 10.0
     memory_mb: int = 256
@@ -77,7 +77,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorSettings:
-    """Settings of a contract.
+    """Settings of an evaluator that its contract reads.
 
     Attributes:
       correct_answer_key: Of evaluate-v1.
@@ -133,7 +133,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """One installed package; `requested` is false for what another one pulled in."""
+    """One installed package; `requested` is false for a dependency of another package."""
 
     name: str
     version: str
@@ -158,14 +158,14 @@ class Environment:
 
     @property
     def python(self) -> str | None:
-        """Minor version of the Python it is for, `3.13`; None for whichever there is."""
+        """Minor version of Python that the environment is for, `3.13`; None when any version works."""
         name, _, version = self.runtime.partition(" ")
         return ".".join(version.split(".")[:2]) if name == "python" and version else None
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxSpec:
-    """Everything that is fixed when a sandbox starts; equal specs are interchangeable until one has loaded code.
+    """Everything fixed when a sandbox starts; sandboxes of equal specs are interchangeable until one loads code.
 
     Attributes:
       stand_in: Light modules that evaluators may import; modules of the environment come first.

@@ -1,4 +1,4 @@
-"""JSON values: decoding untrusted text, encoding for a guest or a caller, and how deep a value nests."""
+"""Decodes untrusted JSON, encodes JSON for a sandbox or a caller, and limits how deep values nest."""
 
 import json
 import re
@@ -17,7 +17,7 @@ class InvalidJson(ValueError):
 
 
 def decode_json(data: bytes) -> Any:
-    """Decode JSON that somebody untrusted wrote; integers beyond 64 bits stay exact, lone surrogates are replaced.
+    """Decode untrusted JSON; integers beyond 64 bits stay exact, lone surrogates are replaced.
 
     Raises:
       InvalidJson: it is not JSON.
@@ -49,7 +49,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 def encode_json(value: Any) -> bytes:
-    """Encode JSON for a guest or a caller; dataclasses become objects, integers beyond 64 bits stay exact."""
+    """Encode a value as JSON; dataclasses become objects, integers beyond 64 bits stay exact."""
     try:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z)
     except TypeError:  # an integer beyond 64 bits
@@ -58,7 +58,7 @@ def encode_json(value: Any) -> bytes:
 
 
 def nests_within(value: Any, levels: int) -> bool:
-    """Whether a value has at most so many levels of lists and objects; walks layer by layer, never recursing."""
+    """Whether a value has at most this many levels of lists and objects; does not recurse."""
     layer = [value]
     for _ in range(levels):
         layer = [inner for item in layer if isinstance(item, dict | list) for inner in _items(item)]

@@ -8,7 +8,7 @@ from evaluator_host.model.evaluator import Contract, Json, Language, Package, Ro
 
 
 class Status(StrEnum):
-    """The status of one row."""
+    """The status of one row's result."""
 
     SCORED = "scored"
     SKIPPED = "skipped"
@@ -16,7 +16,7 @@ class Status(StrEnum):
 
 
 class ErrorCode(StrEnum):
-    """Why a row failed. `sandbox_lost` alone is the host's fault, and worth a retry; `target_failed` is a model's."""
+    """Why a row failed. Only `sandbox_lost` is the host's fault and worth a retry; `target_failed` is a model's."""
 
     SYNTAX_ERROR = "syntax_error"
     LOAD_ERROR = "load_error"
@@ -39,7 +39,7 @@ class ErrorCode(StrEnum):
 
 
 class Kind(StrEnum):
-    """The kind of value that the guest returned, so that the host normalises it without guessing."""
+    """The type of the value that an evaluator returned, so that the host need not guess it from JSON."""
 
     NUMBER = "number"
     BOOL = "bool"
@@ -66,7 +66,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """The output of the guest.
+    """The output that an evaluator printed.
 
     Attributes:
       stdout: Standard output, cut at the limit `log_kb`.
@@ -81,7 +81,7 @@ class Logs:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationError:
-    """Why a row failed.
+    """Why a row failed: a code, a message, and the place in the user's code.
 
     Attributes:
       code: Stable, for programs.
@@ -104,7 +104,7 @@ class EvaluationError:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorClass:
-    """What an evaluator class says of itself in a check, in dialects whose evaluators are classes that can be listed.
+    """An evaluator class found by a check, in dialects whose evaluators are classes.
 
     Attributes:
       line: Where it is defined.
@@ -128,7 +128,7 @@ class EvaluatorClass:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a runner found in an evaluator: the contract that applies, why, the entry's parameters, what was printed.
+    """Facts about a loaded evaluator: the contract and why it applies, the function's parameters, printed output.
 
     Attributes:
       together: It also scores all rows together.
@@ -151,7 +151,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class MissingImport:
-    """An import that neither a pin nor the standard library provides; `pin` is what it probably needs."""
+    """An import that neither a pin nor the standard library provides; `pin` is the probable package."""
 
     module: str
     line: int
@@ -160,7 +160,7 @@ class MissingImport:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """A call that returned. `unsupported` names the type of a value with no JSON form and its path (`$.a[0]`)."""
+    """The value that a call returned. `unsupported` names type and path (`$.a[0]`) of a value without JSON form."""
 
     kind: Kind
     value: Json
@@ -174,7 +174,7 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A call or a load that did not return, and why. `imports` and `classes`: of a load that was asked to check."""
+    """Why a call or a load failed. `imports` and `classes` are set when the load was a check."""
 
     error: EvaluationError
     logs: Logs = Logs()
@@ -189,7 +189,7 @@ Outcome: TypeAlias = Returned | Failed
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A row that an evaluator is not asked about, and why; no code runs for it."""
+    """A row for which an evaluator is not called, and why."""
 
     note: Note
 
@@ -200,7 +200,7 @@ Given: TypeAlias = Row | EvaluationError | Skipped
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Milliseconds of one row.
+    """Milliseconds that one row took, by phase.
 
     Attributes:
       queue: Waiting for a sandbox.
@@ -219,7 +219,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorInfo:
-    """The evaluator of a result.
+    """The evaluator, as shown in a result.
 
     Attributes:
       name: Of a stored evaluator; None for a pasted one.
@@ -240,7 +240,7 @@ class EvaluatorInfo:
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentInfo:
-    """The environment of a result.
+    """The environment, as shown in a result.
 
     Attributes:
       digest: `sha256:…` of the installed packages.
@@ -255,7 +255,7 @@ class EnvironmentInfo:
 
 @dataclass(frozen=True, slots=True)
 class SandboxInfo:
-    """The sandbox of a result.
+    """The sandbox, as shown in a result.
 
     Attributes:
       backend: `bubblewrap`, `docker` or `unsandboxed`.

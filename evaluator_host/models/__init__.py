@@ -1,1 +1,1 @@
-"""Calling LLMs: for online jobs, and for evaluators that ask judges."""
+"""Calls LLMs: for online jobs, and for evaluators that use a judge."""

@@ -1,4 +1,4 @@
-"""Checks the targets of online jobs, and opens connections to them with their keys."""
+"""Checks the models that online jobs call, and opens connections to them with their keys."""
 
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -23,7 +23,7 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class ModelAccess:
-    """Gives jobs access to models.
+    """Checks and opens the models that jobs call.
 
     Args:
       settings: Allowed hosts, proxy and certificates.
@@ -41,7 +41,7 @@ class ModelAccess:
         self._any_key = any_key
 
     async def require(self, target: Target, workspace_id: str) -> str | None:
-        """Check a target, and return its key or None.
+        """Check a job's model, and return its API key or None.
 
         Raises:
           InvalidRequest: the target is not valid, or jobs may not call its host.
@@ -56,7 +56,7 @@ class ModelAccess:
 
     @asynccontextmanager
     async def open(self, target: Target, workspace_id: str) -> AsyncIterator[Endpoint]:
-        """Check a target again, because settings and secrets may have changed, and open connections to it."""
+        """Check a job's model again, because settings and secrets may have changed, and open connections to it."""
         key = await self.require(target, workspace_id)
         client = make_http_client(
             self._settings, target.base_url, timeout_s=target.timeout_s, at_once=target.concurrency
@@ -80,7 +80,7 @@ class ModelAccess:
 
 
 def require_url(base_url: str) -> SplitResult:
-    """Check and split an address without repeating it in a message, because callers may have put the key into it."""
+    """Check and split a model's URL; error messages never repeat it, because it may contain a key."""
     example = "write it as https://api.example.com/v1; the key goes into a secret"
     try:
         parts = urlsplit(base_url)
@@ -114,7 +114,7 @@ def _refused(field: str, message: str, hint: str | None) -> InvalidRequest:
 
 
 def make_http_client(settings: Settings, base_url: str, *, timeout_s: float, at_once: int) -> httpx.AsyncClient:
-    """Return a client for one address that follows no redirects and reads no proxy of the environment.
+    """Return an HTTP client for one address; it follows no redirects and ignores proxy variables.
 
     Raises:
       Misconfigured: the operator's CA file cannot be read.

@@ -43,12 +43,12 @@ _SAID_CHARS: Final = 500
 
 
 class BadAnswer(Exception):
-    """The answer is no completion; `str` says why."""
+    """The response is not a completion; `str` says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A completion.
+    """A model's answer, with its token counts.
 
     Attributes:
       output: Text, `{"tool_calls": […]}`, or the whole answer.
@@ -60,7 +60,7 @@ class Completion:
 
 
 def read_completion(body: Any) -> Completion:
-    """Return the message of the first choice of a chat completion.
+    """Return the message of the first choice in a chat completion response.
 
     Raises:
       BadAnswer: the answer has no such message.
@@ -77,7 +77,7 @@ def read_completion(body: Any) -> Completion:
 
 
 def read_text(body: Any) -> Completion:
-    """Return the text of the first choice of a completion.
+    """Return the text of the first choice in a completion response.
 
     Raises:
       BadAnswer: the answer has no such text.
@@ -91,7 +91,7 @@ def read_text(body: Any) -> Completion:
 
 
 def read_whole(body: Any) -> Completion:
-    """Return a whole answer, unchanged.
+    """Check a completion response and return it unchanged.
 
     Raises:
       BadAnswer: the answer has no choices.
@@ -112,7 +112,7 @@ def _require_answer(body: Any) -> None:
 
 
 def fault_of(text: str) -> str:
-    """Return the message of an error object, or the text of any other error body."""
+    """Return the message in an error response: of its error object, or its whole text."""
     try:
         body = decode_json(text.encode())
     except (InvalidJson, ValueError):
@@ -162,7 +162,7 @@ def _said(body: Any) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to one call, or the error of its last attempt.
+    """The result of one model call, or the error of its last attempt.
 
     Attributes:
       output: Text, or `{"tool_calls": […]}`; None when the call failed.
@@ -188,7 +188,7 @@ class _Fault(Exception):
 
 
 class Endpoint:
-    """Calls one model. Bound to one event loop; the caller closes the client.
+    """Calls one model at one endpoint. Bound to one event loop; the caller closes the HTTP client.
 
     Args:
       target: Address, model and request.
@@ -221,7 +221,7 @@ class Endpoint:
         return await self._ask(_CHAT, {**body, "messages": messages}, read_completion)
 
     async def complete(self, request: dict[str, Json]) -> Answer:
-        """Return the whole answer to a request; `messages` make it a chat completion. Never raises."""
+        """Return the whole response to a request; with `messages` it is a chat completion. Never raises."""
         path = _CHAT if "messages" in request else _COMPLETIONS
         return await self._ask(path, {**request, "model": self._target.model}, read_whole)
 
@@ -335,19 +335,19 @@ def _until(when: datetime) -> float:
 
 
 class Redactor:
-    """Replaces a secret by `[masked]`, in every form in which an endpoint may repeat it; None replaces nothing."""
+    """Replaces a secret by `[masked]`, in every form that an endpoint may echo; None replaces nothing."""
 
     def __init__(self, secret: str | None) -> None:
         self._forms = sorted(_forms(secret), key=len, reverse=True) if secret else []
 
     def text(self, text: str) -> str:
-        """Return a text without the secret."""
+        """Return a text with the secret masked."""
         for form in self._forms:
             text = text.replace(form, MASKED)
         return text
 
     def value(self, value: Any) -> Any:
-        """Return a JSON value without the secret, in names and in values."""
+        """Return a JSON value with the secret masked, in names and in values."""
         match value:
             case str():
                 return self.text(value)

@@ -1,4 +1,4 @@
-"""Calls models for evaluators, such as judges.
+"""Calls models for evaluators that use a judge.
 
 The callers are untrusted code, which chooses address, secret and messages. Therefore the host calls only models that
 the operator configured, and hosts that the operator lists, on the two paths of the protocol. The key stays in the host,
@@ -35,7 +35,7 @@ _NOT_SENT: Final = frozenset({"extra_body", "extra_headers", "extra_query", "tim
 
 @dataclass(frozen=True, slots=True)
 class ModelPlace:
-    """Where a model answers, by which name, and the secret of the caller's workspace that is its key."""
+    """A model's endpoint: its address, its name there, and the workspace secret that holds its key."""
 
     base_url: str
     model: str
@@ -49,7 +49,7 @@ class RegisteredModels:
         self._entities = entities
 
     async def find_model(self, workspace_id: str, namespace: str, name: str) -> ModelPlace | None:
-        """Return where a model answers, None when there is no such model.
+        """Return a model's endpoint, None when there is no such model.
 
         Raises:
           InvalidRequest: nothing says where it answers, or a provider's name is none.
@@ -77,7 +77,7 @@ class RegisteredModels:
 
 
 class Judges:
-    """Calls models for evaluators.
+    """Calls models on behalf of evaluators.
 
     Args:
       settings: Configured models, allowed hosts, proxy and certificates.

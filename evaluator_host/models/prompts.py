@@ -1,4 +1,4 @@
-"""Renders the messages for a model from a record of a data set and templates, see docs/jobs.md."""
+"""Renders the messages for a model from templates and a data set record, see docs/jobs.md."""
 
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ _DEPTH: Final = 16
 
 
 def require_prompt(target: Target) -> None:
-    """Check the prompt of a target.
+    """Check the prompt templates of a job's model.
 
     Raises:
       InvalidRequest: there is no prompt, or a template is not valid.
@@ -33,7 +33,7 @@ def require_prompt(target: Target) -> None:
 
 
 def messages_of(target: Target, record: dict[str, Any]) -> list[Json]:
-    """Return the messages for a record.
+    """Return the rendered messages for one record.
 
     Raises:
       BadTemplate: the record does not fit a template.

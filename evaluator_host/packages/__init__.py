@@ -1,1 +1,1 @@
-"""Packages: exact pins, the locks that they resolve to, and the package that a missing import probably needs."""
+"""Packages: exact pins, the locks they resolve to, and the package that a missing import probably needs."""

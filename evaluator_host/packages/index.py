@@ -1,4 +1,4 @@
-"""Where packages come from: index addresses, proxy, extra CA and credentials, for uv and npm alone.
+"""Package index settings for uv and npm: index addresses, proxy, extra CA and credentials.
 
 Credentials reach uv and npm by environment variables or by a file that only this user can read. They are removed from
 all messages before anybody sees those.
@@ -64,7 +64,7 @@ class IndexSettings:
         return tuple(sorted((secret for secret in found if len(secret) >= _SHORTEST_SECRET), key=len, reverse=True))
 
     def for_builder(self) -> "IndexSettings":
-        """Return the settings for code that is not trusted: no credentials, and a download cache of its own."""
+        """Return the settings for a command that runs package code: no credentials, and its own download cache."""
         return replace(
             self,
             pip_index_url=_public(self.pip_index_url),
@@ -75,7 +75,7 @@ class IndexSettings:
         )
 
     def redact(self, text: str) -> str:
-        """Return a message of uv or npm without credentials."""
+        """Return a message of uv or npm with credentials masked."""
         for secret in self.secrets:
             text = text.replace(secret, _HIDDEN)
         return re.sub(r"(?<=://)[^/\s@]+@", "", text)
@@ -83,7 +83,7 @@ class IndexSettings:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """An empty directory in which uv or npm runs, and its environment variables."""
+    """An empty directory in which uv or npm runs, with environment variables for it."""
 
     path: Path
     environment: Mapping[str, str] = field(repr=False)

@@ -1,4 +1,4 @@
-"""Exact pins, and the lock that they resolve to: every package with its hashes, for one runtime on one platform."""
+"""Exact pins, and the lock they resolve to: every package with its hashes, for one runtime on one platform."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ class Pin:
 
     @property
     def text(self) -> str:
-        """`name[extra]==1.2.3`, or `@scope/name@1.2.3` for npm."""
+        """The pin as text: `name[extra]==1.2.3`, or `@scope/name@1.2.3` for npm."""
         if self.language is not Language.PYTHON:
             return f"{self.name}@{self.version}"
         extras = f"[{','.join(self.extras)}]" if self.extras else ""
@@ -40,7 +40,7 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a text is no exact pin; `hint` is the pin that was probably meant, as far as the text alone tells."""
+    """Why a text is not an exact pin; `hint` is the probable pin, as far as the text alone tells."""
 
     message: str
     hint: str | None = None
@@ -65,13 +65,13 @@ class Target:
 
     @property
     def platform(self) -> str:
-        """`linux-x86_64-glibc2.28`."""
+        """Name of the platform, such as `linux-x86_64-glibc2.28`."""
         return f"linux-{self.machine}-glibc{self.glibc[0]}.{self.glibc[1]}"
 
 
 @dataclass(frozen=True, slots=True)
 class LockedPackage:
-    """One package of a lock. `hashes` as `sha256:…` (pip) or `sha512-…` (npm); `dependencies` are names in the lock."""
+    """One package of a lock. `hashes` as `sha256:…` (pip) or `sha512-…` (npm); `dependencies` are package names."""
 
     name: str
     version: str
@@ -82,7 +82,7 @@ class LockedPackage:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """A resolved package set. It names no download address, so that any mirror serves it, and holds no credentials.
+    """A resolved package set. It contains no download addresses, so any mirror serves it, and no credentials.
 
     Attributes:
       language: Python or JavaScript; TypeScript shares JavaScript's.
@@ -102,18 +102,18 @@ class Lock:
 
     @property
     def digest(self) -> str:
-        """`sha256:…` over language, runtime, platform, sorted pins and the lock text: the key of the environment."""
+        """Key of the environment: `sha256:…` over language, runtime, platform, sorted pins and the lock text."""
         parts = [self.language.value, self.target.runtime, self.target.platform, self.text]
         parts += [pin.text for pin in sorted(self.pins)]
         return "sha256:" + hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def to_json(self) -> str:
-        """Return the lock as JSON, for storage."""
+        """Return the lock as JSON."""
         return json.dumps({"format": _FORMAT, "digest": self.digest, **asdict(self)}, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> "Lock":
-        """Read a stored lock.
+        """Parse a stored lock.
 
         Raises:
           ValueError: the text is no lock, or its digest is that of another one.

@@ -1,4 +1,4 @@
-"""Reads exact pins in every spelling and returns them in one; anything else is refused before a resolver sees it.
+"""Parses exact pins in every spelling to one canonical form; refuses anything else.
 
 A pin that is not exact would make the same evaluator score differently tomorrow. An option, a URL or a path in place of
 a pin would make a resolver read files that the operator never offered.
@@ -21,7 +21,7 @@ MAX_PIN_LENGTH: Final = 300  # npm allows names of 214 characters, PyPI's longes
 
 
 def parse(raw: Sequence[RawPin], language: Language) -> tuple[Pin, ...]:
-    """Return the pins that users wrote, sorted; the same set in another order or spelling gives the same tuple.
+    """Return the pins that users wrote, parsed and sorted; order and spelling do not change the result.
 
     For JavaScript and TypeScript npm's own libraries decide, in one node process (60 ms) per set not seen before: call
     it in a thread when an event loop is running.
@@ -51,7 +51,7 @@ def _judged(texts: tuple[str | Refusal, ...], language: Language) -> tuple[Pin |
 
 
 def spelled(item: object, language: Language) -> str | Refusal:
-    """Return an item as one line of text that is safe to hand to a parser, or why it is not."""
+    """Return a pin as one line of text that is safe for a parser, or the reason why it is not."""
     if isinstance(item, Mapping):
         joined = _joined(item, language)
     elif isinstance(item, str):

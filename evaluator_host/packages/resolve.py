@@ -1,4 +1,4 @@
-"""Resolves a package set once, to a lock with hashes; every later build installs the same files from that lock."""
+"""Resolves a package set once to a lock with hashes; every later build installs the same files from that lock."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ async def resolve(
     run: Run = processes.run,
     tools: Tools | None = None,
 ) -> Lock:
-    """Return the lock of a set. No code of a package runs on this host, and no configuration of its user is read.
+    """Resolve a package set to its lock. Runs no package code, and ignores the user's pip and npm configuration.
 
     Args:
       pins: From `pin_parser.parse`.

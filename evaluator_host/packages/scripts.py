@@ -1,4 +1,4 @@
-"""Reads the pins in an evaluator's file: the PEP 723 block of Python, `npm:` specifiers of JavaScript and TypeScript.
+"""Reads the pins inside an evaluator's file: Python's PEP 723 block, `npm:` specifiers in JavaScript and TypeScript.
 
 Only the command line uses it, on its user's machine: a host never parses an evaluator.
 """
@@ -32,7 +32,7 @@ _NPM: Final = re.compile(r"npm:/?(?P<pin>(?:@[^/@]+/)?[^/@]*(?:@[^/]*)?)(?P<path
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """The pins of a file, and its source for the runner, with every token at its old line and column.
+    """The pins in a file, and its source for the runner, with every token at its original line and column.
 
     Attributes:
       requires_python: The range of PEP 723, see `require_python`.
@@ -44,7 +44,7 @@ class Script:
 
 
 def read_script(source: str, language: Language, *, parse: Parse = pin_parser.parse) -> Script:
-    """Return the pins that a file declares, and its source without them.
+    """Return the pins that a file declares, and its source with them removed.
 
     Python: `dependencies` of the `script` block, which must be exact pins; the source stays as it is. JavaScript and
     TypeScript: `npm:name@1.2.3/sub` as a module specifier becomes `name/sub`, and as many blanks follow the closing
@@ -69,7 +69,7 @@ def read_script(source: str, language: Language, *, parse: Parse = pin_parser.pa
 
 
 def require_python(required: str, version: str) -> None:
-    """Refuse a Python that does not satisfy the range that a file requires.
+    """Raise when a Python version is outside the range that a file requires.
 
     Args:
       required: The range, as `Script.requires_python`.
@@ -143,7 +143,7 @@ def _javascript(source: str, language: Language, parse: Parse) -> Script:
 
 @dataclass(frozen=True, slots=True)
 class Specifier:
-    """One module specifier: `source[start:end] == text`, the quotes outside."""
+    """One module specifier: `source[start:end] == text`, without quotes."""
 
     start: int
     end: int
@@ -151,7 +151,7 @@ class Specifier:
 
 
 def module_specifiers(source: str) -> list[Specifier]:
-    """Return the specifiers of `import`, `export … from`, `import()`, `require()` and `require.resolve()`, in order.
+    """Return all specifiers of `import`, `export … from`, `import()`, `require()`, `require.resolve()`, in order.
 
     JavaScript is read as TypeScript, which contains it. In a program with syntax errors some may be missing.
     """

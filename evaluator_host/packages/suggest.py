@@ -1,4 +1,4 @@
-"""Finds the exact pin that a refused pin or a missing import probably meant: the newest version, if the index answers.
+"""Finds the exact pin that a refused pin or a missing import probably meant, by asking the index for versions.
 
 The name of a module is not the name of its package (`cv2` is in opencv-python), and no index maps one to the other. The
 table of the `autopep723` package does for many, a second table adds what evaluators import besides; any other module is
@@ -47,7 +47,7 @@ async def suggest(
     index: IndexSettings,
     timeout_s: float = TIMEOUT_S,
 ) -> tuple[Problem, ...]:
-    """Return the problems of an `InvalidPin` with better hints; a hint stays as it is when the index is silent.
+    """Return the problems of an `InvalidPin` with better hints; hints stay as they are if the index does not answer.
 
     The fields of the problems are `packages[i]`, of `raw`. `timeout_s` is for all of them together.
     """
@@ -68,7 +68,7 @@ async def suggest(
 async def newest_pins(
     names: Sequence[str], language: Language, *, target: Target, index: IndexSettings
 ) -> dict[str, str]:
-    """Return each name pinned to its newest version for the target; names that the index does not know are left out.
+    """Return each name pinned to its newest version for the target; names unknown to the index are left out.
 
     Nothing is returned when the index does not answer within `index.timeout_s`.
     """
@@ -91,7 +91,7 @@ class _PinSearch:
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
     async def add_hints(self, refused: Mapping[int, tuple[str, str | None]], into: dict[int, str]) -> None:
-        """Add the newest match of each refused text (with its present hint), else of the name it probably meant."""
+        """Add to each refused text's hint its newest matching version, or that of a similar well-known name."""
         wanted = await self._ranges([text for text, _ in refused.values()])
         asked = {}
         for (place, (_, hint)), one in zip(refused.items(), wanted, strict=True):
@@ -102,7 +102,7 @@ class _PinSearch:
         await self.add_newest({place: (name, "") for place, name in meant.items() if name and place not in into}, into)
 
     async def add_newest(self, asked: Mapping[K, tuple[str, str]], into: dict[K, str]) -> None:
-        """Add the newest pin of each `(name, range)` that has one."""
+        """Add the newest matching pin of each `(name, range)`, if there is one."""
         if self._language is Language.PYTHON:
             async with asyncio.TaskGroup() as group:
                 for key, (name, wanted) in asked.items():
@@ -148,7 +148,7 @@ def _range(text: str) -> tuple[str, str] | None:
 
 
 def pin_for(module: str, language: Language) -> str | None:
-    """Return the package that a module is probably in, without a version.
+    """Return the name of the package that probably contains a module, without a version.
 
     Args:
       module: As imported: `cv2`, `google.cloud.storage`, `lodash/fp`, `@scope/name/sub`.
@@ -164,7 +164,7 @@ def pin_for(module: str, language: Language) -> str | None:
 async def exact_pins_for(
     modules: Sequence[str], language: Language, *, target: Target, index: IndexSettings
 ) -> list[str | None]:
-    """Return the package of each module, pinned to its newest version if the index answers, else its bare name."""
+    """Return each module's package pinned to its newest version, or unpinned if the index does not answer."""
     names = [pin_for(module, language) for module in modules]
     wanted = list(dict.fromkeys(filter(None, names)))
     found = await newest_pins(wanted, language, target=target, index=index)

@@ -1,4 +1,4 @@
-"""uv, node and npm: where they lie, how they are run, and their messages made fit to show.
+"""Runs uv, node and npm: finds their paths, and shortens their messages for users.
 
 All three come with the host's own dependencies. Messages become short, without colours, paths, addresses or
 credentials.
@@ -37,7 +37,7 @@ _CLOSE: Final = 0.8  # one wrong, missing or swapped letter in a name of five
 
 @dataclass(frozen=True)
 class Tools:
-    """Paths of uv, of the Python that uv asks for its tags, of node, and of npm's folder."""
+    """Paths of uv, of the Python that uv reads platform tags from, of node, and of npm's folder."""
 
     uv: Path
     python: Path
@@ -51,14 +51,14 @@ class Tools:
 
     @cached_property
     def node_builtins(self) -> frozenset[str]:
-        """Names of Node's builtin modules, as npm knows them."""
+        """Names of Node's builtin modules."""
         listing = self.npm / "node_modules" / "validate-npm-package-name" / "lib" / "builtin-modules.json"
         return frozenset(json.loads(listing.read_text("utf-8")))
 
 
 @lru_cache(maxsize=1)
 def installed_tools() -> Tools:
-    """Return the tools that are installed beside this package.
+    """Return the tools installed beside this package.
 
     Raises:
       Misconfigured: the Node distribution that this host depends on is not installed.
@@ -77,7 +77,7 @@ def installed_tools() -> Tools:
 
 @dataclass(frozen=True, slots=True)
 class Resolver:
-    """How uv and npm are run, and for what.
+    """The tools, settings and target with which uv and npm resolve packages.
 
     Attributes:
       index: Where packages come from.
@@ -113,7 +113,7 @@ class Resolver:
 
 
 def shorten(text: str, index: IndexSettings) -> str:
-    """Return at most 15 lines of a message that are safe to show to a user."""
+    """Return at most 15 lines of a message, safe to show to a user."""
     plain = _CONTROL.sub("", _ANSI.sub("", text))
     plain = _ABSOLUTE_PATH.sub("…", index.redact(plain))
     lines = [line.rstrip() for line in plain.strip().splitlines() if line.strip()]
@@ -123,7 +123,7 @@ def shorten(text: str, index: IndexSettings) -> str:
 
 
 def unreachable(reason: str, index: IndexSettings) -> IndexUnavailable:
-    """Return the exception for an index that does not answer, with the reason that the tool gave."""
+    """Return the error for an index that does not answer, with the reason that the tool gave."""
     return IndexUnavailable(f"{shorten(reason, index)}: {_UNREACHABLE}")
 
 
@@ -140,7 +140,7 @@ def known_names() -> dict[str, Any]:
 
 
 def close_name(name: str, language: Language) -> str | None:
-    """Return the well-known name that a misspelt one is close to, or None."""
+    """Return the well-known package name most similar to a misspelt one, or None."""
     known = known_names()["python_packages" if language is Language.PYTHON else "npm_packages"]
     if name in known:
         return None

@@ -1,4 +1,4 @@
-"""Lists the versions of a package for people who choose one, and remembers each list for five minutes."""
+"""Lists the versions of a package for users to choose from, and caches each list for five minutes."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ class PackageVersions:
 
 
 class VersionList:
-    """Asks the index for versions, three packages at a time, and remembers each answer for five minutes."""
+    """Asks the index for versions, three packages at a time, and caches each list for five minutes."""
 
     def __init__(self, index: IndexSettings) -> None:
         self._index = index

@@ -12,7 +12,7 @@ from evaluator_host.model.outcome import EvaluationError, Kind, Returned
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Pass inputs, outputs and the trace, brought into the documented shape."""
+    """Return the arguments inputs, outputs and trace, with the trace in the documented shape."""
     trace, notes = convert(row.trace)
     return Binding({"args": [row.inputs, row.outputs, trace]}, notes)
 
@@ -23,7 +23,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the value; text is a label, unless it is a number that the author forgot to convert."""
+    """Read the returned value; text is a label, unless it is a number that the author forgot to convert."""
     if returned.kind is Kind.STRING and isinstance(returned.value, str):
         if reading.parsed(returned.value) is None:
             return reading.labelled(returned.value)

@@ -26,7 +26,7 @@ _USUAL_KEYS: Final = (
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Pass the correct answer as the fourth argument; without one no code runs."""
+    """Return the four arguments, the correct answer last; a row without one is an error and no code runs."""
     key = settings.correct_answer_key
     if key not in row.inputs:
         return _missing(key[:_SHOWN_CHARS], list(row.inputs))
@@ -39,7 +39,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the value; text counts as a number when it is one."""
+    """Read the returned value; text counts as a number when it is one."""
     if returned.kind is Kind.STRING and isinstance(returned.value, str):
         return reading.text_as_number(returned.value, "$", language) or reading.invalid_text(returned.value, language)
     return reading.read(returned, language)

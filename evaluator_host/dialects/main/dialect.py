@@ -15,7 +15,7 @@ _OUTPUT_NAMES: Final = ("completion", "output", "outputs")
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Pass the caller's variables exactly, else the inputs and the output under every name it goes by."""
+    """Return the caller's variables as arguments; without any, the inputs and the output under every accepted name."""
     if row.variables is not None:
         return Binding({"named": row.variables, "exact": True})
     return Binding({"named": {**dict.fromkeys(_OUTPUT_NAMES, row.outputs), **row.inputs}, "exact": False})
@@ -27,7 +27,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the value; a score key is required, but a bare number or bool says as much."""
+    """Read the returned value; an object needs a score key, a bare number or bool is a score."""
     if returned.kind is Kind.STRING and isinstance(returned.value, str):
         return _from_json(returned.value, language)
     read = reading.read(returned, language, needs_score=True)

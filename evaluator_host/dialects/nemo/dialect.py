@@ -21,7 +21,7 @@ _SHOWN: Final = 8
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Pass the row's data, its output, its trace and its position; the runner makes a `MetricInput` of them."""
+    """Return the row's data, output, trace and position; the runner makes a `MetricInput` of them."""
     trace, notes = convert(row.trace)
     body: dict[str, Json] = {"args": [row.inputs, row.outputs, trace, row.index or 0]}
     if row.answers:
@@ -30,7 +30,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def bind_one_of_many(row: Row) -> Binding:
-    """Pass one of the rows that are scored together."""
+    """Return the arguments for one of the rows that are scored together."""
     return Binding([row.inputs, row.outputs, convert(row.trace)[0], row.index])
 
 
@@ -40,7 +40,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the outputs; the score is the one that the settings name, else the single one."""
+    """Read the metric's outputs; the score is the output that the settings name, else the only one."""
     value = returned.value
     if asks_of(returned):
         return _invalid("the metric asks a model for rows together, which the host does for single rows only")

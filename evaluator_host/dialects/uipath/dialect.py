@@ -27,7 +27,7 @@ _MORE: Final = {
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Pass input, output, spans, criteria and what else an execution has; the runner makes the execution of them."""
+    """Return a row's input, output, spans and criteria; the runner makes UiPath's execution object of them."""
     output = {} if row.outputs is None else row.outputs
     if not isinstance(output, dict | str):
         return _unfit(f"outputs is {output!r:.60}; the output of an agent is an object or a text")
@@ -52,7 +52,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the result by its type."""
+    """Read the evaluator's result by its type."""
     value = returned.value
     if returned.unsupported is not None:
         path, kind = returned.unsupported
@@ -80,7 +80,7 @@ def interpret(
 
 
 def name_in_config(config: Mapping[str, Json]) -> str | None:
-    """Return the id in the JSON file of a project's evaluator, where that file is the configuration."""
+    """Return the evaluator's id when its configuration is the JSON file of a UiPath project's evaluator."""
     name = config.get("id")
     return name if isinstance(name, str) and "evaluatorConfig" in config else None
 

@@ -1,4 +1,4 @@
-"""Eval sets in both dialects, the documented one and the one that UiPath's own command line reads, as typed items.
+"""Reads eval sets in both formats: the documented one, and the one that UiPath's command line reads.
 
 Nothing is taken silently for something else: every fault is named by its JSON path, and what this host does not do
 with an eval set is a note.
@@ -60,17 +60,17 @@ class EvalSet:
 
 
 def is_eval_set(value: Json) -> bool:
-    """Whether a decoded JSON value is meant as an eval set."""
+    """Whether a decoded JSON value looks like an eval set."""
     return isinstance(value, dict) and any(isinstance(value.get(name), list) for name in _ITEM_LISTS)
 
 
 def items_of(value: dict[str, Json]) -> list[Json]:
-    """Return the test cases of an eval set as they are written, in either dialect; none where there is no list."""
+    """Return the unparsed test cases of an eval set in either format; empty when it has no list of them."""
     return next((value[name] for name in _ITEM_LISTS if isinstance(value.get(name), list)), [])
 
 
 def parse_eval_set(value: Json, *, named: str = "the eval set") -> EvalSet:
-    """Return the eval set that a decoded JSON file holds.
+    """Parse a decoded JSON file as an eval set.
 
     Raises:
       InvalidRequest: it is none; each fault is named by its JSON path.

@@ -1,4 +1,4 @@
-"""Recorded executions of an agent: our own form, and the --output-file and --trace-file of UiPath's command line.
+"""Recorded executions of an agent: our own format, and the --output-file and --trace-file of UiPath's command line.
 
 Ours is `{"id", "output", "spans" | "trace", "error", "seconds"}` per test case, as a JSON list, as lines of JSON, or as
 an object by id.
@@ -45,7 +45,7 @@ class Execution:
 
 
 def read_executions(files: Iterable[Path]) -> list[Execution]:
-    """Return what files hold together: of one test case, one may have the output and another one the spans.
+    """Return the executions in several files; one file may hold a test case's output and another its spans.
 
     Raises:
       InvalidRequest: a file holds something else, or two say different things of a test case.
@@ -54,7 +54,7 @@ def read_executions(files: Iterable[Path]) -> list[Execution]:
 
 
 def merged(executions: Iterable[Execution]) -> list[Execution]:
-    """Return one execution per test case.
+    """Merge executions of the same test case into one.
 
     Raises:
       InvalidRequest: two of them have an output, or an error.
@@ -73,7 +73,7 @@ def merged(executions: Iterable[Execution]) -> list[Execution]:
 
 
 def parse_executions(value: Json, *, named: str = "executions") -> list[Execution]:
-    """Return the executions that a decoded value holds, whatever its form.
+    """Return the executions in a decoded JSON value, in any supported format.
 
     Raises:
       InvalidRequest: it holds none.

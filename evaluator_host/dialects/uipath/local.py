@@ -1,4 +1,4 @@
-"""Importing this makes the light modules of UiPath importable in this process, for tests of one's own evaluators.
+"""Importing this module makes UiPath's light modules importable, for testing one's own evaluators locally.
 
 As a plugin of pytest, `pytest -p evaluator_host.dialects.uipath.local`, or in a `conftest.py`. They need
 opentelemetry-sdk. A package `uipath` that is installed comes first.

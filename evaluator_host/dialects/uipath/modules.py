@@ -1,4 +1,4 @@
-"""The project's own modules that an evaluator imports: found by parsing, never imported, and sent along in its text.
+"""Finds the project's own modules that an evaluator imports, by parsing, and adds them to its code.
 
 They are looked for as UiPath's command line does while it runs an eval set, in the project's root, and as it does while
 it registers, beside the evaluator too. They follow the evaluator's code as comments that its runner reads
@@ -25,7 +25,7 @@ _NEVER: Final = frozenset({"uipath", "__future__", "__main__"})  # there before 
 
 
 def with_modules(code: str, file: Path, layout: Layout) -> str:
-    """Return an evaluator's code with the project's modules that it imports, and those that they import.
+    """Return an evaluator's code bundled with the project's modules that it imports, directly or not.
 
     Code that imports none of them stays as it is.
 
@@ -51,7 +51,7 @@ def with_modules(code: str, file: Path, layout: Layout) -> str:
 
 
 def with_project_modules(code: str, file: Path) -> str:
-    """Return an evaluator's code with the modules of the project that its file lies in; a file in none stays as it is.
+    """Return an evaluator's code bundled with modules of its project; outside a project, the code unchanged.
 
     Raises:
       InvalidRequest: as `with_modules`.
@@ -61,7 +61,7 @@ def with_project_modules(code: str, file: Path) -> str:
 
 
 def layout_of_code(file: Path) -> Layout | None:
-    """Return the layout that an evaluator's file lies in, `<root>/<folder>/evaluators/…`; None when in none."""
+    """Return the project layout around an evaluator's file, `<root>/<folder>/evaluators/…`; None outside one."""
     for folder in file.absolute().parents:
         if folder.name == "evaluators" and folder.parent.name in FOLDERS:
             return Layout(folder.parent.parent, folder.parent.name)
@@ -69,7 +69,7 @@ def layout_of_code(file: Path) -> Layout | None:
 
 
 def explained(error: EvaluationError, file: Path, layout: Layout) -> EvaluationError:
-    """Return the error; of a module that was not found, with where it was looked for and what to do."""
+    """Return the error; for a missing module, add where it was looked for and what to do."""
     if error.type != "ModuleNotFoundError" or "'" not in error.message:
         return error
     name = error.message.split("'")[1]
@@ -109,7 +109,7 @@ class _Project:
         self.texts: dict[str, tuple[str, str]] = {}
 
     def follow(self, code: str) -> None:
-        """Find every module that a program imports, and that those import."""
+        """Find every module that a program imports, directly or through other modules."""
         self._left.append((code, ""))
         while self._left:
             text, package = self._left.pop()

@@ -1,4 +1,4 @@
-"""Chooses the files of a project that go to a sandbox, up to a size; none that may hold secrets."""
+"""Chooses the files of a project to send to a sandbox, up to a size; excludes files that may hold secrets."""
 
 from pathlib import Path
 from typing import Final
@@ -13,18 +13,18 @@ _LEFT_OUT: Final = frozenset({"node_modules", "__pycache__", "site-packages", "d
 
 
 def is_packed(folder: Path) -> bool:
-    """Whether files of a folder go along: not for hidden folders, virtual environments and build output."""
+    """Whether files of a folder are sent: not those of hidden folders, virtual environments and build output."""
     name = folder.name
     return not (name.startswith(".") or name in _LEFT_OUT or (folder / "pyvenv.cfg").exists())
 
 
 def is_of_evaluations(folder: Path) -> bool:
-    """Whether a folder holds the evaluators and the eval sets, which an agent is not given."""
+    """Whether a folder holds the evaluators and eval sets, which are not sent to an agent."""
     return folder.name in FOLDERS
 
 
 def over_packed(root: Path, what: str, size: int, files: dict[str, int]) -> str:
-    """Say that a project has too much.
+    """Return the error message for a project whose files are too large or too many.
 
     Args:
       root: Of the project.

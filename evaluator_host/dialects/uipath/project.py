@@ -1,4 +1,4 @@
-"""A UiPath project on disk: where evaluators, their files and eval sets lie, under `evals/` or `evaluations/`."""
+"""The layout of a UiPath project on disk: evaluators and eval sets, under `evals/` or `evaluations/`."""
 
 import difflib
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _SHOWN: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The folder of evaluations of a project.
+    """The folders of a UiPath project's evaluators and eval sets.
 
     Attributes:
       root: Of the project.
@@ -32,31 +32,31 @@ class Layout:
 
     @property
     def folder(self) -> Path:
-        """The folder of evaluators and eval sets."""
+        """Path of the folder that holds evaluators and eval sets."""
         return self.root / self.name
 
     @property
     def evaluators(self) -> Path:
-        """The folder with a JSON file per evaluator."""
+        """Path of the folder with one JSON file for each evaluator."""
         return self.folder / "evaluators"
 
     @property
     def custom(self) -> Path:
-        """The folder of the evaluators' code."""
+        """Path of the folder with the evaluators' code."""
         return self.evaluators / "custom"
 
     @property
     def types(self) -> Path:
-        """The folder of the schemas."""
+        """Path of the folder with the schemas."""
         return self.custom / "types"
 
     def shown(self, path: Path) -> str:
-        """Return a path as users see it: from the project on."""
+        """Return a path relative to the project, for messages."""
         return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
 
 
 def find_layout(root: Path, *, folder: str | None = None) -> Layout:
-    """Return the layout of a project: the folder that is named, else the one that is there, else the real CLI's.
+    """Return a project's layout: in the folder that is named, else the existing one, else UiPath's default.
 
     Raises:
       InvalidRequest: there are both, or the name is neither.
@@ -93,7 +93,7 @@ def find_code(layout: Layout, file: str) -> Path:
 
 
 def find_eval_set(layout: Layout, named: str) -> Path:
-    """Return the file of an eval set, named by its path, its file name or that without `.json`.
+    """Return the file of an eval set, given by path or by file name with or without `.json`.
 
     Raises:
       InvalidRequest: it is not there.
@@ -109,7 +109,7 @@ def find_eval_set(layout: Layout, named: str) -> Path:
 
 
 def layout_of_eval_set(eval_set: Path) -> Layout | None:
-    """Return the layout that an eval set lies in, `<root>/<folder>/<eval sets>/<file>`; None when in none."""
+    """Return the project layout around an eval set, `<root>/<folder>/<eval sets>/<file>`; None outside one."""
     folder = eval_set.resolve().parent.parent
     if (folder / "evaluators").is_dir():
         return Layout(folder.parent, folder.name)
@@ -138,7 +138,7 @@ def read_text(file: Path, most: int, *, instead: str = "") -> bytes:
 
 
 def read_json(file: Path) -> Any:
-    """Return the value in a JSON file.
+    """Parse a JSON file and return its value.
 
     Raises:
       InvalidRequest: it cannot be read, or is no JSON.
@@ -151,7 +151,7 @@ def read_json(file: Path) -> Any:
 
 
 def write_file(layout: Layout, path: Path, text: str) -> None:
-    """Write a file of a project, and the folders to it; never through a link that leads out of it.
+    """Write a file of a project, creating its folders; refuse to follow a link out of the project.
 
     Raises:
       InvalidRequest: it cannot be written, or would lie outside.
@@ -165,7 +165,7 @@ def write_file(layout: Layout, path: Path, text: str) -> None:
 
 
 def require_inside(layout: Layout, path: Path) -> None:
-    """Check that a file lies in the project, links followed.
+    """Check that a file lies inside the project, after following links.
 
     Raises:
       InvalidRequest: it does not.
@@ -175,7 +175,7 @@ def require_inside(layout: Layout, path: Path) -> None:
 
 
 def near(name: str, known: list[str]) -> str | None:
-    """Return the known name that is most like one."""
+    """Return the known name that is most similar to a given one."""
     by_lower = {one.lower(): one for one in known}
     found = difflib.get_close_matches(name.lower(), by_lower, n=1)
     return by_lower[found[0]] if found else None

@@ -1,4 +1,4 @@
-"""Turns an eval set, with or without executions, into rows of a data set; each has the criteria of all evaluators."""
+"""Converts an eval set, with or without executions, to rows of a data set; each row has all evaluators' criteria."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -12,7 +12,7 @@ from evaluator_host.model.evaluator import Json
 
 
 def matched(eval_set: EvalSet, executions: Iterable[Execution]) -> tuple[dict[str, Execution], list[str]]:
-    """Return executions by the id of their test case, and notes about those that have none.
+    """Return executions by the id of their test case, and notes about those that match none.
 
     An execution names its test case by id, or by a name that only one has.
     """
@@ -36,12 +36,12 @@ def matched(eval_set: EvalSet, executions: Iterable[Execution]) -> tuple[dict[st
 
 
 def eval_set_rows(eval_set: EvalSet, executions: dict[str, Execution] | None = None) -> list[dict[str, Json]]:
-    """Return a row per test case, in their order; without executions they have no outputs yet."""
+    """Return one row for each test case, in order; without executions the rows have no outputs yet."""
     return [_row(item, executions) for item in eval_set.items]
 
 
 def rows_of(value: dict[str, Any]) -> list[dict[str, Json]]:
-    """Return the rows of a decoded eval set, or of `{"eval_set": {…}, "executions": […]}`.
+    """Return the rows of a decoded eval set, or of an object `{"eval_set": {…}, "executions": […]}`.
 
     Raises:
       InvalidRequest: it cannot be taken.
@@ -82,10 +82,10 @@ def _row(item: EvalItem, executions: dict[str, Execution] | None) -> dict[str, J
 
 
 class EvalSetDocument:
-    """An eval set, or `{"eval_set": {…}, "executions": […]}`."""
+    """Reader for an eval set, or for an object `{"eval_set": {…}, "executions": […]}`."""
 
     def recognises(self, document: dict[str, Any]) -> bool:
-        """Whether an object is one of the two."""
+        """Whether a JSON object is an eval set, with or without executions."""
         return "eval_set" in document or is_eval_set(document)
 
     def row_count(self, document: dict[str, Any]) -> int:
@@ -94,7 +94,7 @@ class EvalSetDocument:
         return len(items_of(eval_set)) if isinstance(eval_set, dict) else 0
 
     def rows(self, document: dict[str, Any]) -> list[dict[str, Json]]:
-        """Return a row per test case.
+        """Return one row for each test case.
 
         Raises:
           InvalidRequest: the eval set or an execution has a fault.

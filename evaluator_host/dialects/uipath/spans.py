@@ -1,4 +1,4 @@
-"""Reads a trace of any shape as a flat list of spans.
+"""Reads a trace in any supported format as a flat list of spans.
 
 The shapes: OTLP/JSON; lists of spans as OpenTelemetry's SDK writes them (`to_json`), as agent platforms store them
 (`serialize_span`) or as flat records; the documented tree. A value that is no span raises an error that names its
@@ -24,11 +24,11 @@ _TREES: Final = ("children", "spans")
 
 
 class NotATrace(Exception):
-    """The value is no trace, or holds something that is no span; `str` says where and what."""
+    """The value is not a trace, or contains something that is not a span; `str` says where and what."""
 
 
 def read_spans(trace: Json) -> list[dict[str, Json]]:
-    """Return the spans of a trace in its own order, a parent before its children where it is a tree.
+    """Return the spans of a trace in its order; in a tree, parents come before their children.
 
     Each is `{"name", "trace_id", "span_id", "parent_id", "attributes", "events": [{"name", "attributes", "timestamp"}],
     "status", "status_message", "start_time", "end_time", "kind"}`: ids in hex, times in nanoseconds or null, status and

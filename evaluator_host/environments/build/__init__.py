@@ -1,1 +1,1 @@
-"""Builds package sets: resolves, installs and tries them, each command in a build sandbox."""
+"""Builds package sets: resolves, installs and tests them, each command in a build sandbox."""

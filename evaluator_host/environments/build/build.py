@@ -1,4 +1,4 @@
-"""Builds package sets, from pins to an installation that was tried, and reports the steps.
+"""Builds package sets, from pins to a tested installation, and reports the steps.
 
 One build serves any number of callers; two run at once; failed ones are remembered.
 """
@@ -33,7 +33,7 @@ _FAILED_KEPT: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class BuildContext:
-    """Where and how a host installs package sets."""
+    """The folders, tools and functions with which a host builds package sets."""
 
     folder: EnvironmentFolder
     builder: Builder
@@ -44,7 +44,7 @@ class BuildContext:
 
 
 class Build:
-    """A set being built; any number of callers wait for it or watch it.
+    """A package set being built; any number of callers can wait for it or watch its steps.
 
     Attributes:
       events: All steps so far.
@@ -61,14 +61,14 @@ class Build:
         self._more = asyncio.Event()
 
     def tell(self, event: BuildEvent) -> None:
-        """Add an event, unless it repeats the last one, and wake those who watch."""
+        """Add a build event, unless it repeats the last one, and wake the watchers."""
         if not self.events or self.events[-1] != event:
             self.events.append(event)
             self._more.set()
             self._more = asyncio.Event()
 
     async def watch(self) -> AsyncGenerator[BuildEvent, None]:
-        """Yield every event, from the first, until the build ends."""
+        """Yield every build event, from the first, until the build ends."""
         seen = 0
         while True:
             more = self._more
@@ -80,7 +80,7 @@ class Build:
             await more.wait()
 
     def report(self, folder: EnvironmentFolder) -> EnvironmentReport:
-        """Return the set as the API shows it."""
+        """Return the package set as the API shows it."""
         lock = folder.lock_of(self.key)
         return EnvironmentReport(
             key=self.key,
@@ -99,7 +99,7 @@ class Build:
         return tuple(Package(pin.name + extras[pin], pin.version) for pin in self.pins)
 
     async def run(self, context: BuildContext) -> Record:
-        """Build the set, unless it is installed, and return its record.
+        """Build the package set, unless it is installed, and return its record.
 
         Raises:
           HostError: it cannot be resolved, installed or tried; nothing is left of it.
@@ -162,7 +162,7 @@ class Build:
 async def adopt(
     context: BuildContext, stage: Path, *, key: str, lock: Lock, started: float = 0.0, pulled: Record | None = None
 ) -> Record:
-    """Check the installed files in a stage, move them to their place, and return the record of the installation.
+    """Check installed files in their staging folder, move them to the final one, and return the installation's record.
 
     `started` is when its build began, by `time.monotonic`. `pulled` is the record that pulled files came with; they
     have byte code already.
@@ -214,7 +214,7 @@ def packages_of(lock: Lock) -> tuple[Package, ...]:
 
 
 class Builds:
-    """Builds by the key of their set. Bound to one event loop.
+    """All builds of a host, by the key of their package set. Bound to one event loop.
 
     Args:
       context: Where and how sets are installed.
@@ -238,7 +238,7 @@ class Builds:
 
     @property
     def running(self) -> Iterator[Build]:
-        """The builds under way."""
+        """The builds that are running."""
         return (build for build, _ in self._running.values())
 
     @property
@@ -247,21 +247,21 @@ class Builds:
         return iter(self._failed.values())
 
     def find_running(self, key: str) -> Build | None:
-        """Return the build of a set, if it is under way."""
+        """Return the running build of a package set, or None."""
         return self._running[key][0] if key in self._running else None
 
     def find_failed(self, key: str) -> Build | None:
-        """Return the last build of a set, if it failed."""
+        """Return the failed last build of a package set, or None."""
         return self._failed.get(key)
 
     def forget_failed(self, key: str) -> bool:
-        """Forget the failed build of a set; return whether there was one."""
+        """Forget the failed build of a package set; return whether there was one."""
         return self._failed.pop(key, None) is not None
 
     def begin(
         self, key: str, pins: tuple[Pin, ...], language: Language, target: Target, *, workspace: str
     ) -> asyncio.Task[Record]:
-        """Return the build of a set, which begins unless it is under way; to be awaited shielded.
+        """Start the build of a package set unless it is running, and return it; await it shielded.
 
         It takes a turn of `workspace`: of the one that asked first.
         """
@@ -276,7 +276,7 @@ class Builds:
         return task
 
     async def wait(self, key: str) -> None:
-        """Wait for the build of a set, if it is under way.
+        """Wait for the running build of a package set, if there is one.
 
         Raises:
           HostError: why it failed.
@@ -308,7 +308,7 @@ class Builds:
 
 
 class BuildQueue:
-    """Decides which build runs next: workspaces take turns, and none gets every place while others wait.
+    """Decides which build runs next: workspaces take turns, and one workspace cannot occupy every place.
 
     Bound to one event loop.
 
@@ -324,7 +324,7 @@ class BuildQueue:
 
     @asynccontextmanager
     async def turn(self, workspace: str) -> AsyncIterator[None]:
-        """Wait until a build of this workspace may run; the turn ends with the block."""
+        """Wait until a build of this workspace may run; leaving the block lets the next build run."""
         self._known.add(workspace)
         waiter = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(workspace, deque()).append(waiter)

@@ -1,4 +1,4 @@
-"""Runs uv and npm for builds: in a sandbox with network that sees no file of this host but the tools.
+"""Runs uv and npm for builds, in a sandbox with network access that sees only the tools of this host.
 
 Where bubblewrap does not work, the same commands run as plain child processes. They run no code of any package (wheels
 only, no install scripts), and source builds are refused.
@@ -77,7 +77,7 @@ class Builder:
     async def run(
         self, command: Command, timeout_s: float, *, also: Sequence[Path] = (), stage: Path | None = None
     ) -> Finished:
-        """Run a command that runs no code of packages; no process of it is left.
+        """Run a command that executes no package code; afterwards none of its processes is left.
 
         Args:
           command: Its working directory is writable, and so are the downloads.
@@ -112,7 +112,7 @@ class Builder:
         return await sandbox.run(command, view, identity=identity, disk_watch=disk_watch, timeout_s=timeout_s)
 
     async def run_sources(self, command: Command, timeout_s: float, *, also: Sequence[Path] = ()) -> Finished:
-        """Run a command that may run code of packages: the `builder` of `packages.resolve.resolve`.
+        """Run a command that may execute package code: the `builder` of `packages.resolve.resolve`.
 
         It sees the machine's compilers, but no download of other builds, since sets share files with those. It has a
         download cache of its own, which is thrown away. Where the host is root it runs as a user that nobody else is.
@@ -140,7 +140,7 @@ class Builder:
             await asyncio.shield(asyncio.to_thread(_clear, private, [command.cwd, *also]))
 
     async def findings(self) -> list[Finding]:
-        """Return how builds are isolated here; this really starts one command."""
+        """Return the `doctor` findings about the isolation of builds; starts one command to test it."""
         self.home.mkdir(parents=True, exist_ok=True)
         sandbox = await self._find()
         if isinstance(sandbox, str):
@@ -225,7 +225,7 @@ def build_view(
     empty: Sequence[Path] = (),
     scratch: Path | None = None,
 ) -> BuildView:
-    """Return what a command sees of this machine: the tools, their libraries, and how names are resolved.
+    """Return the files that a build command sees: the tools, their libraries, and the DNS configuration.
 
     Args:
       command: Its variables are kept.

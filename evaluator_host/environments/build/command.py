@@ -1,4 +1,4 @@
-"""Runs one command of a build inside bubblewrap, with every limit in force, and leaves no process or cgroup of it.
+"""Runs one build command in bubblewrap under every limit, and leaves no process or cgroup behind.
 
 `DiskWatch` ends a command before it fills the disk. Downloads, unpacked files and temporary ones lie in different
 folders, some shared with other builds. So the bytes that its processes wrote count (`wchar` of proc(5)); for processes
@@ -42,7 +42,7 @@ _RESERVE_MB: Final = 256  # left to the rest of the machine
 
 
 class DiskWatch:
-    """Watches the disk use of one command.
+    """Watches the disk use of one build command.
 
     Attributes:
       reached: The limit at which it was ended, as text for the user; None while there is none.
@@ -61,7 +61,7 @@ class DiskWatch:
         self._inodes = os.statvfs(home).f_favail
 
     async def watch(self, pid: int | None, kill: Callable[[], None]) -> None:
-        """Check a process and all below it until cancelled, and kill them at the first limit that they reach."""
+        """Check the disk use of a process and its descendants until cancelled; kill all when over a limit."""
         while pid is not None and self.reached is None:
             await asyncio.sleep(_LOOK_EVERY_S)
             self.reached = await asyncio.to_thread(self._look, pid)
@@ -80,7 +80,7 @@ class DiskWatch:
 
 
 def written_bytes(pid: int) -> int:
-    """Return the bytes that a process and its descendants have written; 0 where the kernel keeps no count."""
+    """Return the bytes that a process and its descendants have written; 0 where the kernel does not count them."""
     total = 0
     for process in process_tree(pid):
         with contextlib.suppress(OSError, ValueError, IndexError):
@@ -100,7 +100,7 @@ def _occupied_bytes(folder: Path) -> int:
 
 @dataclass(frozen=True, slots=True)
 class BuildLimits:
-    """How much one command and all that it starts may take; `file_mb` is for each file, `DiskWatch` counts the rest."""
+    """Limits of one build command with all its processes; `file_mb` is per file, `DiskWatch` counts the total."""
 
     memory_mb: int
     processes: int
@@ -109,7 +109,7 @@ class BuildLimits:
 
 @dataclass(frozen=True, slots=True)
 class BuildSandbox:
-    """Runs commands of builds in bubblewrap.
+    """Runs build commands in bubblewrap.
 
     Attributes:
       seccomp: The compiled system call filter.
@@ -125,7 +125,7 @@ class BuildSandbox:
     async def run(
         self, command: Command, view: BuildView, *, identity: Identity, disk_watch: DiskWatch, timeout_s: float
     ) -> Finished:
-        """Run a command to its end; no process, cgroup or descriptor of it is left.
+        """Run a command until it ends, and leave no process, cgroup or descriptor behind.
 
         Raises:
           TimeoutError: it did not end within `timeout_s`.

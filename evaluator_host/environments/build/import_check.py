@@ -1,4 +1,4 @@
-"""Imports each requested package of an installed set once, in a real sandbox, and notes how long that takes.
+"""Imports each requested package of an installed set once, in a sandbox, and measures how long that takes.
 
 A package that raises gets a note: its user may want its data or its command only, or a library of the system may be
 missing. A package that hangs, ends its process, floods its output or takes all memory or processes is refused by name,
@@ -50,7 +50,7 @@ def main(module):
 
 @dataclass(slots=True)
 class ImportReport:
-    """The result: milliseconds by module that can be imported, and a note for each that cannot."""
+    """Import times in milliseconds by module, and a note for each module that cannot be imported."""
 
     import_ms: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)

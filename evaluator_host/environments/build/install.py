@@ -1,4 +1,4 @@
-"""Installs a lock into a folder: every file checked by its hash, no script of a package run, progress reported."""
+"""Installs a lock into a folder: checks every file's hash, runs no package script, reports progress."""
 
 import asyncio
 import contextlib
@@ -83,7 +83,7 @@ async def _pip(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
 
 
 async def compile_sources(files: Path, sources: Sequence[str], *, lock: Lock, builder: Builder) -> None:
-    """Compile the sources that imports of the set read: sandboxes cannot write byte code.
+    """Compile the Python files that importing the set's packages reads, since sandboxes cannot write byte code.
 
     Only those, since compiling all of a large set takes longer than installing it. Nothing is compiled when the set is
     for another Python than the builder's.

@@ -1,4 +1,4 @@
-"""The security policy of builds: pure functions that return bubblewrap's arguments for one view of this machine.
+"""The security policy of builds: pure functions that return bubblewrap's arguments.
 
 tests/unit/test_builder_args.py goes through it line by line. Nothing here looks at the machine: paths that were found
 on it are arguments.
@@ -53,7 +53,7 @@ os.execv(sys.argv[5], sys.argv[5:])
 
 @dataclass(frozen=True, slots=True)
 class BuildView:
-    """One build's view of this machine. Every file keeps its path, because uv and npm are told paths of this host.
+    """The files of this machine that one build sees. Each keeps its path, because uv and npm are told host paths.
 
     Attributes:
       seen: Read-only: interpreter, libraries, uv, node, npm, how names are resolved.
@@ -72,7 +72,7 @@ class BuildView:
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:
-    """Limits of one process; None where a cgroup or the watchdog counts instead.
+    """Limits of one process; None where a cgroup or the watchdog enforces the limit instead.
 
     Attributes:
       file_mb: Greatest file.
@@ -96,7 +96,7 @@ class ProcessLimits:
 
 
 def builder_args(view: BuildView, *, identity: Identity, descriptors: Descriptors, disable_userns: bool) -> list[str]:
-    """Return bubblewrap's arguments, its own name and the command excluded: everything of its own but the network."""
+    """Return bubblewrap's arguments, without program name and command; builds share only the host's network."""
     return [
         *_namespaces(identity, disable_userns=disable_userns),
         *("--die-with-parent", "--new-session", "--hostname", "builder", "--clearenv"),
@@ -112,7 +112,7 @@ def builder_args(view: BuildView, *, identity: Identity, descriptors: Descriptor
 def entry_command(
     argv: tuple[str, ...], cwd: Path, *, python: Path, bounds: ProcessLimits | None = None, user: int | None = None
 ) -> tuple[str, ...]:
-    """Return a command line that sets the user, or limits, and then becomes `argv`.
+    """Return a command line that sets the user or the limits, and then replaces itself with `argv`.
 
     Args:
       argv: What to run, its program as a path.
@@ -127,7 +127,7 @@ def entry_command(
 
 
 def etc_files(identity: Identity) -> dict[str, bytes]:
-    """Return the files of `/etc` besides those of name resolution: one user that nobody else on this machine is."""
+    """Return the files of `/etc` except DNS configuration: one user id that nothing else on this machine uses."""
     return {
         "passwd": f"builder:x:{identity.uid}:{identity.uid}::/tmp:/nonexistent\n".encode(),
         "group": f"builder:x:{identity.uid}:\n".encode(),

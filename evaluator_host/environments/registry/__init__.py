@@ -1,1 +1,1 @@
-"""Moving installed package sets between hosts through a container registry."""
+"""Moves installed package sets between hosts through a container registry."""

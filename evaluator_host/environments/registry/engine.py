@@ -39,7 +39,7 @@ _ADVICE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A pulled image to copy out of; `pinned` is the name that always means this image."""
+    """A pulled image whose files can be copied; `pinned` is its name by digest, which never means another image."""
 
     image: ImageFiles
     pinned: str
@@ -62,7 +62,7 @@ def split_reference(reference: str) -> tuple[str, str]:
 def publish(
     client: docker.APIClient, below: str, *, repository: str, tag: str, record: bytes, digest: str, tell: Progress
 ) -> str:
-    """Push an image with a record of its own on top, and return its pinned name.
+    """Push an image with an added layer that holds a set's record, and return its name by digest.
 
     Raises:
       InvalidRequest: the name is another image's on the engine.
@@ -86,7 +86,7 @@ def publish(
 
 @contextmanager
 def fetched(client: docker.APIClient, repository: str, *, tag: str, tell: Progress) -> Iterator[Fetched]:
-    """Pull the image of a package set and yield it; remove it afterwards, unless the engine had it.
+    """Pull the image of a package set and yield it; afterwards remove it, unless the engine already had it.
 
     `tag` may be a digest.
 

@@ -54,7 +54,7 @@ _ENTRIES: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """A package set that was pulled: its record, its folder, and the name that always means these files."""
+    """A pulled package set: its record, its folder, and the image name by digest."""
 
     record: Record
     path: Path
@@ -70,7 +70,7 @@ async def push(
     image: str,
     progress: Progress | None = None,
 ) -> str:
-    """Push an installed package set to a registry and return its pinned name, `repository@sha256:…`.
+    """Push an installed package set to a registry and return its name by digest, `repository@sha256:…`.
 
     Args:
       environment: Of the set; the files at its `path` are pushed.
@@ -119,7 +119,7 @@ async def pull(
     max_bytes: int = MAX_BYTES,
     progress: Progress | None = None,
 ) -> Pulled:
-    """Pull a package set from a registry into a folder, which appears whole or not at all.
+    """Pull a package set from a registry into a folder, which appears complete or not at all.
 
     Nothing of it is executed. The image is removed from the engine again.
 
@@ -247,7 +247,7 @@ def _in_loop(progress: Progress | None) -> Progress:
 
 
 def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
-    """Unpack the one folder that a tar holds, as `folder`, which must be empty; at most `max_bytes` in all.
+    """Unpack the only folder of a tar to `folder`, which must be empty; at most `max_bytes` in total.
 
     Links are made last, so that no file can be written through one.
 
@@ -277,7 +277,7 @@ def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
 
 
 def read_file(pieces: Iterator[bytes], *, max_bytes: int) -> bytes:
-    """Return the content of the one file that a tar holds.
+    """Return the content of the only file in a tar.
 
     Raises:
       PackagesFailed: it is no such tar, or the file is larger than `max_bytes`.

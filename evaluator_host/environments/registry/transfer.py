@@ -1,4 +1,4 @@
-"""Pushes installed sets to a registry, and pulls and installs sets of other hosts."""
+"""Pushes installed package sets to a registry, and pulls and installs sets of other hosts."""
 
 import asyncio
 import hashlib
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """The Docker engine that pushes and pulls, also for a host without the docker backend, and its runtime image."""
+    """The Docker engine and runtime image for pushing and pulling; also used without the docker backend."""
 
     docker_host: str | None
     image: str
 
 
 class RegistryTransfer:
-    """Pushes and pulls for one host.
+    """Pushes and pulls the package sets of one host.
 
     Args:
       context: Where sets are installed.
@@ -54,7 +54,7 @@ class RegistryTransfer:
         self._on_pulled = on_pulled
 
     async def push(self, name: str, reference: str, *, carrier: Carrier, progress: Progress | None = None) -> str:
-        """Push an installed set, and return its pinned name in the registry; arguments as in `push_pull.push`.
+        """Push an installed set, and return its name by digest in the registry; arguments as in `push_pull.push`.
 
         Raises:
           NotFound: there is no such set.
@@ -91,7 +91,7 @@ class RegistryTransfer:
     async def pull(
         self, reference: str, *, carrier: Carrier, digest: str | None = None, progress: Progress | None = None
     ) -> EnvironmentReport:
-        """Pull a set, try it in a sandbox, and install it unless it is there; arguments as in `push_pull.pull`.
+        """Pull a set, test it in a sandbox, and install it unless it is installed; arguments as in `push_pull.pull`.
 
         Raises:
           PackagesFailed: there is no such image, it is another set than expected, it is not whole, it does not fit or

@@ -1,1 +1,1 @@
-"""Results of jobs: figures, pages of rows, comparisons, downloads."""
+"""Results of jobs: statistics, pages of rows, comparisons, downloads."""

@@ -1,4 +1,4 @@
-"""Figures of one metric, and the comparison of two jobs by a metric.
+"""Statistics of one metric, and the comparison of two jobs by a metric.
 
 Figures are count, mean, deviation, percentiles, histogram, and the levels of a rubric. Variance is that of the
 population, percentile p lies at `(p / 100) * (n + 1) - 1` of the sorted values with linear interpolation, and the
@@ -27,7 +27,7 @@ _CELLS: Final = 40  # along each axis of a grid, so 1600 points at most
 
 
 def aggregate(name: str, values: Iterable[float], *, nan_count: int = 0) -> Aggregate:
-    """Return the figures of a metric; needs eight bytes of memory a value.
+    """Return the statistics of a metric; needs eight bytes of memory for each value.
 
     Args:
       name: Of the metric.
@@ -70,7 +70,7 @@ def total(values: "array[float]") -> float:
 
 
 def percentile(ordered: "array[float]", p: float) -> float:
-    """Return a percentile of sorted values, of which there is at least one."""
+    """Return a percentile of a non-empty sorted list."""
     position = min(max((p / 100) * (len(ordered) + 1) - 1, 0.0), len(ordered) - 1.0)
     below = int(position)
     above = min(below + 1, len(ordered) - 1)
@@ -78,7 +78,7 @@ def percentile(ordered: "array[float]", p: float) -> float:
 
 
 def as_float(value: float) -> float:
-    """Return a number as a float; infinity when it exceeds a float."""
+    """Return a number as a float; infinity when it is too large."""
     try:
         return float(value)
     except OverflowError:
@@ -103,7 +103,7 @@ def _histogram(ordered: "array[float]") -> tuple[Bin, ...]:
 async def with_rubrics(
     metrics: tuple[Aggregate, ...], rubrics: Rubrics, results: AsyncIterator[StoredResult]
 ) -> tuple[Aggregate, ...]:
-    """Return the figures with the counts of rubric levels. `results` are those of scored rows."""
+    """Return the statistics with the number of rows at each rubric level; `results` are of scored rows."""
     labels: Counter[tuple[str, str]] = Counter()
     async for one in results:
         given = _value(one).get("labels")
@@ -112,7 +112,7 @@ async def with_rubrics(
 
 
 def rubrics_of(result: StoredResult) -> Rubrics:
-    """Return the rubrics in a result; skip values of another shape, because a sandbox wrote them."""
+    """Return the rubrics in a result; values of another shape are skipped, because a sandbox wrote them."""
     found = _value(result).get("rubrics")
     known = found.items() if isinstance(found, dict) else ()
     return {name: [str(label) for label in labels] for name, labels in known if isinstance(labels, list) and labels}
@@ -133,7 +133,7 @@ def _with_levels(metric: Aggregate, rubric: list[str] | None, labels: Counter[tu
 
 
 def paired_difference(metric: str, pairs: Iterable[tuple[float, float]]) -> Difference:
-    """Return the difference of a metric over pairs (before, after), without pairs that are not finite."""
+    """Compare a metric over pairs (before, after): means, difference, interval. Skip pairs that are not finite."""
     before, after = array("d"), array("d")
     for old, new in pairs:
         if math.isfinite(old) and math.isfinite(new) and math.isfinite(new - old):
@@ -202,7 +202,7 @@ def _student_cdf(t: float, degrees: int) -> float:
 
 
 class Scatter:
-    """Gathers pairs of values, 24 bytes each."""
+    """Collects pairs of values for a scatter plot, 24 bytes each."""
 
     def __init__(self) -> None:
         self._rows = array("q")
@@ -210,7 +210,7 @@ class Scatter:
         self._after = array("d")
 
     def add_pair(self, row: int, before: float, after: float) -> None:
-        """Add a row, unless one of its values is not finite."""
+        """Add a pair of values, unless one of them is not finite."""
         if math.isfinite(before) and math.isfinite(after):
             self._rows.append(row)
             self._before.append(before)
@@ -220,7 +220,7 @@ class Scatter:
         return len(self._rows)
 
     def points(self) -> tuple[tuple[Point, ...], bool]:
-        """Return the points, and whether neighbouring values share a point."""
+        """Return the points of the plot, and whether neighbouring values were merged into one point."""
         distinct = _grouped(zip(self._before, self._after, strict=True), at_most=POINTS)
         if distinct is not None:
             return self._placed(distinct), False

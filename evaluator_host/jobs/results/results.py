@@ -1,4 +1,4 @@
-"""Reads the results of jobs: figures by evaluator, groups of failures, and comparisons of two jobs."""
+"""Reads the results of jobs: statistics by evaluator, groups of failures, and comparisons of two jobs."""
 
 import asyncio
 import re
@@ -55,7 +55,7 @@ _read_result: Final = TypeAdapter(EvaluationResult).validate_json
 
 
 class JobResults:
-    """Reads the results of jobs.
+    """Answers questions about the results of jobs.
 
     Args:
       jobs: Of the store.
@@ -72,7 +72,7 @@ class JobResults:
         self._ended: OrderedDict[str, JobFigures] = OrderedDict()
 
     async def figures(self, workspace_id: str, job_id: str) -> JobFigures:
-        """Return the figures of a job's results so far.
+        """Return the statistics of a job's results so far.
 
         Raises:
           NotFound: the workspace has no job of that id.
@@ -125,7 +125,7 @@ class JobResults:
         return Pairs(old.label, new.label, metric, len(pairing), points, binned)
 
     async def failures(self, workspace_id: str, job_id: str, *, evaluator: str | None = None) -> list[FailureGroup]:
-        """Return groups of rows with the same failure, evaluator by evaluator.
+        """Return the failed rows of each evaluator, grouped by failure.
 
         Raises:
           NotFound: the workspace has no job of that id, or the job has no such evaluator.
@@ -304,7 +304,7 @@ def _pairs(earlier: list[JobEvaluator], later: list[JobEvaluator]) -> list[tuple
 
 
 async def failure_groups(label: str, failures: AsyncIterable[StoredResult]) -> list[FailureGroup]:
-    """Return the groups of an evaluator's failures, the greatest first.
+    """Return the groups of an evaluator's failures, the largest first.
 
     After `GROUPS` groups, further kinds of failures are grouped by their code alone.
     """

@@ -1,4 +1,4 @@
-"""Reads the rows of a job together with their results: in pages, by a search, or all of them."""
+"""Reads the rows of a job with their results: in pages, by a search, or all of them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
@@ -39,7 +39,7 @@ class RowSearch:
         self._text = text.casefold()
 
     def matches(self, row: JobRow) -> bool:
-        """Return whether a value of the row contains the text; names of columns do not count."""
+        """Return whether a value of the row contains the text; column names do not count."""
         result = [row.result.get(name) for name in _OF_RESULT]
         return any(self._text in value.casefold() for value in _values([row.row, row.output, result]))
 
@@ -101,7 +101,7 @@ class RowReader:
         text: str | None = None,
         total: bool = False,
     ) -> JobRowPage:
-        """Return a page of rows.
+        """Return a page of a job's rows with results.
 
         Args:
           workspace_id: Owner of the job.
@@ -132,7 +132,7 @@ class RowReader:
         return JobRowPage(tuple(rows), next_cursor, count)
 
     async def one(self, workspace_id: str, job_id: str, index: int) -> JobRowDetail:
-        """Return a row of the data set, the mapped row, and the results of all evaluators.
+        """Return one row: the record of the data set, the mapped row, and the results of all evaluators.
 
         Raises:
           NotFound: there is no such job, or it has no such row.
@@ -172,7 +172,7 @@ class RowReader:
     async def every(
         self, workspace_id: str, job_id: str, which: Filter, *, evaluator: str | None = None
     ) -> AsyncGenerator[list[JobRow], None]:
-        """Yield all rows by number, 500 results at a time.
+        """Yield all rows in order with their results, fetched 500 at a time.
 
         Raises:
           NotFound: there is no such job, or it has no such evaluator.
@@ -188,7 +188,7 @@ class RowReader:
                 return
 
     async def given(self, workspace_id: str, job_id: str, *, limit: int) -> list[Row]:
-        """Return the first rows of a job as its evaluators got them, with the model's outputs and traces.
+        """Return the first rows of a job as its evaluators received them, with the model's outputs and traces.
 
         Rows that could not be mapped, or that the model has not answered, are left out.
 
@@ -205,7 +205,7 @@ class RowReader:
         return [row for row in found if isinstance(row, Row)]
 
     async def columns(self, workspace_id: str, job_id: str) -> tuple[str, ...]:
-        """Return the columns of a job's data set.
+        """Return the column names of a job's data set.
 
         Raises:
           NotFound: there is no such job.
@@ -214,7 +214,7 @@ class RowReader:
         return (await self._datasets.get_dataset(workspace_id, job.dataset_id)).facts.columns
 
     async def has_outputs(self, workspace_id: str, job_id: str) -> bool:
-        """Return whether a job has a target, whose model writes the outputs.
+        """Return whether a model produces the outputs of a job.
 
         Raises:
           NotFound: there is no such job.
@@ -275,7 +275,7 @@ def _at(which: Filter, evaluators: list[JobEvaluator], wanted: str | None) -> Fi
 
 
 def row_preview(row: JobRow) -> JobRow:
-    """Return a row without trace, returned value, logs and traceback, and with long texts and large objects cut."""
+    """Return a short form of a row: no trace, returned value, logs or traceback; long texts and objects cut."""
     data = {name: value for name, value in row.row.items() if name != "trace"}
     result = {**row.result, **_UNREAD}
     for name in ("label", "reason"):

@@ -28,13 +28,13 @@ _SHORTHANDS: Final = ("shorthand_property_identifier", "shorthand_property_ident
 
 
 def uses_of(draft: Draft, legacy: Legacy, parameter: Parameter) -> list[Use]:
-    """Return the uses of a parameter in the function, without those already removed."""
+    """Return the uses of a parameter in the function, except in code already removed."""
     found = draft.names.of(parameter.name, legacy.scope) if parameter.is_plain else []
     return [use for use in found if use.node != parameter.pattern and not draft.is_gone(use.node)]
 
 
 def replace_use(draft: Draft, use: Use, *parts: Part) -> None:
-    """Replace a name; a shorthand property keeps its key."""
+    """Replace one use of a name; a shorthand property keeps its key."""
     if use.node.type in _SHORTHANDS:
         draft.edits.replace_node(use.node, f"{use.name}: ", *parts)
     else:
@@ -42,7 +42,7 @@ def replace_use(draft: Draft, use: Use, *parts: Part) -> None:
 
 
 def is_member(use: Use) -> bool:
-    """Whether the use is the object of a member access."""
+    """Whether a use of a name is the object of a member access, `name.property`."""
     around = use.node.parent
     if around is None or around.type not in ("member_expression", "subscript_expression"):
         return False
@@ -50,7 +50,7 @@ def is_member(use: Use) -> bool:
 
 
 def member_name(member: Node) -> str | None:
-    """Return the name of a member; None if it is computed."""
+    """Return the property name of a member access; None if it is computed."""
     name = child(member, "property")
     if name is not None:
         return text(name)
@@ -79,7 +79,7 @@ def is_called(node: Node) -> bool:
 
 
 def is_evaluated_once(use: Use, function: Node) -> bool:
-    """Whether a use is evaluated at most once in a call of the function, before it returns."""
+    """Whether a use is evaluated at most once per call of the function, before the function returns."""
     for around in ancestors(use.node):
         if around == function:
             return True
@@ -89,7 +89,7 @@ def is_evaluated_once(use: Use, function: Node) -> bool:
 
 
 def only_looks(use: Use) -> bool:
-    """Whether a use of the inputs changes neither them nor the name."""
+    """Whether a use of the inputs only reads them, changing neither the object nor the variable."""
     around = use.node.parent
     if use.access is not Access.READ or around is None or not is_member(use):
         return False

@@ -17,12 +17,12 @@ _WRAPPERS: Final = frozenset(("parenthesized_expression", "as_expression", "sati
 
 
 class Current(Exception):
-    """The function already has the new signature."""
+    """The function already has the new signature, so there is nothing to rewrite."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter: the whole node, its name or pattern, type and default."""
+    """One parameter: its syntax node, name or pattern, type and default value."""
 
     node: Node
     pattern: Node
@@ -31,12 +31,12 @@ class Parameter:
 
     @property
     def name(self) -> str:
-        """The name in the source, or the whole pattern."""
+        """The parameter's name in the source, or its whole destructuring pattern."""
         return text(self.pattern)
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a plain name, not a destructuring pattern."""
+        """Whether the parameter is a plain name, not a destructuring pattern."""
         return self.pattern.type == "identifier"
 
 
@@ -57,7 +57,7 @@ class Legacy:
 
 
 def find(draft: Draft) -> Legacy:
-    """Return the entry function.
+    """Return the entry function of a program.
 
     Raises:
       Current: it takes three arguments.
@@ -183,7 +183,7 @@ def _plain(name: str) -> str:
 
 
 def parameter_of(node: Node) -> Parameter:
-    """Return one of a function's parameters."""
+    """Return one of a function's parameters, by position."""
     if node.type in ("required_parameter", "optional_parameter"):
         return Parameter(node, child(node, "pattern") or node, child(node, "type"), child(node, "value"))
     if node.type == "assignment_pattern":

@@ -1,4 +1,4 @@
-"""Resolves the names of a JavaScript or TypeScript program; in types only `typeof` counts as a use."""
+"""Resolves the names of a JavaScript or TypeScript program; inside types only `typeof` counts as a use."""
 
 from typing import Final
 

@@ -13,7 +13,7 @@ _IDENTIFIER: Final = re.compile(r"[A-Za-z_$][\w$]*")
 
 
 def property_key(draft: Draft, key: str) -> str:
-    """Return a key as written in an object literal."""
+    """Return a property name as a key of an object literal, quoted if necessary."""
     return key if _IDENTIFIER.fullmatch(key) else quoted(draft, key)
 
 
@@ -30,7 +30,7 @@ def quoted(draft: Draft, value: str) -> str:
 
 
 def semicolon(draft: Draft) -> str:
-    """Return a semicolon if the author ends statements with one, else nothing."""
+    """Return a semicolon if the author ends statements with one, else an empty text."""
     lines = [line.rstrip() for line in draft.source.splitlines()]
     ended = sum(line.endswith(b";") for line in lines)
     bare = sum(line.endswith((b")", b"'", b'"', b"]")) or line[-1:].isalnum() for line in lines)
@@ -66,5 +66,5 @@ def insert_first(draft: Draft, function: Node, lines: list[str]) -> None:
 
 
 def line_of(node: Node) -> str:
-    """Return the text of a node on one line, for messages."""
+    """Return the source text of a syntax node on one line, for messages."""
     return " ".join(text(node).split())[:60]

@@ -69,7 +69,7 @@ def rewrite_truth(draft: Draft, legacy: Legacy, inputs: str, *, dynamic: bool) -
 
 
 def read_column(draft: Draft, legacy: Legacy, parameter: Parameter, *, access: str, in_place: bool) -> str | None:
-    """Read an old parameter from the inputs: at each use if that is safe, or once at the start.
+    """Replace an old parameter by a value from the inputs: at each use if that is safe, or once at the start.
 
     Returns the statement to insert at the start of the function, or None.
     """

@@ -15,7 +15,7 @@ _SEPARATORS: Final = ("positional_separator", "keyword_separator")
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter: the whole node, its name, annotation and default."""
+    """One parameter: its syntax node, name, annotation and default value."""
 
     node: Node
     name_node: Node
@@ -24,7 +24,7 @@ class Parameter:
 
     @property
     def name(self) -> str:
-        """The name in the source."""
+        """The parameter's name in the source."""
         return text(self.name_node)
 
 
@@ -45,12 +45,12 @@ class Legacy:
 
     @property
     def is_lambda(self) -> bool:
-        """Whether it is a lambda, which cannot hold statements."""
+        """Whether the function is a lambda, which cannot hold statements."""
         return self.node.type == "lambda"
 
 
 class Current(Exception):
-    """The function already has the new signature."""
+    """The function already has the new signature, so there is nothing to rewrite."""
 
 
 def find(draft: Draft) -> list[Legacy]:
@@ -124,7 +124,7 @@ def _definition(use: Use) -> Node:
 
 
 def parameter_of(node: Node) -> Parameter | None:
-    """Return a parameter that can be passed by position; None for stars."""
+    """Return a parameter that can be passed by position; None for `*` and `**` parameters."""
     if node.type == "identifier":
         return Parameter(node, node, None, None)
     if node.type == "typed_parameter":

@@ -1,4 +1,4 @@
-"""Adds the imports of modules that the legacy contract let a program use without importing them."""
+"""Adds imports of the modules that the legacy contract made available without an import."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ _IMPORTS: Final = ("import_statement", "import_from_statement")
 
 
 def add_imports(draft: Draft) -> None:
-    """Add an import for each such module that the program uses and never binds."""
+    """Add an import for each such module that the program uses without defining the name."""
     missing: dict[str, Node] = {}
     for use in draft.names.uses:
         free = use.access is Access.READ and draft.names.owner(use) is None and not draft.is_gone(use.node)

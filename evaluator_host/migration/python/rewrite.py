@@ -1,4 +1,4 @@
-"""Python: rewrites the legacy signature to `evaluate(inputs, outputs, trace)`, and everything that depends on it."""
+"""Python: rewrites the legacy signature to `evaluate(inputs, outputs, trace)`, and all code that depends on it."""
 
 import re
 from collections.abc import Iterator
@@ -133,7 +133,7 @@ def _docstring(draft: Draft, legacy: Legacy) -> None:
 
 
 def rewrite_signature(draft: Draft, legacy: Legacy, names: NewNames) -> None:
-    """Give the function the new parameters, in the layout that it has."""
+    """Replace the parameters of the function by the new ones, keeping the layout of the source."""
     first, second, third, fourth = legacy.parameters
     comma = _COMMA.match(draft.source, first.node.end_byte)
     end = comma.end() if comma is not None else second.node.start_byte
@@ -172,7 +172,7 @@ def _default(second: Parameter, third: Parameter, fourth: Parameter) -> str:
 
 
 def convert_returned_text(draft: Draft, legacy: Legacy) -> None:
-    """Wrap text that is returned as the score in `float(…)`."""
+    """Wrap returned text that is used as the score in `float(…)`."""
     for value in _returned(legacy):
         if _is_text(draft, legacy, value) and not _shadowed(draft, legacy, "float"):
             draft.edits.replace_node(value, "float(", span(value), ")")

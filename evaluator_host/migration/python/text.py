@@ -15,7 +15,7 @@ def quoted(draft: Draft, value: str) -> str:
 
 
 def docstring(body: Node) -> Node | None:
-    """Return the docstring statement of a body, or None."""
+    """Return the docstring statement of a function body, or None."""
     statements = code_children(body)
     if not statements or statements[0].type != "expression_statement":
         return None
@@ -82,5 +82,5 @@ def _step(draft: Draft) -> str:
 
 
 def line_of(node: Node) -> str:
-    """Return the text of a node on one line, for messages."""
+    """Return the source text of a syntax node on one line, for messages."""
     return " ".join(text(node).split())[:60]

@@ -1,4 +1,4 @@
-"""Resolves npm pins with npm: no script of a package runs, and only packages of the registry are taken."""
+"""Resolves npm pins with npm: runs no package script, and takes packages only from the registry."""
 
 import json
 import re
@@ -28,7 +28,7 @@ _MISSING: Final = re.compile(r"'(?P<name>@?[^@'\s]+)(?:@[^']*)?' (?:could not be
 async def resolve_npm(
     pins: Sequence[Pin], resolver: Resolver
 ) -> tuple[tuple[LockedPackage, ...], str, tuple[str, ...]]:
-    """Return packages, lock text and notes.
+    """Resolve npm pins; return packages, lock text and notes.
 
     Raises:
       PackagesFailed: no such package or version, a conflict of peers, a wrong platform, or a package outside the
@@ -48,7 +48,7 @@ async def resolve_npm(
 
 
 async def matching_versions(specs: Sequence[tuple[str, str]], resolver: Resolver) -> list[tuple[str, ...]]:
-    """Return the versions of each `(name, range or tag)`, oldest first; empty when there is none.
+    """Return the versions that match each `(name, range or tag)`, oldest first; empty when none does.
 
     Raises:
       IndexUnavailable: the registry does not answer for any of them.
@@ -72,13 +72,13 @@ async def matching_versions(specs: Sequence[tuple[str, str]], resolver: Resolver
 
 
 def manifest(pins: Sequence[Pin]) -> str:
-    """Return the `package.json` that npm's lock belongs to; `npm ci` needs both."""
+    """Return the `package.json` for npm's lock; `npm ci` needs both."""
     dependencies = {pin.name: pin.version for pin in sorted(pins)}
     return json.dumps({"name": "set", "version": "0.0.0", "private": True, "dependencies": dependencies}, indent=2)
 
 
 def platform_flags(target: Target) -> tuple[str, ...]:
-    """Return npm's flags that name a target."""
+    """Return npm's command-line flags for a target platform."""
     return "--os=linux", f"--cpu={_CPU.get(target.machine, target.machine)}", "--libc=glibc"
 
 
@@ -147,7 +147,7 @@ def _checked(path: str, entry: dict[str, Any]) -> str:
 
 
 def fits(entry: dict[str, Any], target: Target) -> bool:
-    """Whether npm would install a package of a lock on the target: its `os`, `cpu` and `libc` lists, `!x` excluding."""
+    """Whether npm would install a locked package on the target, by its `os`, `cpu` and `libc` lists (`!x` excludes)."""
     values = {"os": "linux", "cpu": _CPU.get(target.machine, target.machine), "libc": "glibc"}
     return all(_allows(entry.get(field), value) for field, value in values.items())
 

@@ -1,4 +1,4 @@
-"""Reads npm pins with npm's own libraries."""
+"""Parses npm pins with npm's own libraries."""
 
 import json
 import re
@@ -28,7 +28,7 @@ _MESSAGES: Final = {
 
 
 def read(texts: Sequence[str]) -> list[Pin | Refusal]:
-    """Return each exact pin, or why it is none, in the order given."""
+    """Return each text's exact pin, or the reason why it is none, in the order given."""
     asked = [(text, _foreign(text)) for text in texts]
     answers = iter(_judge(tuple(_spec(text) for text, refusal in asked if refusal is None)))
     found = [refusal or _decide(text, next(answers)) for text, refusal in asked]
@@ -36,7 +36,7 @@ def read(texts: Sequence[str]) -> list[Pin | Refusal]:
 
 
 def wanted(texts: Sequence[str]) -> list[tuple[str, str] | None]:
-    """Return the name and range (or tag) that each refused text asks for, to look up the newest match."""
+    """Return the name and range (or tag) in each refused text, to look up the newest match."""
     specs = ["" if "#" in text or text.startswith("-") else _meant(text) for text in texts]
     answers = iter(_judge(tuple(filter(None, specs))))
     return [_asked(next(answers)) if spec else None for spec in specs]

@@ -1,4 +1,4 @@
-"""Resolves pip pins with uv: wheels only, a hash for every file, no code of a package run."""
+"""Resolves pip pins with uv: wheels only, a hash for every file; no package code runs."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -35,7 +35,7 @@ _NO_ANSWER: Final = re.compile(
 async def resolve_pip(
     pins: Sequence[Pin], resolver: Resolver, *, sources: bool
 ) -> tuple[tuple[LockedPackage, ...], str, tuple[str, ...]]:
-    """Return packages, lock text and notes.
+    """Resolve pip pins; return packages, lock text and notes.
 
     Args:
       pins: Canonical pins.
@@ -54,7 +54,7 @@ async def resolve_pip(
 
 
 async def newest_version(requirement: str, resolver: Resolver, *, lowest: bool = False) -> str | None:
-    """Return the newest (or lowest) version of a range that has a wheel for the target; None when there is none.
+    """Return the newest (or lowest) version in a range that has a wheel for the target; None when there is none.
 
     Raises:
       IndexUnavailable: the index does not answer.
@@ -94,7 +94,7 @@ def _command(flags: Sequence[str], resolver: Resolver) -> tuple[str, ...]:
 
 
 def platform_tag(target: Target) -> str:
-    """Return uv's name for the newest manylinux that the target's C library loads; no wheel is older than 2.17."""
+    """Return uv's name for the newest manylinux platform that the target's C library supports, at least 2.17."""
     if target.machine not in {"x86_64", "aarch64"}:
         raise Misconfigured(f"Packages cannot be resolved for {target.machine}, only for x86_64 and aarch64.")
     minor = max((known for known in _GLIBC_MINORS if (2, known) <= target.glibc), default=_GLIBC_MINORS[0])
@@ -102,7 +102,7 @@ def platform_tag(target: Target) -> str:
 
 
 def read_requirements(text: str, requested: set[str]) -> tuple[LockedPackage, ...]:
-    """Return the packages in uv's requirements: lines of pinned names, hashes and comments, no address or option.
+    """Parse uv's requirements output: pinned names, hashes and comments; addresses and options are refused.
 
     Raises:
       PackagesFailed: there is another line.
@@ -135,7 +135,7 @@ def _sorted(needed: Mapping[str, set[str]], name: str) -> tuple[str, ...]:
 
 
 def requirements_text(packages: Sequence[LockedPackage]) -> str:
-    """Return requirements with hashes, as uv installs them."""
+    """Return locked packages as a requirements file with hashes, for uv to install."""
     lines = (" \\\n    --hash=".join([f"{package.name}=={package.version}", *package.hashes]) for package in packages)
     return "".join(f"{line}\n" for line in lines)
 
@@ -167,11 +167,11 @@ async def _failure(finished: Finished, pins: Sequence[Pin], resolver: Resolver) 
 
 
 class NoWheel(PackagesFailed):
-    """A package has no wheel for the target, so only a build from source can install it."""
+    """A package has no wheel for the target and could only be built from source."""
 
     @classmethod
     def for_pin(cls, pin: Pin, target: Target, near: Sequence[str]) -> "NoWheel":
-        """Return the failure that names the package and both ways out."""
+        """Return the error that names the package and the two ways to solve it."""
         where = f"Python {target.runtime} on linux {target.machine}"
         instead = f"Pin {' or '.join(near)}, which has one, or let" if near else "Let"
         detail = (
@@ -195,7 +195,7 @@ def _no_version(pin: Pin, near: Sequence[str]) -> PackagesFailed:
 
 
 def unanswered(said: str) -> bool:
-    """Whether uv failed because the index does not answer, and not because no solution exists."""
+    """Whether uv failed because the index did not answer, not because the pins have no solution."""
     return bool(_DENIED.search(said)) or ("No solution found" not in said and bool(_NO_ANSWER.search(said)))
 
 
@@ -212,14 +212,14 @@ def _explanation(said: str) -> str:
 
 
 def last_cause(said: str) -> str:
-    """Return the innermost cause that uv printed."""
+    """Return the innermost cause in uv's error output."""
     causes = [line.split(":", maxsplit=1)[1].strip() for line in said.splitlines() if line.startswith("  cause:")]
     return causes[-1] if causes else said
 
 
 @lru_cache(maxsize=64)
 def shipped_lock(file: Path, roots: frozenset[str], target: Target) -> Lock:
-    """Return the lock of some packages of a lock file and of all their dependencies."""
+    """Return the lock of some packages in a lock file, with all their dependencies."""
     known = _read(file)
     names = _needed(roots, known)
     packages = tuple(replace(known[name], requested=name in roots) for name in sorted(names))
@@ -228,7 +228,7 @@ def shipped_lock(file: Path, roots: frozenset[str], target: Target) -> Lock:
 
 @lru_cache(maxsize=64)
 def shipped_pins(file: Path, roots: frozenset[str]) -> tuple[Pin, ...]:
-    """Return the pins of some packages of a lock file."""
+    """Return the pins of some packages in a lock file."""
     known = _read(file)
     return tuple(Pin(name, known[name].version) for name in sorted(roots))
 

@@ -1,4 +1,4 @@
-"""Pip pins: PEP 503 names, PEP 508 extras and PEP 440 versions, decided by the `packaging` library."""
+"""Parses pip pins with the `packaging` library: PEP 503 names, PEP 508 extras and PEP 440 versions."""
 
 import re
 from contextlib import suppress
@@ -23,7 +23,7 @@ _FIRST_YEAR: Final = 1990  # a release number from here on is a calendar version
 
 
 def read(text: str) -> Pin | Refusal:
-    """Return one exact pin in canonical form, or why it is none."""
+    """Return a text's exact pin in canonical form, or the reason why it is none."""
     if refusal := _foreign(text):
         return refusal
     try:
@@ -40,7 +40,7 @@ def read(text: str) -> Pin | Refusal:
 
 
 def wanted(text: str) -> Requirement | None:
-    """Return the range that a refused text asks for, to look up its newest match; None if it is no range."""
+    """Return the version range in a refused text, to look up its newest match; None if it has none."""
     if _foreign(text, npm_too=False):
         return None
     found = _loosely(text)
@@ -66,7 +66,7 @@ def _loosely(text: str) -> Requirement | None:
 
 
 def canonical_version(version: Version) -> str:
-    """Return one spelling of equal PEP 440 versions: 2.1.0 for 2.1 and 2.1.0.0, but 2024.1 for itself, a date."""
+    """Return one spelling for equal PEP 440 versions: 2.1.0 for 2.1 and 2.1.0.0; dates such as 2024.1 stay."""
     shortest = canonicalize_version(str(version))
     release = ".".join(str(part) for part in Version(shortest).release)
     missing = 0 if version.release[0] >= _FIRST_YEAR else 2 - release.count(".")

@@ -32,7 +32,7 @@ _LEGACY: Final = {"manylinux2014": 17, "manylinux2010": 12, "manylinux1": 5}
 
 
 def main(given: Path) -> None:
-    """Print the answer to the question in a file."""
+    """Read a question from a file and print the answer."""
     asked = json.loads(given.read_text("utf-8"))
     name = canonicalize_name(asked["name"])
     page = _fetched(f"{asked['index'].rstrip('/')}/{name}/", asked)
@@ -41,7 +41,7 @@ def main(given: Path) -> None:
 
 
 def usable(files: Iterable[tuple[str, str | None]], runtime: str, machine: str, glibc: list[int]) -> list[str]:
-    """Return the versions of wheels that a runtime can load, newest first, final ones before pre-releases."""
+    """Return the versions with wheels that a runtime can load, newest first, final ones before pre-releases."""
     tags = frozenset(_tags(runtime, machine, glibc))
     versions: set[Version] = set()
     for file_name, requires in files:

@@ -1,1 +1,1 @@
-"""Verbs and routes for NVIDIA's NeMo Platform client, over our data sets and durable jobs."""
+"""Services and routes for NVIDIA's NeMo Platform client, over this host's data sets and jobs."""

@@ -1,4 +1,4 @@
-"""NeMo's built-in metrics by their types, as code for a sandbox."""
+"""NeMo's built-in metrics, by type, as code to run in a sandbox."""
 
 import json
 from typing import Any, Final
@@ -29,7 +29,7 @@ metric = {name}.model_validate(json.loads({config!r}))
 
 
 def built_in_code(metric: dict[str, Any], *, field: str) -> str:
-    """Return the code that makes a metric of its configuration.
+    """Return code that creates a built-in metric from its configuration.
 
     Raises:
       InvalidRequest: it is of no type that runs here.
@@ -45,7 +45,7 @@ def built_in_code(metric: dict[str, Any], *, field: str) -> str:
 
 
 def bundle_of(metric: dict[str, Any], *, field: str) -> dict[str, Any]:
-    """Return the bundle of a metric that came as its configuration alone.
+    """Return the bundle of a metric that was sent as its configuration alone.
 
     Raises:
       InvalidRequest: it is of no type that runs here.
@@ -66,7 +66,7 @@ def bundle_of(metric: dict[str, Any], *, field: str) -> dict[str, Any]:
 
 
 def levels_of(metric: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return the scores of a judge by name, with the levels of those that are rubrics."""
+    """Return the scores that a judge metric gives, by name, with the levels of those that are rubrics."""
     scores = metric.get("scores")
     known = [one for one in scores if isinstance(one, dict)] if isinstance(scores, list) else []
     return {str(one.get("name")): list(one.get("rubric") or ()) for one in known}

@@ -1,4 +1,4 @@
-"""Metric bundles: the checks before one is stored, and the evaluator that opens one inside a sandbox.
+"""Metric bundles: the checks before a bundle is stored, and the evaluator that opens it inside a sandbox.
 
 The host reads a bundle's envelope, never its pickled content.
 """
@@ -70,7 +70,7 @@ class Bundled:
 
 
 def checked(bundle: dict[str, Any], *, field: str) -> dict[str, Any]:
-    """Return a bundle whose envelope is in order, its payload's digest worked out.
+    """Check a bundle's envelope, and return the bundle with the digest of its payload.
 
     Raises:
       InvalidRequest: it is not.
@@ -95,7 +95,7 @@ def checked(bundle: dict[str, Any], *, field: str) -> dict[str, Any]:
 
 
 def evaluator_of(bundle: dict[str, Any], *, field: str) -> Evaluator:
-    """Return the evaluator that a checked bundle is.
+    """Return the evaluator that runs a checked bundle.
 
     Labels of the metric say more where it needs that: `evaluator_host.packages` (exact pins, apart by spaces),
     `evaluator_host.memory_mb`, `evaluator_host.timeout_s`.
@@ -127,13 +127,13 @@ def evaluator_of(bundle: dict[str, Any], *, field: str) -> Evaluator:
 
 
 def python_of(bundle: dict[str, Any]) -> str | None:
-    """Return the minor version of Python that a checked bundle needs, `3.13`; None when any will do."""
+    """Return the minor version of Python that a checked bundle needs, `3.13`; None when any version works."""
     found = _PYTHON.fullmatch(str(bundle["payload"].get("python_version", "")))
     return found[1] if found is not None else None
 
 
 def numeric_outputs(bundle: dict[str, Any]) -> list[str]:
-    """Return the names of the outputs that have figures, as they are declared."""
+    """Return the names of a bundle's outputs that are declared as numbers."""
     kinds = ("number", "integer", "boolean")
     return [one["name"] for one in bundle["outputs"] if one.get("value_json_schema", {}).get("type") in kinds]
 

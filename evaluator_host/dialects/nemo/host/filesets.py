@@ -1,4 +1,4 @@
-"""NeMo's filesets: folders of files as they were uploaded, and the rows in them."""
+"""NeMo's filesets: folders of uploaded files, and the rows in these files."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -35,7 +35,7 @@ class Filesets:
         self._row_bytes = row_bytes
 
     async def create(self, workspace_id: str, namespace: str, name: str, content: dict[str, Any]) -> dict[str, Any]:
-        """Make one.
+        """Create a fileset.
 
         Raises:
           InvalidRequest: it is no name.
@@ -47,7 +47,7 @@ class Filesets:
         return _shown(await self._entities.add_entity(_place(workspace_id, namespace), name, content))
 
     async def get(self, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
-        """Return one.
+        """Return a fileset.
 
         Raises:
           NotFound: there is none of that name.
@@ -55,7 +55,7 @@ class Filesets:
         return _shown(await self._entities.get_entity(_place(workspace_id, namespace), name))
 
     async def all(self, workspace_id: str, namespace: str, *, number: int, size: int, order: Order) -> dict[str, Any]:
-        """Return a page of them."""
+        """Return a page of the filesets in a namespace."""
         place = _place(workspace_id, namespace)
         return await page_kept(self._entities, place, _shown, number=number, size=size, order=order)
 
@@ -71,7 +71,7 @@ class Filesets:
         return _shown(await self._entities.change(place, name, {**content, **given}))
 
     async def delete(self, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
-        """Remove a fileset with its files, and return it. Jobs keep the rows that they took.
+        """Delete a fileset with its files, and return it. Jobs keep the rows that they copied.
 
         Raises:
           NotFound: there is none of that name.
@@ -84,7 +84,7 @@ class Filesets:
         return _shown(gone)
 
     async def files(self, workspace_id: str, namespace: str, name: str, *, below: str = "") -> list[dict[str, Any]]:
-        """Return the files of one, by path.
+        """Return the files of a fileset, by path.
 
         Raises:
           NotFound: there is no such fileset.
@@ -98,7 +98,7 @@ class Filesets:
     async def upload(
         self, workspace_id: str, namespace: str, name: str, path: str, *, chunks: AsyncIterator[bytes]
     ) -> dict[str, Any]:
-        """Keep a file, in the place of the one that may be there.
+        """Store a file; an existing file of that path is replaced.
 
         Raises:
           InvalidRequest: it is no path.
@@ -121,7 +121,7 @@ class Filesets:
         return _file(kept)
 
     async def file(self, workspace_id: str, namespace: str, name: str, path: str) -> Path:
-        """Return where a file lies.
+        """Return the path of a fileset's file on this machine.
 
         Raises:
           NotFound: there is no such file.
@@ -130,7 +130,7 @@ class Filesets:
         return self._blobs.file(found.content["blob"])
 
     async def delete_file(self, workspace_id: str, namespace: str, name: str, path: str) -> dict[str, Any]:
-        """Remove a file, and return its description.
+        """Delete a file of a fileset, and return its description.
 
         Raises:
           NotFound: there is no such file.
@@ -140,7 +140,7 @@ class Filesets:
         return _file(gone)
 
     async def records(self, workspace_id: str, namespace: str, reference: str) -> Iterator[dict[str, Any]]:
-        """Return the rows of `workspace/fileset`, or of files of it: `#data.jsonl`, `#2026/*.csv`.
+        """Return the rows of `workspace/fileset`, or of some of its files: `#data.jsonl`, `#2026/*.csv`.
 
         They are read as they are asked for, which blocks and may raise InvalidRequest.
 

@@ -1,4 +1,4 @@
-"""Filters of lists as NeMo's client sends them: `filter[name][$like]=sum`, or one JSON object as `filter`.
+"""List filters as NeMo's client sends them: `filter[name][$like]=sum`, or one JSON object as `filter`.
 
 The operators and their meanings are NVIDIA's (nemo_platform 0.3.0): `$like` finds a text anywhere and minds no
 case, `%` and `_` stand for themselves; a missing field equals null and nothing else.
@@ -50,19 +50,19 @@ _OF_MOMENTS: Final = {
 
 
 class Fetch(Protocol):
-    """A list that has pages."""
+    """A function that returns one page of a list."""
 
     def __call__(self, *, number: int, size: int) -> Awaitable[dict[str, Any]]:
         """Return one page, as `names.page`."""
 
 
 def fields(*names: str, **elsewhere: str) -> Fields:
-    """Return the fields that a list may be filtered by, including the times that every object has."""
+    """Return the fields that a list may be filtered by, with the times that every object has."""
     return {**{name: name for name in ("name", *names, "created_at", "updated_at")}, **elsewhere}
 
 
 def read_filter(query: Iterable[tuple[str, str]], known: Fields) -> Filter | None:
-    """Return the filter of a query string, None when there is none.
+    """Return the filter in a query string, None when there is none.
 
     Raises:
       InvalidRequest: the filter is not one for this list; ignoring it would show too much.
@@ -80,7 +80,7 @@ def read_filter(query: Iterable[tuple[str, str]], known: Fields) -> Filter | Non
 
 
 async def filtered(fetch: Fetch, keep: Filter | None, *, number: int, size: int) -> dict[str, Any]:
-    """Return a page of the objects that pass a filter; the whole list is read."""
+    """Return a page of the objects that match a filter; reads the whole list."""
     if keep is None:
         return await fetch(number=number, size=size)
     kept, sort = await every(fetch, keep)
@@ -88,7 +88,7 @@ async def filtered(fetch: Fetch, keep: Filter | None, *, number: int, size: int)
 
 
 async def every(fetch: Fetch, keep: Filter) -> tuple[list[dict[str, Any]], str | None]:
-    """Return all that a filter leaves of a list, and how it is sorted."""
+    """Return all objects of a list that match a filter, and the sort order."""
     kept: list[dict[str, Any]] = []
     at = pages = 1
     sort = None

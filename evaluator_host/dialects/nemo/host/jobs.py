@@ -1,4 +1,4 @@
-"""NeMo's evaluation jobs: orders for our durable jobs, under names of their own."""
+"""NeMo's evaluation jobs: each one starts a job of this host, and has its own name."""
 
 import secrets
 from collections import Counter
@@ -31,7 +31,7 @@ _NO_BLOB: Final = "AA=="  # in lists: pickled metrics may have megabytes
 
 
 class NemoJobs:
-    """The jobs of every workspace.
+    """The NeMo jobs of every workspace.
 
     Args:
       entities: Their names and specs.
@@ -72,7 +72,7 @@ class NemoJobs:
         self._python = require_python
 
     async def create(self, workspace_id: str, namespace: str, body: JobIn) -> dict[str, Any]:
-        """Queue a job.
+        """Queue a NeMo job.
 
         Raises:
           InvalidRequest: something of the order cannot be taken.
@@ -101,7 +101,7 @@ class NemoJobs:
         return _shown(entity, await self.state(workspace_id, entity))
 
     async def get(self, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
-        """Return a job.
+        """Return a NeMo job.
 
         Raises:
           NotFound: there is none of that name.
@@ -110,14 +110,14 @@ class NemoJobs:
         return _shown(entity, await self.state(workspace_id, entity))
 
     async def all(self, workspace_id: str, namespace: str, *, number: int, size: int, order: Order) -> dict[str, Any]:
-        """Return a page of jobs, without their pickled metrics."""
+        """Return a page of NeMo jobs, without their pickled metrics."""
         place = _place(workspace_id, namespace)
         found, total = await self._entities.page(place, order=order, first=(number - 1) * size, limit=size)
         data = [_listed(_shown(one, await self.state(workspace_id, one))) for one in found]
         return page(data, number=number, size=size, total=total, sort=order)
 
     async def status(self, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
-        """Return where a job stands.
+        """Return the status of a NeMo job.
 
         Raises:
           NotFound: there is none of that name.
@@ -128,7 +128,7 @@ class NemoJobs:
         return {**made, "updated_at": stamp(state.changed_at or entity.updated_at)}
 
     async def want(self, workspace_id: str, namespace: str, name: str, wanted: DesiredState) -> dict[str, Any]:
-        """Ask a job to stop, pause or go on.
+        """Request that a job stops, pauses or resumes.
 
         Raises:
           NotFound: there is none of that name.
@@ -139,7 +139,7 @@ class NemoJobs:
         return _shown(entity, await self.state(workspace_id, entity))
 
     async def delete(self, workspace_id: str, namespace: str, name: str) -> None:
-        """Remove a job with its results.
+        """Delete a job with its results.
 
         Raises:
           NotFound: there is none of that name.
@@ -151,7 +151,7 @@ class NemoJobs:
         await self._entities.delete_entity(_place(workspace_id, namespace), name)
 
     async def entity(self, workspace_id: str, namespace: str, name: str) -> Entity:
-        """Return the stored job.
+        """Return the stored object of a NeMo job.
 
         Raises:
           NotFound: there is none of that name.
@@ -159,7 +159,7 @@ class NemoJobs:
         return await self._entities.get_entity(_place(workspace_id, namespace), name)
 
     async def state(self, workspace_id: str, entity: Entity) -> JobState:
-        """Return where the durable job behind it stands."""
+        """Return the state of the host's job that a NeMo job started."""
         try:
             report = await self._board.get_job(workspace_id, entity.content["job_id"])
         except NotFound:
@@ -223,7 +223,7 @@ class NemoJobs:
 
 
 def keys_of(entity: Entity) -> list[str]:
-    """Return the names of a job's metrics: `m`, `m_2` where there are two of a type."""
+    """Return the names of a job's metrics: `m`, and `m_2` for a second metric of that type."""
     seen: Counter[str] = Counter()
     found = []
     for bundle in entity.content["spec"]["metrics"]:

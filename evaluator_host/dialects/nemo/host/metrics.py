@@ -1,4 +1,4 @@
-"""Metrics kept under a name, for jobs to refer to; they never change."""
+"""NeMo metrics stored under a name, for jobs to refer to; they never change."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from evaluator_host.store.entities import Entities, Entity, Kind, Order, Place, 
 
 
 class Metrics:
-    """The metrics of every workspace."""
+    """The stored NeMo metrics of every workspace."""
 
     def __init__(self, entities: Entities, namespaces: Namespaces) -> None:
         self._entities = entities
@@ -19,7 +19,7 @@ class Metrics:
     async def create(
         self, workspace_id: str, namespace: str, name: str, bundle: dict[str, Any], project: str | None
     ) -> dict[str, Any]:
-        """Keep one.
+        """Store a metric under a name.
 
         Raises:
           InvalidRequest: it is no name, or the bundle cannot be taken.
@@ -40,12 +40,12 @@ class Metrics:
         return _shown(await self._entities.get_entity(_place(workspace_id, namespace), name))
 
     async def all(self, workspace_id: str, namespace: str, *, number: int, size: int, order: Order) -> dict[str, Any]:
-        """Return a page of them."""
+        """Return a page of stored metrics."""
         place = _place(workspace_id, namespace)
         return await page_kept(self._entities, place, _shown, number=number, size=size, order=order)
 
     async def delete(self, workspace_id: str, namespace: str, name: str) -> Entity:
-        """Remove a metric, and return it; jobs keep their own copy.
+        """Delete a metric, and return it; jobs keep their own copy.
 
         Raises:
           NotFound: there is none of that name.
@@ -53,7 +53,7 @@ class Metrics:
         return await self._entities.delete_entity(_place(workspace_id, namespace), name)
 
     async def bundle(self, workspace_id: str, namespace: str, reference: str) -> dict[str, Any]:
-        """Return the bundle of `workspace/name`, or of `name` in a namespace.
+        """Return the bundle of the metric `workspace/name`, or of `name` in a namespace.
 
         Raises:
           InvalidRequest: it is no reference.

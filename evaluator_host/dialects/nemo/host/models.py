@@ -1,4 +1,4 @@
-"""Model references: which OpenAI-compatible endpoint `workspace/name` is, as the operator or a caller configured it."""
+"""Resolves model references `workspace/name` to OpenAI-compatible endpoints that operator or callers configured."""
 
 import re
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class Models:
     async def create(
         self, kind: Kind, workspace_id: str, namespace: str, name: str, content: dict[str, Any]
     ) -> dict[str, Any]:
-        """Keep a model or a provider.
+        """Store a model or a provider.
 
         Raises:
           InvalidRequest: it is no name, or a key is written into it.
@@ -49,7 +49,7 @@ class Models:
     async def change(
         self, kind: Kind, workspace_id: str, namespace: str, name: str, changes: dict[str, Any]
     ) -> dict[str, Any]:
-        """Change one.
+        """Change a model or a provider.
 
         Raises:
           InvalidRequest: a key is written into it.
@@ -61,7 +61,7 @@ class Models:
         return _shown(kind, await self._entities.change(place, name, {**content, **changes}))
 
     async def get(self, kind: Kind, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
-        """Return one.
+        """Return a model or a provider.
 
         Raises:
           NotFound: there is none of that name.
@@ -76,7 +76,7 @@ class Models:
     async def all(
         self, kind: Kind, workspace_id: str, namespace: str, *, number: int, size: int, order: Order
     ) -> dict[str, Any]:
-        """Return a page of them; the operator's models come first."""
+        """Return a page of models or providers; the operator's models come first."""
         own = []
         if kind is Kind.MODEL:
             refs = [ref.partition("/") for ref in sorted(self._configured)]
@@ -89,7 +89,7 @@ class Models:
         return page(listed, number=number, size=size, total=total + len(own), sort=order)
 
     async def delete(self, kind: Kind, workspace_id: str, namespace: str, name: str) -> None:
-        """Remove one.
+        """Delete a model or a provider.
 
         Raises:
           NotFound: there is none of that name.
@@ -97,7 +97,7 @@ class Models:
         await self._entities.delete_entity(Place(workspace_id, kind, namespace), name)
 
     async def resolve(self, workspace_id: str, namespace: str, name: str) -> ModelPlace:
-        """Return where a model answers.
+        """Return the endpoint of a model: its address, its name there, and its key.
 
         Raises:
           NotFound: there is no such model.
@@ -112,7 +112,7 @@ class Models:
         return kept
 
     def reference_of(self, url: str) -> tuple[str, str] | None:
-        """Return which model an address means: the client turns references into addresses of its gateway."""
+        """Return the model reference in an address: the client turns references into addresses of its gateway."""
         found = _GATEWAY.search(url)
         return (found[1], found[2]) if found is not None else None
 

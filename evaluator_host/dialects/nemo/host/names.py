@@ -1,4 +1,4 @@
-"""Names that NeMo's client chooses, and the form in which stored objects are shown."""
+"""Checks names that NeMo's client chooses, and formats stored objects and pages for it."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ _PATH_CHARS: Final = 1024
 
 
 def require_name(name: str, what: str) -> str:
-    """Return a name that somebody chose.
+    """Check and return a name that a caller chose.
 
     Raises:
       InvalidRequest: it is none.
@@ -24,7 +24,7 @@ def require_name(name: str, what: str) -> str:
 
 
 def require_path(path: str) -> str:
-    """Return a file's path inside its fileset.
+    """Check and return the path of a file inside its fileset.
 
     Raises:
       InvalidRequest: it leads out of it, or is none.
@@ -37,7 +37,7 @@ def require_path(path: str) -> str:
 
 
 def shown(entity: Entity, **fields: Any) -> dict[str, Any]:
-    """Return what every answer has, and more fields."""
+    """Return a stored object as NeMo's client reads it: id, name, workspace, times, and the given fields."""
     return {
         "id": entity.id,
         "name": entity.name,
@@ -49,12 +49,12 @@ def shown(entity: Entity, **fields: Any) -> dict[str, Any]:
 
 
 def stamp(moment: datetime) -> str:
-    """Return a moment as answers have it."""
+    """Return a time in the format of NeMo's API."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def page(data: list[dict[str, Any]], *, number: int, size: int, total: int, sort: str | None = None) -> dict[str, Any]:
-    """Return a page of a list."""
+    """Return one page of a list in the format of NeMo's API."""
     pagination = {
         "page": number,
         "page_size": size,
@@ -66,7 +66,7 @@ def page(data: list[dict[str, Any]], *, number: int, size: int, total: int, sort
 
 
 def page_of(everything: list[dict[str, Any]], *, number: int, size: int, sort: str | None = None) -> dict[str, Any]:
-    """Return a page of a list that is there as a whole."""
+    """Return one page of a list that is whole in memory."""
     part = everything[(number - 1) * size :][:size]
     return page(part, number=number, size=size, total=len(everything), sort=sort)
 
@@ -74,6 +74,6 @@ def page_of(everything: list[dict[str, Any]], *, number: int, size: int, sort: s
 async def page_kept(
     entities: Entities, place: Place, show: Callable[[Entity], dict[str, Any]], *, number: int, size: int, order: Order
 ) -> dict[str, Any]:
-    """Return a page of the objects that are stored at a place."""
+    """Return one page of the objects stored in a namespace."""
     found, total = await entities.page(place, order=order, first=(number - 1) * size, limit=size)
     return page([show(one) for one in found], number=number, size=size, total=total, sort=order)

@@ -1,4 +1,4 @@
-"""NeMo's workspaces: namespaces inside the workspace of the caller's key, so that keys keep their separation."""
+"""NeMo's workspaces: namespaces inside the workspace of the caller's key, so that keys stay separated."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -17,7 +17,7 @@ class Namespaces:
         self._entities = entities
 
     async def create(self, workspace_id: str, name: str, description: str | None) -> dict[str, Any]:
-        """Make one.
+        """Create a namespace.
 
         Raises:
           InvalidRequest: it is no name.
@@ -29,7 +29,7 @@ class Namespaces:
         return _shown(await self._entities.add_entity(_place(workspace_id), name, {"description": description}))
 
     async def get(self, workspace_id: str, name: str) -> dict[str, Any]:
-        """Return one.
+        """Return a namespace.
 
         Raises:
           NotFound: there is none of that name.
@@ -40,13 +40,13 @@ class Namespaces:
         return _shown(found or await self._entities.get_entity(_place(workspace_id), name))
 
     async def all(self, workspace_id: str, *, number: int, size: int) -> dict[str, Any]:
-        """Return a page of them by name."""
+        """Return a page of namespaces, by name."""
         found, _ = await self._entities.page(_place(workspace_id), order=Order.NAME, limit=100_000)
         every = sorted([_default(), *found], key=lambda one: one.name)
         return page_of([_shown(one) for one in every], number=number, size=size)
 
     async def delete(self, workspace_id: str, name: str) -> None:
-        """Remove an empty one.
+        """Delete an empty namespace.
 
         Raises:
           NotFound: there is none of that name.
@@ -60,7 +60,7 @@ class Namespaces:
         await self._entities.delete_entity(_place(workspace_id), name)
 
     async def require(self, workspace_id: str, name: str) -> str:
-        """Return a namespace that something is to be put into.
+        """Return the namespace in which an object is to be stored; raise if it does not exist.
 
         Raises:
           NotFound: there is none of that name.

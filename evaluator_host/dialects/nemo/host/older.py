@@ -1,4 +1,4 @@
-"""The older verbs of NeMo Evaluator that its documentation still names: a few rows at once, jobs of one metric."""
+"""Older operations of NeMo Evaluator that its documentation still names: a few rows at once, jobs of one metric."""
 
 import asyncio
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ FIELDS: Final = ("nan_count", "sum", "mean", "min", "max")  # unless others are 
 
 @dataclass(frozen=True, slots=True)
 class RowFailed(Exception):
-    """A row that cannot be scored ends an evaluation at once; `detail` is what NeMo says of it."""
+    """A row that cannot be scored, which ends the evaluation; `detail` is NeMo's message."""
 
     detail: str
 
 
 class OlderVerbs:
-    """The verbs of the older routes.
+    """The operations behind the older routes.
 
     Args:
       service: Scores rows.
@@ -77,7 +77,7 @@ class OlderVerbs:
         }
 
     async def job(self, workspace_id: str, namespace: str, body: OlderJobIn) -> JobIn:
-        """Return the order of a job as the newer verbs take it.
+        """Convert an older job request to the current format.
 
         Raises:
           InvalidRequest: the metric cannot be taken.
@@ -102,7 +102,7 @@ class OlderVerbs:
         )
 
     async def keep(self, workspace_id: str, namespace: str, name: str, metric: dict[str, Any]) -> dict[str, Any]:
-        """Keep a built-in metric under a name.
+        """Store a built-in metric under a name.
 
         Raises:
           InvalidRequest: it is no name, or the metric cannot be taken.
@@ -112,7 +112,7 @@ class OlderVerbs:
         return _older(await self._metrics.create(workspace_id, namespace, name, bundle, None), metric)
 
     async def get(self, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
-        """Return a metric.
+        """Return a stored metric.
 
         Raises:
           NotFound: there is none of that name.
@@ -128,7 +128,7 @@ class OlderVerbs:
 
 
 def aggregate_fields(asked: Sequence[str]) -> tuple[str, ...]:
-    """Return the figures that are asked for.
+    """Return the names of the aggregate figures that a request asks for.
 
     Raises:
       InvalidRequest: there is no such figure.

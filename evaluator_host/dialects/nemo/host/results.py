@@ -1,4 +1,4 @@
-"""Results of a job as NeMo's client reads them: figures by `metric.output`, rows, an archive of both, logs."""
+"""Results of a job as NeMo's client reads them: figures by `metric.output`, rows, a tar file of both, logs."""
 
 import io
 import tarfile
@@ -33,7 +33,7 @@ Levels = list[dict[str, Any]]
 
 
 def scores_of(key: str, bundle: dict[str, Any], figures: EvaluatorFigures) -> list[dict[str, Any]]:
-    """Return the figures of a metric: of every output that it declares, and of its scores over all rows."""
+    """Return the figures of a metric: for every declared output, and for its scores over all rows together."""
     found = {one.name: one for one in figures.metrics}
     declared = numeric_outputs(bundle)
     names = [*declared, *(name for name in found if name not in declared)]
@@ -53,7 +53,7 @@ def scores_of(key: str, bundle: dict[str, Any], figures: EvaluatorFigures) -> li
 
 
 def figures_of(one: Aggregate, *, name: str, missing: int = 0, levels: Levels | None = None) -> dict[str, Any]:
-    """Return the figures of one output.
+    """Return the figures of one output of a metric.
 
     Args:
       one: As the host has them.
@@ -91,7 +91,7 @@ class NemoResults:
         self._rows = rows
 
     async def listed(self, workspace_id: str, namespace: str, name: str) -> list[dict[str, Any]]:
-        """Return which results a job has; none before it has completed.
+        """Return the list of a job's results; empty before the job has completed.
 
         Raises:
           NotFound: there is no such job.
@@ -101,7 +101,7 @@ class NemoResults:
         return [_described(entity, one) for one in NAMES] if state.status == COMPLETED else []
 
     async def described(self, workspace_id: str, namespace: str, name: str, result: str) -> dict[str, Any]:
-        """Return one of them.
+        """Return the description of one result of a job.
 
         Raises:
           NotFound: there is no such job, or it has no such result.
@@ -109,7 +109,7 @@ class NemoResults:
         return _described(await self._completed(workspace_id, namespace, name, result), result)
 
     async def aggregates(self, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
-        """Return the figures of a job.
+        """Return the aggregate figures of a job.
 
         Raises:
           NotFound: there is no such job, or it has not completed.
@@ -122,7 +122,7 @@ class NemoResults:
     async def rows(
         self, workspace_id: str, namespace: str, name: str, *, limit: int | None = None
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """Return the rows of a job, by number.
+        """Return the rows of a job with their results, by number.
 
         Raises:
           NotFound: there is no such job, or it has not completed.
@@ -131,7 +131,7 @@ class NemoResults:
         return self._row_scores(workspace_id, entity, limit)
 
     async def archive(self, workspace_id: str, namespace: str, name: str) -> IO[bytes]:
-        """Return a tar file of both; the caller closes it.
+        """Return a tar file of a job's figures and rows; the caller closes it.
 
         Raises:
           NotFound: there is no such job, or it has not completed.
@@ -153,7 +153,7 @@ class NemoResults:
     async def logs(
         self, workspace_id: str, namespace: str, name: str, *, cursor: str | None, limit: int
     ) -> dict[str, Any]:
-        """Return the output that the rows of a job printed, and the errors of failed rows.
+        """Return the output printed by a job's rows, and the errors of failed rows.
 
         Raises:
           NotFound: there is no such job.
@@ -178,7 +178,7 @@ class NemoResults:
     async def records(
         self, workspace_id: str, namespace: str, keep: RecordFilter | None, *, number: int, size: int, order: Order
     ) -> dict[str, Any]:
-        """Return a page of the results of completed jobs in a namespace that pass a filter."""
+        """Return a page of the results of completed jobs in a namespace that match a filter."""
         fetch = partial(self._jobs.all, workspace_id, namespace, order=order)
         jobs, sort = await every(fetch, lambda job: job["status"] == COMPLETED)
         cut = partial(page_of, number=number, size=size, sort=sort)

@@ -1,4 +1,4 @@
-"""Job specifications of NeMo's client, as they come over the wire. Unknown fields are refused by name."""
+"""Pydantic models of the job requests that NeMo's client sends. Unknown fields are refused by name."""
 
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -11,7 +11,7 @@ _ABSENT: Final = object()
 
 
 class OutputSpecIn(BaseModel):
-    """One output of a metric."""
+    """The declaration of one output of a metric."""
 
     model_config = _STRICT
 
@@ -30,7 +30,7 @@ class MetadataIn(BaseModel):
 
 
 class CloudpickleIn(BaseModel):
-    """A pickled metric, base64."""
+    """A metric pickled with cloudpickle, as base64."""
 
     model_config = _STRICT
 
@@ -81,7 +81,7 @@ class BundleIn(BaseModel):
 
 
 class FieldMappingIn(BaseModel):
-    """Canonical fields and the columns they are taken from; dots lead into nested objects."""
+    """NeMo's field names and the columns that hold them; dots lead into nested objects."""
 
     model_config = _STRICT
 
@@ -102,14 +102,14 @@ class FieldMappingIn(BaseModel):
         return self
 
     def applied_to(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Return a copy of a record with the canonical fields added, except those whose path finds nothing."""
+        """Return a copy of a record with the mapped fields added, except those whose column is missing."""
         known = {name: getattr(self, name) for name in _FIELDS if getattr(self, name) is not None}
         found = ((name, _at(record, path)) for name, path in {**known, **self.custom}.items())
         return {**record, **{name: value for name, value in found if value is not _ABSENT}}
 
 
 class ReasoningIn(BaseModel):
-    """How a model's reasoning is dealt with."""
+    """How the reasoning part of a model's response is handled."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -119,7 +119,7 @@ class ReasoningIn(BaseModel):
 
 
 class ParamsIn(BaseModel):
-    """The pace of a run, and how a model is asked."""
+    """Parameters of a run: parallelism, and inference settings of the model."""
 
     model_config = _STRICT
 
@@ -135,7 +135,7 @@ class ParamsIn(BaseModel):
 
 
 class ModelIn(BaseModel):
-    """A model to ask."""
+    """A model to call."""
 
     model_config = _STRICT
 
@@ -161,7 +161,7 @@ class SpecIn(BaseModel):
 
 
 class JobIn(BaseModel):
-    """Body of a job's order."""
+    """Body of a request to create a job."""
 
     model_config = ConfigDict(
         **_STRICT,
@@ -187,7 +187,7 @@ class JobIn(BaseModel):
 
 
 class OlderRowsIn(BaseModel):
-    """Rows that an older order brings along."""
+    """Rows inside an older job request."""
 
     model_config = _STRICT
 
@@ -195,7 +195,7 @@ class OlderRowsIn(BaseModel):
 
 
 class OlderSpecIn(BaseModel):
-    """The specification of a job of one metric."""
+    """The older specification of a job of one metric."""
 
     model_config = _STRICT
 
@@ -208,7 +208,7 @@ class OlderSpecIn(BaseModel):
 
 
 class OlderJobIn(BaseModel):
-    """Body of an older job's order."""
+    """Body of an older request to create a job."""
 
     model_config = ConfigDict(
         **_STRICT,
@@ -233,7 +233,7 @@ class OlderJobIn(BaseModel):
 
 
 class FewRowsIn(BaseModel):
-    """Rows that are scored at once."""
+    """Rows to score at once."""
 
     model_config = _STRICT
 
@@ -241,7 +241,7 @@ class FewRowsIn(BaseModel):
 
 
 class EvaluateIn(BaseModel):
-    """Body of an evaluation of a few rows."""
+    """Body of a request to score a few rows at once."""
 
     model_config = ConfigDict(
         **_STRICT,

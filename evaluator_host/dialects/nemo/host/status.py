@@ -1,4 +1,4 @@
-"""Where a durable job stands, in NeMo's words."""
+"""Translates the status of this host's jobs to NeMo's terms."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,7 +20,7 @@ _WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class JobState:
-    """Where a job stands.
+    """The status of a job in NeMo's terms.
 
     Attributes:
       status: In NeMo's words.
@@ -38,12 +38,12 @@ class JobState:
 
     @classmethod
     def gone(cls) -> "JobState":
-        """Return the state of a job that somebody removed through our own API."""
+        """Return the status of a NeMo job whose job on this host was deleted through `/v1/jobs`."""
         return cls("error", error={"message": "the job behind this one was removed with its results"}, lost=True)
 
 
 def state_of(report: JobReport) -> JobState:
-    """Return where a job stands."""
+    """Return the status of a job in NeMo's terms."""
     progress = report.progress
     details: dict[str, Any] = {"rows": progress.rows, "done": progress.done, "failed": progress.failed}
     if progress.generated is not None:
@@ -55,7 +55,7 @@ def state_of(report: JobReport) -> JobState:
 
 
 def failure_of(row: JobRow, key: str | None = None) -> str:
-    """Return why a row failed, in NeMo's words where the metric's key is given."""
+    """Return why a row failed, in NeMo's wording when the metric's key is given."""
     message = str((row.result["error"] or {}).get("message") or "the row was skipped")
     if key is None or message.startswith("Evaluation failed"):
         return message

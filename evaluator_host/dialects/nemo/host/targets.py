@@ -1,4 +1,4 @@
-"""Turns models of NeMo's client into targets of jobs: their addresses, and the prompts."""
+"""Converts a model of NeMo's client to the model that a job of this host calls: its address and prompts."""
 
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ _NIM_TOKENS: Final = 4096  # the client's own default for a NIM
 
 
 async def target_of(models: Models, workspace_id: str, namespace: str, spec: SpecIn) -> Target | None:
-    """Return the target of a job; None for one whose outputs are there already.
+    """Return the model that a job calls to produce outputs; None when the rows already have outputs.
 
     Raises:
       InvalidRequest: the model or its prompt cannot be taken.

@@ -1,4 +1,4 @@
-"""All verbs that NeMo's client uses, over what one host keeps."""
+"""Creates every service behind the routes for NeMo's client."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ from evaluator_host.store.secrets import Secrets
 
 @dataclass(frozen=True, slots=True)
 class Nemo:
-    """One member per kind of thing."""
+    """The services behind the routes for NeMo's client."""
 
     namespaces: Namespaces
     filesets: Filesets
@@ -30,7 +30,7 @@ class Nemo:
 
 
 def nemo_verbs(service: Service, records: StoredResources, settings: Settings) -> Nemo:
-    """Return the verbs over a host's records."""
+    """Return the services for NeMo's client, over a host's stored resources."""
 
     async def require_python(minor: str | None) -> None:
         await service.environments.queries.python(minor)

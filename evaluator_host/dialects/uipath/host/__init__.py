@@ -1,1 +1,1 @@
-"""Running the eval sets of a UiPath project: agents, evaluators, reports."""
+"""Runs the eval sets of a UiPath project: agents, evaluators, reports."""

@@ -1,4 +1,4 @@
-"""The agent of a project as a program for the sandbox: its files packed, its entry point named, its answer read.
+"""Makes a program for the sandbox from a project's agent: packs its files, finds its entry point, reads its output.
 
 The agent's code is packed here and neither imported nor parsed: only the sandbox unpacks it. What may hold secrets or
 answers (hidden files, the eval sets) is not packed.
@@ -34,14 +34,14 @@ _UNPACKED_BYTES: Final = 32 << 20
 
 @dataclass(frozen=True, slots=True)
 class EntryPoint:
-    """A function of the agent: its file, from the project on, and its name."""
+    """A function of the agent: its file, relative to the project, and its name."""
 
     file: str
     function: str
 
 
 def find_entry_point(root: Path, name: str | None) -> EntryPoint:
-    """Return the function that `uipath.json` names.
+    """Return the agent's entry function, which `uipath.json` names.
 
     Raises:
       InvalidRequest: there is none, or there are several and none is named.
@@ -96,7 +96,7 @@ def agent_program(root: Path, entry: EntryPoint, *, packages: tuple[str, ...], l
 
 
 def execution_of(item: str, result: EvaluationResult) -> Execution:
-    """Return what an agent did, as the program told it; whatever else became of the row is the agent's error."""
+    """Return the agent's execution as its program reported it; any other outcome is the agent's error."""
     if result.status is not Status.SCORED:
         error = result.error
         said = f"{error.code}: {error.message}" if error is not None else "it was not run"

@@ -23,7 +23,7 @@ Evaluate: TypeAlias = Callable[[Evaluator, Sequence[Row]], Awaitable[list[Evalua
 
 @dataclass(frozen=True, slots=True)
 class EvalRun:
-    """An eval set that was run.
+    """The result of running an eval set.
 
     Attributes:
       executions: By test case; one that is missing was not recorded.
@@ -40,18 +40,18 @@ class EvalRun:
     job: str | None = None
 
     def agent_error(self, item: EvalItem) -> str | None:
-        """Return why there is nothing to score."""
+        """Return why a test case has no execution to score."""
         execution = self.executions.get(item.id)
         return "there is no execution of this test case" if execution is None else execution.error
 
     def asked(self, item: EvalItem) -> list[ProjectEvaluator]:
-        """Return the evaluators that a test case has criteria for."""
+        """Return the evaluators for which a test case has criteria."""
         return [one for one in self.evaluators if one.id in item.criteria]
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorScore:
-    """The results of an evaluator over an eval set. `mean` is over the results that have a score, on the scale 0..1."""
+    """The results of an evaluator over an eval set. `mean` is the mean of the existing scores, on the scale 0..1."""
 
     id: str
     name: str
@@ -71,7 +71,7 @@ async def run_agent(program: Evaluator, items: Sequence[EvalItem], evaluate: Eva
 async def score(
     run: EvalRun, evaluators: Sequence[Evaluator], evaluate: Evaluate
 ) -> dict[tuple[str, str], EvaluationResult]:
-    """Score with each evaluator the executions of the test cases that have criteria for it.
+    """Run each evaluator on the executions of the test cases that have criteria for it.
 
     Args:
       run: What is to be scored.
@@ -94,12 +94,12 @@ async def score(
 
 
 def scores(run: EvalRun) -> list[EvaluatorScore]:
-    """Return what each evaluator made of the set. A test case whose agent failed counts as failed, and in no mean."""
+    """Return each evaluator's results. A test case whose agent failed counts as failed, and in no mean."""
     return [_score(run, one) for one in run.evaluators]
 
 
 def overall(found: Sequence[EvaluatorScore]) -> float | None:
-    """Return the mean of the evaluators' means by weight; None where nobody scored."""
+    """Return the weighted mean of the evaluators' means; None when there is no score."""
     known = [(one.mean, one.weight) for one in found if one.mean is not None]
     total = sum(weight for _, weight in known)
     return sum(mean * weight for mean, weight in known) / total if total else None

@@ -1,4 +1,4 @@
-"""The registered evaluators of a project: found by id, their code read, never imported."""
+"""Finds a project's registered evaluators by id, and reads their code without importing it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ _SHOWN: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class ProjectEvaluator:
-    """An evaluator of a project.
+    """A registered evaluator of a UiPath project.
 
     Attributes:
       id: By which eval sets name it.
@@ -49,12 +49,12 @@ class ProjectEvaluator:
 
     @property
     def is_built_in(self) -> bool:
-        """Whether the package `uipath` has the code."""
+        """Whether the evaluator's code comes from the package `uipath`, not from the project."""
         return isinstance(self.code, str)
 
 
 def find_evaluators(layout: Layout, ids: Sequence[str]) -> list[ProjectEvaluator]:
-    """Return evaluators by their ids, in that order.
+    """Return the evaluators with these ids, in the order of the ids.
 
     Raises:
       InvalidRequest: one is not registered, or its files cannot be taken.

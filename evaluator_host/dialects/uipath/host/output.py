@@ -15,7 +15,7 @@ from evaluator_host.model.outcome import EvaluationError, EvaluationResult
 
 
 def as_uipath(run: EvalRun, *, verbose: bool) -> dict[str, Json]:
-    """Return a run in UiPath's format; `verbose` adds the executions."""
+    """Return the results of an eval set in UiPath's format; `verbose` adds the executions."""
     return {
         "evaluationSetName": run.eval_set.name,
         "evaluationSetResults": [
@@ -30,7 +30,7 @@ def as_uipath(run: EvalRun, *, verbose: bool) -> dict[str, Json]:
 
 
 def as_report(run: EvalRun) -> dict[str, Json]:
-    """Return a run as this command line prints it."""
+    """Return the results of an eval set as this command line prints them."""
     found = scores(run)
     return {
         "eval_set": {"id": run.eval_set.id, "name": run.eval_set.name},

@@ -22,7 +22,7 @@ _NAME: Final = 80  # characters of the name of a class
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """One evaluator that was registered.
+    """One evaluator and the files that were written to register it.
 
     Attributes:
       name: Of its class.
@@ -42,7 +42,7 @@ class Registered:
 
 
 def usable_classes(report: CheckReport, file: Path) -> list[EvaluatorClass]:
-    """Return the evaluators that a file defines.
+    """Return the evaluator classes in a file that can be registered.
 
     Raises:
       InvalidRequest: it cannot be loaded, defines none, or one of them is faulty; nothing is registered then.
@@ -64,12 +64,12 @@ def usable_classes(report: CheckReport, file: Path) -> list[EvaluatorClass]:
 
 
 def left_out(report: CheckReport) -> list[str]:
-    """Say which classes are no evaluators by themselves."""
+    """Return a message for each class that is not registered because it is abstract."""
     return [f"{one.name} is left out: it lacks {', '.join(one.abstract)}" for one in report.classes if one.abstract]
 
 
 def register(layout: Layout, file: Path, classes: Sequence[EvaluatorClass], *, reset: bool) -> list[Registered]:
-    """Write the files of evaluators.
+    """Write the JSON files of evaluators.
 
     Args:
       layout: Of their project.

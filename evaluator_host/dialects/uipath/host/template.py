@@ -1,4 +1,4 @@
-"""The file that `uipath add` makes: an evaluator that registers and scores as it is, on every release of UiPath."""
+"""The file that `uipath add` writes: an evaluator that works unchanged on every release of UiPath."""
 
 import keyword
 import re
@@ -65,7 +65,7 @@ def spans_of(execution: Any) -> Any:
 
 
 def class_name(name: str) -> str:
-    """Return the class for a name: `my-custom-evaluator` and `my-custom` are `MyCustomEvaluator`.
+    """Return the class name for an evaluator: `my-custom-evaluator` and `my-custom` are `MyCustomEvaluator`.
 
     Raises:
       InvalidRequest: nothing in Python can be called so.
@@ -80,13 +80,13 @@ def class_name(name: str) -> str:
 
 
 def file_name(name: str) -> str:
-    """Return the file for a name: `my-custom-evaluator` and `MyCustomEvaluator` are `my_custom_evaluator.py`."""
+    """Return the file name for an evaluator: `MyCustomEvaluator` is `my_custom_evaluator.py`."""
     stem = "_".join(word.lower() for word in _WORDS.findall(name))
     return f"{stem}_.py" if keyword.iskeyword(stem) else f"{stem}.py"
 
 
 def kebab(name: str) -> str:
-    """Return what UiPath calls the files of a class: every capital begins a word, `JSONEval` is `j-s-o-n-eval`."""
+    """Return UiPath's file name for a class: every capital begins a word, `JSONEval` is `j-s-o-n-eval`."""
     return "".join(f"-{letter}" if at and letter.isupper() else letter for at, letter in enumerate(name)).lower()
 
 

@@ -24,7 +24,7 @@ _MODELS: Final = "/apis/models/v2/workspaces/{workspace}"
 
 
 class WorkspaceIn(BaseModel):
-    """Body of a new workspace."""
+    """Body of a request to create a workspace."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"name": "custom-python-metrics"}]})
 
@@ -33,7 +33,7 @@ class WorkspaceIn(BaseModel):
 
 
 class ModelIn(BaseModel):
-    """Body of a new model. Fields that this host does not use are stored and shown."""
+    """Body of a request to create a model. Fields that this host does not use are stored and shown."""
 
     model_config = ConfigDict(
         extra="allow",
@@ -46,7 +46,7 @@ class ModelIn(BaseModel):
 
 
 class ProviderIn(BaseModel):
-    """Body of a new model provider. Fields that this host does not use are stored and shown."""
+    """Body of a request to create a model provider. Fields that this host does not use are stored and shown."""
 
     model_config = ConfigDict(
         extra="allow",
@@ -59,7 +59,7 @@ class ProviderIn(BaseModel):
 
 
 class ChangesIn(BaseModel):
-    """Fields to replace."""
+    """Body of a request to change an object: the fields to replace."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -72,7 +72,7 @@ def workspaces_api(namespaces: Namespaces, access: Access) -> APIRouter:
 
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_workspace(body: WorkspaceIn, request: Request) -> Response:
-        """Make a namespace in the workspace of the caller's key."""
+        """Create a namespace in the workspace of the caller's key."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "nemo.workspaces.create"):
             return json_response(await namespaces.create(caller.workspace, body.name, body.description), 201)
@@ -95,7 +95,7 @@ def workspaces_api(namespaces: Namespaces, access: Access) -> APIRouter:
 
     @router.delete("/{name}", status_code=204, responses=parts.IN_USE)
     async def delete_workspace(name: parts.Name, request: Request) -> Response:
-        """Remove an empty namespace."""
+        """Delete an empty namespace."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "nemo.workspaces.delete"):
             await namespaces.delete(caller.workspace, name)
@@ -110,7 +110,7 @@ def models_api(models: Models, access: Access) -> APIRouter:
 
     @router.post("/models", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_model(workspace: parts.Namespace, body: ModelIn, request: Request) -> Response:
-        """Name a model: jobs refer to it as workspace/name."""
+        """Create a model: jobs refer to it as workspace/name."""
         caller = caller_of(request.scope)
         content = body.model_dump(mode="json", exclude_unset=True)
         with AuditedCall(access, caller, "nemo.models.create"):
@@ -119,7 +119,7 @@ def models_api(models: Models, access: Access) -> APIRouter:
 
     @router.post("/providers", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_provider(workspace: parts.Namespace, body: ProviderIn, request: Request) -> Response:
-        """Say where models answer: an OpenAI-compatible API."""
+        """Create a model provider: the address of an OpenAI-compatible API."""
         caller = caller_of(request.scope)
         content = body.model_dump(mode="json", exclude_unset=True)
         with AuditedCall(access, caller, "nemo.providers.create"):
@@ -167,18 +167,18 @@ def _add_reading(router: APIRouter, models: Models, access: Access, kind: Kind, 
         sort: parts.Sort = Order.CREATED_DOWN,
         keep: Filter | None = _FILTERS[kind],
     ) -> Response:
-        """List them."""
+        """List models or model providers."""
         fetch = partial(models.all, kind, parts.workspace_of(request), workspace, order=sort)
         return json_response(await filtered(fetch, keep, number=number, size=page_size))
 
     @router.get(f"/{segment}/{{name}}", response_model=parts.Described, responses=parts.MISSING, name=f"show_{segment}")
     async def show(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
-        """Show one."""
+        """Show a model or a model provider."""
         return json_response(await models.get(kind, parts.workspace_of(request), workspace, name))
 
     @router.delete(f"/{segment}/{{name}}", status_code=204, responses=parts.MISSING, name=f"delete_{segment}")
     async def delete(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
-        """Remove one."""
+        """Delete a model or a model provider."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, f"nemo.{segment}.delete"):
             await models.delete(kind, caller.workspace, workspace, name)

@@ -30,7 +30,7 @@ _BYTES: Final[dict[int | str, dict[str, Any]]] = {
 
 
 class FilesetIn(BaseModel):
-    """Body of a new fileset."""
+    """Body of a request to create a fileset."""
 
     model_config = ConfigDict(extra="allow", json_schema_extra={"examples": [{"name": "qa", "purpose": "dataset"}]})
 
@@ -43,7 +43,7 @@ class FilesetIn(BaseModel):
 
 
 class FilesetChangesIn(BaseModel):
-    """Body of a change to a fileset's description."""
+    """Body of a request to change a fileset's description."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -55,12 +55,12 @@ class FilesetChangesIn(BaseModel):
 
 
 def filesets_api(filesets: Filesets, access: Access) -> APIRouter:
-    """Return the routes of filesets; those of their files take and give them as they are."""
+    """Return the routes of filesets, and of their files, whose content stays unchanged."""
     router = APIRouter(prefix=_PREFIX, route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_fileset(workspace: parts.Namespace, body: FilesetIn, request: Request) -> Response:
-        """Make a fileset."""
+        """Create a fileset."""
         caller = caller_of(request.scope)
         content = body.model_dump(mode="json", include=set(FilesetIn.model_fields))
         with AuditedCall(access, caller, "nemo.filesets.create"):
@@ -96,7 +96,7 @@ def filesets_api(filesets: Filesets, access: Access) -> APIRouter:
 
     @router.delete("/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def delete_fileset(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
-        """Remove a fileset with its files. Jobs keep the rows they took."""
+        """Delete a fileset with its files. Jobs keep the rows that they copied."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "nemo.filesets.delete"):
             return json_response(await filesets.delete(caller.workspace, workspace, name))
@@ -122,7 +122,7 @@ def files_api(filesets: Filesets, access: Access) -> APIRouter:
 
     @router.put("/{name}/-/{path:path}", response_model=parts.Described, responses=refused, openapi_extra=_FILE)
     async def upload(workspace: parts.Namespace, name: parts.Name, path: str, request: Request) -> Response:
-        """Keep a file, in the place of the one that may be there."""
+        """Store a file; an existing file of that path is replaced."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "nemo.files.upload"):
             kept = await filesets.upload(caller.workspace, workspace, name, path, chunks=request.stream())
@@ -130,13 +130,13 @@ def files_api(filesets: Filesets, access: Access) -> APIRouter:
 
     @router.get("/{name}/-/{path:path}", response_class=FileResponse, responses=_BYTES)
     async def download(workspace: parts.Namespace, name: parts.Name, path: str, request: Request) -> Response:
-        """A file as it was sent."""
+        """Download a file unchanged."""
         file = await filesets.file(parts.workspace_of(request), workspace, name, path)
         return FileResponse(file, media_type="application/octet-stream")
 
     @router.delete("/{name}/-/{path:path}", response_model=parts.Described, responses=parts.MISSING)
     async def delete_file(workspace: parts.Namespace, name: parts.Name, path: str, request: Request) -> Response:
-        """Remove a file."""
+        """Delete a file of a fileset."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "nemo.files.delete"):
             return json_response(await filesets.delete_file(caller.workspace, workspace, name, path))

@@ -1,4 +1,4 @@
-"""The routes of NeMo's evaluation jobs and their results, the same under each prefix that a client uses."""
+"""The routes of NeMo's evaluation jobs and their results, the same under each URL prefix that a client uses."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
@@ -34,12 +34,12 @@ _DOWNLOAD: Final[dict[int | str, dict[str, Any]]] = {
 
 
 def jobs_api(jobs: NemoJobs, results: NemoResults, access: Access, *, prefix: str) -> APIRouter:
-    """Return the routes of jobs under a prefix."""
+    """Return the routes of NeMo's jobs under a URL prefix."""
     router = APIRouter(prefix=prefix, route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_job(workspace: parts.Namespace, body: JobIn, request: Request) -> Response:
-        """Queue a job: metrics over rows. It is one of `/v1/jobs` too, and outlives the host's process."""
+        """Queue a job: metrics over rows. `/v1/jobs` lists it too, and it survives a restart of the host."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "nemo.jobs.create"):
             return json_response(await jobs.create(caller.workspace, workspace, body), 201)
@@ -49,7 +49,7 @@ def jobs_api(jobs: NemoJobs, results: NemoResults, access: Access, *, prefix: st
 
 
 def add_reading(router: APIRouter, jobs: NemoJobs, results: NemoResults, access: Access) -> None:
-    """Add the routes of jobs that are there."""
+    """Add the routes that list, show and delete existing jobs."""
 
     @router.get("", response_model=parts.Described)
     async def all_jobs(
@@ -71,12 +71,12 @@ def add_reading(router: APIRouter, jobs: NemoJobs, results: NemoResults, access:
 
     @router.get("/{name}/status", response_model=parts.Described, responses=parts.MISSING)
     async def job_status(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
-        """Say where a job stands."""
+        """Show the status of a job."""
         return json_response(await jobs.status(parts.workspace_of(request), workspace, name))
 
     @router.delete("/{name}", status_code=204, responses=parts.IN_USE)
     async def delete_job(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
-        """Remove a job that has ended, with its results."""
+        """Delete a job that has ended, with its results."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "nemo.jobs.delete"):
             await jobs.delete(caller.workspace, workspace, name)
@@ -113,14 +113,14 @@ def _add_results(router: APIRouter, results: NemoResults) -> None:
 
     @router.get("/{name}/results", response_model=parts.Described, responses=parts.MISSING)
     async def job_results(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
-        """List the results of a job; none before it has completed."""
+        """List the results of a job; empty before it has completed."""
         return json_response({"data": await results.listed(parts.workspace_of(request), workspace, name)})
 
     @router.get("/{name}/results/{result}", response_model=parts.Described, responses=parts.MISSING)
     async def job_result(
         workspace: parts.Namespace, name: parts.Name, result: parts.Name, request: Request
     ) -> Response:
-        """Show one of them: aggregate-scores, row-scores or artifacts."""
+        """Describe one result of a job: aggregate-scores, row-scores or artifacts."""
         return json_response(await results.described(parts.workspace_of(request), workspace, name, result))
 
     @router.get("/{name}/results/{result}/download", response_class=Response, responses=_DOWNLOAD)
@@ -131,7 +131,7 @@ def _add_results(router: APIRouter, results: NemoResults) -> None:
         request: Request,
         limit: Annotated[int | None, Query(ge=0, description="Rows to send.")] = None,
     ) -> Response:
-        """Figures (JSON), rows (lines of JSON), or both in a tar file."""
+        """Download a result: figures (JSON), rows (lines of JSON), or both in a tar file."""
         own = parts.workspace_of(request)
         if result == "row-scores":
             rows = await results.rows(own, workspace, name, limit=limit)

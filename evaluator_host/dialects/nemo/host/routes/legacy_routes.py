@@ -1,4 +1,4 @@
-"""The older routes that NeMo Evaluator's documentation still names, under every prefix that it writes them with."""
+"""The older routes that NeMo Evaluator's documentation still names, under each of their URL prefixes."""
 
 from typing import Annotated, Any, Final
 
@@ -30,7 +30,7 @@ _FAILED: Final[dict[int | str, dict[str, Any]]] = {
 
 
 def older_api(nemo: Nemo, access: Access, *, prefix: str) -> list[BaseRoute]:
-    """Return the older routes under one of their prefixes."""
+    """Return the older routes under one of their URL prefixes."""
     router = APIRouter(prefix=prefix, route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
     _add_evaluate(router, nemo.older, access)
     _add_metrics(router, nemo, access)
@@ -50,7 +50,7 @@ def _add_evaluate(router: APIRouter, older: OlderVerbs, access: Access) -> None:
         request: Request,
         aggregate_fields_: Annotated[list[str] | None, Query(alias="aggregate_fields", max_length=20)] = None,
     ) -> Response:
-        """Score one to ten rows with a built-in metric, or one that is kept, at once."""
+        """Score one to ten rows at once, with a built-in or a stored metric."""
         caller = caller_of(request.scope)
         rows = body.dataset.rows
         with AuditedCall(access, caller, "nemo.evaluate", rows=len(rows)):
@@ -65,7 +65,7 @@ def _add_evaluate(router: APIRouter, older: OlderVerbs, access: Access) -> None:
 def _add_create(router: APIRouter, older: OlderVerbs, jobs: NemoJobs, access: Access) -> None:
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_metric_job(workspace: parts.Namespace, body: OlderJobIn, request: Request) -> Response:
-        """Queue a job of one metric; the other routes show it in the newer shape."""
+        """Queue a job of one metric; the current job routes show it in their own format."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "nemo.jobs.create"):
             try:
@@ -80,7 +80,7 @@ def _add_metrics(router: APIRouter, nemo: Nemo, access: Access) -> None:
     async def create_built_in(
         workspace: parts.Namespace, name: parts.Name, body: parts.BuiltIn, request: Request
     ) -> Response:
-        """Keep a built-in metric under a name."""
+        """Store a built-in metric under a name."""
         caller = caller_of(request.scope)
         metric = body.model_dump(mode="json", exclude_unset=True)
         with AuditedCall(access, caller, "nemo.metrics.create"):
@@ -93,7 +93,7 @@ def _add_metrics(router: APIRouter, nemo: Nemo, access: Access) -> None:
 
     @router.delete("/metrics/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def delete_built_in(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
-        """Remove a metric; jobs keep their own copy."""
+        """Delete a metric; jobs keep their own copy."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "nemo.metrics.delete"):
             gone = await nemo.metrics.delete(caller.workspace, workspace, name)

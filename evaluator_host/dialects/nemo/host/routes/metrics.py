@@ -1,4 +1,4 @@
-"""The routes of metrics kept under a name, and of what completed jobs came to."""
+"""The routes of stored metrics, and of the results of completed jobs."""
 
 from functools import partial
 from typing import Annotated, Final
@@ -24,12 +24,12 @@ _RESULT_FILTER: Final = parts.filter_by(
 
 
 def metrics_api(metrics: Metrics, access: Access) -> APIRouter:
-    """Return the routes of metrics."""
+    """Return the routes of stored metrics."""
     router = APIRouter(route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.get(f"{_EVALUATOR}/v1/healthz", response_model=dict[str, str])
     async def healthz() -> Response:
-        """The evaluator answers."""
+        """Liveness: the evaluator service responds."""
         return json_response({"status": "ok"})
 
     @router.post(f"{_PREFIX}/metrics/{{name}}", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
@@ -40,7 +40,7 @@ def metrics_api(metrics: Metrics, access: Access) -> APIRouter:
         request: Request,
         project: Annotated[str | None, Query(max_length=255)] = None,
     ) -> Response:
-        """Keep a metric; it never changes."""
+        """Store a metric under a name; it never changes."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "nemo.metrics.create"):
             bundle = body.model_dump(mode="json")
@@ -66,7 +66,7 @@ def metrics_api(metrics: Metrics, access: Access) -> APIRouter:
 
     @router.delete(f"{_PREFIX}/metrics/{{name}}", status_code=204, responses=parts.MISSING)
     async def delete_metric(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
-        """Remove a metric; jobs keep their own copy."""
+        """Delete a metric; jobs keep their own copy."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "nemo.metrics.delete"):
             await metrics.delete(caller.workspace, workspace, name)
@@ -76,7 +76,7 @@ def metrics_api(metrics: Metrics, access: Access) -> APIRouter:
 
 
 def eval_results_api(jobs: NemoJobs, results: NemoResults, access: Access, *, prefix: str) -> APIRouter:
-    """Return the routes of what completed jobs came to, by the job's name."""
+    """Return the routes of the results of completed jobs, by the job's name."""
     router = APIRouter(prefix=prefix, route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.get("", response_model=parts.Described)
@@ -88,7 +88,7 @@ def eval_results_api(jobs: NemoJobs, results: NemoResults, access: Access, *, pr
         sort: parts.Sort = Order.CREATED_DOWN,
         keep: Filter | None = _RESULT_FILTER,
     ) -> Response:
-        """List what completed jobs came to."""
+        """List the results of completed jobs."""
         own = parts.workspace_of(request)
         return json_response(await results.records(own, workspace, keep, number=number, size=page_size, order=sort))
 
@@ -99,7 +99,7 @@ def eval_results_api(jobs: NemoJobs, results: NemoResults, access: Access, *, pr
 
     @router.delete("/{name}", status_code=204, responses=parts.IN_USE)
     async def delete_eval_result(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
-        """Remove it, and the job with it."""
+        """Delete a result and its job."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "nemo.results.delete"):
             await jobs.delete(caller.workspace, workspace, name)

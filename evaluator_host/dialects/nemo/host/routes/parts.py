@@ -1,4 +1,4 @@
-"""Shared parts of the routes for NeMo's client: pages, described answers, the caller's workspace."""
+"""Shared parts of the routes for NeMo's client: pages, response descriptions, the caller's workspace."""
 
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -38,12 +38,12 @@ class BuiltIn(BaseModel):
 
 
 def workspace_of(request: Request) -> str:
-    """Return the workspace of the caller's key, in which all of its namespaces are."""
+    """Return the workspace of the caller's key, which holds all of the caller's namespaces."""
     return caller_of(request.scope).workspace
 
 
 def filter_by(known: Fields) -> Any:
-    """Return the dependency that reads the filter of a list, in any of the client's spellings."""
+    """Return the FastAPI dependency that reads a list's filter, in each form that the client sends."""
 
     def read(request: Request) -> Filter | None:
         return read_filter(request.query_params.multi_items(), known)

@@ -17,7 +17,7 @@ from evaluator_host.web.auth.access import Access
 
 
 def nemo_routes(service: Service, records: StoredResources, settings: Settings, access: Access) -> list[BaseRoute]:
-    """Return the routes. The API's description leaves out those that repeat others under another prefix."""
+    """Return all routes for NeMo's client. OpenAPI omits routes that repeat others under another prefix."""
     nemo = nemo_verbs(service, records, settings)
     described = [
         *workspaces_api(nemo.namespaces, access).routes,

@@ -1,4 +1,4 @@
-"""The routes of secrets as NeMo's client calls them: those of the key's workspace, whatever the namespace."""
+"""The routes of secrets as NeMo's client calls them; every namespace shares the secrets of the key's workspace."""
 
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ _FILTER: Final = parts.filter_by(fields("description"))
 
 
 class NewSecretIn(BaseModel):
-    """Body of a new secret."""
+    """Body of a request to create a secret."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"name": "model-key", "value": "the key of a model's API"}]}
@@ -31,7 +31,7 @@ class NewSecretIn(BaseModel):
 
 
 class SecretChangeIn(BaseModel):
-    """A value in the place of the one that is kept."""
+    """Body of a request to change a secret: its new value."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -40,12 +40,12 @@ class SecretChangeIn(BaseModel):
 
 
 def secrets_api(secrets: Secrets, access: Access) -> APIRouter:
-    """Return the routes of secrets. A value goes in and never comes out."""
+    """Return the routes of secrets. None of them returns a value."""
     router = APIRouter(prefix=_PREFIX, route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_secret(workspace: parts.Namespace, body: NewSecretIn, request: Request) -> Response:
-        """Keep a secret, for the models that name it."""
+        """Create a secret, which models refer to by name."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "secrets.set"):
             if any(one.name == body.name for one in await secrets.list_secrets(caller.workspace)):
@@ -75,7 +75,7 @@ def secrets_api(secrets: Secrets, access: Access) -> APIRouter:
     async def change_secret(
         workspace: parts.Namespace, name: parts.Name, body: SecretChangeIn, request: Request
     ) -> Response:
-        """Keep another value under the name."""
+        """Replace the value of a secret."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "secrets.set"):
             kept = await secrets.get_secret(caller.workspace, name)
@@ -87,7 +87,7 @@ def secrets_api(secrets: Secrets, access: Access) -> APIRouter:
 
     @router.delete("/{name}", status_code=204, responses=parts.MISSING)
     async def delete_secret(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:  # noqa: ARG001
-        """Remove a secret. Jobs that still need it fail."""
+        """Delete a secret. Jobs that still need it fail."""
         caller = caller_of(request.scope)
         with AuditedCall(access, caller, "secrets.delete"):
             await secrets.delete_secret(caller.workspace, name)

@@ -1,4 +1,4 @@
-"""Turns a host's row results into those of NeMo Evaluator, by the same rules as in one's own process."""
+"""Converts a host's row results to NeMo Evaluator's, by the same rules as NeMo Evaluator itself."""
 
 import math
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from evaluator_host.sdk.values.results import EvaluationResult, RowScore
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A row as a host answered it.
+    """The host's result for one row.
 
     Attributes:
       value: `value` of the row's result; None when the row failed.
@@ -43,7 +43,7 @@ def evaluation_result(
     *,
     together: dict[str, Any] | None = None,
 ) -> EvaluationResult:
-    """Return the result of a metric over rows.
+    """Return NeMo's result of a metric over rows.
 
     Args:
       metric: Declares its outputs.

@@ -1,4 +1,4 @@
-"""`Evaluator` of NeMo Evaluator, extended by runs in sandboxes and on a host."""
+"""NeMo Evaluator's class `Evaluator`, extended by runs in sandboxes and on a host."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -46,7 +46,7 @@ class Evaluator(LocalEvaluator):  # type: ignore[misc]
         packages: Sequence[str] = (),
         row_timeout_s: float | None = None,
     ) -> "Submission":
-        """Keep a metric (or several) and rows on a host, and start a job there.
+        """Store metrics and rows on a host, and start a job there.
 
         Args:
           metrics: One, or a list.

@@ -1,4 +1,4 @@
-"""Metrics in sandboxes of this machine, for `Evaluator(client=Sandboxes(…))`: real parallelism, limits for rows."""
+"""Runs metrics in sandboxes of this machine, for `Evaluator(client=Sandboxes(…))`: in parallel, with limits per row."""
 
 from collections.abc import Sequence
 from contextlib import aclosing, asynccontextmanager
@@ -30,7 +30,7 @@ _UNNAMED: Final = Limits()
 
 
 class Sandboxes:
-    """Runs metrics in sandboxes that it starts and ends with each evaluation.
+    """Runs metrics in sandboxes that start and end with each evaluation.
 
     Args:
       packages: Exact pins of packages that the metric imports besides the SDK.
@@ -54,7 +54,7 @@ class Sandboxes:
         self._local = LocalBackend()
 
     async def evaluate(self, *, metric: Any, **options: Any) -> EvaluationResult:
-        """Run one metric; options as of `LocalBackend.evaluate`.
+        """Run one metric; options as in `LocalBackend.evaluate`.
 
         Raises:
           EvaluationError: a row failed.
@@ -66,7 +66,7 @@ class Sandboxes:
         return filtered(result, options.get("aggregate_fields"))
 
     async def evaluate_benchmark(self, *, metrics: Sequence[Any], **options: Any) -> BenchmarkEvaluationResult:
-        """Run several metrics; options as of `LocalBackend.evaluate_benchmark`.
+        """Run several metrics; options as in `LocalBackend.evaluate_benchmark`.
 
         Raises:
           EvaluationError: a row failed.
@@ -156,7 +156,7 @@ class _OwnModels:
         self._secrets = LocalBackend().secret_resolver
 
     async def answer(self, ask: Ask, _workspace: str) -> dict[str, Json]:
-        """Return the whole answer, or the error."""
+        """Return the model's whole response to a judge's request, or the error."""
         if ask.url != self._allowed:
             raise InvalidRequest(f"the metric asks {ask.url[:80]}, which is not its own model")
         key = await self._secrets.resolve_secret(SecretRef(ask.secret)) if ask.secret is not None else None

@@ -1,4 +1,4 @@
-"""From a metric in one's own process to code for a sandbox: its class and what that needs of its file, nothing else.
+"""Turns a metric object of this process into code for a sandbox: its class and the parts of its file that it needs.
 
 What a file does besides (evaluations, prints, other classes) is left out, so that loading the code defines a metric
 and does no more.
@@ -24,11 +24,11 @@ _BUILT_IN: Final = (
 
 
 class NoSource(TypeError):
-    """A metric that cannot be sent to a sandbox or a host; `str` says why, and what to do."""
+    """A metric whose code cannot be sent to a sandbox or a host; `str` says why, and what to do."""
 
 
 def metric_code(metric: Any) -> str:
-    """Return the source of a module that makes an equal metric.
+    """Return the source of a module that recreates the metric object.
 
     Args:
       metric: An instance, built in or of a class of the caller's.

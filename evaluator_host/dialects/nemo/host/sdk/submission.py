@@ -1,4 +1,4 @@
-"""Metrics on a running host: kept there as evaluators, rows as a data set, and run as a durable job."""
+"""Runs metrics on a running host: stores them as evaluators and the rows as a data set, then starts a job."""
 
 import hashlib
 import re
@@ -59,7 +59,7 @@ class Submission:
 
     @property
     def job(self) -> JobReport:
-        """The job with its progress, as the host reports it now.
+        """The job with its progress, fetched from the host now.
 
         Raises:
           HostError: the host cannot be reached, or no longer has the job.
@@ -69,7 +69,7 @@ class Submission:
 
     @property
     def status(self) -> JobStatus:
-        """The job's status, as the host reports it now.
+        """The job's status, fetched from the host now.
 
         Raises:
           HostError: as `job`.
@@ -94,7 +94,7 @@ class Submission:
         return job
 
     def cancel(self) -> JobReport:
-        """Stop the job, and return it; rows that were scored keep their results.
+        """Cancel the job, and return it; rows that were scored keep their results.
 
         Raises:
           HostError: as `job`, or the job has ended already.
@@ -154,7 +154,7 @@ def submit(
     packages: Sequence[str] = (),
     row_timeout_s: float | None = None,
 ) -> Submission:
-    """Start a job; arguments and errors as of `Evaluator.submit`."""
+    """Start a job on a host; arguments and errors as in `Evaluator.submit`."""
     several = is_metric_sequence(metrics)
     own = list(metrics) if several else [metrics]
     config = config or RunConfig()

@@ -1,4 +1,4 @@
-"""`uipath`: evaluators in UiPath's project layout; made, registered, run over eval sets."""
+"""The `uipath` commands: create, register and run evaluators in UiPath's project layout."""
 
 from dataclasses import replace
 from functools import partial

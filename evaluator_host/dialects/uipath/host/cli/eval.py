@@ -1,4 +1,4 @@
-"""`uipath eval`: an eval set over recorded executions, or over an agent that runs in the sandbox."""
+"""`uipath eval`: runs an eval set over recorded executions, or over an agent that runs in the sandbox."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -48,7 +48,7 @@ _WARNINGS: Final = 20
 
 
 def eval_table(run: EvalRun) -> Text:
-    """Return a line per test case, a column per evaluator, and their means."""
+    """Return a table with a line for each test case, a column for each evaluator, and their means."""
     found = scores(run)
     header = ("TEST CASE", *(one.name for one in run.evaluators))
     rows = [(item.name, *(_cell(run, item, one) for one in run.evaluators)) for item in run.eval_set.items]
@@ -60,7 +60,7 @@ def eval_table(run: EvalRun) -> Text:
 
 
 def failures(run: EvalRun) -> Iterator[str]:
-    """Yield why test cases and evaluators failed."""
+    """Yield a message for each test case and evaluator that failed."""
     for item in run.eval_set.items:
         if (why := run.agent_error(item)) is not None:
             yield f"{item.name}: {why}"
@@ -74,7 +74,7 @@ def failures(run: EvalRun) -> Iterator[str]:
 
 
 def warnings(run: EvalRun) -> list[str]:
-    """Return what results warn of, each once: unknown keys of criteria, scores out of range."""
+    """Return each warning of the results once: unknown keys of criteria, scores out of range."""
     found = [
         f"{one.name}: {note.message}"
         for one in run.evaluators

@@ -1,4 +1,4 @@
-"""Runs an eval set for `uipath eval`: all of it here, or the agent in sandboxes of a host, then a job there."""
+"""Runs an eval set for `uipath eval`: on this machine, or on a host as agent runs and then a job."""
 
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -31,7 +31,7 @@ _read_result: Final = TypeAdapter(EvaluationResult).validate_python
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The request of one `uipath eval`. Without `agent`, the executions are those that were recorded.
+    """The options of one `uipath eval` command. Without `agent`, recorded executions are scored.
 
     Attributes:
       network: The agent's sandbox has network; those of the evaluators never have.
@@ -48,7 +48,7 @@ class Plan:
 
 
 def run_plan(plan: Plan, settings: Settings, url: str | None, *, shown: bool) -> EvalRun:
-    """Run an eval set.
+    """Run the eval set that a plan describes.
 
     Raises:
       HostError: a job on the host at the URL did not complete.
