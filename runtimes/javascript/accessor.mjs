@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The line that is put after the user's code, in its own scope, to report its functions: a `const evaluate = …` can be
- * seen from nowhere else.
+ * Returns the line that is appended to the user's code to report its functions. It has to be in the scope of the code,
+ * because a `const evaluate = …` is visible only there.
  */
 
 /** @param {string[]} names */

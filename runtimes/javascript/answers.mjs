@@ -1,5 +1,5 @@
 // @ts-check
-/** Shapes the frames that answer a load or a call, within the limits of the protocol. */
+/** Builds the frames that answer a load or a call, within the limits of the protocol. */
 import { failure, thrownFailure } from './positions.mjs';
 
 /**
@@ -8,7 +8,7 @@ import { failure, thrownFailure } from './positions.mjs';
  * @typedef {import('./positions.mjs').Failure} Failure
  */
 
-const LOG_JSON_BYTES = 1_800_000; // what is left of a header of 2 MiB
+const LOG_JSON_BYTES = 1_800_000; // a header may have 2 MiB; the rest is for its other fields
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
 
 /** @param {TakenLogs} taken @returns {Logs} */
@@ -17,7 +17,7 @@ export function shapeLogs(taken) {
   const [stdout, stderr, truncated] = taken;
   const logs = { stdout, stderr, truncated };
   if (stdout.length + stderr.length < LOG_JSON_BYTES / 6 || Buffer.byteLength(JSON.stringify(logs)) < LOG_JSON_BYTES) return logs;
-  // control characters take six bytes each as JSON; nobody reads that many
+  // control characters take six bytes each in JSON, so a log full of them is cut
   return { stdout: stdout.replace(CONTROL, '\uFFFD'), stderr: stderr.replace(CONTROL, '\uFFFD'), truncated: true };
 }
 
@@ -27,7 +27,7 @@ export function shapeMs(ms) {
 }
 
 /**
- * The error of a row by the code its worker gave.
+ * Return the error of a row for the code that its worker reported.
  *
  * @param {string} code
  * @param {any} payload

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Compiles TypeScript and bundles packages with esbuild, a child process inside the sandbox: it has a time limit, reads
- * the code from its standard input and writes nothing but its answer.
+ * Compiles TypeScript and bundles packages with esbuild, a child process inside the sandbox. It has a time limit, reads
+ * the code from its standard input and writes only its output.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { builtinModules } from 'node:module';
@@ -39,12 +39,12 @@ export async function build(text, options, signal) {
 }
 
 /**
- * Bundle a file of a package that is only asked for while a row runs, and wait for it.
+ * Bundle a file of a package that a row requires while it runs, and wait for the result.
  *
  * @param {string} file
  * @param {{esbuild: string, packages: string}} tools
  * @returns {string} a CommonJS module
- * @throws {Error} with what esbuild says
+ * @throws {Error} with esbuild's message
  */
 export function buildFile(file, { esbuild, packages }) {
   const { status, stdout, stderr, error } = spawnSync(esbuild, [file, ...COMMON, '--format=cjs'], {
@@ -54,7 +54,7 @@ export function buildFile(file, { esbuild, packages }) {
   throw new Error(parseFaults(stderr ?? '')[0]?.message ?? error?.message ?? `esbuild ended with ${status}`);
 }
 
-/** Addons and WebAssembly stay files, which the evaluator's `require` opens. */
+/** Addons and WebAssembly stay separate files; the evaluator's `require` opens them. */
 const COMMON = [
   '--bundle', '--platform=node', '--target=node24', '--charset=utf8', '--color=false', '--log-level=error', '--log-limit=0',
   '--supported:dynamic-import=false', '--main-fields=main,module', '--external:./node_modules/*.node', '--external:./node_modules/*.wasm',
@@ -76,15 +76,15 @@ export function fileName(language) {
   return language === 'typescript' ? 'evaluator.ts' : 'evaluator.js';
 }
 
-/** One esbuild that was started while nobody waited and reads its standard input. @type {Started | null} */
+/** An esbuild that was started ahead of need and reads its standard input. @type {Started | null} */
 let ahead = null;
 
-/** Start an esbuild for the TypeScript that may come: starting one takes longer than compiling. @param {Options} options */
+/** Start an esbuild ahead for TypeScript that may come, because its start takes longer than a compilation. @param {Options} options */
 export function startAhead(options) {
   ahead = begin(options);
 }
 
-/** End the one that was started ahead; user code must find no process. */
+/** End the esbuild that was started ahead, so that user code finds no process. */
 export function dismissAhead() {
   ahead?.child.kill('SIGKILL');
   ahead = null;
@@ -121,13 +121,13 @@ function begin(options) {
   });
   const stdout = collect(child.stdout, OUTPUT_BYTES);
   const stderr = collect(child.stderr, FAULTS_BYTES);
-  child.stdin.on('error', () => {}); // it may end without reading; its exit code tells
+  child.stdin.on('error', () => {}); // esbuild may end without reading; its exit code is checked
   /** @type {Started['done']} */
   const done = new Promise((resolve, reject) => {
     child.on('error', reject);
     child.on('close', (code) => resolve({ code, stdout: stdout(), stderr: stderr() }));
   });
-  done.catch(() => {}); // who uses it hears of it
+  done.catch(() => {}); // the caller that awaits it gets the error
   return { child, done, key: keyOf(options) };
 }
 
@@ -148,7 +148,7 @@ function collect(stream, limit) {
   return () => Buffer.concat(chunks).toString('utf8');
 }
 
-/** Text and source map of an output. @param {string} output @param {Options} options */
+/** Return text and source map of an output. @param {string} output @param {Options} options */
 function split(output, { isAsync, packages }) {
   const map = MAP.exec(output);
   const text = withModulePaths(map ? output.slice(0, map.index) : output, packages);
@@ -170,8 +170,8 @@ export function makeModulesCallable(text) {
 }
 
 /**
- * Turn an ES module as esbuild prints it into the body of an async function: only there may it await at top level. What
- * is still imported is built in; lines keep their places.
+ * Turn esbuild's ES module into the body of an async function, which allows `await` at its top level. The remaining
+ * imports are of built-in modules. Line numbers do not change.
  *
  * @param {string} text
  */
@@ -190,7 +190,7 @@ export function asFunctionBody(text) {
   });
 }
 
-/** A function is wrapped by a proxy that adds `default`; anything else is copied, as esbuild does. */
+/** A function gets a proxy that adds `default`; any other value is copied, as esbuild does. */
 const CALLABLE = `(mod, isNodeMode, target) => {
  const own = (key) => Object.prototype.hasOwnProperty.call(mod, key);
  if (typeof mod === "function" && !mod.__esModule) return new Proxy(mod, {
@@ -222,7 +222,7 @@ export function parseFaults(stderr) {
   return faults;
 }
 
-/** esbuild counts bytes from 0, people count characters from 1. @param {string} line @param {number} bytes */
+/** Return the column in characters from 1; esbuild counts bytes from 0. @param {string} line @param {number} bytes */
 function characterColumn(line, bytes) {
   return Buffer.from(line).toString('utf8', 0, bytes).length + 1;
 }

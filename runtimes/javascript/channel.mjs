@@ -1,5 +1,5 @@
 // @ts-check
-/** The channel to the host as a stream of frames. Its end is the runner's end, at once and whatever user code does. */
+/** The channel to the host as a stream of frames. The runner ends with the channel, at once and in any state. */
 import { FrameDecoder, encode } from './frames.mjs';
 
 const net = process.getBuiltinModule('node:net');
@@ -32,7 +32,7 @@ export class Channel {
     }
   }
 
-  /** Queue a frame; frames of one turn of the event loop leave in one write. @param {Record<string, unknown>} header @param {string} body */
+  /** Queue a frame; frames queued in one turn of the event loop are written together. @param {Record<string, unknown>} header @param {string} body */
   send(header, body = '') {
     if (this.#unsent.length === 0) setImmediate(() => this.#flush());
     this.#unsent.push(encode(header, body));
@@ -45,7 +45,7 @@ export class Channel {
   }
 }
 
-/** End this process though a thread may be stuck in native code: only a signal is sure to. @returns {never} */
+/** End this process even when a thread is stuck in native code; only a signal does that reliably. @returns {never} */
 export function die() {
   process.kill(process.pid, 'SIGKILL');
   process.abort(); // process 1 of a container cannot kill itself

@@ -1,18 +1,18 @@
 // @ts-check
 /**
- * Moves the channel to private descriptors and gives user code other ones, before anything else happens.
+ * Moves the channel to private descriptors and opens other ones for user code, before any other step.
  *
  * Without this a native library, a child process or a plain `fs.writeSync(1)` would write into the channel. Node cannot
  * duplicate a descriptor, so each is opened again by its path under /proc, which works for pipes and files and not for
- * sockets. Descriptor 2 stays the operator's: when the heap is full V8 can only print a line there and abort, and that
- * line is how the host learns the reason. What user code writes to 2 is diverted (worker/output.cjs).
+ * sockets. Descriptor 2 stays the operator's: when the heap is full, V8 prints a line there and aborts, and the host
+ * reads the reason from that line. Output of user code to 2 is captured elsewhere (worker/stderr_capture.cjs).
  */
 
-const fs = process.getBuiltinModule('node:fs'); // `import` would make a module of its properties: 0.6 MB
+const fs = process.getBuiltinModule('node:fs'); // `import` would build a module namespace, which takes 0.6 MB
 
 /**
  * @typedef {{input: number, output: number, errors: number, peakReset: number | null}} Descriptors
- * `errors` takes what user code writes to its standard error; `peakReset` resets the peak memory of the process.
+ * `errors` receives the standard error of user code; `peakReset` resets the peak memory of the process.
  */
 
 /** @returns {Descriptors} */
@@ -27,7 +27,7 @@ export function claimDescriptors() {
 }
 
 /**
- * Write a line for the operator; the host keeps the last of them to explain a crash.
+ * Write a line for the operator; the host keeps the last lines to explain a crash.
  *
  * @param {string} message
  */
@@ -57,7 +57,7 @@ function reopen(fd, mode) {
   }
 }
 
-/** A file without a name takes what is written; it is read and emptied after every row that could have done so. */
+/** Open an unnamed file for output; it is read and emptied after every row that could have written to it. */
 function unlinkedFile() {
   const path = `/tmp/.output-${process.pid}-${process.hrtime.bigint()}`;
   const fd = attempt(() => fs.openSync(path, 'ax+', 0o600));

@@ -1,9 +1,8 @@
 // @ts-check
 /**
- * Finds the entry of an evaluator among the offers of its module, and the dialect that it is written in.
+ * Finds the entry of an evaluator among the functions that its module offers, and the dialect of the entry.
  *
- * A declared contract is trusted, whatever the parameters look like. Code that may be of two dialects is an error that
- * names both.
+ * A declared contract is used whatever the parameters are. Code that fits two dialects gives an error that names both.
  */
 import { DIALECTS } from './dialects/table.mjs';
 import { parametersOf } from './parameters.mjs';
@@ -17,7 +16,7 @@ import { parametersOf } from './parameters.mjs';
  * @typedef {{code: string, message: string, hint: string | null}} Refusal
  */
 
-/** Names by which an entry is looked for. @param {string | null} entry */
+/** Return the names under which an entry is looked for. @param {string | null} entry */
 export function wantedNames(entry) {
   return [...new Set([...usualNames(), ...(entry !== null && isIdentifier(entry) ? [entry] : [])])];
 }

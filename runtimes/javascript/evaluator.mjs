@@ -1,5 +1,5 @@
 // @ts-check
-/** One evaluator in this runner: its load, which happens once, and then its calls. */
+/** One evaluator in this runner: it is loaded once, then called. */
 import { exitFailure, crashFailure, memoryFailure, pinHint, shapeLogs, shapeMs, timeoutFailure } from './answers.mjs';
 import { findEntry } from './entry.mjs';
 import { failure, thrownFailure } from './positions.mjs';
@@ -12,7 +12,7 @@ import { WorkerPair } from './worker_pair.mjs';
  * @typedef {{failure: Failure, missing: any[], logs: any}} Refused
  */
 
-/** Loading it is put off: it brings child_process, and start-up has to be short. */
+/** Import the bundler late, because it needs child_process and start-up has to be short. */
 const loadLoader = () => import('./loader.mjs');
 
 const WATCH_MS = 25;
@@ -33,7 +33,7 @@ export class Evaluator {
     this.workers = new WorkerPair(surroundings);
   }
 
-  /** Do ahead what a load would wait for. */
+  /** Do the work ahead that a load would have to wait for. */
   async getReady() {
     if (this.#loading) return;
     const { startAhead } = await loadLoader();
@@ -138,7 +138,7 @@ export class Evaluator {
     return reason === 'exit' ? exitFailure(Number(detail), 'load_error') : crashFailure(detail);
   }
 
-  /** Run the module once and hear what it offers. @param {Loadable} loadable @param {any} header @param {AbortSignal} signal @returns {Promise<any>} */
+  /** Run the module once and return what it offers. @param {Loadable} loadable @param {any} header @param {AbortSignal} signal @returns {Promise<any>} */
   #inspect(loadable, header, signal) {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
@@ -157,7 +157,7 @@ export class Evaluator {
   }
 }
 
-/** @param {string} text JSON that was made in reach of user code @returns {import('./entry.mjs').Offer[]} */
+/** @param {string} text JSON that user code could have influenced @returns {import('./entry.mjs').Offer[]} */
 function offers(text) {
   try {
     const list = JSON.parse(text);

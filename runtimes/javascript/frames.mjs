@@ -7,7 +7,7 @@ const BODY_BYTES = 64 * 1024 * 1024;
 const PREFIX = 8;
 const EMPTY = Buffer.alloc(0);
 
-/** What arrived is no frame; the channel is of no further use. */
+/** The received bytes are not a frame; the channel cannot be used any more. */
 export class FrameError extends Error {}
 
 /**
@@ -30,7 +30,7 @@ export function encode(header, body) {
   return frame;
 }
 
-/** Cuts a byte stream into frames; keeps the incomplete one as a list of chunks, so that a long body is copied once. */
+/** Cuts a byte stream into frames; it keeps an incomplete frame as chunks, so that a long body is copied only once. */
 export class FrameDecoder {
   /** @type {Buffer[]} */
   #chunks = [];

@@ -1,5 +1,5 @@
 // @ts-check
-/** Turns the code of a `load` into a program: adds the accessor, and compiles with esbuild where V8 alone cannot. */
+/** Turns the code of a `load` into a program: appends the accessor, and calls esbuild for code that V8 cannot run. */
 import { withAccessor } from './accessor.mjs';
 import { pinHint } from './answers.mjs';
 import { build, dismissAhead, fileName, isBuiltin, startAhead } from './bundle.mjs';
@@ -16,7 +16,7 @@ import { Positions, SCRIPT, failure } from './positions.mjs';
  * @typedef {{esbuild: string | null, packages: string | null}} Tools
  */
 
-/** Syntax that only a bundler understands, or modules that only it can find. Text that merely looks so costs time alone. */
+/** Matches syntax or modules that need a bundler. A false match costs only time. */
 const MODULE_SYNTAX = /\b(?:import|export)\b/;
 const REQUIRE = /\brequire\s*\(/;
 
@@ -89,7 +89,7 @@ function program(source, isAsync, wanted) {
   return { source, filename: SCRIPT, isAsync, wanted };
 }
 
-/** @param {any} bundle as it came back from the host, which never looked into it */
+/** @param {any} bundle as the host returned it, without reading it */
 function isBundle(bundle) {
   return bundle?.version === 1 && typeof bundle.text === 'string' && typeof bundle.map === 'string' && typeof bundle.isAsync === 'boolean';
 }

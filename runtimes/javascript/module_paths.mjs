@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * Where each file of a bundle lies: a package that reads its own files by `__dirname` or `import.meta.url` has to be told
- * its own folder, not the evaluator's.
+ * Gives each file of a bundle its own path: a package that reads its files by `__dirname` or `import.meta.url` needs its
+ * own folder, not the evaluator's.
  *
- * esbuild is made to put a word for each of these names (`DEFINED`), and writes the path of every file above its code.
+ * esbuild replaces each of these names by a placeholder (`DEFINED`), and writes the path of every file above its code.
  */
 import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -12,11 +12,11 @@ const OWN = '/evaluator.js';
 const WORD = '__evaluator_host_place_';
 const PLACE = new RegExp(String.raw`^ *// (?:(node_modules/.+)|evaluator\.[jt]s)$|${WORD}(meta|dirname|filename)__`, 'gm');
 
-/** Arguments for esbuild. */
+/** Arguments that make esbuild write the placeholders. */
 export const DEFINED = [`--define:import.meta=${WORD}meta__`, `--define:__dirname=${WORD}dirname__`, `--define:__filename=${WORD}filename__`];
 
 /**
- * Replace the words; lines keep their places.
+ * Return the text with paths for the placeholders; line numbers do not change.
  *
  * @param {string} text as esbuild wrote it
  * @param {string | null} root folder that holds `node_modules`

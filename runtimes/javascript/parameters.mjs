@@ -1,15 +1,15 @@
 // @ts-check
 /**
- * Reads the parameters of a function from its source text, since `length` stops at the first default and has no names.
+ * Reads the parameters of a function from its source text, because `length` stops at the first default and has no names.
  *
- * It is no parser of JavaScript: it finds the parameter list and splits it at its top-level commas, skipping text,
- * comments and nested brackets. What it cannot read it says so (null), and `length` is used instead.
+ * It does not parse JavaScript. It finds the parameter list and splits it at the top-level commas, skipping strings,
+ * comments and nested brackets. It returns null for a list that it cannot read; then `length` is used.
  */
 
 /** @typedef {{name: string, optional: boolean, rest: boolean, keys: string[] | null}} Parameter `keys` of a destructured object */
 
 /**
- * The parameters of a function. A text that cannot be read, such as that of a built-in, has its number of them under made-up names.
+ * Return the parameters of a function. For a text that cannot be read (a built-in), return `length` made-up names.
  *
  * @param {{text: string, length: number}} source
  * @returns {{parameters: Parameter[], required: number, counted: number}} `counted`: all but a rest parameter
@@ -53,7 +53,7 @@ function parseBareArrow(text) {
   return text.startsWith('=>', arrow) ? [{ name, optional: false, rest: false, keys: null }] : null;
 }
 
-/** Position of the opening parenthesis; a computed method name may hold others before it. @param {string} text */
+/** Return the position of the opening parenthesis; a computed method name may hold others before it. @param {string} text */
 function findParameterList(text) {
   for (let at = skipBlank(text, 0); at < text.length; at = skipBlank(text, at)) {
     const c = text[at];
@@ -111,7 +111,7 @@ function skipText(text, at) {
   return at + 1;
 }
 
-/** A slash divides after a value and begins a regular expression elsewhere. @param {string} text @param {number} at */
+/** Return whether a slash starts a regular expression; after a value it divides. @param {string} text @param {number} at */
 function startsRegExp(text, at) {
   const before = text.slice(0, at).trimEnd();
   return before === '' || /[=(,:[{!&|?;+*%~^<>-]$/.test(before);
@@ -164,7 +164,7 @@ function readParameter(part) {
   return { name, optional: rest || part[after] === '=', rest, keys: part[at] === '{' ? keysOf(part.slice(at + 1, end - 1)) : null };
 }
 
-/** Names that a destructured object takes. @param {string} inner */
+/** Return the names that a destructured object parameter takes. @param {string} inner */
 function keysOf(inner) {
   return splitAtCommas(inner)
     .map((part) => {

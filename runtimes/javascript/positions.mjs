@@ -1,5 +1,5 @@
 // @ts-check
-/** Turns what V8 says of an error into the user's own lines: source-mapped, cut to the user's frames. */
+/** Turns V8's error positions into the user's own lines: source-mapped, without frames of other code. */
 
 const { SourceMap } = process.getBuiltinModule('node:module');
 
@@ -15,7 +15,7 @@ const TRACEBACK = 16_000;
 const MESSAGE = 4096;
 const FRAME = /^\s+at (?:(.*?) \()?.*?\bevaluator\.js:(\d+):(\d+)/;
 
-/** What is known of one evaluator's program to find places in it. */
+/** Maps positions in one evaluator's compiled program to the user's code. */
 export class Positions {
   /** @type {import('node:module').SourceMap | null} */
   #map = null;
@@ -36,7 +36,7 @@ export class Positions {
     return this.within(entry.originalLine + 1, column === null ? null : entry.originalColumn + 1);
   }
 
-  /** A place in the user's code; null in the accessor behind it. @param {number | null} line @param {number | null} column */
+  /** Return a place in the user's code; null for the accessor behind it. @param {number | null} line @param {number | null} column */
   within(line, column) {
     return line === null || line > this.lineCount ? null : { line, column };
   }
@@ -61,7 +61,7 @@ export class Positions {
     return { place: first, traceback: frames.length ? cut([head, ...frames].join('\n'), TRACEBACK) : null };
   }
 
-  /** V8 puts the line before a syntax error, and the column only as a caret below it. @param {string} stack */
+  /** Read the place of a syntax error: V8 puts the line number before the message, and marks the column by a caret. @param {string} stack */
   #syntaxPlace(stack) {
     const match = /^evaluator\.js:(\d+)\n(.*)\n( *)\^/.exec(stack);
     if (!match) return null;
@@ -69,13 +69,13 @@ export class Positions {
   }
 }
 
-/** The name of a frame with a space, or nothing: what V8 adds to plain functions is ours. @param {string} found */
+/** Return the name of a frame and a space; '' for a name that V8 makes up for plain functions. @param {string} found */
 function frameName(found) {
   const name = found.replace(/ ?\[as .*\]$/, '').replace(/^((?:async )?)Object\./, '$1');
   return name === '' || /^(?:async )?(?:eval|<anonymous>)$/.test(name) ? '' : `${name} `;
 }
 
-/** The frames of a stack without the message, which may hold lines that look like frames. @param {Thrown} thrown */
+/** Return the frames of a stack without the message, which may hold lines that look like frames. @param {Thrown} thrown */
 function stackLines({ stack, message }) {
   const at = message === '' ? -1 : stack.indexOf(message.slice(0, 1000));
   return (at < 0 ? stack : stack.slice(at + Math.min(message.length, 1000))).split('\n').slice(0, 500);
@@ -92,9 +92,9 @@ export function failure(code, message, more = {}) {
 }
 
 /**
- * Shape what user code threw.
+ * Return the failure for a value that user code threw.
  *
- * @param {string} code as the worker sees it; a limit that was hit is named instead
+ * @param {string} code from the worker; it is replaced when the error shows that a limit was hit
  * @param {Thrown} thrown
  * @param {Positions} positions
  * @returns {Failure}
@@ -112,7 +112,7 @@ export function thrownFailure(code, thrown, positions) {
   });
 }
 
-/** Errors by which Node says that a limit of the sandbox was hit. @param {Thrown} thrown @returns {{code: string, hint: string} | null} */
+/** Return the code for an error that means a limit of the sandbox was hit, else null. @param {Thrown} thrown @returns {{code: string, hint: string} | null} */
 function limitOf({ code, syscall, type, message }) {
   if (code === 'ENOSPC' || code === 'EDQUOT') return { code: 'disk_limit', hint: 'write less to /tmp, or raise limits.disk_mb' };
   if (code === 'EAGAIN' && /^spawn|^fork/.test(syscall)) return { code: 'process_limit', hint: 'start fewer processes, or raise limits.processes' };

@@ -1,5 +1,5 @@
 // @ts-check
-/** Gives up root for good (`--drop-to UID:GID`), and refuses to go on when any of it is left. */
+/** Gives up root for good (`--drop-to UID:GID`), and throws when a part of it is left. */
 
 const fs = process.getBuiltinModule('node:fs');
 

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The calls of one loaded evaluator: sent to the worker in order, a few ahead, and answered in order, whatever happens
- * to the worker. Watches the clock and the memory of the row that runs.
+ * Runs the calls of one loaded evaluator: sends them to the worker in order, a few ahead, and answers them in order,
+ * even when the worker ends. Checks the time and the memory of the running row.
  */
 import { createRequire } from 'node:module';
 import { crashFailure, exitFailure, memoryFailure, rowFailure, shapeLogs, shapeMs, timeoutFailure } from './answers.mjs';
@@ -16,14 +16,14 @@ import { tellOperator } from './descriptors.mjs';
 
 const { peakMemoryKb } = createRequire(import.meta.url)('./worker/peak_memory.cjs');
 
-const AHEAD = 4; // hides the hop between the threads behind a row; a context costs more than that
+const AHEAD = 4; // a few rows hide the time of messages between threads; each needs a context, so no more
 const AHEAD_SHARED = 64;
 const TICK_MS = 25;
 const STANDBY_AFTER_MS = 50;
 const STANDBY_BEFORE_MS = 500; // starting a worker takes 50 to 100 ms on a slow machine
 
 export class Rows {
-  /** @type {Call[]} sent ones first */
+  /** @type {Call[]} the sent calls come first @type {Call[]} sent ones first */
   #calls = [];
   #sent = 0;
   #seq = 0;
@@ -64,7 +64,7 @@ export class Rows {
     if (this.workers.isRunning(call.seq)) this.#stop(rowFailure('cancelled', null, this.program));
   }
 
-  /** Send what may be sent, and answer what was cancelled before it was. */
+  /** Send the calls that may be sent now, and answer those that were cancelled before they were sent. */
   dispatch() {
     while (this.#calls.length > 0 && this.#calls[0].cancelled && !this.#calls[0].sent) {
       this.#answer(rowFailure('cancelled', null, this.program), 0, null, null);
@@ -89,7 +89,7 @@ export class Rows {
   #finish([seq, code, payload, runMs, peakKb, logs, spoiled]) {
     const call = this.#calls[0];
     if (call?.seq !== seq) {
-      if (spoiled) this.#replace(); // user code got at the port and answered before: its word is not the last one
+      if (spoiled) this.#replace(); // user code reached the port and sent an answer of its own
       return this.dispatch();
     }
     if (code === '') {
@@ -111,14 +111,14 @@ export class Rows {
     this.channel.send(header, JSON.stringify({ error }));
   }
 
-  /** The worker is gone: what it had not answered is sent again, to the next one. */
+  /** The worker is gone: send its unanswered calls again, to the next worker. */
   #replace() {
     for (const call of this.#calls) call.sent = false;
     this.#sent = 0;
     this.workers.replace();
   }
 
-  /** End the row that runs. @param {Failure} error */
+  /** End the running row with an error. @param {Failure} error */
   #stop(error) {
     const { elapsed } = this.workers;
     const logs = this.workers.abandon();
@@ -162,7 +162,7 @@ export class Rows {
   }
 }
 
-/** End while nothing is unanswered, once what was answered has left. */
+/** End the process when no call is unanswered and all answers are written. */
 function leave() {
   tellOperator('a thread of user code could not be stopped; this sandbox ends');
   setImmediate(() => setImmediate(die));

@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * The JavaScript runner: takes frames from the host, has user code run in a worker thread, answers.
+ * The JavaScript runner: reads frames from the host, runs user code in a worker thread, writes answers.
  *
- * This thread never runs user code. What may not wait for that code - limits, `cancel`, the end of the channel - is
- * decided here. See PROTOCOL.md.
+ * This thread never runs user code. It handles everything that must not wait for user code: limits, `cancel`, the end
+ * of the channel. See PROTOCOL.md.
  */
 import { Channel, die } from './channel.mjs';
 import { claimDescriptors, fail, tellOperator } from './descriptors.mjs';
@@ -12,9 +12,9 @@ import { dropTo } from './privileges.mjs';
 import { Evaluator } from './evaluator.mjs';
 
 const DEFAULT_MEMORY_MB = 256;
-const READY_AFTER_MS = 50; // a load that comes at once shall not compete with what is done ahead
+const READY_AFTER_MS = 50; // work done ahead must not slow down a load that comes at once
 
-/** `node:util` has a reader of arguments, at 0.4 MB. @param {string[]} given */
+/** Parse the arguments; `parseArgs` of `node:util` would take 0.4 MB. @param {string[]} given */
 function readArguments(given) {
   const values = {
     esbuild: /** @type {string | null} */ (null), packages: /** @type {string | null} */ (null),
@@ -45,7 +45,7 @@ function main() {
     if (reason) tellOperator(reason);
     die();
   });
-  setTimeout(() => void evaluator.getReady(), READY_AFTER_MS); // after hello, while nobody waits
+  setTimeout(() => void evaluator.getReady(), READY_AFTER_MS); // after hello, while the runner is idle
 }
 
 process.on('uncaughtException', (error) => {

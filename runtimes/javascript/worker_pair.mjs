@@ -1,18 +1,18 @@
 // @ts-check
 /**
- * Where the rows of one evaluator run: the worker in service, the one that stands by, and what has to be cleared away
- * between two workers.
+ * Holds the worker that runs the rows of one evaluator and the standby worker that can replace it, and cleans up between
+ * two workers.
  */
 import { RowWorker } from './workers.mjs';
 
 const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);
 
-const GONE_MS = 100; // the next row does not wait longer for the thread of the last one
-const STUCK_MS = 10_000; // then it never goes: it hangs in native code
+const GONE_MS = 100; // the next row waits at most this long for the last thread to end
+const STUCK_MS = 10_000; // a thread that is alive after this hangs in native code
 const STANDBY_MS = 10_000;
 const MARGIN_MB = 32;
-const NEARLY = 0.92; // what code allocates between two looks must not reach the kernel's limit
-const POOLED_MS = 9000; // V8 keeps the pages of a heap that is gone for 8 s, for the next one to use
+const NEARLY = 0.92; // leaves room for allocations between two checks, before the kernel's limit
+const POOLED_MS = 9000; // V8 keeps the pages of a freed heap for 8 s, for reuse
 const LOG_HEADER_BYTES = 16;
 
 /** @typedef {{program: any, selector: any, logKb: number, resultKb: number}} Order */
@@ -78,15 +78,15 @@ export class WorkerPair {
   }
 
   /**
-   * Whether the limit is as good as reached. Buffers lie outside the heap that V8 limits, and the kernel would end the
-   * whole sandbox for them.
+   * Return whether memory is close to the limit. V8 does not limit buffers, which lie outside its heap, and the kernel
+   * would end the whole sandbox for them.
    */
   isOverMemory() {
     const pooled = performance.now() < this.#pooledUntil ? this.#pooledMb : 0;
     return rssMb() > Math.max(this.memoryMb * NEARLY, this.#idleRss + MARGIN_MB) + pooled;
   }
 
-  /** Begin to load: answers come to `onLoading`. @param {Order} order @param {number} memoryMb */
+  /** Begin to load; answers go to `onLoading`. @param {Order} order @param {number} memoryMb */
   load(order, memoryMb) {
     if (memoryMb !== this.memoryMb) {
       this.#surroundings = { ...this.#surroundings, memoryMb };
@@ -110,14 +110,14 @@ export class WorkerPair {
     this.#active.send({ type: 'rows', rows });
   }
 
-  /** Start a worker that takes over when the present one has to be ended. */
+  /** Start a standby worker, which takes over when the present worker has to be ended. */
   standBy() {
     if (this.#standbyTimer) clearTimeout(this.#standbyTimer);
     this.#standbyTimer = setTimeout(() => this.#dismissStandby(), STANDBY_MS);
     this.#standby ??= this.#prepare(new RowWorker(this.#surroundings));
   }
 
-  /** End the present worker. @returns {any} what its row had printed */
+  /** End the present worker. @returns {any} the output of its row */
   abandon() {
     const member = this.#active;
     const residue = require('./worker/row_cleanup.cjs');
@@ -136,7 +136,7 @@ export class WorkerPair {
     return output?.take() ?? null;
   }
 
-  /** A thread that cannot be ended eats what the next rows need. @param {Promise<unknown>} gone */
+  /** Mark the process to end if a thread does not end, because that thread uses resources of the next rows. @param {Promise<unknown>} gone */
   #noticeStuck(gone) {
     const clock = setTimeout(() => {
       this.doomed = true;
@@ -145,7 +145,7 @@ export class WorkerPair {
     void gone.then(() => clearTimeout(clock));
   }
 
-  /** Put the next worker into service; `onReady` when rows may be sent to it. */
+  /** Switch to the next worker; call `onReady` when rows may be sent to it. */
   replace() {
     this.#outputs.delete(this.#active);
     void this.#active.end();

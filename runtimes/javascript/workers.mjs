@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The worker threads: one that runs rows, and sometimes one that stands by. A worker is never repaired: one that was
- * ended, ran out of memory or cannot be trusted any more is replaced.
+ * The worker threads: one that runs rows, and sometimes a standby. A worker is never repaired: it is replaced when it
+ * was ended, ran out of memory or cannot be trusted any more.
  */
 
 const { createRequire } = process.getBuiltinModule('node:module');
@@ -17,14 +17,14 @@ const MAIN = new URL('./worker/main.cjs', import.meta.url);
  */
 
 /**
- * What a sandbox holds besides the heap of user code, roughly: Node takes 60 MB. The supervisor watches the whole process
- * (worker_pair.mjs) and is to be first: when V8 notices a full heap it may have no way left but to abort the process.
+ * Approximate memory of a sandbox besides the heap of user code: Node takes 60 MB. The supervisor checks the whole
+ * process (worker_pair.mjs) and should act first, because V8 may have to abort the process when its heap is full.
  */
 const OVERHEAD_MB = 48;
 const LEAST_HEAP_MB = 32;
-/** Small: contexts die young but survive a scavenge, and what is promoted at once must fit where V8 notices a full heap. */
+/** A small size: contexts are short-lived but survive one scavenge, and promoted objects must fit into the old heap. */
 const YOUNG_MB = 4;
-/** Of machine code. V8 reserves 512 MB for each thread otherwise, and where no cgroup counts memory what is reserved counts. */
+/** Limit of machine code. V8 would reserve 512 MB for each thread, which counts where no cgroup limits memory. */
 const CODE_MB = 64;
 
 /** One worker thread and the port to it. */
@@ -72,12 +72,12 @@ export class RowWorker {
     this.#port.postMessage(message);
   }
 
-  /** Take in what has arrived and was not delivered yet. */
+  /** Handle the messages that have arrived but were not delivered yet. */
   drain() {
     for (let got = receiveMessageOnPort(this.#port); got && !this.#ended; got = receiveMessageOnPort(this.#port)) this.#receive(got.message);
   }
 
-  /** End it whatever it does; nothing is heard of it any more. @returns {Promise<unknown>} when the thread is gone */
+  /** End the thread whatever it does, and ignore its messages from now on. @returns {Promise<unknown>} when the thread is gone */
   end() {
     this.#ended = true;
     this.#port.close();

@@ -5,7 +5,7 @@ import sys
 
 
 def main() -> None:
-    """Make the package beside this file importable, which `-I` prevents, and run it."""
+    """Add this file's folder to the import path (`-I` leaves it out) and run the package."""
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # pathlib costs 10 ms
     from evaluator_runner import startup
 

@@ -2,7 +2,7 @@
 /** Dialect `evaluate`: `evaluate(inputs, outputs, trace)`, by position. A function with fewer parameters gets the first ones. */
 import { parametersOf } from '../parameters.mjs';
 
-const MOST = 4; // of the legacy dialect, which is asked first
+const MOST = 4; // the legacy dialect takes four and is tried first
 
 /** @type {import('./table.mjs').Dialect} */
 export const dialect = {

@@ -17,7 +17,7 @@ export const dialect = {
   },
 };
 
-/** A fourth parameter with a default may be the legacy one or an option of the author: the names tell. @param {{name: string}[]} parameters */
+/** Check the names when the fourth parameter has a default, since it may also be an option of the author. @param {{name: string}[]} parameters */
 function isLegacy(parameters) {
   return FIRST.test(parameters[0].name) || FOURTH.test(parameters[3].name);
 }

@@ -1,10 +1,10 @@
 // @ts-check
 /**
- * The table of dialects, in the order in which they are asked whether an entry is theirs. Each exports `dialect`, and is a file
- * or a folder beside this one.
+ * The table of dialects, in the order in which they are tried. Each is a file or a folder beside this one and exports
+ * `dialect`.
  *
  * @typedef {object} Dialect
- * @property {string} contract its name on the wire
+ * @property {string} contract its name in the protocol
  * @property {string} entry the name by which its function is looked for
  * @property {boolean} takesOneObject whether the function takes its arguments as properties of one object
  * @property {(candidate: import('../entry.mjs').Candidate, name: string) => Inferred | import('../entry.mjs').Refusal | null} infer

@@ -1,6 +1,6 @@
 /*
- * structuredClone of one context: Node's own would answer with objects of another realm, for which `instanceof` and
- * equality of prototypes fail.
+ * Implements structuredClone for one context: Node's own would return objects of another realm, for which `instanceof`
+ * and equality of prototypes fail.
  */
 (function (p, bridge, lazyDOMException) {
   'use strict';
@@ -69,7 +69,7 @@
     return made;
   }
 
-  /** Binary data: a new buffer, and a view of the same sort on it. */
+  /** Clone binary data: a new buffer, and a view of the same kind on it. */
   function copyBinary(value, seen) {
     if (!ArrayBuffer.isView(value)) return remember(seen, value, value.slice(0));
     const Kind = globalThis[value[Symbol.toStringTag] ?? 'DataView'];

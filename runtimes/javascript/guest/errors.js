@@ -1,6 +1,6 @@
 /*
- * Describes whatever user code threw as plain strings, inside the context that threw it. Nothing a thrown value does
- * (getters, proxies, a prepareStackTrace of its own) can make the description fail.
+ * Describes a value that user code threw as plain strings, inside the context that threw it. The description cannot
+ * fail, whatever the value does (getters, proxies, a prepareStackTrace of its own).
  */
 (function (p, bridge, values) {
   'use strict';
@@ -8,7 +8,7 @@
   const STACK = 65_536;
   const { Error } = p;
 
-  /** `{type, message, stack, code, syscall}`; `stack` is '' for what is no Error. */
+  /** Return `{type, message, stack, code, syscall}`; `stack` is '' for a value that is not an Error. */
   function describe(thrown) {
     if (!bridge.isError(thrown)) return describeValue(thrown);
     const stack = stackOf(thrown);
@@ -40,7 +40,7 @@
     }
   }
 
-  /** The class; a name given to the instance counts when the class is plain Error. */
+  /** Return the name of the class; for a plain Error, a name set on the instance. */
   function typeOf(error) {
     const type = values.nameOf(error);
     const name = textOf(error, 'name');
@@ -65,7 +65,7 @@
     }
   }
 
-  /** V8 formats a stack on first access and asks the context's prepareStackTrace, which has no say here. */
+  /** Read the stack without the context's prepareStackTrace, which V8 would call on first access. */
   function stackOf(error) {
     const holders = [Error, globalThis.Error];
     const saved = [takeAside(holders[0]), takeAside(holders[1])];
@@ -91,7 +91,7 @@
     try {
       if (descriptor) p.defineProperty(holder, 'prepareStackTrace', p.assign({ __proto__: null }, descriptor));
     } catch {
-      // what it replaced was no ordinary function; nothing is lost
+      // the replaced value was not an ordinary function, so nothing is lost
     }
   }
 

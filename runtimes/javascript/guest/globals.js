@@ -1,7 +1,7 @@
 /*
- * The globals that Node adds to the language, made for one context: console, timers, require and what is handed out
- * from Node itself when it is first asked for. User code holds functions of its own realm wherever that is cheap, so
- * that it meets the runner's realm only through what has to come from there (Buffer, URL, crypto, modules).
+ * Makes the globals that Node adds to the language, for one context: console, timers, require, and parts of Node that
+ * are handed out on first use. Where that is cheap, user code gets functions of its own realm. It gets objects of the
+ * runner's realm only where it must (Buffer, URL, crypto, modules).
  */
 (function (p, bridge, makeProcess, makeClone, makeTimers, makePackages) {
   'use strict';
@@ -27,7 +27,7 @@
     p.defineProperty(globalThis, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
   }
 
-  /** What comes from Node's realm is no instance of this realm's classes; `instanceof` is made to say what users expect. */
+  /** Make `instanceof` work for objects of Node's realm, which are not instances of this realm's classes. */
   function fromNode(value) {
     if (own.adopted) return value;
     own.adopted = true;
@@ -47,7 +47,7 @@
     });
   }
 
-  /** What Node itself has under a name; undefined when it has nothing. */
+  /** Return Node's own value of a name; undefined when there is none. */
   function builtin(id) {
     const name = p.startsWith(id, 'node:') ? p.slice(id, 5) : id;
     switch (name) {
@@ -95,7 +95,7 @@
     bridge.queueMicrotask(() => { callback(); });
   }
 
-  /** Define what the evaluator's own text does not name: a module that comes later may. */
+  /** Define the globals that the evaluator's own text does not name, because a module loaded later may use them. */
   function complete() {
     if (own.complete) return;
     own.complete = true;

@@ -1,6 +1,6 @@
 /*
- * The `require` of one context, for what is not in its bundle: builtins, and files of the package set. A module that is
- * loaded by it runs in this context, once.
+ * Makes the `require` of one context, for modules that are not in its bundle: builtins, and files of the package set. A
+ * module that it loads runs once, in this context.
  */
 (function (p, bridge, globals) {
   'use strict';

@@ -1,6 +1,6 @@
 /*
- * Built-ins of one context, taken before user code can replace them. Evaluated in every context; the files of this
- * folder are joined into one script by worker/contexts.cjs and see each other's results by these names.
+ * Saves the built-ins of one context before user code can replace them. Every context evaluates it: worker/contexts.cjs
+ * joins the files of this folder into one script, and they use each other's results by these names.
  */
 (function () {
   'use strict';
@@ -13,7 +13,7 @@
     create: Object.create,
     isArray: Array.isArray,
     parse: JSON.parse,
-    quote: JSON.stringify, // of strings only: a primitive string reaches no toJSON
+    quote: JSON.stringify, // for strings only: a primitive string calls no toJSON
     isFinite: Number.isFinite,
     String, Number, Boolean, BigInt, Symbol, Map, Set, Error, TypeError, RangeError, Promise, Object, Date, Array, RegExp,
     objectPrototype: Object.prototype,

@@ -1,6 +1,6 @@
 /*
- * The `process` of one context: facts about the sandbox, a copy of its environment, captured output. Nothing set on it
- * reaches the runner or the next row.
+ * Makes the `process` of one context: facts about the sandbox, a copy of its environment, captured output. Changes to it
+ * do not reach the runner or the next row.
  */
 (function (p, bridge) {
   'use strict';
@@ -35,7 +35,7 @@
   }
   hrtime.bigint = () => bridge.nanoseconds();
 
-  /** Listeners are kept and counted, and hear nothing: a row has no end of its own that they could see. */
+  /** Keep and count listeners without ever calling them, because no process event happens within a row. */
   function makeListeners(made) {
     const heard = new p.Map();
     const add = (event, listener) => {

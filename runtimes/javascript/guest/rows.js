@@ -1,6 +1,6 @@
 /*
- * Runs the user's module and its entry inside one context, and hands out results as strings. What user code can reach
- * of this file is `__evaluator_host_entries__`, by which the accessor at the end of a module reports its names.
+ * Runs the user's module and its entry inside one context, and returns results as strings. User code can reach only
+ * `__evaluator_host_entries__` of this file; the accessor at the end of a module reports its names through it.
  */
 (function (p, bridge, values, errors, globals) {
   'use strict';
@@ -23,7 +23,7 @@
     p.defineProperty(globalThis, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
   }
 
-  /** Run the module, then `next`; asynchronous when the module awaits at top level. */
+  /** Run the module, then `next`; this is asynchronous when the module awaits at top level. */
   function start(moduleFunction, next, done) {
     let pending;
     try {
@@ -48,7 +48,7 @@
     next();
   }
 
-  /** Where the evaluator's function is: `selector` names an export, a declared name, or a method of one. */
+  /** Find the evaluator's function: `selector` names an export, a declared name, or a method of one. */
   function pick(selector) {
     let holder;
     let found;
@@ -110,7 +110,7 @@
     return found;
   }
 
-  /** An array that inherits nothing, so that neither setters nor a toJSON of the user are met. */
+  /** Make an array that inherits nothing, so that it calls neither setters nor a toJSON of the user. */
   function bareList() {
     return setPrototypeOf([], null);
   }

@@ -1,6 +1,5 @@
 /*
- * Timers of one context, made when they are first asked for. Each is known to the row it belongs to, which stops what
- * is left running when it ends.
+ * Makes the timers of one context, on first use. Each belongs to a row, which stops its remaining timers when it ends.
  */
 (function (p, bridge) {
   'use strict';
@@ -48,7 +47,7 @@
     if (timer !== undefined && timer !== null) bridge.stopTimer(Timeout.idOf(timer));
   }
 
-  /** What util.promisify(setTimeout) answers with. */
+  /** Return the function that util.promisify(setTimeout) gives. */
   function promisified(kind) {
     return (delay, value) => new p.Promise((resolve) => {
       const immediate = kind === 'immediate';

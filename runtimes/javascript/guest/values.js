@@ -1,19 +1,19 @@
 /*
- * Writes a returned value as JSON, inside the context that made it and with captured built-ins only, so that neither
- * patched prototypes nor getters, proxies or toJSON decide anything but their own value.
+ * Writes a returned value as JSON, inside the context that made it and with saved built-ins only. So patched prototypes,
+ * getters, proxies and toJSON can change only their own value.
  *
- * Nothing here appends to an array or reads a property of one of our own objects that the prototypes of the user could
- * answer: an inherited setter for "0" would otherwise see it.
+ * The code never appends to an array and never reads a missing property of its own objects, because the user's
+ * prototypes could intercept that, for example by an inherited setter for "0".
  */
 (function (p, bridge) {
   'use strict';
   const DEPTH = 64;
   const NOTES = 16;
   const PATHS = 8;
-  const BIGINT_DIGITS = 4000; // more would not be read back as an integer by the host
+  const BIGINT_DIGITS = 4000; // the host does not read longer ones as integers
   const STOP = { __proto__: null };
 
-  /** The body of a `result` frame, or null when it would exceed `limit` bytes. */
+  /** Return the body of a `result` frame, or null when it would exceed `limit` bytes. */
   function encodeResult(value, limit) {
     const state = {
       __proto__: null, limit, size: 0, unsupported: null, notes: '', noteCount: 0, paths: '', pathCount: 0, topNumber: false,
@@ -189,7 +189,7 @@
     return text + grow(state, '}');
   }
 
-  /** Name of the class of a value; whatever its getters do, a string. */
+  /** Return the name of a value's class; always a string, whatever its getters do. */
   function nameOf(value) {
     try {
       const name = value.constructor.name;

@@ -1,8 +1,8 @@
 // @ts-check
 'use strict';
 /**
- * What the scripts inside a context may ask of the worker. User code never holds a bridge or one of its methods; once
- * the context's row is over, nothing asked through it has an effect.
+ * The functions of the worker that the scripts inside a context may call. User code never gets a bridge or one of its
+ * methods. After the context's row is over, calls have no effect.
  */
 const path = require('node:path');
 const builtins = require('./builtins.cjs');
@@ -76,7 +76,7 @@ class Bridge {
       switch (opened.kind) {
         case 'json': return opened;
         case 'module': return { kind: 'module', run: opened.run.runInContext(this.#slot.context), folder: path.dirname(file) };
-        case 'bytes': return { kind: 'bytes', value: new Uint8Array(opened.bytes) }; // each row may change its own
+        case 'bytes': return { kind: 'bytes', value: new Uint8Array(opened.bytes) }; // each row gets a copy
         default: return { kind: 'addon', value: this.#slot.hand(opened.found) };
       }
     } catch (error) {
@@ -106,7 +106,7 @@ class Bridge {
     this.#slot.wait(waits);
   }
 
-  /** Promises may be settled by the engine itself from now on. */
+  /** Note that the engine itself may settle promises from now on. */
   mayWait() {
     this.#slot.follows |= builtins.WAITS;
   }
@@ -179,7 +179,7 @@ function messageOf(error) {
 /** @type {string | undefined} */
 let header;
 
-/** What loaders of addons look up in a diagnostic report: which C library this is. As JSON. */
+/** The part of a diagnostic report that loaders of addons read, to find the C library. As JSON. */
 function report() {
   if (header === undefined) {
     process.report.excludeNetwork = true;
@@ -193,7 +193,7 @@ function report() {
 /** @type {string | undefined} */
 let facts;
 
-/** Facts a row may see of the process, as JSON; each row makes objects of its own from it. */
+/** Facts about the process that a row may see, as JSON; each row parses objects of its own from it. */
 function processFacts() {
   facts ??= JSON.stringify({
     title: 'node', version: process.version, versions: process.versions, arch: process.arch, platform: process.platform,

@@ -1,8 +1,8 @@
 // @ts-check
 'use strict';
 /**
- * What a row may take from Node, and what has to follow from it: some parts keep no state that a look at their
- * properties would miss; all others cost the worker, which is replaced after the row.
+ * Lists the parts of Node that a row may use, and the consequence of each. Some parts keep all their state in
+ * properties, which can be checked. After the use of any other part the worker is replaced.
  */
 const nodeModule = require('node:module');
 const types = require('node:util').types;
@@ -11,7 +11,7 @@ const { captureChildStderr } = require('./stderr_capture.cjs');
 
 let childrenDiverted = false;
 
-/** What follows from having been handed out: the row can wait for something, it can leave files, it hides state. */
+/** Consequences of handing out a part: the row can wait for something, can leave files, or has hidden state. */
 const WAITS = 1;
 const FILES = 2;
 const HIDES = 4;
@@ -35,7 +35,7 @@ const GLOBALS = {
   TextDecoderStream: WAITS, CompressionStream: WAITS, DecompressionStream: WAITS, DOMException: 0, navigator: 0,
 };
 
-/** Made inside the context, see guest/globals.js and guest/rows.js. */
+/** These are made inside the context, see guest/globals.js and guest/rows.js. */
 const OWN_GLOBALS = [
   'console', 'process', 'require', 'global', 'structuredClone', 'queueMicrotask', 'setTimeout', 'setInterval', 'setImmediate',
   'clearTimeout', 'clearInterval', 'clearImmediate', 'module', 'exports', '__filename', '__dirname',
@@ -69,7 +69,7 @@ const BRANDS = /** @type {[string, (value: unknown) => boolean][]} */ ([
   ['WeakMap', types.isWeakMap], ['WeakSet', types.isWeakSet], ['Map iterator', types.isMapIterator], ['Set iterator', types.isSetIterator],
 ]);
 
-/** What a value is whatever its prototype says; '' when it is an object like any other. @param {unknown} value */
+/** Return the true class of a value, whatever its prototype; '' for an ordinary object. @param {unknown} value */
 function brandOf(value) {
   for (const [name, is] of BRANDS) if (is(value)) return name;
   return '';
@@ -90,7 +90,7 @@ const NODES = {
   Object: (value) => (typeof value === 'object' && value !== null && value instanceof Object) || typeof value === 'function',
 };
 
-/** Whether a value of another realm is of that class. @param {unknown} value @param {string} brand */
+/** Return whether a value of another realm is of that class. @param {unknown} value @param {string} brand */
 function isNodes(value, brand) {
   return NODES[brand](value);
 }

@@ -1,6 +1,6 @@
 // @ts-check
 'use strict';
-/** Makes contexts: compiles the guest scripts and the user's program once, and runs them in a fresh realm for each slot. */
+/** Makes contexts: compiles the guest scripts and the user's program once, and runs them in a new realm per slot. */
 const fs = require('node:fs');
 const path = require('node:path');
 const vm = require('node:vm');
@@ -16,7 +16,7 @@ const { Slot } = require('./slot.cjs');
  * @property {string[]} wanted names that may be the entry
  */
 
-/** Code that may reach a global without writing its name. */
+/** Matches code that may use a global without writing its name. */
 const NAMELESS = /\beval\b|\bFunction\b|\bconstructor\b|\bglobalThis\b|\bglobal\b|\bthis\s*\[|\\u/;
 
 /** @type {vm.Script | undefined} */
@@ -44,7 +44,7 @@ return rows; })`,
 }
 
 /**
- * The globals that a program can ask for: to define all of them would double the cost of a context.
+ * Return the globals that a program may use; defining all of them would double the time to make a context.
  *
  * @param {string} source
  */
@@ -87,7 +87,7 @@ class Contexts {
     return slot;
   }
 
-  /** Make one ahead, so that a row that comes later need not wait for it. */
+  /** Make a context ahead of need, so that the next row does not wait for it. */
   prepare() {
     this.#spare ??= this.#create();
   }

@@ -1,8 +1,8 @@
 // @ts-check
 'use strict';
 /**
- * Tells whether a row changed what belongs to the runner's realm and was handed to it (Buffer, URL, a Node module): a
- * patched `Buffer.prototype` must not be met by the next row. What was changed is not mended; the worker is replaced.
+ * Detects changes that a row made to objects of the runner's realm (Buffer, URL, a Node module), so that the next row
+ * does not see a patched `Buffer.prototype`. Changes are not undone; the worker is replaced.
  */
 
 /** @typedef {{target: any, prototype: any, keys: PropertyKey[], descriptors: PropertyDescriptor[], extensible: boolean}} Snapshot */
@@ -21,7 +21,7 @@ class Integrity {
     this.handed = new Set();
   }
 
-  /** Note that `root` is handed out now, as it is. @param {any} root */
+  /** Record the state of `root` when it is handed out. @param {any} root */
   hand(root) {
     if (this.handed.size === 0) this.#remember(SHARED, SHARED, 1);
     if ((typeof root !== 'object' && typeof root !== 'function') || root === null) return;
@@ -30,7 +30,7 @@ class Integrity {
     this.handed.add(root);
   }
 
-  /** Whether everything handed out since the last call is as it was. */
+  /** Return whether everything handed out since the last call is unchanged. */
   intact() {
     for (const root of this.handed) {
       for (const snapshot of this.known.get(root) ?? []) {
@@ -53,7 +53,7 @@ class Integrity {
   }
 }
 
-/** Node replaces some accessors by their value on first use; that has to happen before the picture is taken. */
+/** Read accessors before the snapshot, because Node replaces some of them by their value on first use. */
 function touchLazyProperties(/** @type {any} */ root) {
   if (typeof root !== 'object') return;
   for (const [key, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(root))) {
@@ -61,7 +61,7 @@ function touchLazyProperties(/** @type {any} */ root) {
     try {
       void root[key];
     } catch {
-      // an accessor that wants another receiver has no value of its own
+      // this accessor needs another receiver, so it has no value here
     }
   }
 }
@@ -82,7 +82,7 @@ function collect(target, depth, seen, into) {
   });
 }
 
-/** Whether a function is a class, or carries functions of its own. @param {any} value */
+/** Return whether a function is a class or has functions as properties. @param {any} value */
 function hasMethods(value) {
   return Reflect.ownKeys(value).length > 3 || Reflect.ownKeys(value.prototype ?? {}).length > 1;
 }

@@ -1,10 +1,10 @@
 // @ts-check
 'use strict';
 /**
- * The thread that runs user code: one row after the other, each in a context of its own (or of its batch). It tells the
- * supervisor what came of a row, and whether it can be trusted with another one.
+ * The thread that runs user code: one row after the other, each in a context of its own (or of its batch). It sends the
+ * supervisor the outcome of each row, and whether the worker can be trusted with another one.
  *
- * CommonJS, because starting the loader for ES modules would cost every worker 10 ms and 0.7 MB.
+ * It is CommonJS, because the loader for ES modules would cost every worker 10 ms and 0.7 MB.
  */
 const fs = require('node:fs');
 const { workerData } = require('node:worker_threads');
@@ -75,7 +75,7 @@ function load(order, then) {
   then();
 }
 
-/** Run the module once and tell what it offers. */
+/** Run the module once and report what it offers. */
 function inspect() {
   const slot = begin(0, contexts.take());
   /** @type {any} */
@@ -168,7 +168,7 @@ function end(slot) {
   return { logs: output.take(), peakKb: peakMemoryKb() };
 }
 
-/** The slot's context is not used again: see what it left behind. @param {Slot} slot */
+/** Check what a slot left behind; its context is not used again. @param {Slot} slot */
 function close(slot) {
   slot.over = true;
   if (!integrity.intact() || slot.hidesState) spoiled = true;
@@ -186,7 +186,7 @@ function prepareWhenIdle() {
 
 // The process ---------------------------------------------------------------------------------------------------------
 
-/** The lowest descriptor that is free; another one after a row means that the row left something open. */
+/** Return the lowest free descriptor; a change after a row means that the row left something open. */
 function probeDescriptor() {
   try {
     const fd = fs.openSync('/dev/null', 'r');
@@ -197,7 +197,7 @@ function probeDescriptor() {
   }
 }
 
-/** Linux keeps the peak of the whole process; writing 5 here makes the present the new peak. */
+/** Reset the peak memory of the whole process by writing 5 to `clear_refs`. */
 function resetPeak() {
   try {
     fs.writeSync(descriptors.peakReset, '5');
@@ -206,7 +206,7 @@ function resetPeak() {
   }
 }
 
-/** `process.exit` of user code: the thread ends here, uncatchably. @param {number} code */
+/** `process.exit` of user code: end the thread here, so that user code cannot catch it. @param {number} code */
 function exit(code) {
   port.postMessage({ type: 'exit', code });
   process.exit(code);

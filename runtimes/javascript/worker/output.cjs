@@ -1,8 +1,8 @@
 // @ts-check
 'use strict';
 /**
- * What a row prints, kept in memory that the supervisor shares: it can still be read when the worker had to be ended.
- * Bounded by `log_kb` for each stream, however much is printed.
+ * Keeps the output of a row in memory shared with the supervisor, which can read it after the worker was ended.
+ * Each stream keeps at most `log_kb`.
  */
 const fs = require('node:fs');
 const util = require('node:util');
@@ -41,7 +41,7 @@ class Output {
     }
   }
 
-  /** Add what was written to descriptors 1 and 2 past this object, by children for instance, and empty the files. */
+  /** Add output that reached descriptors 1 and 2 directly, for example from children, and empty the files. */
   collectFiles() {
     this.files.forEach((fd, stream) => {
       try {
@@ -52,7 +52,7 @@ class Output {
         fs.ftruncateSync(fd, 0);
         this.write(stream, held.subarray(0, read));
       } catch {
-        // no file could be made for it, or user code closed it: there is nothing to read
+        // the file could not be made, or user code closed it: there is nothing to read
       }
     });
   }
@@ -71,7 +71,7 @@ class Output {
   }
 }
 
-/** The console of one row: plain printing by hand, the rest by Node's own Console once it is needed. */
+/** The console of one row: it formats plain values itself and uses Node's own Console for the rest. */
 class RowConsole {
   /** @param {Output} output */
   constructor(output) {
@@ -95,7 +95,7 @@ class RowConsole {
   }
 }
 
-/** @param {Output} output @param {number} stream @returns {any} as much of a stream as Console uses */
+/** @param {Output} output @param {number} stream @returns {any} the members of a stream that Console uses */
 function sink(output, stream) {
   const made = {
     /** @param {string} text */

@@ -1,8 +1,8 @@
 // @ts-check
 'use strict';
 /**
- * What a row may open of the package set beside its bundle: native addons, WebAssembly, and modules whose names are known
- * only when they are asked for. Every row runs a module anew; an addon is loaded once in a thread, and its rows share it.
+ * Opens files of the package set that are not in the bundle: native addons, WebAssembly, and modules whose names are
+ * known only at run time. Every row runs a module again; an addon is loaded once in a thread, and its rows share it.
  */
 const fs = require('node:fs');
 const path = require('node:path');
@@ -26,7 +26,7 @@ const IMPORT = new Set(['node', 'import', 'module-sync']);
 const opened = new Map();
 
 /**
- * Find a module as Node would from `from`, else as the evaluator would: a loader of an addon may hold another's `require`.
+ * Find a module from `from` as Node does, else from the evaluator, since an addon's loader may hold another `require`.
  *
  * @param {string} id
  * @param {string} from a file or its URL
@@ -42,7 +42,7 @@ function locate(id, from) {
       try {
         return require.resolve(id.startsWith('file:') ? fileURLToPath(id) : id, options);
       } catch {
-        // not from there
+        // not found from there
       }
     }
   }
@@ -66,7 +66,7 @@ function openNew(file) {
   }
 }
 
-/** An ES module is bundled with what it imports. @param {string} file */
+/** Bundle an ES module with its imports. @param {string} file */
 function compile(file) {
   const source = path.extname(file) === '.mjs' ? null : fs.readFileSync(file, 'utf8');
   try {

@@ -1,14 +1,14 @@
 // @ts-check
 'use strict';
-/** Removes what a row left outside its context: processes it started, files in the sandbox's own temporary folders. */
+/** Removes what a row left outside its context: its processes, and files in the sandbox's own temporary folders. */
 const fs = require('node:fs');
 
-const GONE_MS = 2000; // what cannot be killed until then stays
+const GONE_MS = 2000; // after this time, remaining processes are left alone
 const PAUSE = new Int32Array(new SharedArrayBuffer(4));
 
 /**
- * Kill every process below this one, and in a sandbox of its own every other one as well: what was started detached
- * hangs from process 1. Returns when they are gone: one that is killed dies only when its memory has been given back.
+ * Kill every descendant of this process; in a sandbox of its own also every other process, because a detached one is a
+ * child of process 1. Returns when they are gone: a killed process ends only after its memory is freed.
  *
  * @param {boolean} ownSandbox
  */
@@ -34,14 +34,14 @@ function children() {
   return found.filter((pid) => stateOf(pid) !== 'Z');
 }
 
-/** Everything but this process and those above it. @returns {number[]} */
+/** Return all processes except this one and its ancestors. @returns {number[]} */
 function strangers() {
   const family = new Set([1]);
   for (let pid = process.pid; pid > 1 && !family.has(pid); pid = parentOf(pid)) family.add(pid);
   return list('/proc').filter((name) => /^\d+$/.test(name)).map(Number).filter((pid) => !family.has(pid) && !'ZX'.includes(stateOf(pid)));
 }
 
-/** Fields of /proc/PID/stat after the name, which may itself hold spaces and parentheses. @param {number} pid */
+/** Return the fields of /proc/PID/stat after the name, which may itself hold spaces and parentheses. @param {number} pid */
 function stat(pid) {
   return read(`/proc/${pid}/stat`).replace(/^.*\) /s, '').split(' ');
 }
@@ -63,14 +63,14 @@ function emptyFolders(folders) {
       try {
         fs.rmSync(`${folder}/${name}`, { recursive: true, force: true, maxRetries: 2 });
       } catch {
-        openUp(`${folder}/${name}`); // a folder without permissions of its own, at whatever depth
+        openUp(`${folder}/${name}`); // a folder at any depth may lack permissions
         remove(`${folder}/${name}`);
       }
     }
   }
 }
 
-/** Take back the right to list and empty a folder and all below; links are not followed. @param {string} top */
+/** Restore the permission to list and empty a folder and all folders below; links are not followed. @param {string} top */
 function openUp(top) {
   const pending = [top];
   for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
@@ -89,7 +89,7 @@ function remove(path) {
   try {
     fs.rmSync(path, { recursive: true, force: true, maxRetries: 2 });
   } catch {
-    // another row may find it; nothing else can be done from inside
+    // it cannot be removed from inside the sandbox, so another row may find it
   }
 }
 

@@ -1,11 +1,11 @@
 // @ts-check
 'use strict';
 /**
- * What the supervisor must know of the worker while user code keeps it from answering: which row runs, since when, and,
- * the other way, which rows were cancelled before they began.
+ * State that both threads read while user code blocks the worker: the worker writes which row runs and since when, the
+ * supervisor writes which rows were cancelled before they began.
  */
 
-const MARKS = 128; // more than rows may be unanswered
+const MARKS = 128; // more than the number of unanswered rows
 const BYTES = 16 + MARKS * 4;
 
 class SharedState {
@@ -19,12 +19,12 @@ class SharedState {
     return new SharedArrayBuffer(BYTES);
   }
 
-  /** The row that runs or ran last, -1 before the first. */
+  /** The number of the row that runs or ran last, -1 before the first. */
   get current() {
     return Atomics.load(this.marks, 0) - 1;
   }
 
-  /** Milliseconds since it began. */
+  /** Milliseconds since that row began. */
   get elapsed() {
     return now() - this.since[0];
   }
@@ -46,7 +46,7 @@ class SharedState {
   }
 }
 
-/** One clock for both threads. */
+/** Return the time of a clock that both threads share. */
 function now() {
   return Number(process.hrtime.bigint() / 1000n) / 1000;
 }

@@ -1,7 +1,7 @@
 // @ts-check
 'use strict';
 /**
- * One context and what belongs to it: its timers, what it was handed from Node, whether its promise can still settle.
+ * One context and its state: its timers, the parts of Node that it was given, whether its promise can still settle.
  * A slot serves one row, or the consecutive rows of one batch.
  */
 const { RowConsole } = require('./output.cjs');
@@ -19,7 +19,7 @@ class Timers {
   #running = new Map();
   #after;
 
-  /** @param {() => void} after called when one has fired */
+  /** @param {() => void} after called after a timer has fired */
   constructor(after) {
     this.#after = after;
   }
@@ -107,7 +107,7 @@ class Slot {
     return (this.follows & WAITS) !== 0;
   }
 
-  /** @param {Done} done hears the outcome of the row, and of what goes astray after it */
+  /** @param {Done} done receives the outcome of the row, and later errors */
   expect(done) {
     this.done = (code, payload) => {
       this.#waiting = false;
@@ -122,14 +122,14 @@ class Slot {
     this.#look();
   }
 
-  /** The row has an outcome. */
+  /** Record that the row has an outcome. */
   rest() {
     this.#waiting = false;
     this.done = null;
     this.timers.stopAll();
   }
 
-  /** Once all that is due has run: end a wait that nothing can end any more. */
+  /** End a wait that nothing can end any more; call it after all due callbacks have run. */
   #look() {
     if (!this.#waiting || this.waits || this.timers.size > 0) return;
     setImmediate(() => {

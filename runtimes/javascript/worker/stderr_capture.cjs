@@ -1,15 +1,15 @@
 // @ts-check
 'use strict';
 /**
- * Sends what user code writes to descriptor 2 to the row's logs. Descriptor 2 itself stays the operator's, because V8
- * prints there why it aborts the process.
+ * Redirects output of user code to descriptor 2 into the row's logs. Descriptor 2 itself stays the operator's, because
+ * V8 prints there why it aborts the process.
  */
 const fs = require('node:fs');
 
 const TAKE_DESCRIPTOR = ['write', 'writeSync', 'writev', 'writevSync', 'writeFile', 'writeFileSync', 'appendFile', 'appendFileSync'];
 const STANDARD_ERROR = new Set([2, '/dev/stderr', '/dev/fd/2', '/proc/self/fd/2']);
 
-/** @param {number} errors descriptor that takes it instead */
+/** @param {number} errors descriptor that receives the output instead */
 function captureStderr(errors) {
   const table = /** @type {any} */ (fs);
   for (const name of TAKE_DESCRIPTOR) {
@@ -24,7 +24,7 @@ function captureStderr(errors) {
 }
 
 /**
- * The same for children that inherit it.
+ * Redirect the output of children that inherit descriptor 2.
  *
  * @param {any} childProcess the module
  * @param {number} errors
@@ -44,7 +44,7 @@ function captureChildStderr(childProcess, errors) {
     }
     return spawnSync(file, ...parts);
   };
-  // what execSync and execFileSync pass on of a child's standard error
+  // execSync and execFileSync pass a child's standard error on
   process.stderr.write = /** @type {any} */ ((/** @type {any} */ chunk) => {
     fs.writeSync(errors, chunk);
     return true;

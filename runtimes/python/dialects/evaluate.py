@@ -1,4 +1,4 @@
-"""Owns dialect `evaluate`: a function `evaluate` of three parameters."""
+"""Implements dialect `evaluate`: a function `evaluate` of three parameters."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ PREBOUND = False
 
 
 def applies(namespace: dict[str, Any], name: str | None) -> bool:
-    """Whether the function takes three arguments, and is not one of the legacy kind."""
+    """Return whether the function takes three arguments and is not a legacy `evaluate`."""
     return entry.evaluate_contract(namespace, name) == CONTRACT
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the function."""
+    """Return the entry."""
     return entry.find_function(namespace, name or "evaluate", entry.EVALUATE)
 
 
 def is_plain(compiled: CodeType) -> bool:
-    """Whether the code defines `evaluate` with three parameters: its contract is clear before it runs."""
+    """Return whether the code defines `evaluate` with three parameters; then its contract is clear before it runs."""
     functions = [c for c in compiled.co_consts if isinstance(c, type(compiled)) and c.co_name == "evaluate"]
     return bool(functions) and functions[-1].co_argcount == 3

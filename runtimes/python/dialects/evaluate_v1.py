@@ -1,4 +1,4 @@
-"""Owns dialect `evaluate-v1`, the legacy one: a function `evaluate` of four parameters."""
+"""Implements the legacy dialect `evaluate-v1`: a function `evaluate` of four parameters."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ PREBOUND = True
 
 
 def applies(namespace: dict[str, Any], name: str | None) -> bool:
-    """Whether the function takes four arguments, and either not three or names of the legacy ones."""
+    """Return whether the function takes four arguments, and cannot take three or has the legacy parameter names."""
     return entry.evaluate_contract(namespace, name) == CONTRACT
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the function."""
+    """Return the entry."""
     return entry.find_function(namespace, name or "evaluate", entry.EVALUATE_V1)

@@ -1,4 +1,4 @@
-"""Owns dialect `main`: a function `main` that takes the variables of a row by name."""
+"""Implements dialect `main`: a function `main` that takes the variables of a row by name."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _decode = jsontext.decoder(AttributeDict)
 
 
 def applies(namespace: dict[str, Any], name: str | None) -> bool:
-    """Whether there is such a function; under a name that the caller gave, any function but `evaluate`."""
+    """Return whether there is a function `main`, or one of the given name (any but `evaluate`)."""
     return name != "evaluate" and entry.is_function(namespace.get(name or "main"))
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the function; keys of the objects that it is given are attributes too."""
+    """Return the entry; keys of the objects in its arguments can be read as attributes."""
     found = entry.find_function(namespace, name or "main")
     found.decode = _decode
     return found

@@ -1,4 +1,4 @@
-"""Owns how the variables of a `main` row become keyword arguments, and objects whose keys are attributes too."""
+"""Binds the variables of a `main` row to keyword arguments; keys of JSON objects can be read as attributes too."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class AttributeDict(dict):  # type: ignore[type-arg]
-    """A dict for JSON objects of `main`: `d.a` is `d["a"]` where `a` is no method of dict."""
+    """A dict for JSON objects of `main`: `d.a` is `d["a"]` unless `a` is a method of dict."""
 
     __slots__ = ()
 
@@ -37,7 +37,7 @@ def bind(entry: Entry, named: dict[str, Any]) -> tuple[list[Any], dict[str, Any]
     """Return positional and keyword arguments of `entry` for the variables of a row.
 
     Raises:
-      Failure: a parameter without default has no variable.
+      Failure: the row has no variable for a parameter without default.
     """
     parameters = entry.signature
     if parameters is None:

@@ -1,4 +1,4 @@
-"""Owns the channel to the host: cuts its bytes into frames, queues ours, never blocks."""
+"""Reads frames from the host and queues frames to it, without ever blocking."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 HEADER_BYTES = 2 * 1024 * 1024
 BODY_BYTES = 64 * 1024 * 1024
-_READ_BYTES = 64 * 1024  # below what malloc maps afresh for every read
-_JOIN_BYTES = 64 * 1024  # smaller pieces are joined: one system call for many small frames
+_READ_BYTES = 64 * 1024  # malloc would map a larger buffer anew for every read
+_JOIN_BYTES = 64 * 1024  # pieces up to this size are joined, so that many small frames take one system call
 
 
 class BrokenChannel(Exception):
-    """The host sent something that is no frame, or is gone."""
+    """The host sent bytes that are not a frame, or closed the channel."""
 
 
 class Outgoing:
-    """Bytes on their way to a descriptor that does not block."""
+    """Bytes that wait to be written to a non-blocking descriptor."""
 
     __slots__ = ("_fd", "_pieces", "size")
 
@@ -41,10 +41,10 @@ class Outgoing:
             self._pieces.append(head + body)
 
     def flush(self) -> None:
-        """Write what the descriptor takes now.
+        """Write as many queued bytes as the descriptor takes now.
 
         Raises:
-          OSError: nobody reads any more.
+          OSError: the reading end is closed.
         """
         pieces = self._pieces
         while pieces:
@@ -76,7 +76,7 @@ class Outgoing:
 
 
 class Channel:
-    """Frames from and to the host."""
+    """Reads frames from the host and sends frames to it."""
 
     def __init__(self, fd_in: int, fd_out: int) -> None:
         self.fd_in = fd_in
@@ -84,14 +84,14 @@ class Channel:
         os.set_blocking(fd_in, False)
         os.set_blocking(fd_out, False)
         self._buffer = bytearray()
-        self._wanted = 8  # bytes that must be there before it is worth looking again
+        self._wanted = 8  # bytes to have before the next attempt to read a frame
         self.outgoing = Outgoing(fd_out)
 
     def read(self) -> list[tuple[dict[str, Any], bytes]] | None:
-        """Return the frames that are complete now; None at the end of the channel.
+        """Return the frames that have arrived completely; None at the end of the channel.
 
         Raises:
-          BrokenChannel: the bytes are no frames.
+          BrokenChannel: the bytes are not frames.
         """
         try:
             data = os.read(self.fd_in, _READ_BYTES)
@@ -124,7 +124,7 @@ class Channel:
         return frames
 
     def send(self, header: str, body: bytes = b"") -> None:
-        """Queue a frame whose header is JSON text already; `outgoing.flush` sends it."""
+        """Queue a frame; `header` is JSON text. `outgoing.flush` sends it."""
         raw = header.encode()
         self.outgoing.add(len(raw).to_bytes(4, "big") + len(body).to_bytes(4, "big") + raw, body)
 

@@ -1,4 +1,4 @@
-"""Owns where the classes of an evaluator's module level are defined, found in its syntax tree."""
+"""Finds the lines of an evaluator's module-level classes in its syntax tree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ONLY_AST = 0x400
 
 
 def lines(namespace: dict[str, Any]) -> dict[str, int]:
-    """Return the line where each class is defined last: a name that is bound anew keeps its place among names."""
+    """Return the line of each class's last definition (in the namespace a name keeps its first place)."""
     code = namespace["__loader__"].get_source("evaluator")
     found: dict[str, int] = {}
     left = [compile(code, FILENAME, "exec", _ONLY_AST, dont_inherit=True)]

@@ -1,4 +1,4 @@
-"""Owns which values that are no JSON have an obvious JSON form, found by type without importing any package."""
+"""Converts values that are not JSON but have an obvious JSON form; it finds them by type and imports no package."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class NoForm(Exception):
 
 
 class Coerced:
-    """A value one step nearer to JSON; `taken_as` is None when that needs no mention."""
+    """A value after one step of conversion; `taken_as` describes the step for the author, None for an obvious step."""
 
     __slots__ = ("plain", "taken_as")
 
@@ -34,8 +34,8 @@ class Coerced:
 
 
 def type_name(kind: type) -> str:
-    """Return a type's name as its author would write it."""
-    module: object = kind.__module__  # a class may say anything
+    """Return the name of a type as code would write it, with its module when that is not built in."""
+    module: object = kind.__module__  # user code can set it to any object
     name = kind.__qualname__
     if not isinstance(module, str) or module in {"builtins", "evaluator", "evaluator_runner.binding"}:
         return str(name)[:100]
@@ -43,10 +43,10 @@ def type_name(kind: type) -> str:
 
 
 def coerce(value: Any) -> Coerced:
-    """Take a value that is no plain JSON one step nearer to it.
+    """Convert a value that is not plain JSON by one step towards JSON.
 
     Raises:
-      NoForm: there is no obvious way.
+      NoForm: the value has no obvious JSON form.
     """
     kind = type(value)
     for applies, convert in _RULES:

@@ -1,14 +1,14 @@
-"""Owns the table of dialects, the ways in which evaluators are written, and finds the one that code is written in.
+"""Holds the table of dialects (the ways to write an evaluator) and finds the dialect of given code.
 
-A name in the table is a module or a package in the folder `dialects` beside this package. It has:
+Each name in the table is a module or a package in the folder `dialects` beside this package. It has:
 
-- `CONTRACT`: the name on the wire.
+- `CONTRACT`: the dialect's name in the protocol.
 - `PREBOUND`: whether code may use the modules of `prebound.NAMES` without importing them.
-- `applies(namespace, name)`: whether code that has run is written in this dialect; `name` is the entry that the caller
-  asked for, or None.
+- `applies(namespace, name)`: returns whether code that has run is written in this dialect; `name` is the entry that the
+  caller asked for, or None.
 - `find(namespace, *, name, config)`: returns the `Entry`, or raises a `Failure`.
-- `describe(namespace, lines)`, optional: returns what a check tells of the evaluator classes in the code.
-- `is_plain(compiled)`, optional: whether code that has not run yet can only be of this dialect.
+- `describe(namespace, lines)`, optional: returns the description of each evaluator class, for a check.
+- `is_plain(compiled)`, optional: returns whether code that has not run yet can only be of this dialect.
 
 Every module is imported before any user code runs, so that user code cannot change what it uses.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __path__ = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "dialects")]
 
-_NAMES = (  # in the order in which they are asked whether they apply
+_NAMES = (  # in the order in which `find` tries them
     "nemo",
     "uipath",
     "evaluate_v1",
@@ -43,16 +43,16 @@ TABLE: dict[str, Any] = {module.CONTRACT: module for module in _MODULES}
 
 
 def find(namespace: dict[str, Any], *, contract: str, name: str | None, config: dict[str, Any] | None = None) -> Entry:
-    """Return what to call for each row.
+    """Return the entry that is called for each row.
 
     Args:
-      namespace: Of the code, which has run.
-      contract: That was declared, or `auto`.
-      name: Of the function or class, when the caller gave one.
-      config: Arguments of a class.
+      namespace: Globals of the code after it has run.
+      contract: The declared contract, or `auto`.
+      name: Name of the function or class, or None when the caller gave none.
+      config: Arguments for an evaluator class.
 
     Raises:
-      Failure: nothing, or more than one thing, can be meant, or its parameters do not fit.
+      Failure: the code has no entry, or several possible ones, or its parameters do not fit the contract.
     """
     inferred = contract == "auto"
     dialect = _meant(namespace, name) if inferred else TABLE[contract]
@@ -65,12 +65,12 @@ def find(namespace: dict[str, Any], *, contract: str, name: str | None, config: 
 
 
 def describe(namespace: dict[str, Any], lines: list[str]) -> list[dict[str, Any]]:
-    """Return what the evaluator classes of the code say of themselves; `lines` are the source, for their errors."""
+    """Return a description of each evaluator class in the code; `lines` are the source, to locate errors."""
     return [found for module in _MODULES if hasattr(module, "describe") for found in module.describe(namespace, lines)]
 
 
 def may_use_prebound(contract: str, name: str | None, compiled: CodeType) -> bool:
-    """Whether code that has not run yet may use modules without importing them."""
+    """Return whether this code, before it runs, should be given modules that it does not import."""
     if contract != "auto":
         return bool(TABLE[contract].PREBOUND)
     plain = [module for module in _MODULES if hasattr(module, "is_plain") and module.is_plain(compiled)]

@@ -1,7 +1,7 @@
-"""Owns how a returned value becomes the protocol's `result` body: exactly what it is, whatever its methods claim.
+"""Encodes a returned value as the protocol's `result` body, from its contents and not from its methods.
 
-Subclasses are read by their base class's own methods; the only code of the user's that runs is what produces a value
-(`item`, `model_dump`, `__float__` of a Fraction).
+Subclasses of built-in types are read by the methods of the built-in type. User code runs only where it produces a
+value (`item`, `model_dump`, `__float__` of a Fraction).
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _NOTES = 16
 _PATH_CHARS = 200
 _INT_LIMIT = 10**309
 _FLOAT_LIMIT = float("inf")
-_STEPS = 4  # from an Enum whose value is a numpy scalar, and a little more
+_STEPS = 4  # an Enum whose value is a numpy scalar takes two; the rest is reserve
 _EXACT = frozenset((str, float, bool, int, type(None), dict, list))
 _TAIL = ',"nonfinite":[],"unsupported":null,"notes":[]}'
 _quote = jsontext.quote
 
 
 class TooLarge(Exception):
-    """The value, written out, is over its limit."""
+    """The encoded value is over its size limit."""
 
 
 class _Unsupported(Exception):
-    """Something in the value has no JSON form; it is reported instead of the value."""
+    """A part of the value has no JSON form; the result frame reports that part instead of the value."""
 
     def __init__(self, path: Path, kind: str) -> None:
         super().__init__(kind)
@@ -45,7 +45,7 @@ def encode_result(value: Any, *, limit: int) -> bytes:
     """Return the body of a `result` frame.
 
     Raises:
-      TooLarge: it takes more than `limit` bytes.
+      TooLarge: the body takes more than `limit` bytes.
     """
     kind = type(value)
     if kind is float and -_FLOAT_LIMIT < value < _FLOAT_LIMIT:
@@ -56,7 +56,7 @@ def encode_result(value: Any, *, limit: int) -> bytes:
 
 
 class _Encoding:
-    """One value on its way into JSON."""
+    """The state of encoding one value."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -92,7 +92,7 @@ class _Encoding:
         self._parts.append(text)
 
     def _write(self, value: Any, path: Path, level: int) -> str:
-        """Append the value's JSON and return its kind."""
+        """Append the JSON of the value and return its kind."""
         kind = type(value)
         if kind is str:
             return self._text(value, path)
@@ -121,7 +121,7 @@ class _Encoding:
         return self._guarded(value, self._coerced(value, path), path, level)
 
     def _coerced(self, value: Any, path: Path) -> Any:
-        """Take a value step by step to an exact built-in type."""
+        """Return the value converted, step by step, to an exact built-in type."""
         for _ in range(_STEPS):
             kind = type(value)
             if kind in _EXACT:
@@ -136,7 +136,7 @@ class _Encoding:
         raise _Unsupported(path, type_name(type(value)))
 
     def _guarded(self, value: Any, plain: Any, path: Path, level: int) -> str:
-        """Write what a value was coerced to; a value that contains itself by way of coercion ends here too."""
+        """Write the converted value; stop at a value that contains itself through conversions."""
         if id(value) in self._open:
             raise _Unsupported(path, "cyclic value")
         self._open.add(id(value))

@@ -1,4 +1,4 @@
-"""Owns the entry of an evaluator, and how a plain function is found and told apart by its parameters."""
+"""Defines the entry of an evaluator; finds plain functions and tells their contracts apart by their parameters."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _EXPECTED = (
 
 
 class Entry:
-    """What is called for each row.
+    """The function that is called for each row, and how to call it.
 
     Attributes:
-      call: The user's function, or whatever is callable under its name.
-      contract: Of its dialect.
+      call: The user's function, or another callable under that name.
+      contract: The contract of its dialect.
       source: `declared` or `inferred`.
-      reason: Why this contract applies, for people.
-      decode: Reads the body of a row.
-      name: Under which it was found.
-      signature: Its parameters; None when the interpreter cannot tell.
-      notes: What its author should know.
-      together: Whether it may be called with many rows, as `together`, for scores that they have together.
+      reason: Why this contract applies, as text for people.
+      decode: Function that decodes the body of a row.
+      name: Name under which it was found.
+      signature: Its parameters; None when they cannot be read.
+      notes: Remarks for the author.
+      together: Whether it can also score many rows in one call (argument `together`).
     """
 
     __slots__ = ("call", "contract", "decode", "name", "notes", "reason", "signature", "source", "together")
@@ -53,10 +53,10 @@ class Entry:
 
 
 def find_function(namespace: dict[str, Any], name: str, arguments: tuple[str, ...] | None = None) -> Entry:
-    """Return the function of that name; `arguments`, when they are given, have to fit its parameters.
+    """Return the function of that name, and check that its parameters accept `arguments` if these are given.
 
     Raises:
-      Failure: there is none, or the arguments do not fit.
+      Failure: there is no such function, or the arguments do not fit.
     """
     if not is_function(namespace.get(name)):
         raise _not_found(namespace, name)
@@ -71,15 +71,15 @@ def find_function(namespace: dict[str, Any], name: str, arguments: tuple[str, ..
 
 
 def is_function(value: Any) -> bool:
-    """Whether a value can be called, and is not a class."""
+    """Return whether a value is callable and not a class."""
     return callable(value) and not isinstance(value, type)
 
 
 def evaluate_contract(namespace: dict[str, Any], name: str | None) -> str | None:
-    """Return which `evaluate` a function is by its parameters; None when it is neither, or there is no function.
+    """Return the `evaluate` contract that a function's parameters fit; None when neither fits or there is no function.
 
     Raises:
-      Failure: it takes anything, so both fit.
+      Failure: both contracts fit, because the function takes any arguments.
     """
     name = name or "evaluate"
     if name == "main" or not is_function(namespace.get(name)):
@@ -104,7 +104,7 @@ def _looks_legacy(names: list[str]) -> bool:
 
 
 def does_not_fit(namespace: dict[str, Any], name: str) -> Failure:
-    """Return the failure of code that no dialect can run: its function does not fit, or there is none of that name."""
+    """Return the failure for code without an entry: no function has that name, or its parameters do not fit."""
     if is_function(namespace.get(name)):
         return _does_not_bind(Entry(name, namespace[name]), EVALUATE)
     return _not_found(namespace, name)
@@ -140,7 +140,7 @@ def _not_found(namespace: dict[str, Any], wanted: str) -> Failure:
 def _is_ours(value: Any) -> bool:
     try:
         return bool(value.__module__ == "evaluator")
-    except Exception:  # noqa: BLE001 - an attribute of a user's object may do anything
+    except Exception:  # noqa: BLE001 - an attribute of a user's object may raise anything
         return False
 
 

@@ -1,4 +1,4 @@
-"""Owns how user code can fail, as the protocol's `error`: which code an exception has, and what to do about it."""
+"""Turns failures of user code into the protocol's `error`: a code for each exception, and a hint for the author."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EAGAIN = 11
 _NO_SPACE = {27, 28, 122}  # EFBIG, ENOSPC, EDQUOT
 _MESSAGE_CHARS = 4096
 _PREBOUND_HINT = "add `import {name}` at the top"
-_JAVASCRIPT = (  # none of it could begin a line of Python
+_JAVASCRIPT = (  # no line of Python begins like this
     r"^[ \t]*(?:(?:export +(?:default +)?)?(?:async +)?function\b *\w* *\(|"
     r"(?:export +)?(?:const|let|var) +[\w{\[][^=\n]*=|import *[{*]|import [^#\n]*\bfrom +[\"']|"
     r"(?:export +)?(?:interface|enum) +\w+ *\{)"
@@ -25,7 +25,7 @@ _READ_ONLY = 30
 
 
 class Failure(Exception):
-    """A failure that the runner itself found."""
+    """A failure that the runner detected, rather than an exception of user code."""
 
     def __init__(
         self, code: str, message: str, *, hint: str | None = None, line: int | None = None, column: int | None = None
@@ -39,7 +39,7 @@ class Failure(Exception):
 
 
 class PolicyViolation(Exception):
-    """The restricted policy does not allow what the code just did."""
+    """The restricted policy does not allow this operation."""
 
 
 class ForbiddenImport(ImportError, PolicyViolation):
@@ -51,19 +51,19 @@ class ForbiddenAttribute(AttributeError, PolicyViolation):
 
 
 def error(code: str, message: str, **fields: Any) -> dict[str, Any]:
-    """Return a protocol `error` with every field."""
+    """Return a protocol `error` with all its fields; those not given are None."""
     known = dict.fromkeys(("type", "line", "column", "traceback", "hint"))
     return {"code": code, "message": message[:_MESSAGE_CHARS], **known, **fields}
 
 
 def from_failure(failure: Failure) -> dict[str, Any]:
-    """Return the `error` of a failure that the runner found."""
+    """Return the `error` for a `Failure`."""
     return error(failure.code, failure.message, hint=failure.hint, line=failure.line, column=failure.column)
 
 
 def from_exception(raised: BaseException, lines: list[str], *, general: str) -> dict[str, Any]:
-    """Return the `error` for what user code raised; `general` is the code of an ordinary exception."""
-    if issubclass(type(raised), Failure):  # `isinstance` would believe its `__class__`
+    """Return the `error` for an exception of user code; `general` is the code of an ordinary exception."""
+    if issubclass(type(raised), Failure):  # `isinstance` would trust a forged `__class__`
         return from_failure(raised)  # type: ignore[arg-type]
     code, hint = _classify(raised, general)
     line, column = tracebacks.position(raised, lines)
@@ -100,8 +100,8 @@ def from_syntax(raised: BaseException, lines: list[str]) -> dict[str, Any]:
 
 
 def _syntax_hint(raised: SyntaxError, lines: list[str]) -> str | None:
-    """Say what was probably meant: code of another language, or a paste that lost or gained something on its way."""
-    import re  # 5 ms, which only an error costs
+    """Return a hint for a syntax error (another language, characters changed or lost by a paste), or None."""
+    import re  # takes 5 ms, so it is imported only for an error
 
     text = "\n".join(lines)
     if re.search(_JAVASCRIPT, text, re.MULTILINE):
@@ -166,7 +166,7 @@ def _hint(raised: BaseException, general: str) -> str | None:
 
 
 def _os_hint(raised: BaseException) -> str | None:
-    reason = getattr(raised, "reason", None)  # urllib puts the error in an error
+    reason = getattr(raised, "reason", None)  # urllib wraps the OSError in a URLError
     number = getattr(reason if isinstance(reason, OSError) else raised, "errno", None)
     if not isinstance(number, int):
         return None

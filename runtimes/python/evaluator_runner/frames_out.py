@@ -1,4 +1,4 @@
-"""Owns the frames that the supervisor writes itself: headers around a row's answer, and errors nobody else can tell."""
+"""Builds the frames that the supervisor writes: headers for a row's answer, and errors that it detects itself."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def error_body(code: str, message: str, hint: str | None = None) -> bytes:
 
 
 def answer_header(call: Call, answer: Answer, *, failed: bool, logs: Any = _NO_LOGS) -> str:
-    """Return the header of a `result` or `failed` frame for what a row process answered."""
+    """Return the header of a `result` or `failed` frame for the answer of a row process."""
     kind = "failed" if failed else "result"
     return (
         f'{{"type":"{kind}","id":{jsontext.quote(call.id)},"run_ms":{answer.run_ms},'
@@ -43,7 +43,7 @@ def answer_header(call: Call, answer: Answer, *, failed: bool, logs: Any = _NO_L
 
 
 def failed_header(call: Call, *, run_ms: float = 0.0, peak_kb: int | None = None, logs: Any = _NO_LOGS) -> str:
-    """Return the header of a `failed` frame that no row process answered."""
+    """Return the header of a `failed` frame for a call that no row process answered."""
     peak = "null" if peak_kb is None else str(peak_kb)
     return (
         f'{{"type":"failed","id":{jsontext.quote(call.id)},"run_ms":{run_ms:.3f},'
@@ -60,7 +60,7 @@ def load_header(kind: str, load_id: str, description: dict[str, Any], *, load_ms
 
 
 def death(code: int, status: int, *, while_: str) -> tuple[str, str, str | None]:
-    """Return error code, message and hint for a process that ended by itself (si_code, si_status)."""
+    """Return error code, message and hint for a process that ended by itself (`si_code`, `si_status`)."""
     if code == 0:
         return "crashed", f"the evaluator's process ended {while_}", None
     if code == _CLD_EXITED:
@@ -72,16 +72,16 @@ def death(code: int, status: int, *, while_: str) -> tuple[str, str, str | None]
 
 
 def death_by_wait(status: int, *, while_: str) -> tuple[str, str, str | None]:
-    """The same for a wait status."""
+    """Return error code, message and hint for a process that ended with this wait status."""
     signal = status & 0x7F
     return death(2, signal, while_=while_) if signal else death(_CLD_EXITED, status >> 8, while_=while_)
 
 
 def timeout(seconds: float, *, what: str) -> tuple[str, str, str]:
-    """Return error code, message and hint for something that took too long."""
+    """Return error code, message and hint for a step (`what`) that took too long."""
     return "timeout", f"{what} did not finish within {seconds:g} s", "make it faster, or raise limits.timeout_s"
 
 
 def load_timeout(seconds: float, *, what: str) -> tuple[str, str, str]:
-    """The same for a load, whose time is the host's setting and none of the evaluator's limits."""
+    """Return the same for a load; its time limit is a setting of the host, not a limit of the evaluator."""
     return "timeout", f"{what} did not finish within {seconds:g} s", "do less at module level, outside the function"

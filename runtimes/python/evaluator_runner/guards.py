@@ -1,6 +1,6 @@
-"""Owns what code under the restricted policy finds at run time: its built-ins, its imports, its access to attributes.
+"""Guards code under the restricted policy at run time: its built-ins, its imports, its access to attributes.
 
-The sandbox is the boundary; this only keeps evaluators to what a scoring function needs.
+The sandbox is the security boundary. These guards only limit evaluators to the needs of a scoring function.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ MODULES = frozenset(
     )
 )
 _SUBMODULES = frozenset(("collections.abc", "json.decoder", "json.encoder", "urllib.parse"))
-_BEHIND = {"_collections_abc", "_operator", "_decimal", "urllib"}  # where allowed names really live
-_FORBIDDEN_NAMES = {  # they reach attributes, or run text, past these guards
+_BEHIND = {"_collections_abc", "_operator", "_decimal", "urllib"}  # the modules that define allowed names
+_FORBIDDEN_NAMES = {  # they access attributes or run text without these guards
     ("operator", "attrgetter"),
     ("operator", "methodcaller"),
     ("string", "Formatter"),
@@ -76,7 +76,7 @@ _getattr = getattr
 
 
 def namespace(packages: list[str]) -> dict[str, Any]:
-    """Return the globals that restricted code starts with; what lies in the folders `packages` may be imported too."""
+    """Return the initial globals of restricted code; modules in the folders `packages` may be imported too."""
     modules = _Modules(packages)
     return {
         "__builtins__": _restricted_builtins(modules),
@@ -132,10 +132,10 @@ def _type_of(value: Any) -> type:
 
 
 def check_name(name: str) -> None:
-    """Refuse attribute names that lead behind the guards.
+    """Refuse attribute names that would bypass the guards.
 
     Raises:
-      ForbiddenAttribute: it is one.
+      ForbiddenAttribute: the name is one of these.
     """
     if type(name) is not str or name.startswith("_") or name in INSPECT_ATTRIBUTES:
         raise ForbiddenAttribute(f"attribute {name!r} is not accessible under the restricted policy")
@@ -158,7 +158,7 @@ def _guarded_delattr(target: Any, name: str) -> None:
 
 
 class _SafeFormatter(string.Formatter):
-    """`str.format` whose fields reach no attribute that the code itself could not."""
+    """Formats like `str.format`; its fields can read only the attributes that the code itself may read."""
 
     def __init__(self, modules: _Modules) -> None:
         self._modules = modules
@@ -172,7 +172,7 @@ class _SafeFormatter(string.Formatter):
 
 
 class _Modules:
-    """Which modules may be imported, and reached as attributes of others."""
+    """Decides which modules may be imported, and read as attributes of other modules."""
 
     def __init__(self, packages: list[str]) -> None:
         entries = [entry for folder in packages for entry in os.listdir(folder)]
@@ -180,14 +180,14 @@ class _Modules:
         self._formatter = _SafeFormatter(self)
 
     def allows(self, name: str) -> bool:
-        """Whether a module may be imported by its full name."""
+        """Return whether a module may be imported, by its full name."""
         top = name.partition(".")[0]
         return name in MODULES or name in _SUBMODULES or top in self._pinned
 
     def guarded_import(
         self, name: str, globals_: Any = None, locals_: Any = None, fromlist: Sequence[str] = (), level: int = 0
     ) -> Any:
-        """Import a module of the list, or of a pinned package."""
+        """Import a module that is on the list or belongs to a pinned package."""
         if level or not self.allows(name):
             raise ForbiddenImport(f"importing `{'.' * level}{name}` is not allowed under the restricted policy")
         module = _import(name, globals_, locals_, fromlist, level)
@@ -196,7 +196,7 @@ class _Modules:
         return module
 
     def read_attribute(self, target: Any, name: str, default: Any = _MISSING) -> Any:
-        """Read an attribute that the policy allows; `default` as for `getattr`."""
+        """Return an attribute if the policy allows it; `default` works as in `getattr`."""
         check_name(name)
         if isinstance(target, str) and name in {"format", "format_map"}:
             return self._format_of(target, name)

@@ -1,4 +1,4 @@
-"""Owns what a process must do to itself before it may run user code: descriptors, limits, environment, streams."""
+"""Prepares a process for user code: its descriptors, limits, environment and streams."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
     from evaluator_runner.options import Options
 
-_OWN_PROCESSES = 4  # supervisor, zygote, the row itself, and its successor for a moment
+_OWN_PROCESSES = 4  # supervisor, zygote, the row, and for a moment the next row
 _MB = 1024 * 1024
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "BLIS_NUM_THREADS")
-_NO_THREAD = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}  # of pyarrow; with it each row would have to load anew
-_SAVED_OUT, _SAVED_ERR = 20, 21  # the log pipes while loading, when 1 and 2 are user code's to close
-_MOST_DESCRIPTORS = 1024  # the runner opens a dozen
+_NO_THREAD = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}  # of pyarrow; a process with a thread cannot be forked
+_SAVED_OUT, _SAVED_ERR = 20, 21  # copies of the log pipes while loading, because user code may close 1 and 2
+_MOST_DESCRIPTORS = 1024  # far above what the runner opens, a dozen
 _getrusage = resource.getrusage
 _streams: list[_Stream] = []
 _set_blocking, _dup2, _close, _listdir = os.set_blocking, os.dup2, os.close, os.listdir
 
 
 class _CountingFile(io.FileIO):
-    """File descriptor 1 or 2, counting what goes through it."""
+    """File descriptor 1 or 2; counts the bytes that are written to it."""
 
     written = 0
 
@@ -50,7 +50,7 @@ class _Stream:
         self._flush = self.text.flush
 
     def flush(self) -> int:
-        """Write out what is buffered; returns how much went through so far."""
+        """Write the buffered text; return the number of bytes written so far."""
         try:
             self._flush()
         except (ValueError, OSError):  # closed by user code
@@ -59,7 +59,7 @@ class _Stream:
 
 
 def become(out: int, err: int, *, keep: int) -> None:
-    """Leave the supervisor's session and descriptors: `out` and `err` become 1 and 2, only `keep` stays open too."""
+    """Start a session of its own, move `out` and `err` to 1 and 2, and close all other descriptors but 0 and `keep`."""
     kernel.die_with_parent()
     os.setsid()
     for source, target in ((out, _SAVED_OUT), (err, _SAVED_ERR)):
@@ -71,7 +71,7 @@ def become(out: int, err: int, *, keep: int) -> None:
 
 
 def mute_outputs() -> None:
-    """Let what is printed go nowhere, until `restore_outputs`."""
+    """Discard output until `restore_outputs` is called."""
     null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
     for fd in (1, 2):
         _dup2(null, fd)
@@ -79,7 +79,7 @@ def mute_outputs() -> None:
 
 
 def restore_outputs(*, close: bool = True) -> None:
-    """Make the log pipes 1 and 2, whatever loading did to these; `close` when that was the last time."""
+    """Put the log pipes back on 1 and 2 after loading; `close` their copies when this is the last time."""
     for saved, fd in ((_SAVED_OUT, 1), (_SAVED_ERR, 2)):
         _dup2(saved, fd)
         if close:
@@ -87,7 +87,7 @@ def restore_outputs(*, close: bool = True) -> None:
 
 
 def open_streams() -> None:
-    """Put fresh `sys.stdin`, `sys.stdout` and `sys.stderr` on 0, 1 and 2."""
+    """Open new `sys.stdin`, `sys.stdout` and `sys.stderr` on descriptors 0, 1 and 2."""
     _streams[:] = [_Stream(1), _Stream(2)]
     sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)), "utf-8")
     sys.__stdin__ = sys.stdin  # type: ignore[misc]
@@ -96,33 +96,33 @@ def open_streams() -> None:
 
 
 def has_own_streams() -> bool:
-    """Whether `sys.stdout` and `sys.stderr` are still those of `open_streams`."""
+    """Return whether `sys.stdout` and `sys.stderr` are still the streams of `open_streams`."""
     return sys.stdout is _streams[0].text and sys.stderr is _streams[1].text
 
 
 def flush_streams() -> tuple[int, int]:
-    """Flush both streams; returns how many bytes each has carried."""
+    """Flush both streams; return the number of bytes written to each so far."""
     return _streams[0].flush(), _streams[1].flush()
 
 
 def reset_pipes() -> None:
-    """Undo what a row may have done to the pipes behind 1 and 2, which the next row has too."""
+    """Undo changes that a row made to the pipes behind 1 and 2; the next row uses the same pipes."""
     _set_blocking(1, True)  # noqa: FBT003 - positional in os
     _set_blocking(2, True)  # noqa: FBT003
 
 
 def limit(limits: dict[str, Any], options: Options) -> None:
-    """Set the limits that every process of user code inherits."""
+    """Set the resource limits; every process of user code inherits them."""
     memory = int(limits["memory_mb"]) * _MB
     _lower(resource.RLIMIT_DATA, memory)
     _lower(resource.RLIMIT_FSIZE, int(limits["disk_mb"]) * _MB)
     _lower(resource.RLIMIT_CORE, 0)
     if options.limit_processes:
         _lower(resource.RLIMIT_NPROC, int(limits["processes"]) + _OWN_PROCESSES)
-    kernel.set_inspectable(inspectable=True)  # else /proc/self belongs to root
+    kernel.set_inspectable(inspectable=True)  # otherwise /proc/self belongs to root
     try:
         with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-            file.write("1000")  # when memory runs out, a row goes before its supervisor
+            file.write("1000")  # when memory runs out, the kernel kills a row before its supervisor
     except OSError:
         pass
 
@@ -135,7 +135,7 @@ def _lower(which: int, value: int) -> None:
 
 
 def furnish(home: str, options: Options) -> None:
-    """Set the environment, working directory, import path and built-ins that user code finds."""
+    """Set the environment, working directory, import path and built-ins for user code."""
     os.environ.clear()
     os.environ.update(
         {"HOME": home, "TMPDIR": home, "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"},
@@ -152,7 +152,7 @@ def furnish(home: str, options: Options) -> None:
     if options.packages is not None:
         _add_packages(options.packages)
     if options.sdk is not None:
-        sys.path.append(options.sdk)  # after the packages, so that the real one wins where it is pinned
+        sys.path.append(options.sdk)  # after the packages, so that a pinned real package comes first
 
 
 def _add_packages(directory: str) -> None:
@@ -165,7 +165,7 @@ def _add_packages(directory: str) -> None:
 
 
 def started_more(pid: int) -> str | None:
-    """Say what loading left running in this process: `threads`, `processes` or nothing."""
+    """Return what loading left running in this process: `threads`, `processes` or None."""
     try:
         tasks = len(_listdir("/proc/self/task"))
     except OSError:
@@ -177,10 +177,10 @@ def started_more(pid: int) -> str | None:
 
 
 def reset_child_signal(signal: Any = _signal.signal) -> None:
-    """Undo a SIGCHLD handler of user code: the zygote must be able to wait for its rows."""
+    """Remove a SIGCHLD handler of user code, because the zygote must be able to wait for its rows."""
     signal(_signal.SIGCHLD, _signal.SIG_DFL)
 
 
 def peak_memory_kb() -> int:
-    """Return this process's greatest resident size."""
+    """Return the peak resident memory of this process, in kB."""
     return _getrusage(0).ru_maxrss

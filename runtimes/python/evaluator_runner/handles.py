@@ -1,4 +1,4 @@
-"""Owns the supervisor's ends of its processes: one zygote, and the one row process there is at a time."""
+"""Holds the supervisor's ends of its processes: one zygote, and at most one row process at a time."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_REPLY_S = 5.0  # for a zygote to fork and reap; a loaded machine takes milliseconds
-_NUDGE_S = 0.5  # after which it may have been stopped by its row
+_REPLY_S = 5.0  # limit for a zygote to fork and reap; even a busy machine takes only milliseconds
+_NUDGE_S = 0.5  # without a reply for this long, the zygote may have been stopped by its row
 _SIGKILL, _SIGCONT = 9, 18
-_READ_BYTES = 64 * 1024  # below what malloc maps afresh for every read
+_READ_BYTES = 64 * 1024  # malloc would map a larger buffer anew for every read
 _REPORT_BYTES = 8 * 1024 * 1024
 _DESCRIPTION_BYTES = 64 * 1024
 
 
 class Lost(Exception):
-    """The sandbox cannot go on: its zygote is gone, or says what it was not asked."""
+    """The sandbox cannot go on: its zygote ended, or sent an unexpected message."""
 
 
 class Call:
-    """One row to evaluate; `cancelled` ones are answered in their turn and not run."""
+    """One row to evaluate; a `cancelled` one is answered in its turn without running."""
 
     __slots__ = ("body", "cancelled", "id", "share", "timeout_s")
 
@@ -42,7 +42,7 @@ class Call:
 
 
 class Answer:
-    """What a row process sent: `kind` is one of `row.RESULT`, `FAILED`, `READY`."""
+    """A message from a row process; `kind` is `row.RESULT`, `FAILED` or `READY`."""
 
     __slots__ = ("body", "err_bytes", "kind", "out_bytes", "peak_kb", "run_ms")
 
@@ -56,15 +56,15 @@ class Answer:
 
 
 class RowHandle:
-    """The supervisor's end of a row process, and the calls that were handed to it.
+    """The supervisor's end of a row process, with the calls that it was given.
 
     Attributes:
-      own_child: Forked by the supervisor (it loads first), not by the zygote.
+      own_child: Whether the supervisor forked it (then it loads first) and not the zygote.
       ready: Whether it has loaded.
-      used: Whether it was given a call; then only calls of the same `share` may follow.
-      ended: Its socket is at the end: nothing more will come.
-      heard: Whether the last look into its socket found something; there may be more.
-      started_at: When the call at the head of `calls` started, monotonic seconds.
+      used: Whether it was given a call; from then on only calls of the same `share` may follow.
+      ended: Whether its socket is at the end, so that no more answers come.
+      heard: Whether the last read of its socket returned data; more may be waiting.
+      started_at: Monotonic seconds at which the first call in `calls` started.
     """
 
     def __init__(self, *, answer_bytes: int) -> None:
@@ -87,7 +87,7 @@ class RowHandle:
         self._answer_bytes = answer_bytes
 
     def hand_over(self, call: Call, *, more: bool) -> None:
-        """Give it a row; `more` when another may follow."""
+        """Send a call to the process; `more` says that another may follow."""
         if not self.calls:
             self.started_at = time.monotonic()
         self.used = True
@@ -97,24 +97,24 @@ class RowHandle:
         self.outgoing.add((row.MORE if more else row.LAST) + len(call.body).to_bytes(4, "big"), call.body)
 
     def take_call(self) -> Call:
-        """Take the call at the head off: it is answered."""
+        """Remove and return the first call, which has been answered."""
         call: Call = self.calls.popleft()
         self.ahead_bytes -= len(call.body)
         self.started_at = time.monotonic()
         return call
 
     def flush(self) -> None:
-        """Write what its socket takes now."""
+        """Write as many queued bytes as the socket takes now."""
         try:
             self.outgoing.flush()
         except OSError:
             self.ended = True
 
     def answers(self) -> list[Answer]:
-        """Return what it has answered since.
+        """Return the answers that arrived since the last call of this method.
 
         Raises:
-          ValueError: it sent what is no answer.
+          ValueError: the process sent bytes that are not an answer.
         """
         self._read()
         buffer = self._buffer
@@ -144,15 +144,15 @@ class RowHandle:
         self._buffer += data
 
     def kill(self) -> None:
-        """End the process and everything in its session's group."""
+        """Kill the process and its process group."""
         try:
             os.killpg(self.pid, _SIGKILL)
-        except OSError:  # it has not yet made its session
+        except OSError:  # the process has not called setsid yet
             kernel_kill(self.pid)
 
 
 def kernel_kill(pid: int) -> None:
-    """Kill one process; it may be gone already."""
+    """Kill one process; do nothing when it has ended already."""
     try:
         os.kill(pid, _SIGKILL)
     except OSError:
@@ -163,7 +163,7 @@ class ZygoteHandle:
     """The supervisor's end of the zygote.
 
     Args:
-      life: What the forked process does with its end of the control channel; never returns.
+      life: Function that the forked process runs with its end of the control channel; it never returns.
     """
 
     def __init__(self, life: Callable[[_socket.socket], None]) -> None:
@@ -178,10 +178,10 @@ class ZygoteHandle:
         self._buffer = bytearray()
 
     def report(self) -> tuple[bytes, bytes, bytes] | None:
-        """Return what loading or preparing came to: its kind, a description and the body; None while unfinished.
+        """Return the outcome of loading or preparing: kind, description and body; None while it is unfinished.
 
         Raises:
-          Lost: it ended first, or sent something else.
+          Lost: the zygote ended first, or sent anything else.
         """
         try:
             data = self._control.recv(_READ_BYTES)
@@ -210,7 +210,7 @@ class ZygoteHandle:
         return found
 
     def send(self, data: bytes) -> bool:
-        """Send it what it waits for; False when it does not take it."""
+        """Send the data that the zygote waits for; return False when it does not accept them."""
         try:
             self._control.sendall(data)
         except OSError:
@@ -218,13 +218,13 @@ class ZygoteHandle:
         return True
 
     def fork(self, handle: RowHandle, *, warm: bool) -> None:
-        """Have it fork a row process for `handle`, and reap the previous one, which must have been killed.
+        """Let the zygote fork a row process for `handle` and reap the previous one, which must have been killed.
 
-        `warm`: no row waits, so the process may use the time to get ready.
+        `warm` says that no row is waiting, so the new process may take time to warm up.
 
         Raises:
-          Lost: it does not answer.
-          BlockingIOError: it may not fork now.
+          Lost: the zygote does not answer.
+          BlockingIOError: the process limit does not allow a fork now.
         """
         fd = handle.theirs.fileno().to_bytes(4, sys.byteorder)
         try:
@@ -240,7 +240,7 @@ class ZygoteHandle:
         handle.theirs.close()
 
     def ask(self, command: bytes) -> tuple[int, int]:
-        """Have the current row reaped (`REAP`), or learn how it ended without that (`LOOK`: si_code, si_status)."""
+        """Let the zygote reap the current row (`REAP`), or return how that row ended (`LOOK`): (si_code, si_status)."""
         try:
             self._control.send(command)
         except OSError as error:
@@ -256,7 +256,7 @@ class ZygoteHandle:
             except TimeoutError:
                 if time.monotonic() > deadline:
                     raise Lost("the zygote does not answer") from None
-                os.kill(self.pid, _SIGCONT)  # its row may have stopped it
+                os.kill(self.pid, _SIGCONT)  # a row may have sent SIGSTOP to it
                 continue
             except OSError:
                 chunk = b""
@@ -266,7 +266,7 @@ class ZygoteHandle:
         return data[:1], int.from_bytes(data[1:9], "big"), int.from_bytes(data[9:17], "big")
 
     def end(self) -> int:
-        """Kill it and return its wait status."""
+        """Kill the zygote and return its wait status."""
         kernel_kill(self.pid)
         try:
             return os.waitpid(self.pid, 0)[1]

@@ -1,4 +1,4 @@
-"""Owns which imports of an evaluator nothing here provides, found in its syntax tree without running it."""
+"""Finds imports of an evaluator that are not installed, from its syntax tree and without running it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _ONLY_AST = 0x400
 _MOST = 100
 _NAMESPACES = frozenset(
     {"azure", "backports", "google", "google.cloud", "jaraco", "ruamel", "zope"}
-)  # of many packages
+)  # namespaces that many packages share
 
 
 def missing_imports(code: str, filename: str) -> list[dict[str, Any]]:
     """Return `{"module", "line"}` of every imported top-level module that cannot be found, once each.
 
-    Of a namespace that many packages share, it is the module below it.
+    For a namespace that many packages share, `module` is the name one level below it.
     """
     try:
         tree = compile(code, filename, "exec", _ONLY_AST, dont_inherit=True)
@@ -67,7 +67,7 @@ def _is_type_checking(test: Any) -> bool:
 
 
 def _own_name(module: str) -> str:
-    """Return the first part of a module's name that one package alone has."""
+    """Return the shortest prefix of a module's name that belongs to a single package."""
     name = ""
     for part in module.split("."):
         name = f"{name}.{part}" if name else part
@@ -85,7 +85,7 @@ def _is_provided(module: str) -> bool:
 
 
 def _folders(namespace: str) -> Any:
-    """Return where the modules of a namespace lie; None where it is not."""
+    """Return the folders of a namespace package; None when it is not installed."""
     if namespace in sys.modules:
         return getattr(sys.modules[namespace], "__path__", None)
     above = namespace.rpartition(".")[0]

@@ -1,4 +1,4 @@
-"""Owns what user code may have left hooked into the interpreter of its process: tracers, profilers, alarms."""
+"""Removes hooks that user code left in the interpreter: tracers, profilers, alarms."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _RECURSION = 1000
 
 
 def call(function: Callable[..., Any], args: Any = (), kwargs: Any = {}) -> Any:  # noqa: B006 - never changed
-    """Call user code, and take its hooks back before any other function of the runner is entered."""
+    """Call user code, and remove its hooks before any other function of the runner runs."""
     try:
         return function(*args, **kwargs)
     finally:
         _settrace(None)
         try:
             _setprofile(None)
-        except BaseException:  # noqa: BLE001 - the profiler is told of this call, and may raise
+        except BaseException:  # noqa: BLE001 - a user's profiler sees this call and may raise
             _setprofile(None)
         _alarm(0)
-        if _get_recursion() < _RECURSION:  # what the runner itself needs; more is the user's choice
+        if _get_recursion() < _RECURSION:  # the runner needs this depth; user code may raise it
             _set_recursion(_RECURSION)

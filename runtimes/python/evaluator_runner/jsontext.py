@@ -1,6 +1,6 @@
-"""Owns JSON text: decoding by the interpreter's own scanner, quoting, and encoding of values the runner made.
+"""Decodes JSON with the interpreter's C scanner, quotes text, and encodes values that the runner made.
 
-The `json` package would import `re`, `enum` and `functools`: 10 ms and 1 MB for every idle sandbox.
+The `json` package would import `re`, `enum` and `functools`, which cost 10 ms and 1 MB in every idle sandbox.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CONSTANTS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float(
 
 
 class _Context:
-    """What the C scanner asks of its decoder."""
+    """The attributes that the C scanner reads from its decoder."""
 
     strict = True
     object_pairs_hook = None
@@ -34,7 +34,7 @@ class _Context:
 
 
 def decoder(object_hook: Callable[[dict[str, Any]], Any] | None = None) -> Callable[[str], Any]:
-    """Return a function that decodes one JSON text; every object goes through `object_hook` when there is one.
+    """Return a function that decodes one JSON text; it passes every object through `object_hook` if that is given.
 
     The function raises ValueError when the text is not JSON, RecursionError when it is nested too deeply.
     """
@@ -44,7 +44,7 @@ def decoder(object_hook: Callable[[dict[str, Any]], Any] | None = None) -> Calla
         text = text.strip(" \t\r\n")
         try:
             value, end = scan(text, 0)
-        except (StopIteration, SystemError) as error:  # the latter where the scanner misses `json.decoder`
+        except (StopIteration, SystemError) as error:  # SystemError when the scanner cannot find `json.decoder`
             raise ValueError("not JSON") from error
         if end != len(text):
             raise ValueError("not JSON: something follows the value")
@@ -57,7 +57,7 @@ decode = decoder()
 
 
 def encode(value: Any) -> str:
-    """Encode a value that the runner made: None, bool, int, finite float, str, list or dict with string keys."""
+    """Return the JSON of a value that the runner made: None, bool, int, finite float, str, list, dict with str keys."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -72,12 +72,12 @@ def encode(value: Any) -> str:
 
 
 def scalar_text(text: str) -> str:
-    """Replace lone surrogates, which UTF-8 cannot carry, by U+FFFD; whole surrogate pairs become their character."""
+    """Return text without surrogates: U+FFFD for a lone one (UTF-8 cannot hold it), the character for a pair."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def to_bytes(text: str) -> bytes:
-    """Encode text that may hold lone surrogates."""
+    """Return text as UTF-8; it may hold lone surrogates."""
     try:
         return text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Owns what the runner asks of the kernel that `os` does not offer: prctl, identity, process bookkeeping in /proc."""
+"""Makes kernel calls that `os` does not offer: prctl, change of identity, process facts from /proc."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _open, _read, _close, _listdir = os.open, os.read, os.close, os.listdir
 
 
 class Refused(Exception):
-    """The runner must not go on: it holds rights that it was told to give up."""
+    """The runner must not go on, because it still has privileges that it was told to give up."""
 
 
 def _find_prctl() -> Callable[[int, int], int]:
-    """Return prctl. `_ctypes` alone costs 1 ms; the `ctypes` package on top of it would cost 10."""
+    """Return prctl as a function. It uses `_ctypes` (1 ms), because the `ctypes` package takes 10 ms more."""
     try:
         import _ctypes
 
@@ -39,25 +39,25 @@ _prctl = _find_prctl()
 
 
 def adopt_orphans() -> bool:
-    """Become the parent of every descendant whose own parent dies; process 1 is that already."""
+    """Make this process the parent of orphaned descendants (process 1 is that already); return whether it is."""
     return os.getpid() == 1 or _prctl(_PR_SET_CHILD_SUBREAPER, 1) == 0
 
 
 def set_inspectable(*, inspectable: bool) -> None:
-    """Let processes of the same user read this one's memory and descriptors, or not."""
+    """Allow or forbid other processes of this user to read this one's memory and descriptors."""
     _prctl(_PR_SET_DUMPABLE, int(inspectable))
 
 
 def die_with_parent() -> None:
-    """Have the kernel kill this process when its parent ends."""
+    """Make the kernel kill this process when its parent ends."""
     _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
 
 
 def drop_to(uid: int, gid: int) -> None:
-    """Become an ordinary user for good.
+    """Switch to an ordinary user for good.
 
     Raises:
-      Refused: something of the old identity is left.
+      Refused: the process still has a part of its old identity.
     """
     try:
         os.setgroups([])
@@ -74,7 +74,7 @@ def drop_to(uid: int, gid: int) -> None:
 
 
 def read_text(path: str) -> str:
-    """Return a small file's text."""
+    """Return the text of a small file."""
     fd = _open(path, _READ_ONLY)
     try:
         chunks = []
@@ -86,7 +86,7 @@ def read_text(path: str) -> str:
 
 
 def children_of(pid: int) -> list[int]:
-    """Return the children of a process, zombies included; none when it is gone."""
+    """Return the child ids of a process, zombies included; an empty list when it is gone."""
     try:
         return [int(child) for child in read_text(f"/proc/{pid}/task/{pid}/children").split()]
     except FileNotFoundError:
@@ -96,7 +96,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def _children_by_scan(pid: int) -> list[int]:
-    """The same for kernels that were built without the children file."""
+    """Return the same by a scan of /proc, for kernels that lack the `children` file."""
     found = []
     for name in _listdir("/proc"):
         if not name.isdigit():
@@ -108,7 +108,7 @@ def _children_by_scan(pid: int) -> list[int]:
 
 
 def process_stat(pid: int) -> list[str] | None:
-    """Return the fields of /proc/PID/stat from the state on: `["S", "<parent>", …]`; None when it is gone."""
+    """Return the fields of /proc/PID/stat from the state onwards: `["S", "<parent>", …]`; None when it is gone."""
     try:
         return read_text(f"/proc/{pid}/stat").rpartition(")")[2].split()
     except OSError:
@@ -116,13 +116,13 @@ def process_stat(pid: int) -> list[str] | None:
 
 
 def is_dead(pid: int) -> bool:
-    """Whether a process has ended, reaped or not."""
+    """Return whether a process has ended, reaped or not."""
     stat = process_stat(pid)
     return stat is None or stat[0] in {"Z", "X"}
 
 
 def peak_memory_kb(pid: int) -> int | None:
-    """Return the greatest resident size that a running process had."""
+    """Return the peak resident memory of a running process."""
     try:
         for line in read_text(f"/proc/{pid}/status").splitlines():
             if line.startswith("VmHWM:"):
@@ -133,7 +133,7 @@ def peak_memory_kb(pid: int) -> int | None:
 
 
 def private_memory_kb(pid: int) -> int:
-    """Return the memory of a process that no file backs, 0 when it is gone."""
+    """Return the anonymous memory of a process (not backed by a file), 0 when the process is gone."""
     try:
         resident, shared = read_text(f"/proc/{pid}/statm").split()[1:3]
     except (OSError, ValueError):
@@ -142,7 +142,7 @@ def private_memory_kb(pid: int) -> int:
 
 
 class ProcessCounter:
-    """Tells which process or thread the kernel made last, in one read."""
+    """Reads the id of the process or thread that the kernel made last, with one read."""
 
     def __init__(self) -> None:
         try:
@@ -151,7 +151,7 @@ class ProcessCounter:
             self._fd = -1
 
     def last(self) -> int:
-        """Return the id that was given out last in this pid namespace, 0 when the kernel does not say."""
+        """Return the last id given out in this pid namespace, 0 when the kernel does not tell."""
         if self._fd < 0:
             return 0
         try:

@@ -1,4 +1,4 @@
-"""Owns the load, seen from the supervisor: the zygote's report, its logs, its time limit, how it died."""
+"""Runs a load from the supervisor: the zygote's report, its logs, its time limit, and its death."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class Loading:
-    """A load that is under way.
+    """A load in progress.
 
     Args:
-      prepared: A process that was given the job already.
-      imported: It has imported packages that the evaluator may not want.
+      prepared: A process that has been given the job already.
+      imported: Whether that process imported packages that the evaluator may not use.
     """
 
     def __init__(self, supervisor: Supervisor, job: Job, *, prepared: ZygoteHandle | None, imported: bool) -> None:
@@ -46,11 +46,11 @@ class Loading:
         self._supervisor.watch(self._zygote.fd, self._on_report)
 
     def patience_s(self) -> float:
-        """How long the main loop may sleep."""
+        """Return how long the main loop may sleep."""
         return self._started + self._timeout_s - time.monotonic()
 
     def check_time(self) -> None:
-        """Give the load up when it is over its limit."""
+        """Fail the load when it is over its time limit."""
         if self.patience_s() <= 0 and self._supervisor.zygote is not None:
             self._give_up(frames_out.load_timeout(self._timeout_s, what="loading the evaluator"))
 
@@ -77,7 +77,7 @@ class Loading:
             self._supervisor.load_failed()
 
     def _starts_again(self) -> bool:
-        """Load from nothing after a failure on top of packages that were imported ahead: it may be due to them."""
+        """Load in a new process after a failure on preimported packages, which may be its cause; return whether."""
         if not self._imported or self.patience_s() < self._timeout_s / 2:
             return False
         self._imported = False
@@ -89,7 +89,7 @@ class Loading:
         return True
 
     def _finish(self, known: dict[str, Any], body: bytes) -> None:
-        """Answer, and decide whether the loaded process may be forked."""
+        """Answer the load, and decide whether rows can be forked from the loaded process."""
         supervisor = self._supervisor
         left = known.pop("left") or supervisor.left_at_load()
         if left is not None:
@@ -133,7 +133,7 @@ class Loading:
 
 
 def _describe(raw: bytes) -> dict[str, Any]:
-    """Decode what a zygote says of the evaluator it loaded; raises ValueError and kin when that is no description."""
+    """Return a zygote's description of its evaluator; raises ValueError or a like error when it is not one."""
     description = jsontext.decode(raw.decode())
     if not isinstance(description["notes"], list) or description["left"] not in {None, "threads", "processes"}:
         raise ValueError("no description")

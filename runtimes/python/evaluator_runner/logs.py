@@ -1,6 +1,6 @@
-"""Owns what user code prints: drained all the time, kept up to a limit, never growing with what was written.
+"""Collects output of user code: reads the pipes all the time and keeps a limited number of bytes.
 
-One pair of pipes serves every row in turn: when a row is over, no process is left that could still write to them.
+All rows use the same pair of pipes in turn. When a row is over, no process is left that could still write to them.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     Taken: TypeAlias = "tuple[tuple[bytes, bool], tuple[bytes, bool]]"
 
 _READ_BYTES = 64 * 1024
-_DRAIN_BYTES = 1024 * 1024  # the most that a pipe can hold for an ordinary user
+_DRAIN_BYTES = 1024 * 1024  # the largest pipe that an ordinary user can make
 _scratch = bytearray(_READ_BYTES)
 
 
 class LogStream:
-    """Standard output or standard error: a pipe, and what was kept of it.
+    """Standard output or standard error: a pipe, and the bytes kept from it.
 
     Attributes:
       fd: The reading end.
-      writer: The writing end, which processes of user code get as 1 or 2.
+      writer: The writing end; it is descriptor 1 or 2 in processes of user code.
     """
 
     __slots__ = ("_kept", "_limit", "_lost", "fd", "writer")
@@ -39,16 +39,16 @@ class LogStream:
         self._lost = 0
 
     def keep(self, limit: int) -> None:
-        """Keep so many bytes of each row, instead of none."""
+        """Keep up to `limit` bytes of each row; none are kept before this call."""
         self._limit = limit
 
     def read(self) -> int:
-        """Read once without waiting; returns how many bytes there were."""
+        """Read once without waiting; return the number of bytes read."""
         try:
             size = os.readv(self.fd, [_scratch])
         except BlockingIOError:
             return 0
-        room = min(size, 2 * self._limit - len(self._kept))  # twice: of this row and of the one that runs ahead
+        room = min(size, 2 * self._limit - len(self._kept))  # twice, for this row and the next, which may run already
         if room > 0 and not self._lost:
             self._kept += memoryview(_scratch)[:room]
             self._lost = size - room
@@ -57,7 +57,7 @@ class LogStream:
         return size
 
     def drain(self) -> None:
-        """Read what is in the pipe now, but no more than a pipe can hold: the row may print on and on."""
+        """Read the bytes in the pipe now, at most one full pipe, because a row may print without end."""
         total = 0
         while total < _DRAIN_BYTES and (size := self.read()):
             total += size
@@ -65,7 +65,7 @@ class LogStream:
                 break
 
     def take(self, count: int | None = None) -> tuple[bytes, bool]:
-        """Return the first `count` bytes (by default all) and whether some were cut; the rest is the next row's."""
+        """Remove and return the first `count` kept bytes (None: all), and whether bytes were cut."""
         if count is None:
             kept, lost = self._kept, self._lost
             self._kept, self._lost = bytearray(), 0
@@ -77,7 +77,7 @@ class LogStream:
         return bytes(kept[: self._limit]), lost > 0 or len(kept) > self._limit
 
     def discard(self) -> None:
-        """Forget everything, also what is still in the pipe."""
+        """Drop all bytes, including those still in the pipe."""
         while self.read():
             pass
         if self._kept or self._lost:
@@ -85,7 +85,7 @@ class LogStream:
 
 
 class Logs:
-    """Both streams."""
+    """Standard output and standard error."""
 
     __slots__ = ("err", "out")
 
@@ -94,21 +94,21 @@ class Logs:
         self.err = LogStream()
 
     def keep(self, limit: int) -> None:
-        """Keep so many bytes of each stream and row."""
+        """Keep up to `limit` bytes of each stream and row."""
         self.out.keep(limit)
         self.err.keep(limit)
 
     def drain(self) -> None:
-        """Read what was printed so far."""
+        """Read the output so far."""
         self.out.drain()
         self.err.drain()
 
     def take(self, out_bytes: int | None = None, err_bytes: int | None = None) -> Taken:
-        """Return what both streams kept; see `LogStream.take`."""
+        """Remove and return the kept bytes of both streams; see `LogStream.take`."""
         return self.out.take(out_bytes), self.err.take(err_bytes)
 
     def discard(self) -> None:
-        """Forget everything; nobody may be writing any more."""
+        """Drop all bytes; no process may still be writing."""
         self.out.discard()
         self.err.discard()
 
@@ -124,5 +124,5 @@ def logs_json(stdout: tuple[bytes, bool], stderr: tuple[bytes, bool]) -> str:
         text = f'{{"stdout":{jsontext.quote(out)},"stderr":{jsontext.quote(err)},"truncated":{flag}}}'
         if len(text) * 4 < HEADER_BYTES or len(text.encode()) < HEADER_BYTES - 65536:
             return text
-        # Control characters take six bytes each in JSON: the frame's limit comes before the log's.
+        # A control character takes six bytes in JSON, and the header has a limit of its own.
         out, err, truncated = out[: len(out) // 2], err[: len(err) // 2], True

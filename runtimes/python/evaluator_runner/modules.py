@@ -1,12 +1,12 @@
-"""Owns the modules that come with an evaluator in comments at its end, and how its code imports them.
+"""Imports modules that are packed with an evaluator, in comments at the end of its code.
 
     # /// module models models.py
     #|class Answer:
     #|    text = ""
 
-The name is what an import says, the path what tracebacks say; a line of the module follows each `#|`. In comments they
-change no line of the evaluator. A module whose path is its name lay in the project's root: it comes before packages, as
-in a process that was started there; one from elsewhere, and a folder without `__init__.py`, come after them.
+Imports use the name, tracebacks show the path, and each `#|` is followed by one line of the module. As comments they
+change no line number of the evaluator. A module whose path equals its name lay in the project's root: it comes before
+installed packages, as in a process started there. Other modules, and folders without `__init__.py`, come after them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PACKAGE = "/__init__.py"
 
 
 class _Module:
-    """A module's text, and the loader of it."""
+    """The text of a module, and its loader."""
 
     def __init__(self, name: str, path: str, lines: list[str]) -> None:
         self.name = name
@@ -40,28 +40,28 @@ class _Module:
         self.is_of_root = path in {name.replace(".", "/") + end for end in (".py", _PACKAGE)}
 
     def create_module(self, _spec: Any) -> None:
-        """Leave that to the interpreter."""
+        """Return None, so that the interpreter creates the module."""
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the text as the module."""
         code = compile(self.get_source(), self.path, "exec", dont_inherit=True)
-        vars(module)["__builtins__"] = vars(_builtins)  # not this runner's own copy
+        vars(module)["__builtins__"] = vars(_builtins)  # not the runner's own copy
         exec(code, vars(module))  # noqa: S102
 
     def get_source(self, _name: str = "") -> str:
-        """Return the text, for `linecache` and `inspect`."""
+        """Return the source, for `linecache` and `inspect`."""
         return "\n".join(self.lines)
 
 
 class _Finder:
-    """Finds modules by their whole names; folders that are no packages where `folders` has them."""
+    """Finds packed modules by their full names, and the folders in `folders`, which have no `__init__.py`."""
 
     def __init__(self, modules: dict[str, _Module], folders: dict[str, str]) -> None:
         self._modules = modules
         self._folders = folders
 
     def find_spec(self, name: str, _path: Any = None, _target: Any = None) -> Any:
-        """Return how a module is made, as `sys.meta_path` asks for it; None for what is not here."""
+        """Return the spec of a module, as `sys.meta_path` requires; None for a module that is not packed here."""
         module = self._modules.get(name)
         if module is None:
             return self._folder(name) if name in self._folders else None
@@ -78,7 +78,7 @@ class _Finder:
 
 
 def install(code: str) -> None:
-    """Make the modules that come with an evaluator importable in this process."""
+    """Make the packed modules of an evaluator importable in this process."""
     if MARK not in code:
         return
     found = _read(code)
@@ -99,9 +99,7 @@ def _read(code: str) -> dict[str, _Module]:
         if line.startswith(MARK):
             name, _, path = line.removeprefix(MARK).partition(" ")
             lines = []
-            found[name] = _Module(
-                name, path, lines
-            )  # the last of a name: a text that was stored may be in a file again
+            found[name] = _Module(name, path, lines)  # the last one of a name counts: a file may hold stored code again
         elif lines is not None and line.startswith(_LINE):
             lines.append(line.removeprefix(_LINE))
         else:
@@ -110,7 +108,7 @@ def _read(code: str) -> dict[str, _Module]:
 
 
 def _folders(found: dict[str, _Module]) -> dict[str, str]:
-    """Return the folders above modules that are no packages."""
+    """Return the parent folders of modules that have no `__init__.py`."""
     folders: dict[str, str] = {}
     for one in found.values():
         name, path = one.name, one.path.removesuffix(_PACKAGE) if one.is_package else one.path

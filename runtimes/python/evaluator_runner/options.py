@@ -1,18 +1,18 @@
-"""Owns the start-up arguments of the runner (`runtimes/PROTOCOL.md`)."""
+"""Parses the start-up arguments of the runner (`runtimes/PROTOCOL.md`)."""
 
 from __future__ import annotations
 
 
 class Options:
-    """What the sandbox backend said about the place the runner was started in.
+    """The start-up arguments, by which the sandbox backend describes the sandbox.
 
     Attributes:
-      drop_to: (uid, gid) to become, or None.
+      drop_to: (uid, gid) to switch to, or None.
       packages: Directory of the installed package set, or None.
       restricted: Directory that holds RestrictedPython, or None.
-      sdk: Directory with modules in place of an SDK, or None.
-      private_tmp: /tmp and /dev/shm belong to this sandbox alone: they are emptied after each row.
-      limit_processes: The user id belongs to this sandbox alone: RLIMIT_NPROC may hold its processes.
+      sdk: Directory of light modules that replace an SDK, or None.
+      private_tmp: Whether /tmp and /dev/shm belong to this sandbox alone; then they are emptied after each row.
+      limit_processes: Whether the user id belongs to this sandbox alone; then RLIMIT_NPROC limits its processes.
     """
 
     __slots__ = ("drop_to", "limit_processes", "packages", "private_tmp", "restricted", "sdk")

@@ -1,4 +1,4 @@
-"""Owns the modules that `main` and the legacy `evaluate` find without importing them, as their documentation has it."""
+"""Binds the modules that `main` and the legacy `evaluate` may use without importing them, as documented."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BOUND = _symtable.DEF_BOUND | _symtable.DEF_IMPORT
 
 
 def unbound_names(code: str, filename: str) -> list[str]:
-    """Return which of the names the code uses as globals without ever binding them, in alphabetical order."""
+    """Return the names in `NAMES` that the code uses as globals but never binds, in alphabetical order."""
     try:
         top = _symtable.symtable(code, filename, "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -39,14 +39,14 @@ def unbound_names(code: str, filename: str) -> list[str]:
 
 
 def bind(namespace: dict[str, Any], names: list[str], import_module: Any = __import__) -> dict[str, Any]:
-    """Bind modules by name and return what was bound."""
+    """Bind modules by name; return the bound ones."""
     bound = {name: import_module(name) for name in names}
     namespace.update(bound)
     return bound
 
 
 def unbind(namespace: dict[str, Any], bound: dict[str, Any]) -> None:
-    """Take the names back, unless the code has put something else there."""
+    """Remove the names, except those that the code has bound to something else."""
     for name, module in bound.items():
         if namespace.get(name) is module:
             del namespace[name]

@@ -1,4 +1,4 @@
-"""Owns a process that imports pinned packages ahead of the load, and then becomes the zygote of the load that comes."""
+"""Runs a process that imports pinned packages before a load arrives, and then becomes the zygote of that load."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from evaluator_runner.logs import Logs
     from evaluator_runner.options import Options
 
-LIMITS = ("memory_mb", "processes", "disk_mb")  # those that this process sets before it knows the evaluator
+LIMITS = ("memory_mb", "processes", "disk_mb")  # limits that this process sets before the load
 _SIZES = 8
 _import, _exit, _getpid, _getcwd = __import__, os._exit, os.getpid, os.getcwd
 
 
 class Order:
-    """What to import, and under which limits.
+    """The modules to import, and the limits for it.
 
     Attributes:
       home: Directory for the evaluator's files.
-      logs: Where the evaluator will print; the imports print nowhere.
+      logs: Pipes for the evaluator's output; output of the imports is discarded.
     """
 
     __slots__ = ("home", "limits", "logs", "modules", "options")
@@ -40,7 +40,7 @@ class Order:
 
 
 def run(order: Order, control: _socket.socket) -> None:
-    """Import, report, wait for a load and go on with it. Never returns."""
+    """Import, report, wait for a load and run it. Never returns."""
     try:
         guest_setup.become(order.logs.out.writer, order.logs.err.writer, keep=control.fileno())
         guest_setup.mute_outputs()
@@ -56,7 +56,7 @@ def run(order: Order, control: _socket.socket) -> None:
 
 
 def job_bytes(header: dict[str, Any], body: bytes) -> bytes:
-    """Return a load as such a process reads it."""
+    """Return a load encoded for a preimport process."""
     head = jsontext.encode(header).encode()
     return len(head).to_bytes(4, "big") + len(body).to_bytes(4, "big") + head + body
 
@@ -80,7 +80,7 @@ def _receive(control: _socket.socket, size: int) -> bytes:
 
 
 def _import_all(order: Order) -> str | None:
-    """Import every module; returns why this process is none that a load should go on from, or None."""
+    """Import every module; return the reason why no load should use this process, or None."""
     pid = _getpid()
     try:
         for module in order.modules:
@@ -89,7 +89,7 @@ def _import_all(order: Order) -> str | None:
         return f"importing {module} raised {name_of(raised)}"
     finally:
         if _getpid() != pid:
-            _exit(0)  # a package forked and its child came back too
+            _exit(0)  # a package forked and its child reached this line too
     guest_setup.flush_streams()
     if not guest_setup.has_own_streams():
         return "importing replaced sys.stdout or sys.stderr"

@@ -1,6 +1,6 @@
-"""Owns what is imported ahead of the load, as the supervisor sees it: its time box, its answer, what loads on from it.
+"""Controls the preimport process from the supervisor: its time limit, its answer, and the load that uses it.
 
-Whatever is doubtful is thrown away, and the load then happens as if nothing had been imported.
+In any doubt the process is ended, and the load starts as if nothing had been imported.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from evaluator_runner.supervisor import Supervisor
 
 _REASON_CHARS = 300
-_MEMORY_SHARE = 0.5  # of the limit; an evaluator that needs less of its packages has the rest
-_DECIDES_IMPORTS = (  # code with one of these words may want to be there before its packages are
+_MEMORY_SHARE = 0.5  # of the limit; the other half is left for the evaluator
+_DECIDES_IMPORTS = (  # code with one of these words may have to run before its packages are imported
     *(b"environ", b"putenv", b"sys.path", b"sys.modules", b"meta_path", b"path_hooks", b"__import__"),
 )
 
 
 class Preparing:
-    """A process that imports packages, or has imported them and waits for the load."""
+    """A process that imports packages, or has imported them and waits for a load."""
 
     def __init__(self, supervisor: Supervisor, header: dict[str, Any], *, home: str, logs: Logs) -> None:
         self._supervisor = supervisor
@@ -42,26 +42,26 @@ class Preparing:
 
     @property
     def imported(self) -> bool:
-        """Whether any package is there that a load could have gone without."""
+        """Return whether a package was imported that the load might not use."""
         return bool(self._order.modules)
 
     def patience_s(self) -> float | None:
-        """How long the main loop may sleep."""
+        """Return how long the main loop may sleep."""
         return None if self._answered else self._started + self._timeout_s - time.monotonic()
 
     def check_time(self) -> None:
-        """Give it up when it is over its time."""
+        """End the process when it is over its time limit."""
         patience_s = self.patience_s()
         if patience_s is not None and patience_s <= 0:
             self._give_up(f"importing took longer than {self._timeout_s:g} s")
 
     def take(self, header: dict[str, Any], body: bytes) -> ZygoteHandle | None:
-        """Have a load go on from here: returns its zygote, or None when it should start from nothing."""
+        """Start a load in this process; return its zygote, or None when the load should use a new process."""
         if not self._answered:
             self._give_up("the load came first")
         if self._supervisor.zygote is None:
             return None
-        self._supervisor.logs.discard()  # before the load begins: what it prints is for its author
+        self._supervisor.logs.discard()  # before the load begins, whose output goes to the author
         if not self._suits(header, body) or not self._zygote.send(preimport.job_bytes(header, body)):
             self._drop()
             return None
@@ -69,7 +69,7 @@ class Preparing:
         return self._zygote
 
     def _suits(self, header: dict[str, Any], body: bytes) -> bool:
-        """Whether the evaluator would find what it finds without this, only sooner."""
+        """Return whether this process behaves for the evaluator exactly like a new one."""
         limits = header["limits"]
         if any(int(limits[name]) != self._order.limits[name] for name in preimport.LIMITS):
             return False
@@ -97,7 +97,7 @@ class Preparing:
 
     def _ended(self) -> None:
         if self._answered:
-            self._drop()  # the load will start from nothing
+            self._drop()  # the load will use a new process
         else:
             self._give_up("importing ended the process")
 
@@ -132,7 +132,7 @@ class Preparing:
         )
 
     def _drop(self) -> None:
-        """Leave nothing of it: processes, files, what it printed."""
+        """End the process, and remove its children, files and output."""
         supervisor = self._supervisor
         supervisor.forget(self._zygote.fd)
         self._zygote.end()

@@ -1,4 +1,4 @@
-"""Owns loading: compile the code, run it once at module level, find what is called for each row."""
+"""Loads an evaluator: compiles the code, runs its module level once, finds its entry."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TEXT_CHARS = 200
 
 
 class LoadFailed(Exception):
-    """The code cannot be called; `error` is the protocol's, `classes` what its classes say of themselves."""
+    """The code cannot be loaded; `error` is the protocol's, `classes` the descriptions of its evaluator classes."""
 
     def __init__(self, error: dict[str, Any], classes: list[dict[str, Any]] | None = None) -> None:
         super().__init__(error["message"])
@@ -35,7 +35,7 @@ class LoadFailed(Exception):
 
 
 class _SourceLoader:
-    """Gives `linecache`, and with it `inspect` and the user's own tracebacks, the source of a module with no file."""
+    """Gives `linecache` (so `inspect` and the user's own tracebacks) the source of a module that has no file."""
 
     def __init__(self, code: str) -> None:
         self._code = code
@@ -45,14 +45,14 @@ class _SourceLoader:
 
 
 class Program:
-    """An evaluator that was loaded.
+    """A loaded evaluator.
 
     Attributes:
-      entry: What is called for each row.
+      entry: The entry that is called for each row.
       lines: The source, for tracebacks.
-      notes: What its author should know.
-      classes: What its evaluator classes say of themselves, when that was asked for.
-      needs_loop: Whether what it returns may have to be awaited in an asyncio loop.
+      notes: Remarks for the author.
+      classes: Descriptions of its evaluator classes, if the load asked for them.
+      needs_loop: Whether its result may need an asyncio loop to be awaited.
     """
 
     __slots__ = ("classes", "entry", "lines", "needs_loop", "notes")
@@ -65,7 +65,7 @@ class Program:
         self.classes: list[dict[str, Any]] = []
 
     def description(self) -> dict[str, Any]:
-        """Return the fields of a `loaded` header that only the program knows."""
+        """Return the fields of a `loaded` header that describe the program."""
         found = self.entry
         names = found.signature.names if found.signature is not None else []
         return {
@@ -80,10 +80,10 @@ class Program:
 
 
 def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Program:
-    """Compile the code of a `load` body and run it as module `evaluator`, by the fields of the header.
+    """Compile the code of a `load` body and run it as module `evaluator`; `order` is the header of the frame.
 
     Raises:
-      LoadFailed: it does not compile, raises, or defines nothing to call.
+      LoadFailed: the code does not compile, raises, or defines no entry.
     """
     code = body["code"]
     lines = code.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -95,7 +95,7 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
         raise LoadFailed(failures.from_syntax(raised, lines)) from None
     module = _Module("evaluator")
     namespace = module.__dict__
-    namespace.update({"__builtins__": vars(_builtins)})  # not this runner's own copy
+    namespace.update({"__builtins__": vars(_builtins)})  # not the runner's own copy
     namespace.update(builtins, __file__=FILENAME, __loader__=_SourceLoader(code))
     sys.modules["evaluator"] = module
     bound = _prebind(namespace, code, compiled, order)
@@ -119,7 +119,7 @@ def _compile(code: str, policy: str, options: Options) -> tuple[CodeType, dict[s
         return compile(code, FILENAME, "exec", dont_inherit=True), {}
     if options.restricted is None:
         raise Failure("load_error", "the restricted policy is not installed in this sandbox")
-    sys.path.insert(0, options.restricted)  # before the packages: a pinned one of that name makes no policy
+    sys.path.insert(0, options.restricted)  # first, so that a pinned RestrictedPython is not used
     try:
         from evaluator_runner import restricted
     finally:
@@ -128,7 +128,7 @@ def _compile(code: str, policy: str, options: Options) -> tuple[CodeType, dict[s
 
 
 def _prebind(namespace: dict[str, Any], code: str, compiled: CodeType, order: dict[str, Any]) -> dict[str, Any]:
-    """Bind the documented names before the code runs: its module level may use them too."""
+    """Bind the documented modules before the code runs, because its module level may use them; return them."""
     if not any(name in code for name in prebound.NAMES):
         return {}
     if not dialects.may_use_prebound(order["contract"], order["entry"], compiled):
@@ -147,6 +147,6 @@ def _finish(found: Entry, namespace: dict[str, Any], bound: dict[str, Any], *, l
 
 
 def _may_suspend(call: Callable[..., Any], code: str) -> bool:
-    """Whether the entry is a coroutine function that awaits: then asyncio, 40 ms, is imported before the first row."""
+    """Return whether the entry is a coroutine function that awaits; then asyncio (40 ms) is imported while loading."""
     flags = getattr(getattr(call, "__code__", None), "co_flags", 0)
     return bool(flags & _COROUTINE) and ("await" in code or "async" in code.replace("async def", ""))

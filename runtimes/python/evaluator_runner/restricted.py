@@ -1,4 +1,4 @@
-"""Owns the restricted policy at compile time: RestrictedPython, opened to what ordinary evaluators are written with."""
+"""Compiles code under the restricted policy: RestrictedPython, extended to the syntax of ordinary evaluators."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _METHODS = ALLOWED_FUNC_NAMES | {
 
 
 def compile_code(code: str, packages: list[str]) -> tuple[CodeType, dict[str, Any]]:
-    """Compile code under the policy; returns it with the globals that it needs.
+    """Return the code compiled under the policy, and the globals that it needs.
 
     Raises:
-      Failure: it does what the policy forbids.
-      SyntaxError: it is no Python.
+      Failure: the code does something that the policy forbids.
+      SyntaxError: the code is not Python.
     """
     tree = ast.parse(code, FILENAME)
     policy = _Policy()
@@ -47,7 +47,7 @@ def compile_code(code: str, packages: list[str]) -> tuple[CodeType, dict[str, An
 
 
 class _Policy(RestrictingNodeTransformer):
-    """RestrictedPython's transformer; what it opens needs no guard beyond the checks of names made here."""
+    """RestrictedPython's transformer with more syntax allowed; the added syntax needs only the name checks below."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""Owns a row process: takes rows from its socket, calls the evaluator, and answers with one frame each.
+"""Runs a row process: reads rows from its socket, calls the evaluator, and answers each row with one frame.
 
-Everything it uses after user code has run was looked up before: replacing `os.write`, `json` or `len` changes nothing
-here.
+It looks up everything it needs before user code runs. So user code that replaces `os.write`, `json` or `len` changes
+nothing here.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _WARM_ROW = '{"args":[{"a":[1,2.5,true]},"b",null]}'
 
 
 class RowProcess:
-    """This process, once it has become one that runs rows."""
+    """The state of a process that runs rows."""
 
     def __init__(self, program: Program, *, result_bytes: int, written: tuple[int, int]) -> None:
         self._sock = -1
@@ -46,12 +46,12 @@ class RowProcess:
         self._written = written
 
     def serve(self, sock: int) -> None:
-        """Run rows until the last one; never returns."""
+        """Run rows until the last one. Never returns."""
         try:
             self._sock = sock
             self._pid = _getpid()
             numpy_random = _modules.get("numpy.random")
-            if numpy_random is not None:  # `random` sees to itself
+            if numpy_random is not None:  # `random` reseeds itself after a fork
                 numpy_random.seed()
             while self._serve_one():
                 pass
@@ -59,7 +59,7 @@ class RowProcess:
             _exit(0)
 
     def warm_up(self) -> None:
-        """Touch what a row will touch, but the user's code, while there is time: a first write copies a page."""
+        """Write to the memory that a row will use, without user code: the first write after a fork copies a page."""
         _decode(_WARM_ROW)
         interpreter_hooks.call(_clock)
         encode_result({"score": 0.5}, limit=self._result_bytes)
@@ -125,7 +125,7 @@ class RowProcess:
     def _describe(self, raised: BaseException) -> bytes:
         try:
             error = failures.from_exception(raised, self._program.lines, general="user_exception")
-        except BaseException:  # noqa: BLE001 - out of memory, or an exception that fights back
+        except BaseException:  # noqa: BLE001 - out of memory, or an exception whose methods raise
             code = "memory_limit" if issubclass(type(raised), MemoryError) else "user_exception"
             error = failures.error(code, "the evaluator raised an exception that cannot be shown")
         return _error_body(error)
@@ -137,7 +137,7 @@ class RowProcess:
 
     def _answer(self, kind: bytes, body: bytes, run_us: int) -> None:
         if _getpid() != self._pid:
-            _exit(0)  # user code forked and its child came back too: one row, one answer
+            _exit(0)  # user code forked and its child reached this line too; a row has one answer
         before = self._written
         self._written = guest_setup.flush_streams()
         numbers = (run_us, guest_setup.peak_memory_kb(), self._written[0] - before[0], self._written[1] - before[1])
@@ -149,7 +149,7 @@ def _head(kind: bytes, body: bytes, numbers: tuple[int, ...]) -> bytes:
 
 
 def send(sock: int, data: bytes) -> None:
-    """Write everything to a blocking socket; ends the process when nobody reads."""
+    """Write all data to a blocking socket; end the process when the other end is closed."""
     try:
         count = _write(sock, data)
         while count < len(data):

@@ -1,4 +1,4 @@
-"""Owns the life of rows: one process at a time, made ahead, given its calls, answered for, and cleaned up after."""
+"""Runs rows in order: forks one row process at a time (before it is needed), sends its calls, answers, cleans up."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from evaluator_runner.supervisor import Supervisor
     from evaluator_runner.zygote import Job
 
-_TICK_S = 0.05  # how soon a row's death is noticed when its children hold its socket
+_TICK_S = 0.05  # how often to check for a dead row whose children keep its socket open
 _IDLE_S = 1.0  # how long a shared process waits for the next call of its share
-_AHEAD_CALLS = 32  # handed to a shared process before they are answered
+_AHEAD_CALLS = 32  # calls that a shared process may hold unanswered
 _AHEAD_BYTES = 256 * 1024
-_ERROR_BYTES = 256 * 1024  # message and traceback, escaped
+_ERROR_BYTES = 256 * 1024  # room for message and traceback as JSON
 _FORK_TRIES = 50
-_EARLY_DEATHS = 3  # of processes that had no call yet: then the sandbox is not worth keeping
+_EARLY_DEATHS = 3  # processes that died before their first call; after that the sandbox ends
 _DYING_S = 0.2
 _CANCELLED = ("cancelled", "the call was cancelled", None)
 
@@ -44,7 +44,7 @@ class Rows:
         self._look_at = 0.0
 
     def dispatch(self) -> None:
-        """Give calls to the row process as far as it may take them, and have one waiting."""
+        """Send the row process all the calls that it may take now, and keep a process waiting."""
         if self._row is None:
             self._prepare()
         queue = self._supervisor.queue
@@ -55,7 +55,7 @@ class Rows:
             self._supervisor.watch_writing(self._row.sock, wanted=self._row.outgoing.size > 0)
 
     def _take(self, call: Call) -> bool:
-        """Take the call at the head of the queue, unless it must wait."""
+        """Take the first call of the queue, unless it must wait; return whether it was taken."""
         handle = self._row
         if handle is None:
             return False
@@ -88,7 +88,7 @@ class Rows:
         return True
 
     def cancel(self, call_id: str) -> bool:
-        """Cancel a call that was handed over; False when it is none of those."""
+        """Cancel a call that was sent to the row process; return False when there is no such call."""
         handle = self._row
         if handle is None:
             return False
@@ -101,7 +101,7 @@ class Rows:
         return False
 
     def patience_s(self) -> float | None:
-        """How long the main loop may sleep."""
+        """Return how long the main loop may sleep."""
         handle = self._row
         if handle is None:
             return 0.0
@@ -114,7 +114,7 @@ class Rows:
         return handle.started_at + _IDLE_S - now if handle.used else None
 
     def check_time(self) -> None:
-        """End what is over its limit, and notice deaths that the socket does not tell."""
+        """End a row that is over its time limit, and notice a death that the socket does not show."""
         handle = self._row
         if handle is None:
             return
@@ -122,7 +122,7 @@ class Rows:
         if handle.calls:
             call = handle.calls[0]
             if now >= handle.started_at + call.timeout_s:
-                self._on_row()  # it may just have answered
+                self._on_row()  # its answer may have just arrived
                 if self._row is handle and handle.calls and handle.calls[0] is call:
                     self._stop(handle, frames_out.timeout(call.timeout_s, what="the row"))
             elif now >= self._look_at and self._looks_dead(handle, now):
@@ -139,7 +139,7 @@ class Rows:
         return kernel.is_dead(handle.pid)
 
     def kill(self) -> None:
-        """Kill the row process, at the end of everything."""
+        """Kill the row process before the runner ends."""
         if self._row is not None:
             self._row.kill()
 
@@ -182,17 +182,17 @@ class Rows:
         handle.ready = True
         if answer.kind == row.FAILED:
             self._load_error = answer
-        self._logs.discard()  # of loading again: the first load's were shown
+        self._logs.discard()  # output of a repeated load; the host has the output of the first
 
     def _printed(self, handle: RowHandle, answer: Answer | None) -> Taken:
-        """Take what a row printed: everything, or what it counted when the next row of its share may print already."""
+        """Return a row's output: all of it, or the bytes that it counted if the next row of its share may print."""
         self._logs.drain()
         if answer is None or not handle.calls:
             return self._logs.take()
         return self._logs.take(answer.out_bytes, answer.err_bytes)
 
     def _load_timed_out(self, handle: RowHandle) -> None:
-        """Let the waiting call know; without one there is nobody to tell, and no use in trying again."""
+        """Fail the waiting call because its load timed out; without a call, end the sandbox."""
         queue = self._supervisor.queue
         if not queue:
             raise Lost("a row process did not load in time")
@@ -205,13 +205,13 @@ class Rows:
         self._retire()
 
     def _stop(self, handle: RowHandle, error: tuple[str, str, str | None]) -> None:
-        """End a process because of the call at its head."""
+        """End a row process and fail its first call with `error`."""
         peak = kernel.peak_memory_kb(handle.pid)
         handle.kill()
         self._fail(handle, error, peak)
 
     def _died(self, handle: RowHandle) -> None:
-        """Answer for a process that ended, or closed its socket, by itself."""
+        """Fail the first call of a process that ended, or closed its socket, by itself."""
         deadline = time.monotonic() + _DYING_S
         while not kernel.is_dead(handle.pid) and time.monotonic() < deadline:
             time.sleep(0.001)
@@ -226,7 +226,7 @@ class Rows:
         self._fail(handle, frames_out.death(code, status, while_="before returning"), None)
 
     def _fail(self, handle: RowHandle, error: tuple[str, str, str | None], peak_kb: int | None) -> None:
-        """Answer the call at the head with `error`; later ones go back to the queue."""
+        """Fail the first call with `error`; put later ones back on the queue."""
         if not handle.calls:
             self._early_deaths += 1
             if self._early_deaths >= _EARLY_DEATHS:
@@ -243,7 +243,7 @@ class Rows:
         self._retire()
 
     def _retire(self) -> None:
-        """Leave nothing of the row: processes, descriptors, files. What it answered is on its way first."""
+        """Remove everything of the row (processes, descriptors, files) after its answer is sent."""
         handle = self._row
         if handle is None:
             return
@@ -254,17 +254,17 @@ class Rows:
         os.close(handle.sock)
         if handle.own_child:
             self._supervisor.clean(keep=())
-        elif self._counter.last() != handle.pid:  # it made threads or processes, or somebody did
+        elif self._counter.last() != handle.pid:  # the row, or another process, made threads or processes
             master = self._zygote()
             master.ask(zygote.REAP)
             self._supervisor.clean(keep=(master.pid,))
         else:
-            self._prepare()  # overlaps with the death of the old one, which is certain
+            self._prepare()  # forks while the old process, already killed, still ends
             self._supervisor.wipe()
         self._logs.discard()
 
     def _prepare(self) -> None:
-        """Have a row process waiting."""
+        """Fork the next row process, so that it waits for a call."""
         handle = RowHandle(answer_bytes=self._answer_bytes)
         if self._reload:
             self._fork_own(handle)

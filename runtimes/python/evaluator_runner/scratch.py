@@ -1,4 +1,4 @@
-"""Owns the files that user code may write: where they lie, and that none outlives its row."""
+"""Provides the folders that user code may write to, and empties them after each row."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _FORMAT = 0o170000
 
 
 class Scratch:
-    """The directories that a row can write to; `home` is where it starts and where its temporary files go.
+    """The directories that a row can write to; `home` is its working directory and its folder for temporary files.
 
-    With `private` the whole of /tmp and /dev/shm is the sandbox's own. Without, only a directory made here is emptied:
-    the runner may then be a plain process on somebody's machine.
+    With `private`, /tmp and /dev/shm belong to the sandbox alone and are emptied. Otherwise only a directory made here
+    is emptied, because the runner may be a plain process on a user's machine.
     """
 
     def __init__(self, *, private: bool) -> None:
@@ -28,17 +28,17 @@ class Scratch:
         self._ours = {directory: frozenset(_names(directory)) for directory in self._directories}
 
     def is_empty(self) -> bool:
-        """Whether nothing has been left."""
+        """Return whether the directories are empty."""
         return not any(self._left_in(directory) for directory in self._directories)
 
     def wipe(self) -> None:
-        """Remove everything that was left. Nobody may be writing any more."""
+        """Remove all files in the directories; no process may still be writing."""
         for directory in self._directories:
             if left := self._left_in(directory):
                 _remove_all(directory, left)
 
     def remove(self) -> None:
-        """Remove the directory itself, when it was made here."""
+        """Remove the directory that was made here, if one was."""
         self.wipe()
         if self._made:
             try:
@@ -58,7 +58,7 @@ def _names(directory: str) -> list[str]:
 
 
 def _remove_all(directory: str, pending: list[str]) -> None:
-    """Remove entries however deep they are: folders are lifted to the top, so that no path grows too long."""
+    """Remove entries at any depth; move inner folders to the top first, so that no path grows too long."""
     lifted = 0
     token = os.urandom(8).hex()
     while pending:
@@ -70,7 +70,7 @@ def _remove_all(directory: str, pending: list[str]) -> None:
         for name in _names(path):
             inner = f"{path}/{name}"
             if _is_directory(inner):
-                os.chmod(inner, 0o700)  # moving a folder writes to its `..`
+                os.chmod(inner, 0o700)  # moving a folder changes its `..` entry
                 lifted += 1
                 free = f".{token}-{lifted}"
                 os.rename(inner, f"{directory}/{free}")

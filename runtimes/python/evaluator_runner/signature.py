@@ -1,4 +1,4 @@
-"""Owns what parameters a callable takes, without importing `inspect` (40 ms) for a plain function."""
+"""Reads the parameters of a callable; a plain function needs no import of `inspect` (40 ms)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Signature:
     """The parameters of a callable.
 
     Attributes:
-      positional: Names that may be given by position, in order.
-      positional_only: How many of them, from the first, may only be given so.
-      required: How many of them, from the first, have no default.
+      positional: Names of the parameters that may be given by position, in order.
+      positional_only: How many of these, from the first, may only be given by position.
+      required: How many of these, from the first, have no default.
       var_positional: Name of `*args`, or None.
-      keyword_only: Names after the star, and whether each has a default.
+      keyword_only: Names of keyword-only parameters, and whether each has a default.
       var_keyword: Name of `**kwargs`, or None.
     """
 
@@ -38,7 +38,7 @@ class Signature:
 
     @property
     def names(self) -> list[str]:
-        """Every parameter as an author writes it, stars included."""
+        """Return the parameters as code writes them, stars included."""
         names = list(self.positional)
         if self.var_positional is not None:
             names.append(f"*{self.var_positional}")
@@ -48,13 +48,13 @@ class Signature:
         return names
 
     def takes(self, count: int) -> bool:
-        """Whether a call with so many positional arguments binds."""
+        """Return whether a call with `count` positional arguments binds."""
         if not all(self.keyword_only.values()):
             return False
         return self.required <= count and (self.var_positional is not None or count <= len(self.positional))
 
     def without_first(self) -> Signature:
-        """The same for a bound method."""
+        """Return the signature without its first parameter, as for a bound method."""
         if not self.positional:
             return self
         bound = Signature(
@@ -71,7 +71,7 @@ class Signature:
 
 
 def read(target: Any) -> Signature | None:
-    """Return the signature of a callable; None when nobody can tell (some built-in functions)."""
+    """Return the signature of a callable; None when it cannot be read (some built-in functions)."""
     kind = type(target)
     if kind is _FUNCTION and "__wrapped__" not in target.__dict__ and "__signature__" not in target.__dict__:
         return _of_code(target.__code__, target.__defaults__, target.__kwdefaults__)

@@ -1,4 +1,4 @@
-"""Owns the first milliseconds: the channel moved to private descriptors, rights given up, hello sent."""
+"""Starts the runner: moves the channel to private descriptors, gives up privileges, sends hello."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OPERATOR_ERR = 12
 
 
 def run(arguments: list[str]) -> None:
-    """Say hello, then serve until the channel ends."""
+    """Send hello, then serve until the channel ends."""
     _move_channel()
     options = Options(arguments)
     if not kernel.adopt_orphans():
@@ -28,14 +28,14 @@ def run(arguments: list[str]) -> None:
     kernel.set_inspectable(inspectable=False)
     _say_hello()
 
-    from evaluator_runner import supervisor  # while the host is busy with our hello
+    from evaluator_runner import supervisor  # imported while the host handles the hello
 
     supervisor.Supervisor(CHANNEL_IN, CHANNEL_OUT, options=options).run()
 
 
 def _move_channel() -> None:
-    """Keep 0, 1 and 2 for user code: nothing that it prints can then reach the host."""
-    os.closerange(3, 1024)  # whatever the backend left open is not meant for us
+    """Move the channel off descriptors 0, 1 and 2, so that no output of user code can reach it."""
+    os.closerange(3, 1024)  # the backend may have left descriptors open
     os.dup2(0, CHANNEL_IN, inheritable=False)
     os.dup2(1, CHANNEL_OUT, inheritable=False)
     os.dup2(2, OPERATOR_ERR, inheritable=False)

@@ -1,6 +1,6 @@
-"""Owns the runner's main loop: calls in, answers out, one row at a time, and nothing of a row left before the next.
+"""Runs the runner's main loop: reads calls, writes answers, runs one row at a time and cleans up after each.
 
-It never runs user code and never decodes what user code wrote, but for the description of a loaded evaluator.
+It never runs user code. Of the data that user code wrote it decodes only the description of a loaded evaluator.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evaluator_runner.handles import ZygoteHandle
     from evaluator_runner.options import Options
 
-_UNREAD_BYTES = 8 * 1024 * 1024  # answers the host has not read: past this, no further row starts
+_UNREAD_BYTES = 8 * 1024 * 1024  # no further row starts while the host has more unread answers than this
 
 
 class Supervisor:
@@ -55,7 +55,7 @@ class Supervisor:
     def run(self) -> None:
         """Serve until the channel ends."""
         _signal.signal(_signal.SIGTERM, _stop)
-        _signal.signal(_signal.SIGINT, _signal.SIG_IGN)  # of a terminal; the host ends the channel when it means us
+        _signal.signal(_signal.SIGINT, _signal.SIG_IGN)  # from a terminal; the host closes the channel instead
         try:
             while True:
                 self._turn()
@@ -70,16 +70,16 @@ class Supervisor:
             self._end()
 
     def watch(self, fd: int, handler: Callable[[], object]) -> None:
-        """Call `handler` when `fd` has something to read, or is at its end."""
+        """Call `handler` when `fd` is readable or at its end."""
         self._handlers[fd] = handler
         self._poll.register(fd, select.POLLIN)
 
     def watch_writing(self, fd: int, *, wanted: bool) -> None:
-        """Also call the handler of `fd` when it can be written to again."""
+        """Set whether the handler of `fd` is also called when `fd` is writable."""
         self._poll.modify(fd, select.POLLIN | select.POLLOUT if wanted else select.POLLIN)
 
     def forget(self, fd: int) -> None:
-        """Stop watching."""
+        """Stop watching `fd`."""
         if self._handlers.pop(fd, None) is not None:
             self._poll.unregister(fd)
 
@@ -115,7 +115,7 @@ class Supervisor:
                 self.forget(self.channel.fd_out)
 
     def flush_now(self) -> None:
-        """Send what is queued before something slow is done."""
+        """Send the queued frames before slow work."""
         self._flush()
 
     def _on_channel(self) -> None:
@@ -164,32 +164,32 @@ class Supervisor:
                 call.cancelled = True
 
     def loaded(self, job: Job, *, reload: bool) -> None:
-        """Go on to rows; with `reload` each row process loads again."""
+        """Start to serve rows; with `reload` each row process loads the evaluator again."""
         self._loading = None
         self._rows = Rows(self, job, reload=reload)
 
     def load_failed(self) -> None:
-        """Wait for the end of the channel: there is nothing to run."""
+        """Wait for the end of the channel, since there is no evaluator to run."""
         self._loading = None
         self.clean(keep=())
 
     def clean(self, *, keep: Collection[int]) -> None:
-        """Leave no process but those in `keep`, and no file.
+        """End every process that is not in `keep`, and remove all files.
 
         Raises:
-          Lost: a process cannot be ended.
+          Lost: a process did not end.
         """
         if not end_survivors(self.zygote.pid if self.zygote is not None else 0, keep=keep):
             raise Lost("a process of a row cannot be ended")
         self.wipe()
 
     def wipe(self) -> None:
-        """Remove the files that were left; only when nobody can write any more."""
+        """Remove leftover files; call it only when no process can still write."""
         if self.scratch is not None:
             self.scratch.wipe()
 
     def left_at_load(self) -> str | None:
-        """Say what loading left that rows would share, though the zygote itself has nothing running: or None."""
+        """Return what loading left outside the zygote that rows would share, or None."""
         if self.zygote is not None and any(pid != self.zygote.pid for pid in kernel.children_of(os.getpid())):
             return "processes"
         return "files" if self.scratch is not None and not self.scratch.is_empty() else None

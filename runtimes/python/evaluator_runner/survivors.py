@@ -1,4 +1,4 @@
-"""Owns that no process outlives its row: whatever left the row's group has become the supervisor's child by then."""
+"""Ends processes that outlive their row; those that left the row's group are the supervisor's children by then."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SIGKILL = 9
 
 
 def end_survivors(zygote: int, *, keep: Collection[int]) -> bool:
-    """Kill and reap every child of ours and of the zygote's that is not in `keep`; False when some would not go."""
+    """Kill and reap the children of this process and of the zygote that are not in `keep`; False if some remain."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         ours = [pid for pid in kernel.children_of(os.getpid()) if pid not in keep]

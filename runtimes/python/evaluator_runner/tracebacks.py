@@ -1,6 +1,6 @@
-"""Owns what an exception looks like to its author: their frames only, their lines and columns, never a runner's frame.
+"""Formats exceptions for the author: only frames of user code, with lines and columns, and no frame of the runner.
 
-The `traceback` module would cost 20 ms at the first exception and would trust what user code may have replaced.
+The `traceback` module would take 20 ms at the first exception and would use objects that user code may have replaced.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ OTHERS: dict[str, list[str]] = {}
 """Lines of the modules that came with the evaluator, by their paths."""
 _TEXT_CHARS = 4096
 _TRACEBACK_CHARS = 16_000
-_CHAIN = 10  # exceptions shown of one chain
-_REPEATS = 3  # equal frames shown in a row
+_CHAIN = 10  # the most exceptions that are shown of one chain
+_REPEATS = 3  # equal consecutive frames that are shown
 _CAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
 _CONTEXT = "\nDuring handling of the above exception, another exception occurred:\n\n"
 
 
 def name_of(raised: BaseException) -> str:
-    """Return the exception's type as its author would write it."""
+    """Return the exception's type as code would write it."""
     kind = type(raised)
-    module: object = kind.__module__  # a class may say anything
+    module: object = kind.__module__  # user code can set it to any object
     name = kind.__qualname__
     if not isinstance(module, str) or module in {"builtins", "evaluator", "evaluator_runner.failures"}:
         return str.__str__(name)[:200]
@@ -36,7 +36,7 @@ def name_of(raised: BaseException) -> str:
 
 
 def text_of(raised: BaseException) -> str:
-    """Return `str(raised)`, whatever its `__str__` does."""
+    """Return `str(raised)`, or a substitute when `__str__` raises."""
     try:
         text = str.__str__(str(raised))
     except BaseException as error:  # noqa: BLE001 - a user's __str__ may raise anything
@@ -54,7 +54,7 @@ def position(raised: BaseException, lines: list[str]) -> tuple[int | None, int |
 
 
 def render(raised: BaseException, lines: list[str]) -> str:
-    """Return the traceback of an exception and of those it came from."""
+    """Return the traceback of an exception and of its causes and contexts."""
     parts: list[str] = []
     seen: set[int] = set()
     current: BaseException | None = raised
@@ -75,7 +75,7 @@ def render(raised: BaseException, lines: list[str]) -> str:
 
 
 def render_syntax(raised: SyntaxError, lines: list[str]) -> str:
-    """Return a syntax error as the interpreter shows it."""
+    """Return a syntax error in the interpreter's format."""
     line = raised.lineno or 0
     shown = f'  File "{FILENAME}", line {line}\n'
     source = _source(lines, line)
@@ -120,7 +120,7 @@ def _repetition(repeated: int) -> str:
 
 
 def _frames(traceback: TracebackType | None) -> Iterator[tuple[str, str, int, int | None, int | None]]:
-    """Yield file, name, line, and the byte offsets of the expression in it, of each user frame from outside in."""
+    """Yield file, name, line and the expression's byte offsets in it, for each user frame, outermost first."""
     while traceback is not None:
         code = traceback.tb_frame.f_code
         file = code.co_filename
@@ -147,7 +147,7 @@ def _source(lines: list[str], line: int) -> str:
 
 
 def _characters(lines: list[str], line: int, offset: int) -> int:
-    """Turn a byte offset into characters."""
+    """Return the number of characters before a byte offset of a line."""
     return len(_source(lines, line).encode("utf-8", "replace")[:offset].decode("utf-8", "replace"))
 
 

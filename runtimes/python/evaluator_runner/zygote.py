@@ -1,4 +1,4 @@
-"""Owns the process that loads an evaluator once and then forks one process per row, at the supervisor's word."""
+"""Runs the zygote: a process that loads an evaluator once, then forks one process per row when told to."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _send, _freeze, _byteorder = row.send, gc.freeze, sys.byteorder
 
 
 class Job:
-    """Everything that a process needs to load an evaluator.
+    """The data that a process needs to load an evaluator.
 
     Attributes:
       header: The `load` header.
-      body: The `load` body, not decoded: the supervisor has no use for it.
+      body: The `load` body, still encoded, because the supervisor does not need it.
       home: Directory for the evaluator's files.
-      logs: Where user code prints.
+      logs: Pipes for the output of user code.
     """
 
     __slots__ = ("body", "header", "home", "logs", "options")
@@ -52,12 +52,12 @@ class Job:
 
     @property
     def result_bytes(self) -> int:
-        """Limit of a result body."""
+        """Return the size limit of a result body."""
         return int(self.header["limits"]["result_kb"]) * 1024
 
 
 def run(job: Job, control: _socket.socket) -> None:
-    """Be the zygote: load, report, then fork rows until the supervisor is gone. Never returns."""
+    """Run the zygote: load, report, then fork rows until the supervisor is gone. Never returns."""
     try:
         guest_setup.become(job.logs.out.writer, job.logs.err.writer, keep=control.fileno())
         go_on(job, control, furnished=False)
@@ -66,7 +66,7 @@ def run(job: Job, control: _socket.socket) -> None:
 
 
 def go_on(job: Job, control: _socket.socket, *, furnished: bool) -> None:
-    """Load, report, fork rows; `furnished`: this process has its streams, limits and environment already."""
+    """Load, report, fork rows; `furnished` says that streams, limits and environment are set already."""
     loaded = _load_and_report(job, control.fileno(), furnished=furnished)
     _settle()
     if loaded is not None:
@@ -74,7 +74,7 @@ def go_on(job: Job, control: _socket.socket, *, furnished: bool) -> None:
 
 
 def run_row(job: Job, sock: int) -> None:
-    """Be a row process of its own that loads first: forking a loaded one is not safe. Never returns."""
+    """Run a row process that loads first, for evaluators that must not be forked after loading. Never returns."""
     try:
         guest_setup.become(job.logs.out.writer, job.logs.err.writer, keep=sock)
         try:
@@ -102,9 +102,9 @@ def _load(job: Job, *, furnished: bool) -> program.Program:
         loaded = program.load(body, job.header, options=job.options)
     finally:
         if _getpid() != pid:
-            _exit(0)  # user code forked and its child came back too
+            _exit(0)  # user code forked and its child reached this line too
     if loaded.needs_loop:
-        import asyncio  # noqa: F401 - so that no row pays for it
+        import asyncio  # noqa: F401 - imported here, so that no row has to
     return loaded
 
 
@@ -137,7 +137,7 @@ def _load_and_report(job: Job, control: int, *, furnished: bool) -> program.Prog
 
 
 def report(control: int, kind: bytes, header: dict[str, Any], body: dict[str, Any]) -> None:
-    """Tell the supervisor what came of something."""
+    """Send the supervisor an outcome: its kind, header and body."""
     head, tail = (jsontext.to_bytes(jsontext.encode(part)) for part in (header, body))
     _send(control, kind + len(head).to_bytes(4, "big") + len(tail).to_bytes(4, "big") + head + tail)
 
@@ -147,26 +147,26 @@ def _left_running(loaded: program.Program | None) -> str | None:
 
 
 def _settle() -> None:
-    """Undo what loading may have left that is not meant for rows, or that rows could use against this process."""
+    """Undo effects of loading that are not meant for rows, or that rows could use against this process."""
     guest_setup.restore_outputs()
     guest_setup.reset_child_signal()
     kernel.set_inspectable(inspectable=False)
 
 
 class _Nursery:
-    """Forks rows and waits for them; the supervisor decides when, so that no process id is free before it is safe."""
+    """Forks and reaps rows when the supervisor says so; no process id may become free before that is safe."""
 
     def __init__(self, job: Job, loaded: program.Program, control: _socket.socket) -> None:
         self._control = control
         self._channel = control.fileno()
         self._receive = control.recvmsg
         self._pid = 0
-        # Made here, and not in each row, whose every write to memory costs the copy of a page.
+        # Made here and not in each row, because each first write to memory in a row copies a page.
         self._row = row.RowProcess(loaded, result_bytes=job.result_bytes, written=guest_setup.flush_streams())
         self._orphaned = not job.options.private_tmp
 
     def serve(self) -> None:
-        """Obey until the supervisor is gone."""
+        """Execute the supervisor's commands until it is gone."""
         space = _socket.CMSG_SPACE(4)
         flags = _socket.MSG_CMSG_CLOEXEC
         _freeze()
@@ -183,9 +183,9 @@ class _Nursery:
                 return
 
     def _fork(self, sock: int, *, warm: bool) -> None:
-        """Fork a row, and only then wait for the one before: it is dying, and the other core may see to that."""
+        """Fork a row before waiting for the previous one, which is dying and can end on another core meanwhile."""
         guest_setup.reset_pipes()
-        kernel.set_inspectable(inspectable=True)  # for the child, so that it need not
+        kernel.set_inspectable(inspectable=True)  # set for the child, to save it the call
         try:
             pid = _fork()
         except OSError as refused:
@@ -223,7 +223,7 @@ class _Nursery:
         if self._pid:
             try:
                 _waitpid(self._pid, 0)
-            except OSError:  # user code had it reaped by the kernel
+            except OSError:  # user code ignored SIGCHLD, so the kernel reaped it
                 pass
             self._pid = 0
 

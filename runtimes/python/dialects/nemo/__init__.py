@@ -1,7 +1,7 @@
-"""Owns dialect `nemo`: finds the metric, makes its input of a row, and a plain value of its result.
+"""Implements dialect `nemo`: finds the metric, builds its input from a row, converts its result to plain values.
 
-It works with the `nemo_evaluator_sdk` that the evaluator imported: the light modules of this runner, or the package
-itself.
+It works with the `nemo_evaluator_sdk` that the evaluator imported: the light modules of this runner, or the real
+package.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _modules = sys.modules
 
 
 def applies(namespace: dict[str, Any], name: str | None) -> bool:
-    """Whether the code defines a metric of the SDK, or binds one; the one of that name."""
+    """Return whether the code defines or binds a metric of the SDK; with `name`, one of that name."""
     if SDK not in _modules:
         return False
     metrics = {**_classes(namespace), **_instances(namespace)}
@@ -35,10 +35,10 @@ def applies(namespace: dict[str, Any], name: str | None) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the metric that is meant: the one of that name, else the last class, else the last instance.
+    """Return the metric: the one of that name, else the last class, else the last instance.
 
     Raises:
-      Failure: there is none, or its class needs arguments that nobody gave.
+      Failure: there is no metric, or its class needs arguments that were not given.
     """
     if SDK not in _modules:
         raise Failure("entry_not_found", f"the code does not import {SDK}, which contract nemo is for")
@@ -65,7 +65,7 @@ def _classes(namespace: dict[str, Any]) -> dict[str, type]:
 
 
 def _is_own_metric(kind: type) -> bool:
-    """Whether a class of the code, not one it imported, has the members of a metric; a protocol class is none."""
+    """Return whether the code itself defines this class and it has the members of a metric; a protocol has none."""
     methods = all(callable(getattr(kind, name, None)) for name in _MEMBERS[1:])
     own = getattr(kind, "__module__", None) == "evaluator" and not kind.__dict__.get("_is_protocol")
     return own and methods
@@ -81,7 +81,7 @@ def _is_metric(value: Any) -> bool:
         return False
     try:
         return hasattr(value, "type") and all(callable(getattr(value, name, None)) for name in _MEMBERS[1:])
-    except Exception:  # noqa: BLE001 - an attribute of a user's object may do anything
+    except Exception:  # noqa: BLE001 - an attribute of a user's object may raise anything
         return False
 
 
@@ -92,7 +92,7 @@ def _last(found: dict[str, type], namespace: dict[str, Any]) -> tuple[str, type]
 
 
 def _made(kind: type, name: str, instances: dict[str, Any], config: dict[str, Any]) -> Any:
-    """Make the metric; where its class needs arguments that nobody gave, an instance that the code made serves."""
+    """Return the metric: a new instance, or one that the code made if the class needs arguments that are missing."""
     if not config:
         made = [value for value in instances.values() if type(value) is kind]
         parameters = signature.read(kind)
@@ -100,7 +100,7 @@ def _made(kind: type, name: str, instances: dict[str, Any], config: dict[str, An
             return made[-1]
     try:
         return kind(**config)
-    except (TypeError, ValueError) as error:  # pydantic's is a ValueError
+    except (TypeError, ValueError) as error:  # pydantic's errors are ValueErrors
         given = ", ".join(config) or "no arguments"
         raise Failure(
             "binding_error",
@@ -125,7 +125,7 @@ def _not_found(what: str, metrics: dict[str, Any]) -> Failure:
 
 
 class Metric:
-    """A metric as rows call it: a copy of the author's, so that all rows begin alike.
+    """A metric as rows call it: a copy of the author's, so that all rows start from the same state.
 
     Attributes:
       key: Its name in results.
@@ -142,18 +142,18 @@ class Metric:
 
     @property
     def signature(self) -> signature.Signature | None:
-        """The parameters of the author's method."""
+        """Return the parameters of the author's method."""
         return signature.read(self._metric.compute_scores)
 
     @property
     def together(self) -> bool:
-        """Whether rows have scores together."""
+        """Return whether the metric also scores many rows in one call."""
         return callable(getattr(self._metric, "compute_corpus_scores", None))
 
     async def score(
         self, *row: Any, together: list[list[Any]] | None = None, answers: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Score a row: data, outputs, trace, index; or many together. `answers` are those of models so far.
+        """Score a row (data, outputs, trace, index), or many `together`; `answers` are model answers so far.
 
         Raises:
           Failure: the result does not match the metric's declared outputs.
@@ -175,7 +175,7 @@ class Metric:
             declared = self._metric.output_spec()
             self._sdk.validate_metric_result(result, declared)
             return self._plain(result, {spec.name: spec for spec in declared})
-        except Exception as error:  # noqa: BLE001 - pydantic's, and whatever a result of another type lacks
+        except Exception as error:  # noqa: BLE001 - pydantic's errors, or an attribute that a wrong type lacks
             raise self._invalid(index, str(error), hint=_advice(result)) from None
 
     async def _score_together(self, rows: list[list[Any]]) -> dict[str, Any]:
@@ -190,7 +190,7 @@ class Metric:
         return Failure("invalid_result", f"Evaluation failed during metric scoring for {where}: {problem}", hint=hint)
 
     def _input(self, data: dict[str, Any], outputs: Any, trace: Any, index: int) -> Any:
-        """Make the input: `output` is the row's own column, else the outputs, as a mapped column would be."""
+        """Return the metric's input; `output` is the row's own column, or else the outputs, as if mapped to it."""
         if outputs is not None:
             data = {**data, "output": data.get("output", outputs)}
         text = outputs if outputs is not None else data.get("output")
@@ -205,7 +205,7 @@ class Metric:
         )
 
     def _plain(self, result: Any, specs: dict[str, Any]) -> dict[str, Any]:
-        """Return a result as the host reads it: values as they are, and as their declared types have them."""
+        """Return a result for the host: values as they are, and converted to their declared types."""
         sdk = self._sdk
         numeric = (sdk.ContinuousScore, sdk.DiscreteScore, sdk.BooleanValue)
         outputs, scores, labels = [], {}, {}
@@ -222,14 +222,14 @@ class Metric:
 
 
 def _rubrics(metric: Any) -> dict[str, list[str]]:
-    """Return the labels of every score of a judge that is a rubric."""
+    """Return the rubric labels of each of a judge's scores that is a rubric."""
     scores = getattr(metric, "scores", None)
     levels = {score.name: score.rubric for score in scores if hasattr(score, "rubric")} if type(scores) is list else {}
     return {name: [level.label for level in rubric] for name, rubric in levels.items()}
 
 
 def _finite(value: Any) -> Any:
-    """Return NaN and infinities as NeMo writes them to JSON: as the text NaN, and as null."""
+    """Return a value with NaN and infinities as NeMo writes them to JSON: the text NaN, and null."""
     if type(value) is not float and not isinstance(value, float):
         return value
     if value != value:
@@ -241,7 +241,7 @@ def _copy(metric: Any) -> Any:
     """Return a deep copy.
 
     Raises:
-      TypeError: it cannot be copied.
+      TypeError: the metric cannot be copied.
     """
     if callable(getattr(metric, "model_copy", None)):
         return metric.model_copy(deep=True)
@@ -263,7 +263,7 @@ def _key(metric: Any) -> str:
 
 
 def _make_ready(metric: Any, sdk: Any, resolver: Resolver | None) -> None:
-    """Resolve a metric's models and secrets, and run its preparation for the first row."""
+    """Resolve a metric's models and secrets, and run its preflight, before the first row."""
     steps: list[Any] = []
     if all(callable(getattr(metric, name, None)) for name in ("model_refs", "resolve_models")):
         steps.append(lambda: metric.resolve_models(resolver or sdk.LocalModelResolver()))

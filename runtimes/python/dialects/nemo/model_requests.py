@@ -1,7 +1,7 @@
-"""Owns the model requests of a metric: a sandbox has no network, so the host sends them, and calls the row again.
+"""Passes a metric's model requests to the host, since a sandbox has no network; the host then calls the row again.
 
-A row that makes a request is broken off, and its value is the request. Called again, it makes the same request and
-finds the answer.
+A request stops the row, and the request is returned as the row's value. On the next call the row makes the same
+request and gets the answer.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _modules = sys.modules
 
 
 class Asked(BaseException):
-    """Breaks a row off: only the host can go on. No `except Exception` of an author is meant to see it."""
+    """Stops a row until the host has answered its request; a BaseException, so that `except Exception` misses it."""
 
 
 class Conversation:
     """The model requests of the current row.
 
     Attributes:
-      open: Requests without an answer, in the form that the host reads.
+      open: Requests without an answer, in the host's format.
     """
 
     def __init__(self) -> None:
@@ -38,13 +38,13 @@ class Conversation:
         self._times: dict[str, int] = {}
 
     def begin(self, answers: dict[str, Any]) -> None:
-        """A row begins, perhaps not for the first time."""
+        """Start a row, or start it again, with the answers so far."""
         self.open = []
         self._answers = answers
         self._times = {}
 
     def lead(self, metric: Any) -> bool:
-        """Replace the function by which a metric calls models; returns whether it has one."""
+        """Replace the function by which a metric calls models; return whether the metric has one."""
         inference = _modules.get(_INFERENCE)
         if hasattr(inference, "in_place"):
             inference.in_place = self.ask  # type: ignore[union-attr]
@@ -57,8 +57,8 @@ class Conversation:
         """Return the answer of a model.
 
         Raises:
-          Asked: the host has yet to ask.
-          RuntimeError: it did not answer.
+          Asked: the host has not sent this request yet.
+          RuntimeError: the model did not answer.
         """
         if self._answers is None:
             raise RuntimeError("models are asked for rows only, not before the first one")
@@ -81,7 +81,7 @@ class Conversation:
         return answer["response"]
 
     def _name(self, asked: dict[str, Any]) -> str:
-        """Return a name for a request: a digest of its content, and how often the row made it."""
+        """Return a name for a request: a digest of its content and how often the row has made it."""
         import hashlib
         import json
 
@@ -92,10 +92,10 @@ class Conversation:
 
 
 class Resolver:
-    """Finds models and keys in the host's name: it has both, and neither is told in here.
+    """Returns placeholders for models and keys; the host has the real ones, and the sandbox never sees them.
 
     Args:
-      sdk: For its `Model`, and for the variables of the sandbox, which may hold a key that the code set.
+      sdk: Gives its `Model`, and the environment variables of the sandbox, where the code may have set a key.
     """
 
     def __init__(self, sdk: Any) -> None:
@@ -103,16 +103,16 @@ class Resolver:
         self._own = sdk.LocalSecretResolver()
 
     async def resolve_secret(self, secret_ref: Any) -> str:
-        """Return what stands for a key."""
+        """Return a placeholder for a key."""
         return await self._own.resolve_secret(secret_ref) or _KEY_OF_THE_HOST
 
     async def resolve_model(self, model_ref: Any) -> Any:
-        """Return what stands for a model."""
+        """Return a placeholder for a model."""
         return self._sdk.Model(url=_REFERENCE + model_ref.root, name=model_ref.root, format="openai")
 
 
 def _refused(message: str, status: int | None) -> Exception:
-    """Return the exception that the SDK raises: its own class for a request that a model refuses."""
+    """Return the exception that the SDK would raise; its own class when the model refused the request."""
     kind = getattr(_modules.get(_INFERENCE), "ClientInferenceError", None)
     if kind is None or status is None or status == _TOO_MANY_REQUESTS or not 400 <= status < 500:
         return RuntimeError(message)

@@ -1,6 +1,6 @@
-"""Owns dialect `uipath`: finds the evaluator class, makes an evaluator of it, and describes the classes for a check.
+"""Implements dialect `uipath`: finds the evaluator class, creates the evaluator, describes the classes for a check.
 
-It works with the `uipath` that the code imported: the light modules of this runner, or the package itself.
+It works with the `uipath` that the code imported: the light modules of this runner, or the real package.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CONTRACT = "uipath"
 PREBOUND = True
 SDK = "uipath.eval.evaluators.base_evaluator"
-_WHOLE = ("id", "evaluatorTypeId", "version", "name", "description")  # what an evaluator's file has beside its config
+_WHOLE = ("id", "evaluatorTypeId", "version", "name", "description")  # keys of an evaluator's file beside its config
 _MOST = 100
 _SHOWN = 10
 _DESCRIPTION_BYTES = 1 << 16
@@ -32,16 +32,16 @@ _modules = sys.modules
 
 
 def applies(namespace: dict[str, Any], name: str | None) -> bool:
-    """Whether the code defines an evaluator of the SDK; the one of that name."""
+    """Return whether the code defines an evaluator of the SDK; with `name`, one of that name."""
     found = _classes(namespace)
     return bool(found) if name is None else _named(found, name) is not None
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the evaluator that is meant: the one of that name, or of that id, or the only one.
+    """Return the evaluator with that name or id, or the only one.
 
     Raises:
-      Failure: there is none, more than one can be meant, or its class does not hold together.
+      Failure: there is no such evaluator, there are several, or its class is invalid.
     """
     found = _classes(namespace)
     if not found:
@@ -62,13 +62,13 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 def describe(namespace: dict[str, Any], source: list[str]) -> list[dict[str, Any]]:
-    """Return what each evaluator class says of itself, in the order of definition; `source` is for its errors."""
+    """Return a description of each evaluator class, in the order of definition; `source` locates errors."""
     found = _classes(namespace)
     return [_description(kind, found[kind], source) for kind in list(found)[:_MOST]]
 
 
 def _classes(namespace: dict[str, Any]) -> dict[Any, int | None]:
-    """Return the evaluator classes of the code, and where each is defined."""
+    """Return the evaluator classes of the code with their lines."""
     base = getattr(_modules.get(SDK), "BaseEvaluator", None)
     if not isinstance(base, type):
         return {}
@@ -81,7 +81,7 @@ def _classes(namespace: dict[str, Any]) -> dict[Any, int | None]:
 
 
 def _is_own(kind: Any, base: type) -> bool:
-    """Whether a class is the code's own, and not what `BaseEvaluator[…]` makes."""
+    """Return whether the code itself defines this class; `BaseEvaluator[…]` makes classes too."""
     generic = getattr(kind, "__pydantic_generic_metadata__", None) or {}
     return issubclass(kind, base) and kind.__module__ == "evaluator" and generic.get("origin") is None
 
@@ -91,7 +91,7 @@ def _lacks(kind: Any) -> list[str]:
 
 
 def _only(found: dict[Any, Any]) -> Any:
-    """Return the one class that can be meant: complete, and the base of no other complete one."""
+    """Return the only complete class that is not a base of another complete class."""
     complete = [kind for kind in found if not _lacks(kind)]
     last = [kind for kind in complete if not any(kind in other.__mro__[1:] for other in complete)]
     if not last:
@@ -136,10 +136,10 @@ def _none(namespace: dict[str, Any]) -> Failure:
 
 
 def _made(kind: Any, config: dict[str, Any]) -> Any:
-    """Make an evaluator of its configuration, or of all that an evaluator's file holds.
+    """Return an evaluator made from its configuration, or from the whole content of an evaluator's file.
 
     Raises:
-      Failure: the class or the configuration does not hold together.
+      Failure: the class or the configuration is invalid.
     """
     identity = _identity(kind)
     own = dict(_own_config(config))
@@ -152,16 +152,16 @@ def _made(kind: Any, config: dict[str, Any]) -> Any:
 
 
 def _own_config(config: dict[str, Any]) -> dict[str, Any]:
-    """Return the evaluator's configuration, of all that an evaluator's file holds where it is that."""
+    """Return the configuration itself, also when `config` is the content of an evaluator's file."""
     own = config.get("evaluatorConfig")
     return own if isinstance(own, dict) else config
 
 
 def _identity(kind: Any) -> str:
-    """Return the id that a class gives itself.
+    """Return the id that a class declares.
 
     Raises:
-      Failure: it gives none.
+      Failure: the class declares no id.
     """
     missing = _lacks(kind)
     if missing:
@@ -181,7 +181,7 @@ def _identity(kind: Any) -> str:
 
 
 def _refused(kind: Any, error: Exception) -> Failure:
-    """Say why an evaluator cannot be made: its class, or its configuration."""
+    """Return the failure for an evaluator that cannot be made, because of its class or its configuration."""
     info = getattr(error, "error_info", None)
     cause = error.__cause__ if info is not None else error
     if hasattr(cause, "errors"):
@@ -202,7 +202,7 @@ def _fields(kind: Any) -> str:
 
 
 def _description(kind: Any, line: int | None, source: list[str]) -> dict[str, Any]:
-    """Describe one class; whatever is wrong with it is its error."""
+    """Return the description of one class, with an error if the class is invalid."""
     doc = kind.__dict__.get("__doc__")
     known: dict[str, Any] = {
         "name": kind.__name__[:_TEXT_CHARS],
@@ -237,7 +237,7 @@ def _config(kind: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return an object as JSON can carry it."""
+    """Return an object converted to JSON values."""
     try:
         read = jsontext.decode(encode_result(value, limit=_DESCRIPTION_BYTES).decode())
     except TooLarge:

@@ -1,7 +1,7 @@
-"""Runs an agent of UiPath's project layout on the inputs of a row, inside a sandbox; an evaluator that scores nothing.
+"""Runs a UiPath agent project on the inputs of a row, inside a sandbox, in the form of an evaluator without scores.
 
-The host puts the agent's files, packed, in the place of `@project@`. The files are unpacked when the program is loaded,
-and again for every row, because a row leaves no file behind.
+The host replaces `@project@` by the agent's packed files. They are unpacked when the program is loaded, and again for
+every row, because the files of a row are removed after it.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ import traceback
 import typing
 import zlib
 
-import uipath.tracing  # noqa: F401 - first, so that whatever records spans is there before the agent is loaded
+import uipath.tracing  # noqa: F401 - first, so that spans are recorded before the agent is loaded
 
 PROJECT = json.loads(zlib.decompress(base64.b64decode("@project@")))
 ROOT = os.path.join(os.getcwd(), "agent")
@@ -25,7 +25,7 @@ AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 
 
 def unpack():
-    """Write the agent's files, and work among them."""
+    """Write the agent's files and change to their folder."""
     if not os.path.isdir(ROOT):
         for path, content in PROJECT["files"].items():
             file = os.path.join(ROOT, path)
@@ -36,7 +36,7 @@ def unpack():
 
 
 def span_recorder():
-    """Return a function that returns the spans so far: of the light modules, or of the real package's OpenTelemetry."""
+    """Return a function that returns the spans so far, from the light modules or the real package's OpenTelemetry."""
     try:
         from uipath.eval._host import recorded_spans
     except ImportError:
@@ -72,7 +72,7 @@ def load():
 
 
 def given(function, inputs):
-    """Return the arguments of a call: none, or the inputs as the first parameter's type."""
+    """Return the arguments of a call: none, or the inputs converted to the first parameter's type."""
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters:
         return []
@@ -84,7 +84,7 @@ def given(function, inputs):
 
 
 def made(wanted, value):
-    """Return an object as a type wants it: a model, a dataclass, a class with annotations; else as it is."""
+    """Return an object converted to a model, dataclass or annotated class; for other types as it is."""
     if not inspect.isclass(wanted) or not isinstance(value, dict) or issubclass(wanted, dict):
         return value
     if hasattr(wanted, "model_validate"):
@@ -101,7 +101,7 @@ def made(wanted, value):
 
 
 def plain(value):
-    """Return what an agent answered as an object, as UiPath does."""
+    """Return an agent's answer as a JSON object, as UiPath does."""
     if value is None:
         return {}
     if isinstance(value, dict):
@@ -116,25 +116,25 @@ def plain(value):
 
 
 def told(error):
-    """Return an exception as text: its lines in the agent's own files, and its message."""
+    """Return an exception as text: its frames in the agent's own files, and its message."""
     frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename.startswith(ROOT)]
     where = [f"{os.path.relpath(one.filename, ROOT)}:{one.lineno} in {one.name}" for one in frames[-3:]]
     said = f"{type(error).__name__}: {error}"
     return f"{said} ({', '.join(where)})" if where else said
 
 
-if os.path.isfile(AUTHORITIES):  # for an agent with network: interpreters and packages look in different places
+if os.path.isfile(AUTHORITIES):  # for an agent with network: interpreters and packages read different variables
     os.environ.update(SSL_CERT_FILE=AUTHORITIES, REQUESTS_CA_BUNDLE=AUTHORITIES)
 unpack()
 recorded = span_recorder()
 try:
     main, broken = load(), None
-except Exception as error:  # noqa: BLE001 - whatever keeps the agent from being loaded is its answer to every row
+except Exception as error:  # noqa: BLE001 - every row reports the error that prevented the load
     main, broken = None, told(error)
 
 
 async def evaluate(inputs, outputs, trace):
-    """Return the agent's output and spans, or why it has none, as details of no score."""
+    """Return the agent's output and spans, or its error, as details of a result without a score."""
     unpack()
     started = time.perf_counter()
     output, error = None, broken

@@ -1,4 +1,4 @@
-"""Owns a row of dialect `uipath`: makes the execution that an evaluator is given, and a plain value of its result."""
+"""Runs a row of dialect `uipath`: builds the evaluator's execution object and converts its result to plain values."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ class Evaluator:
     """An evaluator as rows call it.
 
     Attributes:
-      notes: What its author should know.
+      notes: Remarks for the author.
     """
 
     def __init__(self, evaluator: Any, *, ignored: list[str]) -> None:
         self._evaluator = evaluator
         self._models = _modules[_MODELS]
-        # Without one of its own, each span would have the machine looked at, by threads, for tens of milliseconds.
+        # Without this, each span would detect facts about the machine, in threads, for tens of milliseconds.
         self._resource = _modules["opentelemetry.sdk.resources"].Resource.get_empty()
         names = ", ".join(ignored)
         message = f"the configuration has no {names}; {_fields(type(evaluator.evaluator_config))}"
         self.notes = [{"code": "ignored", "message": message}] if ignored else []
         method: Any = type(evaluator).evaluate
         tracked = getattr(method, "_has_metrics_decorator", False) is True
-        self._method = getattr(method, "__wrapped__", method) if tracked else method  # the SDK's swallows tracebacks
+        self._method = getattr(method, "__wrapped__", method) if tracked else method  # the wrapper drops tracebacks
 
     @property
     def signature(self) -> signature.Signature | None:
-        """The parameters of the author's method."""
+        """Return the parameters of the author's method."""
         found = signature.read(self._method)
         return None if found is None else found.without_first()
 
@@ -52,7 +52,7 @@ class Evaluator:
         """Score a row.
 
         Raises:
-          Failure: the criteria do not fit, or what came back is no result.
+          Failure: the criteria do not fit, or the returned value is not a result.
         """
         execution = self._execution(agent_input, output, spans, more)
         ignored = unknown(self._evaluator.evaluation_criteria_type, criteria)
@@ -68,7 +68,7 @@ class Evaluator:
         return {**plain, "ignored": ignored} if ignored else plain
 
     def _execution(self, agent_input: Any, output: Any, spans: Any, more: dict[str, Any]) -> Any:
-        """Make the execution, in the words of the release that is there."""
+        """Return the execution object, with the field names of the installed release."""
         trace = [_span(span, self._resource) for span in spans]
         kind = vars(self._models).get("WorkloadExecution")
         if kind is None:
@@ -76,7 +76,7 @@ class Evaluator:
         return kind(agent_input=agent_input, workload_output=output, workload_trace=trace, **more)
 
     def _criteria(self, given: Any) -> Any:
-        """Return the criteria as the evaluator's own; an empty object is none, as UiPath reads it."""
+        """Return the criteria as the evaluator's own type; an empty object counts as none, as in UiPath."""
         evaluator = self._evaluator
         chosen = given or evaluator.evaluator_config.default_evaluation_criteria
         kind = evaluator.evaluation_criteria_type
@@ -90,7 +90,7 @@ class Evaluator:
             raise Failure("binding_error", message, hint=_fields(kind)) from None
 
     def _pending(self, execution: Any, criteria: Any) -> Any:
-        """Call `evaluate`, and return its awaitable."""
+        """Call `evaluate` and return its awaitable."""
         pending = self._method(self._evaluator, execution, criteria)
         if not hasattr(type(pending), "__await__"):
             problem = f"object {type(pending).__name__} can't be used in 'await' expression"
@@ -120,7 +120,7 @@ class Evaluator:
 
 
 def explained(error: BaseException, what: str) -> str:
-    """Say what pydantic found, each field by its name below `what`."""
+    """Return pydantic's findings as text; field names are shown below `what`."""
     if not hasattr(error, "errors"):
         return str(error)
     found = error.errors(include_url=False)
@@ -135,14 +135,14 @@ def explained(error: BaseException, what: str) -> str:
 
 
 def unknown(kind: Any, given: Any) -> list[str]:
-    """Return the keys that a model does not know and will pass over, as those of UiPath do."""
+    """Return the keys that a model does not have and will ignore, as UiPath's models do."""
     if not isinstance(given, dict) or kind.model_config.get("extra", "ignore") != "ignore":
         return []
     known = {
         alias for name, field in kind.model_fields.items() for alias in (name, field.alias, field.validation_alias)
     }
     if not all(isinstance(alias, str | None) for alias in known):
-        return []  # a key may go by many names
+        return []  # a key may have several aliases
     return [key for key in given if key not in known][:_SHOWN]
 
 
@@ -153,7 +153,7 @@ def _fields(kind: Any) -> str:
 
 
 def _span(held: dict[str, Any], resource: Any) -> Any:
-    """Return a span of the SDK for one that the host read: ids in hex, times in nanoseconds, the SDK's numbers."""
+    """Return the SDK's span for a span from the host: ids in hex, times in nanoseconds, the SDK's numbers."""
     sdk, api = _modules["opentelemetry.sdk.trace"], _modules["opentelemetry.trace"]
     parent, status = held["parent_id"], api.StatusCode(held["status"])
     return sdk.ReadableSpan(

@@ -1,7 +1,7 @@
-"""Owns the names that metrics written for NeMo Evaluator import: the same behaviour, without its 190 dependencies.
+"""Provides the names that metrics for NeMo Evaluator import: the same behaviour, without its 190 dependencies.
 
-A judge and a target ask models; what needs a platform or another service is not in here, and an evaluator that pins the
-real package gets that one instead. Modules are imported when a name of theirs is used: few evaluators use many.
+Judges and targets can call models. Features that need a platform or another service are missing. An evaluator that
+pins the real package gets that one instead. Each module is imported when one of its names is first used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Owns the names of built-in metrics and of model interfaces."""
+"""Names the built-in metrics and the model interfaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns all public names at once, for processes that import them before they are needed."""
+"""Imports all public names at once, for processes that import them ahead of use."""
 
 from .datasets import DatasetLoadError, load_dataset_as_dicts
 from .execution.backend import LocalBackend

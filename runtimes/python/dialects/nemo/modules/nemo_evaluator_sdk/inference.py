@@ -1,4 +1,4 @@
-"""Owns how a model is asked: directly over HTTP, for work in one's own process. In a sandbox the host asks."""
+"""Calls models directly over HTTP, for use in one's own process. In a sandbox the host calls them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from .values.models import Model, ReasoningParams
 
-_NO_KEY = "XXX"  # some servers want any
+_NO_KEY = "XXX"  # some servers require any key
 _AGAIN = frozenset({408, 429, 500, 502, 503, 504})
 _PAUSE_S, _LONGEST_PAUSE_S = 0.25, 15.0
 _TIMEOUT_S = 600.0
@@ -79,7 +79,7 @@ async def make_inference_request(
     """
     if in_place is not None:
         return await in_place(model, request, max_retries, timeout=timeout)
-    import httpx  # for work with models only
+    import httpx  # only model calls need it
 
     if client is None:
         async with httpx.AsyncClient(follow_redirects=True) as own:
@@ -108,9 +108,9 @@ async def _asked(
             answer = await client.post(
                 url, json=body, headers={**headers, **(default_headers or {})}, timeout=timeout_s or _TIMEOUT_S
             )
-        except OSError as error:  # of a socket itself
+        except OSError as error:  # from the socket
             problem: Exception = error
-        except Exception as error:  # httpx.HTTPError, which is not imported for work without models
+        except Exception as error:  # httpx.HTTPError; httpx is not imported without need
             if type(error).__module__.partition(".")[0] != "httpx":
                 raise
             problem = error
@@ -132,7 +132,7 @@ async def _asked(
 
 
 def refused(status: int, said: str, *, url: str, model: str) -> RuntimeError:
-    """Return what to raise for an answer that is none."""
+    """Return the exception to raise for an error response."""
     if status == 429:
         return RuntimeError(f"Rate limit exceeded when issuing inference requests for {model}")
     detail = f" Details: {said}" if said.strip() else ""
@@ -141,7 +141,7 @@ def refused(status: int, said: str, *, url: str, model: str) -> RuntimeError:
 
 
 def endpoint_url(url: str, *, chat: bool) -> str:
-    """Return where requests go: a model's address may have the path of one of the two kinds, or neither."""
+    """Return the URL for requests; a model's URL may already end in the path for chat or for completions."""
     base, mark, query = url.partition("?")
     base = base.rstrip("/")
     for suffix in _SUFFIXES:
@@ -150,16 +150,16 @@ def endpoint_url(url: str, *, chat: bool) -> str:
 
 
 def is_chat(url: str) -> bool:
-    """Whether a model's address is for chat rather than for completions."""
+    """Return whether a model's URL is for chat rather than for completions."""
     path = url.partition("?")[0].rstrip("/")
     return not path.endswith(_SUFFIXES[1]) or path.endswith(_SUFFIXES[0])
 
 
 def output_text(response: dict[str, Any], reasoning: ReasoningParams | None = None) -> str | None:
-    """Return the text of an answer, without the model's reasoning before it.
+    """Return the text of an answer without the reasoning before it.
 
     Raises:
-      ValueError: there is none.
+      ValueError: the answer has no text.
     """
     choices = response.get("choices")
     if not choices:
@@ -176,7 +176,7 @@ def output_text(response: dict[str, Any], reasoning: ReasoningParams | None = No
 
 
 def deep_merge(request: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
-    """Return a request with parameters added, inside objects too; parameters that exist already are replaced."""
+    """Return a request with parameters merged in, also inside objects; they replace existing values."""
     merged = dict(request)
     for key, value in params.items():
         both = isinstance(merged.get(key), dict) and isinstance(value, dict)

@@ -1,4 +1,4 @@
-"""Owns how a package has names of modules that it has not imported yet."""
+"""Gives a package names from modules that are imported on first use."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 
 def names(where: dict[str, str]) -> list[str]:
-    """Return all names, sorted; `where` has those of each module, with spaces between."""
+    """Return all names, sorted; `where` maps each module to its names, separated by spaces."""
     return sorted(name for text in where.values() for name in text.split())
 
 
 def attribute(package: str, namespace: dict[str, Any], where: dict[str, str], name: str) -> Any:
-    """Import the module that has a name, and keep the name in the namespace of its package.
+    """Import the module that has a name, store the name in the package's namespace, and return its value.
 
     Raises:
       AttributeError: no module has it.

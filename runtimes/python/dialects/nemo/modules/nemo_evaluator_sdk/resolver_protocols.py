@@ -1,4 +1,4 @@
-"""Owns what resolves references to secrets and models: anything with the method."""
+"""Defines the protocols of objects that resolve references to secrets and models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns the places where an evaluation finds secrets and models: environment variables, and a registry."""
+"""Resolves secrets from environment variables, and models from a registry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes a model answer in JSON: the parameters of the request, in the words of each API."""
+"""Builds the request parameters that make a model answer in JSON, for each kind of API."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PROBE = {
 
 
 class StructuredOutputMode(str, Enum):
-    """How an API takes a schema; `unsupported` is by words in the prompt."""
+    """How an API accepts a schema; for `unsupported` the prompt asks for it."""
 
     OPENAI_RESPONSE_FORMAT = "openai_response_format"
     ROOT_GUIDED_JSON = "root_guided_json"
@@ -30,10 +30,10 @@ class StructuredOutputMode(str, Enum):
 
 
 def default_structured_output_mode(format: str) -> StructuredOutputMode:  # noqa: A002 - the documented name
-    """Return the mode of an API that was not tried.
+    """Return the default mode of an API.
 
     Raises:
-      ValueError: it has none.
+      ValueError: the API has none.
     """
     if format == ModelFormat.OPEN_AI:
         return StructuredOutputMode.OPENAI_RESPONSE_FORMAT
@@ -43,7 +43,7 @@ def default_structured_output_mode(format: str) -> StructuredOutputMode:  # noqa
 
 
 async def detect_mode(model: Model, ask: InferenceFn, *, api_key: str | None) -> StructuredOutputMode:
-    """Try how a NIM takes a schema; whatever goes wrong meanwhile leaves words in the prompt."""
+    """Return the mode in which a NIM accepts a schema, found by trial; `unsupported` when every trial fails."""
     request = {
         "messages": [{"role": "user", "content": "Answer with one JSON object of the given schema, and nothing else."}],
         "temperature": 0,
@@ -55,7 +55,7 @@ async def detect_mode(model: Model, ask: InferenceFn, *, api_key: str | None) ->
             answer = json.loads(response["choices"][0]["message"]["content"])
             if set(answer) == {_PROBED} and type(answer[_PROBED]) is int:
                 return mode
-        except Exception:  # noqa: BLE001, S112 - of a trial, every failure says the same
+        except Exception:  # noqa: BLE001, S112 - every failure of a trial means the same
             continue
     return StructuredOutputMode.UNSUPPORTED
 
@@ -63,7 +63,7 @@ async def detect_mode(model: Model, ask: InferenceFn, *, api_key: str | None) ->
 def with_schema(
     request: dict[str, Any], structured_output: dict[str, Any], mode: StructuredOutputMode
 ) -> dict[str, Any]:
-    """Return a request that asks for answers of a schema."""
+    """Return a request for answers that match a schema."""
     schema, strict = structured_output["schema"], bool(structured_output.get("strict", False))
     if mode is not StructuredOutputMode.UNSUPPORTED:
         return deep_merge(request, _parameter(mode, schema, strict=strict))
@@ -72,7 +72,7 @@ def with_schema(
 
 
 def with_system(request: dict[str, Any], text: str) -> dict[str, Any]:
-    """Return a request with a text before the system's message, which is made if there is none."""
+    """Return a request with text added at the start of its system message, which is created if missing."""
     if messages := request.get("messages"):
         first = messages[0]
         if first.get("role") == "system":
@@ -84,10 +84,10 @@ def with_system(request: dict[str, Any], text: str) -> dict[str, Any]:
 
 
 def schema_of_scores(scores: list[RubricScore | RangeScore]) -> dict[str, Any] | None:
-    """Return what an answer with these scores looks like; None when none of them is read from JSON.
+    """Return the JSON schema of an answer with these scores; None when no score is read from JSON.
 
     Raises:
-      ValueError: two scores want different things under one key.
+      ValueError: two scores need different values under one key.
     """
     properties: dict[str, Any] = {}
     for score in scores:

@@ -1,4 +1,4 @@
-"""Owns how templates of metrics are rendered: Jinja, sandboxed, every name must exist."""
+"""Renders templates of metrics: sandboxed Jinja in which every name must exist."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=1)
 def _environment() -> SandboxedEnvironment:
-    from jinja2 import StrictUndefined  # 40 ms, which a metric without templates does not pay
+    from jinja2 import StrictUndefined  # takes 40 ms, and a metric without templates does not need it
     from jinja2.sandbox import SandboxedEnvironment
 
     return SandboxedEnvironment(undefined=StrictUndefined)
 
 
 def render_template(template: str | dict[str, Any] | list[Any], context: dict[str, Any]) -> Any:
-    """Return a template rendered, inside objects and lists too.
+    """Return a rendered template; objects and lists are rendered inside.
 
     A template that is one expression keeps its value's type. One that mentions `tojson` is read as JSON.
 
     Raises:
       jinja2.UndefinedError: it uses a name that does not exist.
-      json.JSONDecodeError: a text that should be JSON is none.
+      json.JSONDecodeError: a text that should be JSON is not.
     """
     if isinstance(template, dict):
         return {key: render_template(value, context) for key, value in template.items()}
@@ -42,10 +42,10 @@ def render_template(template: str | dict[str, Any] | list[Any], context: dict[st
 
 
 def render_request(template: str | dict[str, Any], context: dict[str, Any]) -> dict[str, Any]:
-    """Return the request to a model that a template renders to; a text is a `prompt`.
+    """Return the model request that a template renders to; a text becomes its `prompt`.
 
     Raises:
-      TypeError: it renders to something else.
+      TypeError: the template renders to something else.
     """
     request = render_template(template, context)
     if isinstance(request, str):
@@ -62,9 +62,9 @@ def _single_expression(template: str) -> str | None:
 
 
 def compile_ahead(templates: Iterable[Any]) -> None:
-    """Compile templates that will be rendered: a metric is made once, and rows may each have a process."""
+    """Compile templates ahead of use, because a metric is made once and each row may have a process of its own."""
     for template in templates:
-        with suppress(Exception):  # a row will report the fault
+        with suppress(Exception):  # a row will report the error
             _compiled(template)
 
 
@@ -80,5 +80,5 @@ def _value(expression: TemplateExpression, context: dict[str, Any]) -> Any:
     names = {name: value for name, value in context.items() if isinstance(name, str) and name.isidentifier()}
     value = expression(**names)
     if isinstance(value, _environment().undefined):
-        str(value)  # raises, with the name
+        str(value)  # raises an error with the name
     return value

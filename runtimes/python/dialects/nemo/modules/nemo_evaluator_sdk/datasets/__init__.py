@@ -1,4 +1,4 @@
-"""Owns reading data sets."""
+"""Reads data sets."""
 
 from .loader import DatasetLoadError, load_dataset_as_dicts
 

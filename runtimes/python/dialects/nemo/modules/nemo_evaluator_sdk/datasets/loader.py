@@ -1,4 +1,4 @@
-"""Owns how rows come out of what a data set may be given as: rows, a file of them, a folder or pattern of files."""
+"""Reads rows from the forms of a data set: a list of rows, a file, or a folder or pattern of files."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _kind(file: Path) -> str:
 
 
 def _read(file: Path) -> list[dict[str, Any]]:
-    import csv  # of use to files only
+    import csv  # only files need it
     import gzip
     import io
 

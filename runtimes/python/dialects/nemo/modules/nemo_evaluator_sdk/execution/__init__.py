@@ -1,1 +1,1 @@
-"""Owns how metrics are run over rows."""
+"""Runs metrics over rows."""

@@ -1,4 +1,4 @@
-"""Owns evaluation in this process: of outputs that are there already, or that a model makes first."""
+"""Evaluates in this process: existing outputs, or outputs that a model makes first."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _policy(
 
 
 def filtered(result: EvaluationResult, fields: tuple[str, ...] | None) -> EvaluationResult:
-    """Return a result whose figures are written with these fields only."""
+    """Return a result that writes only these fields of its figures."""
     if not fields:
         return result
     scores = [score.with_fields(frozenset(fields)) for score in result.aggregate_scores.scores]
@@ -177,7 +177,7 @@ def joined(results: dict[str, EvaluationResult], count: int) -> BenchmarkEvaluat
 
 
 def _requests(rows: Sequence[RowScore]) -> list[dict[str, Any]]:
-    """Return each request once: those that made the output are in the rows of every metric."""
+    """Return each request once; the requests that made the outputs occur in the rows of every metric."""
     found: list[dict[str, Any]] = []
     for row in rows:
         found += [one for one in row.requests if not any(one is known for known in found)]

@@ -1,4 +1,4 @@
-"""Owns which configuration fits which kind of run."""
+"""Checks that a configuration fits the kind of run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns the way in: metrics and a data set become a result, from async code or not."""
+"""Provides `Evaluator`, which runs metrics over a data set, from async or plain code."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Evaluator:
             "preprocess_hooks": None if preprocess_hooks is None else tuple(preprocess_hooks),
             "postprocess_hooks": None if postprocess_hooks is None else tuple(postprocess_hooks),
         }
-        options |= {} if on_error == "raise" else {"on_error": on_error}  # a backend may know neither
+        options |= {} if on_error == "raise" else {"on_error": on_error}  # a backend may not have these options
         options |= {} if row_timeout_s is None else {"row_timeout_s": row_timeout_s}
         if is_metric_sequence(metrics):
             return await self._asked(

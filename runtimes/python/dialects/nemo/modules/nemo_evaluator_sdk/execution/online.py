@@ -1,4 +1,4 @@
-"""Owns the outputs of online runs: a model is asked about every row before anything is scored."""
+"""Makes the outputs of online runs: calls a model for every row before anything is scored."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Sample:
 
 
 def offline_samples(rows: Rows) -> list[Sample]:
-    """Return the samples of rows that have their outputs already."""
+    """Return the samples of rows that already have outputs."""
     return [Sample(build_offline_sample(row)) for row in rows]
 
 
@@ -51,11 +51,11 @@ async def online_samples(
     preprocess: Sequence[Any] = (),
     postprocess: Sequence[Any] = (),
 ) -> list[Sample]:
-    """Ask a model about every row, a few at a time.
+    """Call a model for every row, a few at a time.
 
     Raises:
-      EvaluationError: it did not answer, and that is not to be ignored.
-      ValueError: there is no prompt template, and none can be told from the first row.
+      EvaluationError: the model did not answer, and the run does not ignore that.
+      ValueError: there is no prompt template, and none can be inferred from the first row.
     """
     try:
         import httpx
@@ -159,7 +159,7 @@ def _inferred(row: dict[str, Any], target: Model) -> dict[str, Any]:
     """Return a template for rows like this one.
 
     Raises:
-      ValueError: it has no column that is a prompt by its name.
+      ValueError: no column has the name of a prompt.
     """
     template: dict[str, Any] | None = None
     column = next((name for name in _COLUMNS if name in row), None)
@@ -173,7 +173,7 @@ def _inferred(row: dict[str, Any], target: Model) -> dict[str, Any]:
         template = {"prompt": text}
     if template is None:
         raise ValueError(f"give a prompt_template, or rows with one of the columns {', '.join(_COLUMNS)}")
-    from logging import getLogger  # 10 ms, which scoring does not pay
+    from logging import getLogger  # takes 10 ms, and scoring does not need it
 
     getLogger(__name__).warning("there is no prompt_template; it is taken to be %s", json.dumps(template))
     return template

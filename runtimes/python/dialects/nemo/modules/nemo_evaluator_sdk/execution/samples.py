@@ -10,7 +10,7 @@ _FIELDS = ("response", "trajectory", "evidence")
 
 
 def build_offline_sample(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the sample of a row that has its output already: under `output`, if that is a text."""
+    """Return the sample of a row that already has an output: its column `output`, if that is text."""
     output = row.get("output")
     return {"output_text": output} if isinstance(output, str) else {}
 

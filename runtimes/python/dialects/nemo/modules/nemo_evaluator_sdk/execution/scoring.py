@@ -1,4 +1,4 @@
-"""Owns one pass of a prepared metric over rows and their samples: a few at once, in their order."""
+"""Scores rows and their samples with a prepared metric, a few at a time, and keeps their order."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Scored:
 
 
 def corpus_output_spec(metric: Any) -> list[MetricOutputSpec]:
-    """Return the outputs that a metric declares over all rows, else those of each row."""
+    """Return the outputs that a metric declares for all rows together, else those for each row."""
     declared = getattr(metric, "corpus_output_spec", None)
     return list(declared() if callable(declared) else metric.output_spec())
 
@@ -57,7 +57,7 @@ async def evaluate_metric(
     """Score rows and aggregate; names of scores begin with `key`.
 
     Raises:
-      EvaluationError: a row failed, and that ends the run.
+      EvaluationError: a row failed and failures end the run.
     """
     scored = await _score_all(metric, rows, samples, key=key, policy=policy)
     figures: list[Any] = []
@@ -111,7 +111,7 @@ async def _outcome(metric: Any, row: dict[str, Any], sample: Sample, index: int,
     """Score a row and check the result.
 
     Raises:
-      EvaluationError: the metric raised, or its result is not as declared, and that ends the run.
+      EvaluationError: the metric raised, or its result is not as declared, and failures end the run.
     """
     log: list[dict[str, Any]] = []
     requests_log.set(log)
@@ -126,7 +126,7 @@ async def _outcome(metric: Any, row: dict[str, Any], sample: Sample, index: int,
 
 
 def nan_result(declared: Sequence[MetricOutputSpec]) -> MetricResult:
-    """Return what stands for the result of a row that failed: NaN for every number."""
+    """Return the result for a row that failed: NaN for every number."""
     nan = float("nan")
     return MetricResult(
         outputs=[MetricOutput(name=spec.name, value=nan) for spec in declared if is_aggregateable_output_spec(spec)]
@@ -134,7 +134,7 @@ def nan_result(declared: Sequence[MetricOutputSpec]) -> MetricResult:
 
 
 async def _score_all(metric: Any, rows: Rows, samples: Sequence[Sample], *, key: str, policy: Policy) -> list[Scored]:
-    import asyncio  # 40 ms, which a metric that is called by the host does not pay
+    import asyncio  # takes 40 ms, and a metric called by the host does not need it
 
     results: dict[int, Scored] = {}
     waiting = iter(enumerate(zip(rows, samples, strict=True)))

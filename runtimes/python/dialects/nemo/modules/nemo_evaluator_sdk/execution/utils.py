@@ -1,4 +1,4 @@
-"""Owns what happens to metrics before a run: recognised by their members, copied, made ready."""
+"""Recognises metrics by their members, and copies and prepares them before a run."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from ..values.params import RunConfig
 
 
 def is_metric(value: object) -> bool:
-    """Whether a value has the members of a metric."""
+    """Return whether a value has the members of a metric."""
     return isinstance(value, Metric)
 
 
 def is_metric_sequence(value: object) -> bool:
-    """Whether a value is a list or the like of metrics."""
+    """Return whether a value is a sequence of metrics."""
     is_sequence = isinstance(value, Sequence) and not isinstance(value, Metric | str | bytes)
     return is_sequence and all(isinstance(item, Metric) for item in value)  # type: ignore[attr-defined]
 
 
 def unique_metric_keys(metrics: Sequence[Metric]) -> list[str]:
-    """Return the names of metrics; the second of a name is `name_2`."""
+    """Return a unique name for each metric; a second `name` becomes `name_2`."""
     seen: Counter[str] = Counter()
     keys = []
     for name in map(metric_type_name, metrics):
@@ -40,7 +40,7 @@ def copy_metric(metric: Any) -> Any:
     """Return a deep copy, so that a run does not change the caller's metric.
 
     Raises:
-      TypeError: it cannot be copied.
+      TypeError: the metric cannot be copied.
     """
     if isinstance(metric, BaseModel):
         return metric.model_copy(deep=True)
@@ -56,7 +56,7 @@ def copy_metric(metric: Any) -> Any:
 async def prepare_metric_for_execution(
     metric: Metric, *, params: RunConfig, model_resolver: ModelResolver, secret_resolver: SecretResolver
 ) -> Any:
-    """Return a copy of a metric that has its parameters, models and secrets, and has done its preflight."""
+    """Return a copy of a metric with its parameters, models and secrets set and its preflight done."""
     own = copy_metric(metric)
     if callable(getattr(own, "apply_evaluation_job_params", None)):
         own.apply_evaluation_job_params(params)

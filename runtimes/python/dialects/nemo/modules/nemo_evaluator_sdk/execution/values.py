@@ -1,4 +1,4 @@
-"""Owns how an evaluation fails."""
+"""Defines the error of a failed evaluation."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Owns the protocol of metrics, and the built-in ones."""
+"""Defines the protocol of metrics, and the built-in metrics."""

@@ -30,12 +30,12 @@ _BINS = 10
 
 
 def is_aggregateable_output_spec(output_spec: MetricOutputSpec) -> bool:
-    """Whether an output counts towards figures."""
+    """Return whether an output is aggregated."""
     return issubclass(output_spec.value_schema, ContinuousScore | DiscreteScore | BooleanValue)
 
 
 def number_of(output: MetricOutput, spec: MetricOutputSpec) -> float | int | None:
-    """Return an output as figures count it, a bool as 1.0 or 0.0; None for labels and objects.
+    """Return an output as a number, a bool as 1.0 or 0.0; None for labels and objects.
 
     Raises:
       ValueError: it is not of its declared type.
@@ -53,7 +53,7 @@ def aggregate_metrics(
     output_specs: Sequence[MetricOutputSpec],
     rubrics: dict[str, list[Rubric]] | None = None,
 ) -> AggregatedMetricResult:
-    """Return the figures of every score, in the order in which scores first came; `rubrics` by name of score."""
+    """Return the figures of every score, in order of first appearance; `rubrics` is keyed by name of score."""
     specs = {spec.name: spec for spec in output_specs}
     values: dict[str, list[float]] = {}
     labels: Counter[tuple[str, str]] = Counter()
@@ -74,7 +74,7 @@ def aggregate_metrics(
 
 
 def rubrics_of(metric: object) -> dict[str, list[Rubric]]:
-    """Return the levels of each score of a metric that is a rubric."""
+    """Return the levels of each of a metric's scores that is a rubric."""
     scores = getattr(metric, "scores", None)
     known = scores if isinstance(scores, list | tuple) else ()
     return {score.name: score.rubric for score in known if isinstance(score, RubricScore)}
@@ -96,7 +96,7 @@ def _of_rubric(
 
 
 def corpus_figures(result: MetricResult, output_specs: Sequence[MetricOutputSpec]) -> list[AggregateRangeScore]:
-    """Return scores over all rows together as figures of a single value."""
+    """Return corpus scores as figures of a single value."""
     specs = {spec.name: spec for spec in output_specs}
     found = ((output.name, number_of(output, specs[output.name])) for output in result.outputs if output.name in specs)
     return [_single(name, value) for name, value in found if value is not None]
@@ -143,7 +143,7 @@ def _percentiles(ordered: list[float]) -> Percentiles:
 
 
 def _percentile(ordered: list[float], percent: int) -> float:
-    """Return the value at rank `percent / 100 * (n + 1)`, between two values linearly."""
+    """Return the value at rank `percent / 100 * (n + 1)`, interpolated linearly."""
     at = percent / 100 * (len(ordered) + 1) - 1
     if at <= 0:
         return ordered[0]

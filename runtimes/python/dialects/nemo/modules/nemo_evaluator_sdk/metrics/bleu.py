@@ -1,4 +1,4 @@
-"""Owns `bleu`: n-grams that a text shares with references, per sentence and over all rows; sacrebleu computes it."""
+"""Implements `bleu` with sacrebleu: n-grams that a text shares with references, per sentence and over all rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class BLEUMetric(BLEU):
     def model_post_init(self, context: Any, /) -> None:
         """Import sacrebleu before the first row."""
         super().model_post_init(context)
-        with suppress(ImportError):  # an evaluation that scores no row needs none
+        with suppress(ImportError):  # an evaluation without rows does not need it
             import sacrebleu  # noqa: F401
 
     def output_spec(self) -> list[MetricOutputSpec]:
@@ -31,7 +31,7 @@ class BLEUMetric(BLEU):
 
     async def compute_scores(self, input: MetricInput) -> MetricResult:  # noqa: A002 - the documented name
         """Score a row."""
-        import sacrebleu  # 0.2 s, which other metrics do not pay
+        import sacrebleu  # takes 0.2 s, and other metrics do not need it
 
         references, candidate = self._texts(input)
         score = sacrebleu.sentence_bleu(candidate, references).score

@@ -1,4 +1,4 @@
-"""Owns `exact-match`: whether two texts are the same but for case, punctuation, articles and spaces."""
+"""Implements `exact-match`: compares two texts, ignoring case, punctuation, articles and spaces."""
 
 from __future__ import annotations
 

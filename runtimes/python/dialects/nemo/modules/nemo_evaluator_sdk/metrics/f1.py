@@ -1,4 +1,4 @@
-"""Owns `f1`: how far the words of two texts overlap."""
+"""Implements `f1`: the overlap of the words of two texts."""
 
 from __future__ import annotations
 

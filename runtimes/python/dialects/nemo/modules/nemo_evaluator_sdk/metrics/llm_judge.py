@@ -1,4 +1,4 @@
-"""Owns `llm-judge`: a model reads a row and gives it scores."""
+"""Implements `llm-judge`: a model reads a row and scores it."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class LLMJudgeMetric(LLMJudge):
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
         copy = super().__deepcopy__(memo)
-        copy._api_key = None  # noqa: SLF001 - a copy of this object, which takes its key anew
+        copy._api_key = None  # noqa: SLF001 - a copy of this object, which resolves its key again
         return copy
 
     def _request(self, row: MetricInput) -> dict[str, Any]:

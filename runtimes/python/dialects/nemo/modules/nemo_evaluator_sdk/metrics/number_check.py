@@ -1,4 +1,4 @@
-"""Owns `number-check`: one comparison of the last numbers in two texts."""
+"""Implements `number-check`: compares the last numbers in two texts."""
 
 from __future__ import annotations
 

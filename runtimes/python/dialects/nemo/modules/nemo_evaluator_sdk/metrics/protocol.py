@@ -1,4 +1,4 @@
-"""Owns the protocol of metrics: any object with these members is one."""
+"""Defines the protocol of metrics: any object with these members is a metric."""
 
 from __future__ import annotations
 

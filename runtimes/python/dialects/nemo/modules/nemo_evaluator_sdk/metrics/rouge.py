@@ -1,4 +1,4 @@
-"""Owns `rouge`: words, pairs, triples and the longest sequence that two texts share; rouge-score computes it."""
+"""Implements `rouge` with rouge-score: words, pairs, triples and the longest sequence that two texts share."""
 
 from __future__ import annotations
 

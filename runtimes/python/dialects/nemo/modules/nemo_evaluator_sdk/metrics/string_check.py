@@ -1,4 +1,4 @@
-"""Owns `string-check`: one comparison of two texts, exactly as they are."""
+"""Implements `string-check`: one comparison of two texts, unchanged."""
 
 from __future__ import annotations
 

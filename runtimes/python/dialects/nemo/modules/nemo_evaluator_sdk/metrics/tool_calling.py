@@ -1,4 +1,4 @@
-"""Owns `tool-calling`: whether the right functions were called, and with the right arguments."""
+"""Implements `tool-calling`: checks that the right functions were called with the right arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns two rules that many metrics share: the name of a metric, and when two texts count as equal."""
+"""Implements two rules that many metrics share: the name of a metric, and the equality of two texts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def normalize_text(s: str) -> str:
 
 
 def metric_type_name(metric: object) -> str:
-    """Return a metric's name; of one without a textual `type` that of its class."""
+    """Return a metric's name: its `type`, or the name of its class when `type` is not text."""
     name = getattr(metric, "type", None)
     if isinstance(name, str) and isinstance(name, Enum):
         return str(name.value) if type(name).__name__ == "MetricType" else name

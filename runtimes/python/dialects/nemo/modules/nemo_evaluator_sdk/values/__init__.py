@@ -1,4 +1,4 @@
-"""Owns the values that evaluations, metrics and results are made of; each module is imported when it is used."""
+"""Defines the values of evaluations, metrics and results; each module is imported on first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns the figures that many values of one score come to."""
+"""Defines the aggregate figures of a score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns small values that other modules share: a reference to a secret, kinds of jobs."""
+"""Defines small shared values: a reference to a secret, kinds of jobs."""
 
 from __future__ import annotations
 

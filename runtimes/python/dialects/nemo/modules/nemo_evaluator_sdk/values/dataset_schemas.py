@@ -1,4 +1,4 @@
-"""Owns which column of a data set is which field of an evaluation."""
+"""Maps columns of a data set to fields of an evaluation."""
 
 from __future__ import annotations
 

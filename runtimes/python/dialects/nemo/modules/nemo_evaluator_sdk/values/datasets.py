@@ -1,4 +1,4 @@
-"""Owns inline data sets."""
+"""Defines inline data sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns the configuration of `LLMJudgeMetric`, and the prompt of one that has none."""
+"""Defines the configuration of `LLMJudgeMetric`, and its default prompt."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class LLMJudge(MetricBase):
 
 
 def default_prompt(model: Model, job_type: SupportedJobTypes) -> dict[str, Any]:
-    """Return the prompt of a judge that has none: it sees the output of a model, or else the whole row."""
+    """Return the default prompt of a judge: it shows a model's output, or else the whole row."""
     shown = "{{ sample.output_text }}" if job_type is SupportedJobTypes.ONLINE else "{{ item | string }}"
     if is_chat(model.url):
         return {"messages": [{"role": "system", "content": _TASK}, {"role": "user", "content": shown}]}

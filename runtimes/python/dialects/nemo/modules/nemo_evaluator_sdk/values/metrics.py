@@ -1,4 +1,4 @@
-"""Owns the configurations of built-in metrics."""
+"""Defines the configurations of built-in metrics."""
 
 from __future__ import annotations
 

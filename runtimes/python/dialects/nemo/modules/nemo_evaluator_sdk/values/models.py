@@ -1,4 +1,4 @@
-"""Owns how a model is named and described."""
+"""Defines models and references to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns the documented place of the result of several metrics."""
+"""Exports the result of several metrics under its documented module name."""
 
 from .results import BenchmarkEvaluationResult
 

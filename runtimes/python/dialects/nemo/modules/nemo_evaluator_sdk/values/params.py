@@ -1,4 +1,4 @@
-"""Owns how a run is configured."""
+"""Defines the configurations of runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns what passes between an evaluator and a metric: a row and its output in, declared and named values out."""
+"""Defines the data between an evaluator and a metric: a row and its output in, declared and named values out."""
 
 from __future__ import annotations
 

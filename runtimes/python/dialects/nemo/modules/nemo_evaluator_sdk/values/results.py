@@ -1,4 +1,4 @@
-"""Owns what an evaluation returns: rows with their outputs, figures over all rows, and views of both."""
+"""Defines the result of an evaluation: rows with their outputs, figures over all rows, and views of both."""
 
 from __future__ import annotations
 

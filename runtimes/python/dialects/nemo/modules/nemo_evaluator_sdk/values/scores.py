@@ -1,4 +1,4 @@
-"""Owns how scores of a judge are defined: a range or a rubric, and where in its answer they are."""
+"""Defines the scores of a judge: a range or a rubric, and how to find them in its answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns how results read as text: tables, one-line headers, errors in full."""
+"""Formats results as text: tables, one-line headers, full errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CELL_CHARS = 40
 
 
 def plain(value: Any) -> Any:
-    """Return a value with models in it as objects."""
+    """Return a value with its models converted to objects."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     if isinstance(value, list):
@@ -35,7 +35,7 @@ def flatten(prefix: str, value: Any) -> Iterable[tuple[str, Any]]:
 
 
 def table(records: list[Record]) -> str:
-    """Return records as a table, columns in the order in which they first come."""
+    """Return records as a table, columns in order of first appearance."""
     if not records:
         return "(no rows)"
     columns = list(dict.fromkeys(name for record in records for name in record))
@@ -74,7 +74,7 @@ def score_record(score: AggregateScoreBase) -> Record:
 
 
 def preview_record(row: RowScore, index: int) -> Record:
-    """Return the columns that a summary shows before a row's outputs: scalars only, and no raw response."""
+    """Return the columns that a summary shows before a row's outputs: scalars, without raw responses."""
     sample = {name: value for name, value in plain(row.sample).items() if name != "response"}
     leaves = [*flatten("item", plain(row.item)), *flatten("sample", sample)]
     record: Record = {"row_index": row.position(index), "status": row.status}
@@ -85,7 +85,7 @@ def preview_record(row: RowScore, index: int) -> Record:
 
 
 def row_record(row: RowScore, index: int) -> Record:
-    """Return a row flat, before its outputs."""
+    """Return a row as a flat record, without its outputs."""
     record: Record = {"row_index": row.position(index), "status": row.status}
     record.update(flatten("item", plain(row.item)))
     record.update(flatten("sample", plain(row.sample)))
@@ -95,7 +95,7 @@ def row_record(row: RowScore, index: int) -> Record:
 
 
 def aggregate_record(score: AggregateScoreBase) -> Record:
-    """Return every figure of a score flat; the histogram as JSON."""
+    """Return all figures of a score as a flat record, the histogram as JSON."""
     record: Record = {}
     for name, value in score.model_dump(mode="json").items():
         if name == "histogram" and value is not None:
@@ -112,7 +112,7 @@ def diagnostics_record(row: RowScore) -> Record:
 
 
 def error_details(rows: list[RowScore], *, at_most: int, labelled: bool) -> list[str]:
-    """Return the lines that tell the errors of rows in full; none when no row failed."""
+    """Return lines with the full errors of rows; none when no row failed."""
     failed = [(index, row) for index, row in enumerate(rows) if row.error]
     if not failed:
         return []

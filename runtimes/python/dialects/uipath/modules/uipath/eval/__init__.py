@@ -1,1 +1,1 @@
-"""Owns what custom evaluators of UiPath import: light modules with the names and paths of the package `uipath`."""
+"""Provides the names that custom UiPath evaluators import, as light modules with the paths of package `uipath`."""

@@ -1,4 +1,4 @@
-"""Owns the function that the host calls in a process in which an agent ran."""
+"""Provides the function that the host calls in a process where an agent ran."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from .runtime._spans import serialize_span
 
 
 def recorded_spans() -> list[dict[str, Any]]:
-    """Return the spans that have ended since this was last called, in that order, as JSON."""
+    """Return the spans that ended since the last call, in that order, as JSON."""
     return [serialize_span(span) for span in take_spans()]

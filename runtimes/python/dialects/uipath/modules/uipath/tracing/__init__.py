@@ -1,4 +1,4 @@
-"""Owns `traced`: functions whose calls are spans."""
+"""Provides `traced`, which records calls of a function as spans."""
 
 from ._traced import traced
 

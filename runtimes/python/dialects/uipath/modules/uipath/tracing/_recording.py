@@ -1,4 +1,4 @@
-"""Owns the spans of this process: whatever makes one by OpenTelemetry has it kept here, in the order they end."""
+"""Records all OpenTelemetry spans of this process, in the order in which they end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST = 10_000
 
 
 class _Recorder(SpanProcessor):
-    """Keeps spans that have ended, up to a number that no trace has that is meant."""
+    """Keeps ended spans, up to a number far above that of any real trace."""
 
     def __init__(self) -> None:
         self.spans: list[ReadableSpan] = []
@@ -33,6 +33,6 @@ tracer = _provider.get_tracer("uipath")
 
 
 def take_spans() -> list[ReadableSpan]:
-    """Return the spans that have ended since this was last called."""
+    """Return the spans that ended since the last call."""
     taken, _recorder.spans = _recorder.spans, []
     return taken

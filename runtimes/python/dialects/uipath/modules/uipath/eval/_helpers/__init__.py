@@ -1,1 +1,1 @@
-"""Owns what evaluators read traces with."""
+"""Helpers with which evaluators read traces."""

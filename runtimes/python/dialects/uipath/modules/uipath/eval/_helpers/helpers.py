@@ -1,4 +1,4 @@
-"""Owns how `evaluate` is called: whatever it raises is a result too, and every result has the time it took."""
+"""Wraps `evaluate`: turns an exception into a result, and adds the elapsed time to every result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def track_evaluation_metrics(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `evaluate` as callers have it."""
+    """Return `evaluate` wrapped in this way."""
 
     @wraps(func)
     async def tracked(*args: Any, **kwargs: Any) -> Any:

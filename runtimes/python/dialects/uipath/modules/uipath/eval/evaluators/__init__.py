@@ -1,4 +1,4 @@
-"""Owns the base classes of evaluators under the names that evaluators import."""
+"""Exports the base classes of evaluators under the names that evaluators import."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Owns what an evaluator is: a model with an id, a configuration and the three types of its class's parameters."""
+"""Defines the base class of evaluators: a model with an id, a configuration, and three types as parameters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..models.models import (
     WorkloadExecution,
 )
 
-_CONFIG_KEYS = ("evaluatorConfig", "evaluator_config", "config")  # of now, of Python, and of before 2.7.1
+_CONFIG_KEYS = ("evaluatorConfig", "evaluator_config", "config")  # new name, Python form, name before 2.7.1
 _TYPES = ("evaluation_criteria_type", "config_type", "justification_type")
 
 
@@ -220,7 +220,7 @@ _EXPECTED: dict[str, tuple[str, Any]] = {
 
 
 def _require_same_criteria(evaluator: type, config: type[BaseEvaluatorConfig[Any]], criteria: type) -> None:
-    """Refuse a configuration whose default criteria would be of another type than the evaluator's."""
+    """Raise when a configuration's default criteria have another type than the evaluator's criteria."""
     for kind in get_args(config.model_fields["default_evaluation_criteria"].annotation):
         if _is_a(BaseEvaluationCriteria)(kind) and kind is not criteria:
             raise _error(

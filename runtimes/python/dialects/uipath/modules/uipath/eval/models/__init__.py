@@ -1,4 +1,4 @@
-"""Owns the arguments and results of evaluators, under the names that evaluators import."""
+"""Exports the arguments and results of evaluators under the names that evaluators import."""
 
 from .models import (
     AgentExecution,

@@ -1,4 +1,4 @@
-"""Owns executions, results and errors: every spelling that a release of the package has had works, all at once."""
+"""Defines executions, results and errors; the field names of all releases of the package work."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class WorkloadExecution(BaseModel):
 
 
 def _renamed(values: dict[str, Any]) -> dict[str, Any]:
-    """Return fields by their new names, whichever they go by; given by both, the new one counts."""
+    """Return fields by their new names; when a field has both names, the new one counts."""
     old = {new: values[name] for name, new in _RENAMED.items() if name in values}
     return old | {name: value for name, value in values.items() if name not in _RENAMED}
 

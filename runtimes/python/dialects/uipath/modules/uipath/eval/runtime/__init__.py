@@ -1,1 +1,1 @@
-"""Owns spans as JSON."""
+"""Converts spans to JSON and back."""

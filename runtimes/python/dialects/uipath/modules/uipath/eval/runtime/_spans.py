@@ -1,4 +1,4 @@
-"""Owns spans as JSON, in the shape that the package stores them in."""
+"""Converts spans to and from JSON, in the shape that the package stores."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def serialize_span(span: ReadableSpan) -> dict[str, Any]:
 
 
 def deserialize_span(data: dict[str, Any]) -> ReadableSpan:
-    """Return the span that JSON stands for."""
+    """Return a span from its JSON."""
     events = data.get("events") or []
     return ReadableSpan(
         name=data["name"],
@@ -41,7 +41,7 @@ def deserialize_span(data: dict[str, Any]) -> ReadableSpan:
         start_time=data.get("start_time"),
         end_time=data.get("end_time"),
         kind=SpanKind(data.get("kind", 0)),
-        resource=Resource.get_empty(),  # else each span would have the machine looked at
+        resource=Resource.get_empty(),  # otherwise each span would detect facts about the machine
     )
 
 
