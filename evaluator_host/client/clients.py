@@ -140,7 +140,7 @@ class HostVerbs(Verbs[TransportT]):
 
     @verb
     async def ready(self) -> None:
-        """Return if the host can start a sandbox; raise if it cannot.
+        """Check that the host can start a sandbox; returns nothing, raises if it cannot.
 
         Raises:
           SandboxUnavailable: it cannot.

@@ -23,7 +23,7 @@ class Chunk:
 
 
 def unmarked_lines(folder: RowsFolder, dataset_id: str, marks: bytearray, *, count: int) -> Iterator[tuple[int, bytes]]:
-    """Yield number and line of those among the first `count` rows whose byte in `marks` is missing or 0."""
+    """Yield (number, line) of each of the first `count` rows whose byte in `marks` is missing or 0."""
     first = next((number for number, mark in enumerate(marks) if not mark), len(marks))
     for number, line in folder.lines(dataset_id, first=first):
         if number >= count:

@@ -38,7 +38,7 @@ class PoolLimits:
 
 
 class Capacity:
-    """Counts sandboxes and their memory limits. One sandbox always fits, so that a large limit cannot fail forever."""
+    """Counts sandboxes and their memory limits. One sandbox always fits, so a large limit waits instead of failing."""
 
     def __init__(self, *, max_sandboxes: int, memory_mb: int) -> None:
         self.max_sandboxes = max_sandboxes

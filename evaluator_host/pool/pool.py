@@ -99,7 +99,7 @@ class Pool:
         await self._prewarmed.fill(spec)
 
     async def probe(self, spec: SandboxSpec) -> None:
-        """Return if a sandbox of `spec` can start, else raise; see `PrewarmedSandboxes.probe`."""
+        """Check that a sandbox of `spec` can start, and raise if not; see `PrewarmedSandboxes.probe`."""
         await self._prewarmed.probe(spec)
 
     def forget(self, environment: str) -> None:

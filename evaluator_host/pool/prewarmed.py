@@ -168,7 +168,7 @@ class PrewarmedSandboxes:
         await self._fill(spec)
 
     async def probe(self, spec: SandboxSpec) -> None:
-        """Return if a sandbox can start: one is waiting, or one was started and ended a moment ago. Raise otherwise.
+        """Check that a sandbox can start, and raise if not: one is waiting, or one is started and ended for the test.
 
         A full host passes: its sandboxes have started.
 

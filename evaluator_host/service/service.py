@@ -239,7 +239,7 @@ class Service:
         return report
 
     async def ready(self) -> None:
-        """Return if a Python sandbox can start; raise otherwise.
+        """Check that a Python sandbox can start; returns nothing, raises if none can.
 
         Raises:
           SandboxUnavailable: none can.
