@@ -37,9 +37,9 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def spec(packages: Path, *modules: str, processes: int = 32) -> SandboxSpec:
+def spec(packages: Path, *modules: str, processes: int = 32, import_ms: float = 150.0) -> SandboxSpec:
     set_of_files = replace(empty_environment(Language.PYTHON), digest=DIGEST, path=packages)
-    environment = replace(set_of_files, import_ms=tuple((module, 150.0) for module in modules))
+    environment = replace(set_of_files, import_ms=tuple((module, import_ms) for module in modules))
     return SandboxSpec(Language.PYTHON, environment, processes=processes)
 
 
@@ -58,7 +58,7 @@ async def first_call(service: Service, on: SandboxSpec, code: str) -> object:
 
 
 async def test_a_first_call_finds_its_packages_imported(service: Service, packages: Path) -> None:
-    on = spec(packages, "heavy")
+    on = spec(packages, "heavy", import_ms=4000.0)  # so that it has ten seconds for it, on a busy machine too
     await service.pool.prewarm(on)
     assert await first_call(service, on, IMPORTED) is True
     service.pool.forget(on.environment.digest)

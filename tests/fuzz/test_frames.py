@@ -181,6 +181,6 @@ ANSWERS = st.fixed_dictionaries(
 @given(header=ANSWERS, body=BODIES.map(lambda body: json.dumps(body).encode()) | st.binary(max_size=30))
 def test_whatever_a_sandbox_answers_is_an_outcome_or_its_crash(header: dict[str, Any], body: bytes) -> None:
     frame = Frame(decode_json(json.dumps(header).encode()), body)
-    for read, kinds in ((answers.loaded, Loaded | Failed), (answers.outcome, Returned | Failed)):
+    for read, kinds in ((answers.read_loaded, Loaded | Failed), (answers.read_outcome, Returned | Failed)):
         with suppress(ProtocolError):
             assert isinstance(read(frame), kinds)  # type: ignore[operator]
