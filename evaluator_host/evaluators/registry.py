@@ -179,7 +179,7 @@ class EvaluatorRegistry:
 
 def _does_not_load(problem: EvaluationError) -> InvalidRequest:
     place = f" (line {problem.line})" if problem.line is not None else ""
-    hint = problem.hint or "mend it, or keep it as it is with force"
+    hint = problem.hint or "fix it, or keep it as it is with force"
     return InvalidRequest(
         f"the evaluator does not load: {problem.message}{place}",
         problems=(Problem("evaluator.code", f"{problem.code}: {problem.message}{place}", hint),),
