@@ -36,7 +36,7 @@ def openapi() -> dict[str, Any]:
 
 
 def code_spans(document: Path) -> list[str]:
-    """What stands between single backticks outside fenced blocks."""
+    """Return the texts between single backticks outside fenced blocks."""
     text = re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
     return [span for span in re.findall(r"`([^`\n]+)`", text) if not span.startswith(NOT_OURS)]
 

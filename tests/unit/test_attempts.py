@@ -1,4 +1,4 @@
-"""What is tried again when a sandbox is lost: the same for single rows, batches and rows together."""
+"""One retry rule for lost sandboxes: the same for single rows, batches and rows together."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""What the death of a sandbox means; the standard errors are what the engines really print."""
+"""Exit statuses of sandboxes become error codes; the standard errors are recorded from real engines."""
 
 import signal
 
