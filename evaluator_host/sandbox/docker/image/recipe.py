@@ -109,10 +109,11 @@ def _runner_files(runtimes_dir: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _tree(root: Path, name: str) -> Iterator[tuple[str, Path]]:
-    """Yield every file below `root`, in one order on every machine."""
+    """Yield every file below `root` in one order on every machine, but for the hidden ones (a linter's cache)."""
     for path in sorted(root.rglob("*")):
         relative = path.relative_to(root)
-        if path.is_file() and not _LEFT_OUT.intersection(relative.parts):
+        hidden = any(part.startswith(".") for part in relative.parts)
+        if path.is_file() and not hidden and not _LEFT_OUT.intersection(relative.parts):
             yield f"{name}/{relative.as_posix()}", path
 
 
