@@ -106,7 +106,7 @@ class Settings(BaseSettings):
 
     secrets_key: SecretStr | None = Field(
         None,
-        description="Keys that encrypt secrets, newest first: 32 bytes as base64 each; default secrets.key in the data directory.",
+        description="Keys of the secrets, newest first: 32 bytes as base64 each; default: file secrets.key.",
     )
     judge_hosts: tuple[str, ...] = Field(
         (), description="Hosts whose models evaluators may call through this host: name or name:port; default none."
