@@ -11,7 +11,7 @@ from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.table import all_dialects
 from evaluator_host.evaluators.registry import ResolvedEvaluator
 from evaluator_host.jobs.open import StoredResources
-from evaluator_host.migration.migrate import migrate, runs_in
+from evaluator_host.migration.migrate import migrate, migration_context
 from evaluator_host.migration.stored import StoredWish, migrate_stored
 from evaluator_host.model.evaluator import Contract
 from evaluator_host.model.outcome import EvaluationResult
@@ -129,7 +129,7 @@ def api(service: Service, access: Access, records: StoredResources, *, body_byte
         """Rewrite a legacy evaluator to `evaluate(inputs, outputs, trace)`, and prove that its scores stay the same."""
         caller, evaluator = caller_of(request.scope), body.to_model()
         rows = await body.to_rows(records.datasets, records.rows, caller.workspace)
-        work = migrate(evaluator, rows, run=runs_in(service, caller.workspace), to=Contract(body.to))
+        work = migrate(evaluator, rows, context=migration_context(service, caller.workspace), to=Contract(body.to))
         audited_call = AuditedCall(access, caller, "migrate", evaluator=evaluator, rows=len(rows or ()))
         return await _respond(request, work, audited_call)
 
