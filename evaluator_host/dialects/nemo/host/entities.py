@@ -1,4 +1,4 @@
-"""Stores entities: JSON objects of callers, by kind and name, in namespaces of a workspace."""
+"""Stores the objects of NeMo's client: JSON objects by kind and name, in namespaces of a workspace."""
 
 import re
 import secrets
@@ -153,11 +153,12 @@ class Entities:
             await connection.execute(delete(EntityTable).where(EntityTable.id == found.id))
         return found
 
-    async def contents(self, kind: Kind) -> list[dict[str, Any]]:
-        """Return the contents of all entities of a kind, of all workspaces."""
-        query = select(EntityTable.content).where(EntityTable.kind == kind)
-        async with self._database.reading() as connection:
-            return [decode_json(text.encode()) for text in await connection.scalars(query)]
+
+async def stored_files(database: Database) -> set[str]:
+    """Return the ids of the stored files that filesets of any workspace contain."""
+    query = select(EntityTable.content).where(EntityTable.kind == Kind.FILE)
+    async with database.reading() as connection:
+        return {str(decode_json(text.encode()).get("blob")) for text in await connection.scalars(query)}
 
 
 def _entities() -> Select[Any]:
