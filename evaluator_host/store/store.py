@@ -49,8 +49,7 @@ class Store:
 
     async def identity(self) -> str:
         """Return the random name of this database, which only its copies share."""
-        async with self.database.reading() as connection:
-            return (await connection.scalars(select(IdentityTable.id))).one()
+        return str(await self.database.fetch_value(select(IdentityTable.id)))
 
 
 @asynccontextmanager
