@@ -63,10 +63,11 @@ def test_a_folder_that_is_closed_to_the_host_is_passed_over(tmp_path: Path) -> N
     closed.mkdir(mode=0o000)
     minor = next(minor for minor in MINORS if minor != OWN)
     code = (
-        "import os, sys; from pathlib import Path; from evaluator_host.sandbox.pythons import Pythons, own_python; "
-        "own_python(); "
+        "import os, sys; from pathlib import Path; from evaluator_host.sandbox import pythons; "
+        "own = pythons.own_python(); pythons.own_python = lambda: own; "
         "os.geteuid() or os.setuid(65534); folder = [Path(sys.argv[1])]; "
-        "print(Pythons(folder, search_path=folder, homes=[folder[0] / 'home']).find_version(sys.argv[2]))"
+        "found = pythons.Pythons(folder, search_path=folder, homes=[folder[0] / 'home']); "
+        "print(found.find_version(sys.argv[2]))"
     )
     ran = subprocess.run([sys.executable, "-c", code, str(closed), minor], capture_output=True, text=True, timeout=60)
     assert (ran.returncode, ran.stdout.strip()) == (0, "None"), ran.stderr
