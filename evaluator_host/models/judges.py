@@ -5,7 +5,6 @@ the operator configured, and hosts that the operator lists, on the two paths of 
 and is redacted from answers.
 """
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
@@ -22,6 +21,7 @@ from evaluator_host.model.evaluator import Json
 from evaluator_host.models.access import PORTS, make_http_client, require_url
 from evaluator_host.models.endpoint import Endpoint
 from evaluator_host.schemas.jobs import Target
+from evaluator_host.system.turns import Turns
 
 if TYPE_CHECKING:
     from evaluator_host.store.store import Store
@@ -56,7 +56,7 @@ class Judges:
         self._settings = settings
         self._store = store
         self._clients: dict[str, httpx.AsyncClient] = {}
-        self._places = asyncio.Semaphore(_AT_ONCE)
+        self._turns = Turns(_AT_ONCE)
 
     async def answer(self, ask: Ask, workspace: str) -> dict[str, Json]:
         """Return `{"response": …}`, or `{"error", "status"}` when the model does not answer.
@@ -68,7 +68,7 @@ class Judges:
         place = await self._place(ask, workspace)
         key = await self._key(place.secret, workspace)
         target = Target(place.base_url, place.model, timeout_s=ask.timeout_s, retries=ask.retries)
-        async with self._places:
+        async with self._turns.turn(workspace):
             answer = await Endpoint(target, key, self._client(place.base_url)).complete(_sent(ask.request))
         if answer.error is None:
             return {"response": answer.output}

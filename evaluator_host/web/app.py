@@ -1,11 +1,10 @@
 """Builds the FastAPI application: the routes of `/v1` and the probes, error handlers, the middleware around them."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, Final, cast
 
 from fastapi import APIRouter, FastAPI, Request, Response
-from starlette.routing import BaseRoute
 
 from evaluator_host import __version__
 from evaluator_host.config.settings import Settings
@@ -42,7 +41,7 @@ ERRORS: Final = {
     **describe_error(429, "Too many calls are waiting, or the key calls too often; see Retry-After."),
     **describe_error(503, "No sandbox starts, or the package index or the database does not answer."),
 }
-_MIGRATION: Final = EntryPoint[Callable[..., list[BaseRoute]]]("evaluator_host.migration.host.routes:migration_routes")
+_MIGRATION: Final[EntryPoint[Any]] = EntryPoint("evaluator_host.migration.host.routes:migration_routes")
 
 
 class _Described:
