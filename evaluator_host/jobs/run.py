@@ -34,7 +34,9 @@ from evaluator_host.schemas.jobs import JobStatus
 from evaluator_host.service import Service
 from evaluator_host.store.job_queue import JobQueue
 from evaluator_host.store.jobs import DesiredState, Job, JobEvaluator
+from evaluator_host.system.turns import Turns
 
+_TOGETHER_AT_ONCE: Final = 2
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0
 _PATIENCE: Final = 40  # tries in a row without a result, about ten minutes; then the job fails
@@ -57,7 +59,7 @@ class JobContext:
       folder: The rows of all data sets.
       owner: Name of this host's scheduler, see `scheduler.owner_name`.
       models: For online jobs; None for a host without them.
-      together: Held while an evaluator scores all rows together, because these are all in memory: one at a time.
+      together: Taken while an evaluator scores all rows together, because these are all in memory: two at a time.
     """
 
     service: Service
@@ -65,7 +67,7 @@ class JobContext:
     folder: RowsFolder
     owner: str
     models: ModelAccess | None = None
-    together: asyncio.Lock = field(default_factory=asyncio.Lock)
+    together: Turns = field(default_factory=lambda: Turns(_TOGETHER_AT_ONCE))
 
 
 class JobRun:
@@ -186,7 +188,7 @@ class JobRun:
         """Let an evaluator score all its scored rows together, unless the result is stored already."""
         if await self._context.queue.has_together(self._job.id, kept.position):
             return
-        async with self._context.together:  # its rows are in memory all at once
+        async with self._context.together.turn(self._job.workspace_id):
             result = await self._context.service.score_together(
                 evaluator, self._scored(kept), workspace=self._job.workspace_id, lock=kept.lock
             )

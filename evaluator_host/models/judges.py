@@ -5,7 +5,6 @@ the operator configured, and hosts that the operator lists, on the two paths of 
 and is redacted from answers.
 """
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -23,6 +22,7 @@ from evaluator_host.models.endpoint import Endpoint
 from evaluator_host.schemas.jobs import Target
 from evaluator_host.store.entities import Entities, Kind, Place, split_ref
 from evaluator_host.store.secrets import Secrets
+from evaluator_host.system.turns import Turns
 
 _AT_ONCE: Final = 32
 _NAME: Final = r"([A-Za-z0-9_.\-]{1,255})"
@@ -90,7 +90,7 @@ class Judges:
         self._secrets = secrets
         self._kept = kept
         self._clients: dict[str, httpx.AsyncClient] = {}
-        self._places = asyncio.Semaphore(_AT_ONCE)
+        self._turns = Turns(_AT_ONCE)
 
     async def answer(self, ask: Ask, workspace: str) -> dict[str, Json]:
         """Return `{"response": …}`, or `{"error", "status"}` when the model does not answer.
@@ -102,7 +102,7 @@ class Judges:
         place = await self._place(ask, workspace)
         key = await self._key(place.secret, workspace)
         target = Target(place.base_url, place.model, timeout_s=ask.timeout_s, retries=ask.retries)
-        async with self._places:
+        async with self._turns.turn(workspace):
             answer = await Endpoint(target, key, self._client(place.base_url)).complete(_sent(ask.request))
         if answer.error is None:
             return {"response": answer.output}

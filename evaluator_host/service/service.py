@@ -227,7 +227,8 @@ class Service:
         report = check_report(prepared, answer)
         if not report.missing_imports:
             return report
-        return replace(report, missing_imports=await self._with_pins(report.missing_imports, evaluator.language))
+        found = await self._with_pins(report.missing_imports, evaluator.language, workspace)
+        return replace(report, missing_imports=found)
 
     async def install(
         self, packages: Sequence[str], language: Language, python: str | None = None, *, workspace: str = ""
@@ -270,10 +271,13 @@ class Service:
             known = await self.environments.require(packages, language, python, workspace=workspace)
             await self.pool.prewarm(default_spec(language, known.environment))
 
-    async def _with_pins(self, missing: Sequence[MissingImport], language: Language) -> tuple[MissingImport, ...]:
+    async def _with_pins(
+        self, missing: Sequence[MissingImport], language: Language, workspace: str
+    ) -> tuple[MissingImport, ...]:
         """Add the pin that each missing import probably needs; only the first few are looked up."""
         asked, others = missing[:_PINS_ASKED], missing[_PINS_ASKED:]
-        pins = await self.environments.queries.pins_for([one.module for one in asked], language)
+        modules = [one.module for one in asked]
+        pins = await self.environments.queries.pins_for(modules, language, workspace=workspace)
         return (*(replace(one, pin=pin) for one, pin in zip(asked, pins, strict=True)), *others)
 
 

@@ -112,8 +112,9 @@ def packages_api(service: Service) -> APIRouter:
     router = APIRouter(prefix="/v1/packages", tags=["environments"])
 
     @router.get("/{language}/{name:path}/versions", response_model=PackageVersions, responses=_VERSIONS)
-    async def versions(language: Language, name: str) -> Response:
+    async def versions(language: Language, name: str, request: Request) -> Response:
         """List the versions of a package that this host can install, newest first."""
-        return json_response(await service.environments.queries.versions(name, language))
+        workspace = caller_of(request.scope).workspace
+        return json_response(await service.environments.queries.versions(name, language, workspace=workspace))
 
     return router
