@@ -4,7 +4,10 @@ What a guest does (raise, hang, flood, die) is never an exception: it is a value
 
     HostError
     ├── InvalidRequest        422  the request cannot be taken as it is
-    │   └── InvalidPin        422  a package is not pinned exactly
+    │   ├── InvalidPin        422  a package is not pinned exactly
+    │   └── LimitExceeded     422  working on the caller's data takes too much of this host
+    │       ├── OutOfProcessorTime  422  … processor time
+    │       └── OutOfMemory         422  … memory
     ├── PackagesFailed        422  a package set cannot be resolved or installed
     ├── Unauthorized          401  no key, or none that is valid
     ├── Refused               403  foreign Origin or Host
@@ -67,6 +70,18 @@ class InvalidRequest(HostError, code="invalid_request", status=422, exit_code=2)
 
 class InvalidPin(InvalidRequest, code="invalid_pin"):
     """A package is not pinned exactly; each `Problem.hint` is the pin that was probably meant."""
+
+
+class LimitExceeded(InvalidRequest, code="limit_exceeded"):
+    """Working on the caller's data takes more than this host gives to one call; the detail says how much that is."""
+
+
+class OutOfProcessorTime(LimitExceeded):
+    """Working on the caller's data takes too much processor time."""
+
+
+class OutOfMemory(LimitExceeded):
+    """Working on the caller's data takes too much memory."""
 
 
 class PackagesFailed(HostError, code="packages_failed", status=422, exit_code=2):

@@ -40,6 +40,7 @@ from evaluator_host.service.preparer import Preparer
 from evaluator_host.service.row_io import Bound, bind
 from evaluator_host.service.rows import RowStream
 from evaluator_host.service.summaries import check_report, host_info
+from evaluator_host.system.limited_process import LimitedProcesses
 
 DEFAULT_WORKSPACE: Final = "default"
 _PINS_ASKED: Final = 20
@@ -56,6 +57,7 @@ class Service:
       pool: Leases sandboxes.
       metrics: Counts results.
       environments: Package sets of the host.
+      processes: Run functions over callers' data within limits.
       models: Answers the model requests of evaluators; without it they fail.
 
     Raises:
@@ -73,6 +75,7 @@ class Service:
         pool: Pool,
         metrics: Metrics,
         environments: Environments,
+        processes: LimitedProcesses,
         *,
         models: Models | None = None,
     ) -> None:
@@ -80,6 +83,7 @@ class Service:
         self.pool = pool
         self.metrics = metrics
         self.environments = environments
+        self.processes = processes
         self._models = models
         self._preparer = Preparer(settings, environments)
         self._expecting: set[asyncio.Task[None]] = set()

@@ -19,6 +19,7 @@ from evaluator_host.sandbox.base import Backend
 from evaluator_host.service import Service
 from evaluator_host.service.metrics import Metrics
 from evaluator_host.service.service import default_spec
+from evaluator_host.system.limited_process import LimitedProcesses
 from evaluator_host.wiring.backends import choose_backend
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ async def open_service(
     metrics.watch("queue", "Calls waiting for a sandbox.", lambda: pool.waiting)
     reaper = asyncio.create_task(pool.run_reaper())
     environments: Environments | None = None
+    processes = LimitedProcesses()
     try:
         swept = await backend.sweep()
         if swept:
@@ -58,8 +60,9 @@ async def open_service(
                 *(pool.prewarm(default_spec(language)) for language in (Language.PYTHON, Language.JAVASCRIPT))
             )
         environments = await asyncio.to_thread(_environments, settings, backend, pool)
-        yield Service(settings, pool, metrics, environments, models=models)
+        yield Service(settings, pool, metrics, environments, processes, models=models)
     finally:
+        await processes.close()
         if environments is not None:
             await environments.close()
         reaper.cancel()
