@@ -1,7 +1,7 @@
 """Shapes a row for its call by the dialect of its evaluator: a small row at once, a large one in a child process."""
 
 from dataclasses import asdict, fields
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from evaluator_host.dialects.binding import Binding, encode
 from evaluator_host.dialects.table import dialect_of
@@ -16,6 +16,9 @@ _TRACE_VALUES: Final = 400  # converting a span of ten values takes 30 µs
 _CHARACTERS: Final = 256 << 10
 _ENCODED_BYTES: Final = 8 << 10
 _HEAD: Final = 4  # bytes of the length of the head
+
+Shaped: TypeAlias = tuple[bytes | EvaluationError, tuple[Note, ...]]
+"""The JSON body of a row's call, or the error in its place; notes for its result."""
 
 
 def shaped_at_once(row: Row | EncodedRow) -> Row | None:
@@ -39,8 +42,8 @@ def encoded_row(row: Row) -> EncodedRow | EvaluationError:
     return body if isinstance(body, EvaluationError) else EncodedRow(body, row.index, row.answers)
 
 
-def shape(row: Row, contract: Contract, settings: EvaluatorSettings) -> tuple[bytes | EvaluationError, tuple[Note, ...]]:
-    """Return the JSON body of a row's call, or the error in its place, and notes for its result."""
+def shape(row: Row, contract: Contract, settings: EvaluatorSettings) -> Shaped:
+    """Return the body of a row's call."""
     if has_more_spans(row.trace, TRACE_SPANS):
         message = f"the trace has over {TRACE_SPANS} spans"
         return EvaluationError(ErrorCode.BINDING_ERROR, message, hint="send only the spans that are scored"), ()
@@ -64,7 +67,7 @@ def shape_in_child(body: bytes, more: bytes, contract: Contract, key: str) -> by
     return b"".join((len(head).to_bytes(_HEAD), head, sent))
 
 
-def from_child(answer: bytes) -> tuple[bytes | EvaluationError, tuple[Note, ...]]:
+def from_child(answer: bytes) -> Shaped:
     """Return what `shape` returned in the child process."""
     start = _HEAD + int.from_bytes(answer[:_HEAD])
     head: dict[str, Any] = decode_json(answer[_HEAD:start])

@@ -1,8 +1,8 @@
 """Collects the spans that exporters send into traces, and scores each complete trace once.
 
 A trace arrives in batches of ended spans, the root last. It counts as complete `QUIET_S` seconds after its last span
-when it has a root, and after `SILENT_S` seconds when it has none. Until it is scored, a trace is only in memory, as JSON.
-The memory and the turns are shared out between workspaces: one flood leaves a quarter of them.
+when it has a root, and after `SILENT_S` seconds when it has none. Until it is scored, a trace is only in memory, as
+JSON. The memory and the turns are shared out between workspaces: one flood leaves a quarter of the memory.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import orjson
 
@@ -182,14 +182,15 @@ class Traffic:
         """
         await self._registry.get_evaluator(workspace_id, name)
         found = await self._store.list_traces(workspace_id, name, limit=limit, before=before, status=status)
+        encoded: Any = orjson.Fragment
         return [
             TraceReport(
                 number,
                 f"{name}@{one.version}",
                 one.trace_id,
                 one.received_at,
-                orjson.Fragment(one.result),
-                orjson.Fragment(one.trace),
+                encoded(one.result),
+                encoded(one.trace),
             )
             for number, one in found
         ]
@@ -288,7 +289,7 @@ class Traffic:
 
 
 async def _patiently(work: Callable[[], Awaitable[_T]]) -> _T:
-    """Return what the work returns; while the host lacks something for it (429, 503), try again for a minute and a half."""
+    """Return what the work returns; while the host lacks something for it (429, 503), try again, for 90 s."""
     for pause_s in _PAUSES_S:
         try:
             return await work()

@@ -162,7 +162,9 @@ def asked_for(outcome: Outcome, loaded: Loaded) -> tuple[Ask, ...]:
     return asks_of(outcome) if dialect_of(loaded.contract).asks_models else ()
 
 
-async def answered(models: Models | None, row: Row | EncodedRow, asks: Sequence[Ask], *, workspace: str) -> Row | EncodedRow | EvaluationError:
+async def answered(
+    models: Models | None, row: Row | EncodedRow, asks: Sequence[Ask], *, workspace: str
+) -> Row | EncodedRow | EvaluationError:
     """Return the row with the answers to its model requests added, or the error that it fails with."""
     if models is None:
         return _failed("this host asks no models for evaluators", "score such rows on a running host")

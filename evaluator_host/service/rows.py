@@ -199,7 +199,11 @@ class RowStream:
                 sandbox.send(bound.body, timeout_s=timeout_s, share=share)
 
     async def _bound(self, lease: Lease, index: int, row: Row | EncodedRow | EvaluationError) -> Bound:
-        if not isinstance(row, EvaluationError) and row.index is None and dialect_of(lease.loaded.contract).numbers_rows:
+        if (
+            not isinstance(row, EvaluationError)
+            and row.index is None
+            and dialect_of(lease.loaded.contract).numbers_rows
+        ):
             row = replace(row, index=index)
         return await bind(self._processes, self._prepared, lease.loaded, row)
 

@@ -202,5 +202,5 @@ def _dedented(lines: _Lines) -> _Lines:
     filled = [line for line in lines if line.strip()]
     if not filled or filled[0][:1] not in " \t":
         return lines
-    indent = os.path.commonprefix([line[: len(line) - len(line.lstrip(" \t"))] for line in filled])
+    indent = os.path.commonprefix([line[: len(line) - len(line.lstrip(" \t"))] for line in filled])  # noqa: RUF071 - no paths
     return [line[len(indent) :] if line.startswith(indent) else line.lstrip(" \t") for line in lines]

@@ -1,6 +1,6 @@
 """Routes of live traffic: receive spans of OpenTelemetry exporters (OTLP/HTTP), list scored traces."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from google.protobuf.json_format import ParseDict

@@ -28,7 +28,7 @@ class LineFormatter(logging.Formatter):
     """Formats a log record as one line, and indented lines for its exception; control characters are escaped."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name that logging calls
-        """Return the line of a record: a line feed in it is written as `\\n`, a terminal's escape as `\\x1b`."""
+        r"""Return the line of a record: a line feed in it is written as `\n`, a terminal's escape as `\x1b`."""
         return escaped(super().formatMessage(record)[:_CHARACTERS])
 
     def formatException(self, ei: _Fault) -> str:  # noqa: N802 - as above
@@ -51,7 +51,7 @@ class DataFreeFormatter(LineFormatter):
 
 
 def escaped(text: str) -> str:
-    """Return a text with everything but printable characters and blanks as escapes of Python: `\\n`, `\\u202e`."""
+    r"""Return a text with everything but printable characters and blanks as escapes of Python: `\n`, `\u202e`."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
