@@ -20,6 +20,7 @@ PROTOBUF: Final = "application/x-protobuf"
 REQUEST_SPANS: Final = 10_000  # exporters send 512
 _GROWTH: Final = 4  # JSON has up to four times the bytes of protobuf; resources are repeated for each trace
 _DEPTH: Final = 200
+_PLACES: Final = 16**14
 _HEAD: Final = 4  # bytes of the length of the head
 
 
@@ -62,7 +63,7 @@ def read_request(body: bytes, media_type: str, encoding: str, most_bytes: int, s
     rooted: set[str] = set()
     left = most_bytes * _GROWTH
     for trace_id, group, found in _by_trace(export):
-        if _place(trace_id) >= share:
+        if _place(trace_id) >= share * _PLACES:
             continue
         groups[trace_id].append(encode_json(group))
         left -= len(groups[trace_id][-1])
@@ -158,9 +159,9 @@ def _by_trace(export: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], lis
                 yield trace_id, {"resource": group.get("resource"), "scopeSpans": [scope]}, spans
 
 
-def _place(trace_id: str) -> float:
-    """Return a number from 0 up to 1 from the last 56 bits of a trace id, which W3C Trace Context wants random."""
+def _place(trace_id: str) -> int:
+    """Return the last 56 bits of a trace id, which W3C Trace Context wants random; 0 for an id that is not hex."""
     try:
-        return int(trace_id[-14:], 16) / 16**14
+        return int(trace_id[-14:], 16)
     except ValueError:
-        return 0.0
+        return 0
