@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.jobs import JobStatus
-from evaluator_host.store.database import Database, columns_of, row_values
+from evaluator_host.store.database import Repository, columns_of, row_values
 from evaluator_host.store.jobs import DesiredState, Job, as_job, select_jobs
 from evaluator_host.store.tables import JobTable, OutputTable, ResultTable, TogetherTable
 
@@ -63,25 +63,18 @@ class StoredOutput:
     log: str
 
 
-class JobQueue:
+class JobQueue(Repository):
     """The job queue in the database, for the hosts that run jobs."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def waiting(self) -> list[Job]:
         """Return the queued jobs, the oldest first."""
         query = select_jobs().where(JobTable.status == JobStatus.QUEUED).order_by(JobTable.created_at)
-        async with self._database.reading() as connection:
-            return [as_job(row) for row in await connection.execute(query)]
+        return [as_job(row) for row in await self._database.fetch_all(query)]
 
     async def running(self) -> list[Job]:
         """Return the running jobs. A host counts as alive while `heartbeat_at` changes, whatever the clock says."""
-        async with self._database.reading() as connection:
-            return [
-                as_job(row)
-                for row in await connection.execute(select_jobs().where(JobTable.status == JobStatus.RUNNING))
-            ]
+        query = select_jobs().where(JobTable.status == JobStatus.RUNNING)
+        return [as_job(row) for row in await self._database.fetch_all(query)]
 
     async def claim_job(self, job: Job, owner: str) -> bool:
         """Make this host the owner of a job; return False when the job has changed meanwhile."""
@@ -90,9 +83,7 @@ class JobQueue:
             (JobTable.id == job.id) & (JobTable.status == job.status) & JobTable.owner.is_not_distinct_from(job.owner)
         )
         values = {"status": JobStatus.RUNNING, "owner": owner, "heartbeat_at": now, "started_at": job.started_at or now}
-        async with self._database.transaction() as connection:
-            done = await connection.execute(update(JobTable).where(unchanged).values(**values))
-            return done.rowcount == 1
+        return await self._database.change_rows(update(JobTable).where(unchanged).values(**values)) == 1
 
     async def release_job(
         self, job_id: str, owner: str, status: JobStatus, *, running_s: float = 0.0, error: str | None = None
@@ -156,8 +147,7 @@ class JobQueue:
 
     async def has_together(self, job_id: str, position: int) -> bool:
         """Return whether an evaluator's score over all rows together is stored."""
-        async with self._database.reading() as connection:
-            return await connection.scalar(_together(job_id, position)) is not None
+        return await self._database.fetch_value(_together(job_id, position)) is not None
 
     async def unscored_rows(self, job_id: str, position: int, *, count: int) -> bytearray:
         """Return one byte per row of a job: 0 where the evaluator has scored it, else 1."""
@@ -187,8 +177,7 @@ class JobQueue:
             .order_by(table.row)
             .limit(limit)
         )
-        async with self._database.reading() as connection:
-            return {row[0]: StoredOutput(*row) for row in await connection.execute(query)}
+        return {row[0]: StoredOutput(*row) for row in await self._database.fetch_all(query)}
 
     async def _marks(self, query: Any) -> bytearray:
         marks = bytearray()

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from sqlalchemy import insert, select
 
-from evaluator_host.store.database import Database, columns_of, row_values
+from evaluator_host.store.database import Repository, columns_of, row_values
 from evaluator_host.store.tables import EvaluatorTable, TraceTable
 
 _PRUNED_AT_ONCE: Final = 1000
@@ -30,11 +30,8 @@ class ScoredTrace:
     trace: str
 
 
-class Traces:
+class Traces(Repository):
     """The scored traces in the database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def add_traces(self, traces: Sequence[ScoredTrace]) -> None:
         """Store scored traces; skip those of an evaluator that was deleted meanwhile."""
