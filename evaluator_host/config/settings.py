@@ -105,7 +105,8 @@ class Settings(BaseSettings):
     audit_days: int = Field(90, ge=0, description="Days to keep the audit log; 0 keeps it forever.")
 
     secrets_key: SecretStr | None = Field(
-        None, description="32 bytes as base64 that encrypt secrets; default secrets.key in the data directory."
+        None,
+        description="Keys of the secrets, newest first: 32 bytes as base64 each; default: file secrets.key.",
     )
     judge_hosts: tuple[str, ...] = Field(
         (), description="Hosts whose models evaluators may call through this host: name or name:port; default none."

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from sqlalchemy import Select, exists, insert, or_, select, update
+from sqlalchemy import Select, delete, exists, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from evaluator_host.model.errors import InvalidRequest, NameTaken, NotFound
@@ -152,6 +152,11 @@ class Keys:
             )
         key = found[0]
         return replace(key, revoked_at=now)
+
+    async def delete_all(self) -> int:
+        """Delete every key and return how many; afterwards hosts need none. The audit log keeps their ids."""
+        async with self._database.transaction() as connection:
+            return (await connection.execute(delete(ApiKeyTable))).rowcount
 
     async def any_made(self) -> bool:
         """Whether a key was ever created, even if revoked since: from then on every request needs a key."""

@@ -78,7 +78,7 @@ class WorkspaceTable(Table):
 
 
 class ApiKeyTable(Table):
-    """API keys; never deleted, since audit entries refer to them. `id` is the public part of the key's text."""
+    """API keys. Revoked ones stay, since audit entries refer to them. `id` is the public part of the key's text."""
 
     __tablename__ = "api_keys"
     __table_args__ = (
