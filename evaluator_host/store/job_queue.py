@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.jobs import JobStatus
-from evaluator_host.store.database import Database, columns_of, row_values
+from evaluator_host.store.database import Repository, columns_of, row_values
 from evaluator_host.store.jobs import DesiredState, Job, as_job, select_jobs
 from evaluator_host.store.tables import JobTable, OutputTable, ResultTable, TogetherTable
 
@@ -63,28 +63,20 @@ class StoredOutput:
     log: str
 
 
-class JobQueue:
+class JobQueue(Repository):
     """The job queue in the database, for the hosts that run jobs."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def waiting(self, *, each: int) -> list[Job]:
         """Return the queued jobs, the oldest first, at most `each` of a workspace."""
         place = func.row_number().over(partition_by=JobTable.workspace_id, order_by=JobTable.created_at).label("place")
         queued = select(JobTable.id, place).where(JobTable.status == JobStatus.QUEUED).subquery()
         query = select_jobs().join(queued, queued.c.id == JobTable.id).where(queued.c.place <= each)
-        query = query.order_by(JobTable.created_at)
-        async with self._database.reading() as connection:
-            return [as_job(row) for row in await connection.execute(query)]
+        return [as_job(row) for row in await self._database.fetch_all(query.order_by(JobTable.created_at))]
 
     async def running(self) -> list[Job]:
         """Return the running jobs. A host counts as alive while `heartbeat_at` changes, whatever the clock says."""
-        async with self._database.reading() as connection:
-            return [
-                as_job(row)
-                for row in await connection.execute(select_jobs().where(JobTable.status == JobStatus.RUNNING))
-            ]
+        query = select_jobs().where(JobTable.status == JobStatus.RUNNING)
+        return [as_job(row) for row in await self._database.fetch_all(query)]
 
     async def claim_job(self, job: Job, owner: str) -> bool:
         """Make this host the owner of a job, and count the attempt; return False when the job has changed meanwhile."""
@@ -94,9 +86,7 @@ class JobQueue:
         )
         values = {"status": JobStatus.RUNNING, "owner": owner, "heartbeat_at": now, "started_at": job.started_at or now}
         values["attempts"] = job.attempts + 1
-        async with self._database.transaction() as connection:
-            done = await connection.execute(update(JobTable).where(unchanged).values(**values))
-            return done.rowcount == 1
+        return await self._database.change_rows(update(JobTable).where(unchanged).values(**values)) == 1
 
     async def release_job(
         self, job_id: str, owner: str, status: JobStatus, *, running_s: float = 0.0, error: str | None = None
@@ -162,8 +152,7 @@ class JobQueue:
 
     async def has_together(self, job_id: str, position: int) -> bool:
         """Return whether an evaluator's score over all rows together is stored."""
-        async with self._database.reading() as connection:
-            return await connection.scalar(_together(job_id, position)) is not None
+        return await self._database.fetch_value(_together(job_id, position)) is not None
 
     async def unscored_rows(self, job_id: str, position: int, *, count: int) -> bytearray:
         """Return one byte per row of a job: 0 where the evaluator has scored it, else 1."""
@@ -193,8 +182,7 @@ class JobQueue:
             .order_by(table.row)
             .limit(limit)
         )
-        async with self._database.reading() as connection:
-            return {row[0]: StoredOutput(*row) for row in await connection.execute(query)}
+        return {row[0]: StoredOutput(*row) for row in await self._database.fetch_all(query)}
 
     async def _marks(self, query: Any) -> bytearray:
         marks = bytearray()
