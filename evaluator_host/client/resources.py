@@ -222,7 +222,7 @@ class DatasetVerbs(Verbs[TransportT]):
             page = await self._transport.send(Call("GET", path, list[dict[str, Any]]))
             for row in page:
                 yield row
-            if len(page) < _PAGE_ROWS:
+            if not page:
                 return
             first += len(page)
 

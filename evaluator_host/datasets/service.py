@@ -97,8 +97,8 @@ class DatasetService:
         """Return the data sets of a workspace, the newest first."""
         return [_report(dataset) for dataset in await self._store.list_datasets(workspace_id)]
 
-    async def rows(self, workspace_id: str, name: str, first: int, *, limit: int) -> list[dict[str, Json]]:
-        """Return at most `limit` rows of a data set, from row `first` on.
+    async def lines(self, workspace_id: str, name: str, first: int, *, limit: int) -> list[bytes]:
+        """Return at most `limit` rows of a data set as JSON lines, from row `first` on; fewer when they have 16 MB.
 
         Raises:
           NotFound: the workspace has no such data set.

@@ -58,7 +58,7 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
     registry = EvaluatorRegistry(service, store.evaluators)
     try:
         results = JobResults(store.jobs, store.results, store.datasets, folder)
-        rows = RowReader(store.jobs, store.results, store.datasets, folder, outputs=store.outputs)
+        rows = RowReader(store.jobs, store.results, store.datasets, folder, service.processes, outputs=store.outputs)
         async with open_traffic(service, registry, store.traces) as traffic:
             yield StoredResources(
                 evaluators=registry,

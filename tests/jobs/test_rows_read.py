@@ -93,7 +93,7 @@ async def test_another_request_is_answered_in_the_middle_of_a_search(where: str,
         results = _gated(GatedResults(results._database), gate)
     else:
         folder = _gated(GatedFolder(folder.path), gate)
-    read = RowReader(desk.store.jobs, results, desk.store.datasets, folder)
+    read = RowReader(desk.store.jobs, results, desk.store.datasets, folder, desk.processes)
     search = asyncio.create_task(read.page(WORKSPACE, job.id, Filter(), text="OK", limit=4))
     assert await asyncio.to_thread(gate.reached.wait, 10)
     assert (await desk.board.get_job(WORKSPACE, job.id)).progress.done == 6
