@@ -40,7 +40,7 @@ async def require_templates(processes: LimitedProcesses, workspace: str, templat
         if fault is not None
     ]
     if problems:
-        raise InvalidRequest("a template cannot be taken", problems=tuple(problems))
+        raise InvalidRequest(f"{problems[0].field}: {problems[0].message}", problems=tuple(problems))
 
 
 async def render_records(

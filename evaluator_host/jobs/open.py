@@ -22,6 +22,7 @@ from evaluator_host.service import Service
 from evaluator_host.store.database import Database
 from evaluator_host.store.secrets import Secrets
 from evaluator_host.store.store import Store
+from evaluator_host.system.limited_process import LimitedProcesses
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
     models = ModelAccess(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
     context = JobContext(service, store.job_queue, folder, owner_name(), models)
     scheduler = Scheduler(context, store.jobs, at_once=settings.jobs_at_once)
+    uploads = LimitedProcesses(most=2)
     working = asyncio.create_task(scheduler.run())
     registry = EvaluatorRegistry(service, store.evaluators)
     try:
@@ -65,6 +67,7 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
                 datasets=DatasetService(
                     store.datasets,
                     folder,
+                    uploads,
                     max_bytes=settings.datasets_mb << 20,
                     max_row_bytes=settings.body_mb << 20,
                 ),
@@ -86,6 +89,7 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
                 blobs=blobs,
             )
     finally:
+        await uploads.close()
         working.cancel()
         with suppress(asyncio.CancelledError):
             await working

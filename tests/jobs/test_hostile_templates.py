@@ -104,8 +104,9 @@ async def test_what_no_check_foresees_fails_the_job_also_after_a_restart(
 async def test_another_workspace_is_served_while_templates_are_rendered(desk: Desk) -> None:
     attack = await start(desk, LONG_DIVISION, LONG_NUMBERS)
     await asyncio.sleep(0.3)
+    quiet = (await desk.store.workspaces.ensure_workspace("neighbour")).id
     rows = [{"word": "ok"}] * 20
     spec = JobSpec([OK], rows, mapping={"outputs": "{{ word }}"})
-    job = await desk.ended(await desk.board.create_job(spec, "neighbour"), workspace="neighbour")
+    job = await desk.ended(await desk.board.create_job(spec, quiet), workspace=quiet)
     assert (job.status, job.progress.failed) == (JobStatus.COMPLETED, 0)
     assert not (await desk.board.get_job(WORKSPACE, attack.id)).status.final
