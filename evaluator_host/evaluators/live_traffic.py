@@ -173,13 +173,8 @@ async def open_traffic(
 ) -> AsyncIterator[Traffic]:
     """Yield a `Traffic` that scores traces until the block ends."""
     traffic = Traffic(service, registry, store, days=days)
-    scoring = asyncio.create_task(traffic.run())
-    try:
+    async with service.supervisor.running("the scoring of live traffic", traffic.run):
         yield traffic
-    finally:
-        scoring.cancel()
-        with suppress(asyncio.CancelledError):
-            await scoring
 
 
 def _by_trace(export: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json]]]:
