@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import case, insert, select, update
+from sqlalchemy import case, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from evaluator_host.model.outcome import Status
@@ -66,10 +66,12 @@ class StoredOutput:
 class JobQueue(Repository):
     """The job queue in the database, for the hosts that run jobs."""
 
-    async def waiting(self) -> list[Job]:
-        """Return the queued jobs, the oldest first."""
-        query = select_jobs().where(JobTable.status == JobStatus.QUEUED).order_by(JobTable.created_at)
-        return [as_job(row) for row in await self._database.fetch_all(query)]
+    async def waiting(self, *, each: int) -> list[Job]:
+        """Return the queued jobs, the oldest first, at most `each` of a workspace."""
+        place = func.row_number().over(partition_by=JobTable.workspace_id, order_by=JobTable.created_at).label("place")
+        queued = select(JobTable.id, place).where(JobTable.status == JobStatus.QUEUED).subquery()
+        query = select_jobs().join(queued, queued.c.id == JobTable.id).where(queued.c.place <= each)
+        return [as_job(row) for row in await self._database.fetch_all(query.order_by(JobTable.created_at))]
 
     async def running(self) -> list[Job]:
         """Return the running jobs. A host counts as alive while `heartbeat_at` changes, whatever the clock says."""
@@ -77,12 +79,13 @@ class JobQueue(Repository):
         return [as_job(row) for row in await self._database.fetch_all(query)]
 
     async def claim_job(self, job: Job, owner: str) -> bool:
-        """Make this host the owner of a job; return False when the job has changed meanwhile."""
+        """Make this host the owner of a job, and count the attempt; return False when the job has changed meanwhile."""
         now = datetime.now(UTC)
         unchanged = (
             (JobTable.id == job.id) & (JobTable.status == job.status) & JobTable.owner.is_not_distinct_from(job.owner)
         )
         values = {"status": JobStatus.RUNNING, "owner": owner, "heartbeat_at": now, "started_at": job.started_at or now}
+        values["attempts"] = job.attempts + 1
         return await self._database.change_rows(update(JobTable).where(unchanged).values(**values)) == 1
 
     async def release_job(
@@ -101,6 +104,7 @@ class JobQueue(Repository):
                     status=new,
                     owner=None,
                     heartbeat_at=None,
+                    attempts=0,
                     error=error,
                     finished_at=finished,
                     running_s=JobTable.running_s + running_s,
@@ -117,7 +121,8 @@ class JobQueue(Repository):
         """
         failed = sum(result.status == "failed" for result in results)
         async with self._database.transaction() as connection:
-            wanted = await _note(connection, job_id, owner, done=len(results), failed=failed, running_s=running_s)
+            counts = {"done": len(results), "failed": failed}
+            wanted = await _note(connection, job_id, owner, progress=bool(results), running_s=running_s, **counts)
             if wanted is not None and results:
                 await connection.execute(
                     insert(ResultTable), [{"job_id": job_id, **row_values(result)} for result in results]
@@ -129,7 +134,7 @@ class JobQueue(Repository):
     ) -> DesiredState | None:
         """Store a model's answers; otherwise as `save`."""
         async with self._database.transaction() as connection:
-            wanted = await _note(connection, job_id, owner, running_s=running_s)
+            wanted = await _note(connection, job_id, owner, progress=bool(outputs), running_s=running_s)
             if wanted is not None and outputs:
                 await connection.execute(
                     insert(OutputTable), [{"job_id": job_id, **row_values(output)} for output in outputs]
@@ -140,7 +145,7 @@ class JobQueue(Repository):
         """Store a score over all rows together, as JSON, unless it is already stored; otherwise as `save`."""
         values = {"job_id": job_id, "position": position, "result": result}
         async with self._database.transaction() as connection:
-            wanted = await _note(connection, job_id, owner)
+            wanted = await _note(connection, job_id, owner, progress=True)
             if wanted is not None and await connection.scalar(_together(job_id, position)) is None:
                 await connection.execute(insert(TogetherTable), [values])
         return wanted
@@ -190,7 +195,14 @@ class JobQueue(Repository):
 
 
 async def _note(
-    connection: AsyncConnection, job_id: str, owner: str, *, done: int = 0, failed: int = 0, running_s: float = 0.0
+    connection: AsyncConnection,
+    job_id: str,
+    owner: str,
+    *,
+    progress: bool,
+    done: int = 0,
+    failed: int = 0,
+    running_s: float = 0.0,
 ) -> DesiredState | None:
     """Write heartbeat and counts in the caller's transaction; return None when another host owns the job."""
     changed = await connection.execute(
@@ -201,6 +213,7 @@ async def _note(
             done=JobTable.done + done,
             failed=JobTable.failed + failed,
             running_s=JobTable.running_s + running_s,
+            attempts=0 if progress else JobTable.attempts,
         )
     )
     if changed.rowcount != 1:

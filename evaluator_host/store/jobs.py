@@ -68,6 +68,7 @@ class Job:
       done: Results stored so far.
       failed: Results stored so far whose status is `failed`.
       running_s: Seconds during which a host ran the job.
+      attempts: How often a host has claimed the job since something was stored for it, or a host released it.
       error: `{"code", "message"}` as JSON, for a job that failed.
     """
 
@@ -84,6 +85,7 @@ class Job:
     done: int
     failed: int
     running_s: float
+    attempts: int
     error: str | None
     created_at: datetime
     started_at: datetime | None
