@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from evaluator_runner import frames_out, jsontext, zygote
-from evaluator_runner.handles import Lost, ZygoteHandle
+from evaluator_runner.handles import Lost, ZygoteHandle, refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Loading:
         try:
             return ZygoteHandle(lambda control: zygote.run(self._job, control))
         except OSError as error:
-            raise Lost(f"cannot start the zygote: {error}") from error
+            raise refused(error, "the zygote could not be started") from error
 
     def _watch(self) -> None:
         self._supervisor.zygote = self._zygote
