@@ -131,7 +131,7 @@ def _load_and_report(job: Job, control: int, *, furnished: bool) -> program.Prog
         body["missing_imports"] = imports.missing_imports(code, FILENAME)
     if classes:
         body["classes"] = classes
-    header["left"] = _left_running(loaded)
+    header["left"] = _left_running(loaded, control)
     header["load_ms"] = (_clock() - started) / 1e6
     guest_setup.flush_streams()
     report(control, LOAD_FAILED if loaded is None else LOADED, header, body)
@@ -144,8 +144,10 @@ def report(control: int, kind: bytes, header: dict[str, Any], body: dict[str, An
     _send(control, kind + len(head).to_bytes(4, "big") + len(tail).to_bytes(4, "big") + head + tail)
 
 
-def _left_running(loaded: program.Program | None) -> str | None:
-    return guest_setup.started_more(_getpid()) if loaded is not None else None
+def _left_running(loaded: program.Program | None, control: int) -> str | None:
+    if loaded is None:
+        return None
+    return guest_setup.started_more(_getpid()) or guest_setup.shared_state(control)
 
 
 def _settle() -> None:
