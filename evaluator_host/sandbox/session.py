@@ -33,9 +33,7 @@ _AHEAD_S: Final = 0.02  # of rows sent ahead: hides the host's own latency
 HELLO_TIMEOUT_S: Final = 20.0  # a bubblewrap runner takes 25 ms, a container under gVisor on a loaded machine seconds
 
 
-# Exit codes of a runner (PROTOCOL.md)
-RUNNER_GAVE_UP: Final = 70  # it found its own state destroyed
-RUNNER_STARVED: Final = 72  # the machine refused it what it needs, not through its evaluator
+RUNNER_GAVE_UP: Final = 70  # exit code of a runner that found its own state destroyed (PROTOCOL.md)
 
 
 class RunnerGaveUp(SandboxLost):
@@ -320,11 +318,9 @@ class Sandbox:
         exit_status = await self.destroy()
         if isinstance(no_answer, _NoAnswer) and no_answer.timed_out:
             return Failed(messages.timeout_error(timeout_s))
-        if exit_status.lost:
-            raise SandboxLost(f"the {self.backend} backend lost a sandbox: {exit_status.stderr_tail[-300:]}")
         code, message = classify_exit(exit_status, memory_mb=self.spec.memory_mb)
-        if exit_status.exit_code == RUNNER_STARVED and code is ErrorCode.CRASHED:
-            raise SandboxLost(f"the machine refused a sandbox what it needs: {exit_status.stderr_tail[-300:]}")
+        if code is ErrorCode.SANDBOX_LOST:
+            raise SandboxLost(f"the {self.backend} backend lost a sandbox: {exit_status.stderr_tail[-300:]}")
         failed = Failed(EvaluationError(code, message))
         if exit_status.exit_code == RUNNER_GAVE_UP and code is ErrorCode.CRASHED:
             raise RunnerGaveUp(failed)

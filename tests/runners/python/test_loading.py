@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-import pandas
+import pandas as pd
 import pytest
 
 from tests.runners.conftest import RunnerProcess, body
@@ -289,7 +289,7 @@ def test_what_forked_rows_would_share_makes_them_load_again(
     ],
 )
 def test_what_holds_no_state_costs_no_row_its_speed(start: Any, made: str) -> None:
-    runner = start("--packages", str(Path(pandas.__file__).parents[1]))
+    runner = start("--packages", str(Path(pd.__file__).parents[1]))
     assert runner.load(f"{made}\ndef evaluate(a, b, c): return 1\n").header["notes"] == []
 
 
