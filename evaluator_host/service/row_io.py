@@ -1,13 +1,15 @@
 """Converts a row to the body of a call, and its outcome to a result; only here is a result's status decided."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from evaluator_host.dialects.binding import Binding, encode
 from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.evaluator import Contract, Evaluator, Json, Language, Row
-from evaluator_host.model.json_values import VALUE_DEPTH, nests_within
+from evaluator_host.model.json_values import LARGE_BYTES, VALUE_DEPTH, nests_within
 from evaluator_host.model.outcome import (
     EnvironmentInfo,
     ErrorCode,
@@ -132,7 +134,7 @@ def unloaded_context(prepared: Prepared, backend: str) -> ResultContext:
     )
 
 
-def result(
+async def result(
     context: ResultContext,
     outcome: Outcome | Skipped,
     *,
@@ -140,7 +142,7 @@ def result(
     notes: tuple[Note, ...] = (),
     first: bool = True,
 ) -> EvaluationResult:
-    """Return the normalised result of one row.
+    """Return the normalised result of one row; a large one is read in a thread.
 
     Args:
       context: Context of its lease.
@@ -167,7 +169,13 @@ def result(
     )
     all_notes = (*context.notes, *notes) if notes else context.notes
     prepared = context.prepared
-    return normalise(outcome, prepared.evaluator, info=info, notes=all_notes, source=prepared.source)
+    read = partial(normalise, outcome, prepared.evaluator, info=info, notes=all_notes, source=prepared.source)
+    return read() if size_bytes(outcome) <= LARGE_BYTES else await asyncio.to_thread(read)
+
+
+def size_bytes(outcome: Outcome | Skipped) -> int:
+    """Return about how much memory an outcome takes."""
+    return 0 if isinstance(outcome, Skipped) else outcome.size_bytes
 
 
 def _with_logs_of_load(outcome: Outcome | Skipped, loading: Logs) -> Outcome | Skipped:

@@ -21,6 +21,7 @@ from evaluator_host import __version__
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
 from evaluator_host.models.judges import RegisteredModels, open_judges
+from evaluator_host.system.memory import return_large_blocks
 from evaluator_host.web.api.bodies import EXACT_MATCH
 from evaluator_host.web.app import create_app
 from evaluator_host.web.auth.access import open_access
@@ -194,6 +195,7 @@ async def serve_http(
       StoreUnavailable: the database does not answer.
     """
     asyncio.get_running_loop().set_exception_handler(log_loop_fault)
+    return_large_blocks()
     async with (
         open_store(settings) as store,
         open_access(store, settings) as access,
