@@ -13,6 +13,7 @@ from evaluator_host.environments.record import EnvironmentReport, empty_environm
 from evaluator_host.environments.store import Environments
 from evaluator_host.model.errors import HostError, TooLarge
 from evaluator_host.model.evaluator import (
+    EncodedRow,
     Environment,
     Evaluator,
     Isolation,
@@ -42,6 +43,7 @@ from evaluator_host.service.rows import RowStream
 from evaluator_host.service.summaries import check_report, host_info
 from evaluator_host.system.limited_process import LimitedProcesses
 from evaluator_host.system.memory import Reservation
+from evaluator_host.system.supervisor import Supervisor
 
 DEFAULT_WORKSPACE: Final = "default"
 _PINS_ASKED: Final = 20
@@ -61,6 +63,7 @@ class Service:
       environments: Package sets of the host.
       processes: Run functions over callers' data within limits.
       models: Answers the model requests of evaluators; without it they fail.
+      supervisor: Runs the tasks of the host; by default a new one.
       on_set_used: Called with a workspace and the digest of a package set that an evaluator of it pins.
 
     Raises:
@@ -82,7 +85,9 @@ class Service:
         *,
         models: Models | None = None,
         on_set_used: SetUsed | None = None,
+        supervisor: Supervisor | None = None,
     ) -> None:
+        self.supervisor = supervisor or Supervisor()
         self.settings = settings
         self.pool = pool
         self.metrics = metrics
@@ -94,7 +99,12 @@ class Service:
         self._expecting: set[asyncio.Task[None]] = set()
 
     async def evaluate(
-        self, evaluator: Evaluator, row: Row, *, workspace: str = DEFAULT_WORKSPACE, lock: str | None = None
+        self,
+        evaluator: Evaluator,
+        row: Row | EncodedRow,
+        *,
+        workspace: str = DEFAULT_WORKSPACE,
+        lock: str | None = None,
     ) -> EvaluationResult:
         """Evaluate one row.
 
@@ -106,10 +116,10 @@ class Service:
         """
         started = time.perf_counter()
         prepared = await self._preparer.prepare(evaluator, workspace, lock=lock)
-        given: Row | EvaluationError = row
+        given: Row | EncodedRow | EvaluationError = row
 
         async def bind_given(loaded: Loaded) -> Bound:
-            return bind(prepared, loaded, given)
+            return await bind(self.processes, prepared, loaded, given)
 
         while True:
             made = await attempt(self.pool, prepared, bind_given)
@@ -163,6 +173,7 @@ class Service:
         ceiling = self.settings.max_sandboxes_per_evaluator
         stream = RowStream(
             self.pool,
+            self.processes,
             prepared,
             rows,
             isolation=isolation,
@@ -276,11 +287,14 @@ class Service:
         return report
 
     async def ready(self) -> None:
-        """Check that a Python sandbox can start; returns nothing, raises if none can.
+        """Check that every part of the host works and a Python sandbox can start; returns nothing.
 
         Raises:
-          SandboxUnavailable: none can.
+          SandboxUnavailable: no sandbox can start.
+          PartFailed: a task of the host has failed and is started again.
+          StoreUnavailable: the database does not serve.
         """
+        self.supervisor.require_working()
         await self.pool.probe(default_spec(Language.PYTHON))
 
     def info(self) -> HostInfo:
