@@ -35,7 +35,7 @@ async def resolve_npm(
         registry; the message is npm's.
       IndexUnavailable: the registry does not answer.
     """
-    with npm_workspace(resolver.index) as workspace:
+    async with npm_workspace(resolver.index) as workspace:
         (workspace.path / "package.json").write_text(manifest(pins), "utf-8")
         flags = ("install", "--package-lock-only", "--lockfile-version=3", "--json", *platform_flags(resolver.target))
         finished = await resolver.attempt((*resolver.tools.npm_command, *flags), workspace)
@@ -55,7 +55,7 @@ async def matching_versions(specs: Sequence[tuple[str, str]], resolver: Resolver
     """
     if not specs:
         return []
-    with npm_workspace(resolver.index) as workspace:
+    async with npm_workspace(resolver.index) as workspace:
         queries = workspace.path / "queries.json"
         queries.write_text(json.dumps(specs), "utf-8")
         argv = (str(resolver.tools.node), str(_VERSIONS), str(resolver.tools.npm), str(queries))

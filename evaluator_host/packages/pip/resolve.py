@@ -76,7 +76,7 @@ async def _compile(
     lowest: bool = False,
     deps: bool = True,
 ) -> Finished:
-    with uv_workspace(resolver.index) as workspace:
+    async with uv_workspace(resolver.index) as workspace:
         (workspace.path / _SOURCE).write_text("".join(f"{line}\n" for line in requirements), "utf-8")
         flags = [] if sources else ["--only-binary", ":all:"]
         flags += ["--resolution", "lowest"] if lowest else []
