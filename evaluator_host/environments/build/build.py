@@ -127,7 +127,7 @@ class Build:
 
     async def _find_or_build(self, context: BuildContext) -> Record:
         started = time.monotonic()
-        lock = context.folder.lock_of(self.key)
+        lock = await asyncio.to_thread(context.folder.lock_of, self.key)
         if lock is not None and (record := context.folder.record(lock.digest)) is not None:
             return record
         self.tell(BuildEvent(Step.RESOLVING))
