@@ -10,6 +10,7 @@ from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, format_time, out, plain, print_json
 from evaluator_host.config.settings import Settings
+from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.wiring.store import open_store
 
 if TYPE_CHECKING:
@@ -86,6 +87,29 @@ def revoke(
         print_json(_as_json(revoked, datetime.now(UTC)))
     else:
         err.print(plain(f"revoked key {revoked.name} ({revoked.id}) of workspace {revoked.workspace}"))
+
+
+@app.command()
+def reset(
+    *,
+    open_: Annotated[
+        bool, typer.Option("--open", help="Confirm: afterwards hosts with this database need no key.")
+    ] = False,
+    data_dir: options.DataDirOption = None,
+) -> None:
+    """Delete every key, so that hosts with this database need none: the way back to a host on loopback alone.
+
+    Secrets, evaluators, jobs and data of the workspace `default` can be reached without a key then; those of other
+    workspaces wait until a key for their workspace is created. Running hosts ask for keys until they are restarted.
+    """
+    if not open_:
+        raise InvalidRequest(
+            "this deletes every key and lets everybody on this machine call the host: `keys reset --open` confirms it"
+        )
+    gone = with_store(load_settings(data_dir=data_dir), lambda store: store.keys.delete_all())
+    err.print(
+        plain(f"deleted {gone} keys; hosts with this database need no key after a restart, and listen on loopback")
+    )
 
 
 def with_store(settings: Settings, work: "Callable[[Store], Awaitable[T]]") -> T:

@@ -185,14 +185,17 @@ def _parse(host: Settings, raw: Sequence[str], language: Language) -> tuple[Pin,
     except InvalidPin as error:
         from evaluator_host.environments.record import target_for  # noqa: PLC0415 - builders, which few commands need
         from evaluator_host.packages.suggest import suggest  # noqa: PLC0415 - as above
+        from evaluator_host.packages.tools import LOOKUPS_AT_ONCE, in_turn  # noqa: PLC0415 - as above
         from evaluator_host.sandbox.docker.image.recipe import image_platform  # noqa: PLC0415 - as above
         from evaluator_host.sandbox.pythons import host_platform  # noqa: PLC0415 - as above
+        from evaluator_host.system.turns import Turns  # noqa: PLC0415 - as above
         from evaluator_host.wiring.service import index_settings  # noqa: PLC0415 - as above
 
         in_image = host.sandbox is SandboxChoice.DOCKER
         target = target_for(image_platform(platform.machine()) if in_image else host_platform(), language)
         index = index_settings(host, host.data_dir / "environments" / "build" / "lookups")
-        problems = asyncio.run(suggest(error.problems, raw, language, target=target, index=index))
+        run = in_turn(Turns(LOOKUPS_AT_ONCE), "")
+        problems = asyncio.run(suggest(error.problems, raw, language, target=target, index=index, run=run))
         raise InvalidPin(error.detail, problems=problems) from error
 
 

@@ -5,8 +5,10 @@ from typing import Annotated
 
 import typer
 
+from evaluator_host.cli.command import load_settings
 from evaluator_host.cli.console import err, format_time, out, plain, print_json, table
-from evaluator_host.cli.options import JsonOption
+from evaluator_host.cli.keys import with_store
+from evaluator_host.cli.options import DataDirOption, JsonOption
 from evaluator_host.cli.remote_service import HostOption, host
 from evaluator_host.client import DEFAULT_URL
 from evaluator_host.model.errors import InvalidRequest
@@ -49,6 +51,31 @@ def delete(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
     with host(url) as client:
         client.secrets.delete(name)
     err.print(plain(f"removed {name}"))
+
+
+@app.command()
+def rotate(
+    *,
+    drop_old: Annotated[
+        bool, typer.Option("--drop-old", help="Make no new key; remove the old ones from the key file.")
+    ] = False,
+    data_dir: DataDirOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Encrypt all secrets with a new key. Runs beside the database; hosts may go on running.
+
+    The new key goes into the file secrets.key; where EVALUATOR_HOST_SECRETS_KEY has the keys, put it first there.
+    """
+    done = with_store(load_settings(data_dir=data_dir), lambda store: store.secrets.rotate_key(drop_old=drop_old))
+    if as_json:
+        print_json(done)
+        return
+    for name in done.closed:
+        err.print(plain(f"{name} stays as it is: no key of this host opens it; set it again"))
+    again = "; the old keys stay, for backups: --drop-old removes them" if done.added else ""
+    made = "a new key was made; " if done.added else ""
+    dropped = f"; {done.dropped} old keys were removed" if drop_old else ""
+    err.print(plain(f"{made}{done.resealed} secrets were encrypted with the newest key{dropped}{again}"))
 
 
 def _value() -> str:

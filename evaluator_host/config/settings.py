@@ -105,7 +105,8 @@ class Settings(BaseSettings):
     audit_days: int = Field(90, ge=0, description="Days to keep the audit log; 0 keeps it forever.")
 
     secrets_key: SecretStr | None = Field(
-        None, description="32 bytes as base64 that encrypt secrets; default secrets.key in the data directory."
+        None,
+        description="Keys of the secrets, newest first: 32 bytes as base64 each; default: file secrets.key.",
     )
     judge_hosts: tuple[str, ...] = Field(
         (), description="Hosts whose models evaluators may call through this host: name or name:port; default none."
@@ -119,6 +120,7 @@ class Settings(BaseSettings):
         description='Models that evaluators may name: JSON {"workspace/name": {"base_url", "model", "secret"}}.',
     )
     jobs_at_once: int = Field(4, ge=1, description="Jobs that this host runs in parallel; more wait.")
+    traces_mb: int = Field(4, ge=1, description="Largest export of spans, once decompressed; exporters send 512 spans.")
     traces_days: int = Field(30, ge=0, description="Days to keep traces of live traffic; 0 keeps them forever.")
     datasets_mb: int = Field(4096, ge=1, description="Largest data set and largest upload.")
 

@@ -13,17 +13,20 @@ from evaluator_host.packages.index import IndexSettings
 from evaluator_host.packages.lock import Lock, Pin, RawPin, Target
 from evaluator_host.packages.pin_parser import parse
 from evaluator_host.packages.suggest import TIMEOUT_S, exact_pins_for, suggest
+from evaluator_host.packages.tools import LOOKUPS_AT_ONCE, in_turn
 from evaluator_host.packages.versions import PackageVersions, VersionList
 from evaluator_host.sandbox.base import Backend
+from evaluator_host.system.turns import Turns
 
 
 class PackageQueries:
-    """Parses pins, and asks the package index which pin was meant."""
+    """Parses pins, and asks the package index which pin was meant: three processes at a time, workspaces in turn."""
 
     def __init__(self, index: IndexSettings, backend: Backend) -> None:
         # Not the downloads of builds: those may be another user's, whose tools refuse files of this one.
         self._index = replace(index, cache_dir=index.cache_dir.with_name("lookups"))
         self._backend = backend
+        self._turns = Turns(LOOKUPS_AT_ONCE)
         self._versions = VersionList(replace(self._index, timeout_s=TIMEOUT_S))
 
     async def pythons(self) -> tuple[str, ...]:
@@ -57,8 +60,10 @@ class PackageQueries:
             raise InvalidRequest(f"python: {message}; {hint}", problems=(Problem("python", message, hint),))
         return await self.python(asked, field="python")
 
-    async def parse(self, raw: Sequence[RawPin], language: Language, python: str | None = None) -> tuple[Pin, ...]:
-        """Parse and check pins; `python` as in `target`.
+    async def parse(
+        self, raw: Sequence[RawPin], language: Language, python: str | None = None, *, workspace: str = ""
+    ) -> tuple[Pin, ...]:
+        """Parse and check pins; `python` as in `target`. A look-up takes a turn of `workspace`.
 
         Raises:
           InvalidPin: a pin is not exact; each hint is the pin that was probably meant.
@@ -67,15 +72,16 @@ class PackageQueries:
             return await anyio.to_thread.run_sync(parse, raw, language)
         except InvalidPin as error:
             target = self.target(language, python)
-            problems = await suggest(error.problems, raw, language, target=target, index=self._index)
+            run = in_turn(self._turns, workspace)
+            problems = await suggest(error.problems, raw, language, target=target, index=self._index, run=run)
             raise InvalidPin(error.detail, problems=problems) from error
 
-    async def pins_for(self, modules: Sequence[str], language: Language) -> list[str | None]:
+    async def pins_for(self, modules: Sequence[str], language: Language, *, workspace: str = "") -> list[str | None]:
         """Return the pin that each missing import probably needs."""
-        index = replace(self._index, timeout_s=TIMEOUT_S)
-        return await exact_pins_for(modules, language, target=self.target(language), index=index)
+        index, run = replace(self._index, timeout_s=TIMEOUT_S), in_turn(self._turns, workspace)
+        return await exact_pins_for(modules, language, target=self.target(language), index=index, run=run)
 
-    async def versions(self, name: str, language: Language) -> PackageVersions:
+    async def versions(self, name: str, language: Language, *, workspace: str = "") -> PackageVersions:
         """Return the versions of a package that can be installed here, the newest first.
 
         Raises:
@@ -83,7 +89,8 @@ class PackageQueries:
           NotFound: the index has no such package for this host.
           IndexUnavailable: the index does not answer.
         """
-        return await self._versions.list_versions(name, language, target=self.target(language))
+        run = in_turn(self._turns, workspace)
+        return await self._versions.list_versions(name, language, target=self.target(language), run=run)
 
     def target(self, language: Language, python: str | None = None) -> Target:
         """Return the runtime that sets of a language are built for; `python` is a result of `python()`."""

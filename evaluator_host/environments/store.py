@@ -93,7 +93,7 @@ class Environments:
         """
         if (known := self.lookup(packages, language, python)) is not None:
             return known
-        pins = await self.queries.parse(packages, language, python)
+        pins = await self.queries.parse(packages, language, python, workspace=workspace)
         known = InstalledSet(
             tuple(pin.text for pin in pins), await self.ensure(pins, language, python, workspace=workspace)
         )
@@ -156,7 +156,7 @@ class Environments:
           InvalidRequest: there is no such Python here.
         """
         python = await self.queries.python_of_set(python, language)
-        pins = await self.queries.parse(raw, language, python)
+        pins = await self.queries.parse(raw, language, python, workspace=workspace)
         target = self.queries.target(language, python)
         key = set_key(pins, language, target)
         if await self._installed(key) is None:

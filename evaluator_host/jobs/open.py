@@ -19,7 +19,7 @@ from evaluator_host.jobs.scheduler import Scheduler, owner_name
 from evaluator_host.jobs.service import JobService
 from evaluator_host.models.access import ModelAccess
 from evaluator_host.service import Service
-from evaluator_host.store.entities import Entities
+from evaluator_host.store.database import Database
 from evaluator_host.store.secrets import Secrets
 from evaluator_host.store.store import Store
 
@@ -36,7 +36,7 @@ class StoredResources:
     exports: JobExports
     secrets: Secrets
     traffic: Traffic
-    entities: Entities
+    database: Database
     blobs: BlobFolder
 
 
@@ -59,7 +59,7 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
     try:
         results = JobResults(store.jobs, store.results, store.datasets, folder)
         rows = RowReader(store.jobs, store.results, store.datasets, folder, outputs=store.outputs)
-        async with open_traffic(service, registry, store.traces, days=settings.traces_days) as traffic:
+        async with open_traffic(service, registry, store.traces) as traffic:
             yield StoredResources(
                 evaluators=registry,
                 datasets=DatasetService(
@@ -82,7 +82,7 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
                 exports=JobExports(results, rows),
                 secrets=store.secrets,
                 traffic=traffic,
-                entities=store.entities,
+                database=store.database,
                 blobs=blobs,
             )
     finally:

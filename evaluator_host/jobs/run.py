@@ -7,10 +7,11 @@ rows again.
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, assert_never
 
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.dialects.table import may_score_together
@@ -34,7 +35,9 @@ from evaluator_host.schemas.jobs import JobStatus
 from evaluator_host.service import Service
 from evaluator_host.store.job_queue import JobQueue
 from evaluator_host.store.jobs import DesiredState, Job, JobEvaluator
+from evaluator_host.system.turns import Turns
 
+_TOGETHER_AT_ONCE: Final = 2
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0
 _PATIENCE: Final = 40  # tries in a row without a result, about ten minutes; then the job fails
@@ -57,7 +60,7 @@ class JobContext:
       folder: The rows of all data sets.
       owner: Name of this host's scheduler, see `scheduler.owner_name`.
       models: For online jobs; None for a host without them.
-      together: Held while an evaluator scores all rows together, because these are all in memory: one at a time.
+      together: Taken while an evaluator scores all rows together, because these are all in memory: two at a time.
     """
 
     service: Service
@@ -65,7 +68,7 @@ class JobContext:
     folder: RowsFolder
     owner: str
     models: ModelAccess | None = None
-    together: asyncio.Lock = field(default_factory=asyncio.Lock)
+    together: Turns = field(default_factory=lambda: Turns(_TOGETHER_AT_ONCE))
 
 
 class JobRun:
@@ -79,6 +82,8 @@ class JobRun:
         self._writer = ResultWriter(context.queue, job.id, context.owner, on_desired=self.set_desired_state)
         self._desired = DesiredState.RUN
         self._stop = asyncio.Event()
+        self._began = time.monotonic()
+        self.is_put_back = False
         self._unanswered = 0  # rows for which the model gave no answer
         self.set_desired_state(job.wanted)
 
@@ -88,6 +93,20 @@ class JobRun:
             self._desired = desired
             self._stop.set()
 
+    @property
+    def progressed(self) -> bool:
+        """Whether a result or a model's answer was stored since this host claimed the job."""
+        return self._writer.stored > 0
+
+    def had_its_turn(self, turn_s: float, long_turn_s: float) -> bool:
+        """Whether the job has run for `turn_s` seconds and progressed, or has run for `long_turn_s` seconds."""
+        return time.monotonic() - self._began >= (turn_s if self.progressed else long_turn_s)
+
+    def put_back(self) -> None:
+        """Make the run stop soon and release its job as queued."""
+        self.is_put_back = True
+        self._stop.set()
+
     async def run(self) -> None:
         """Run the job until it is done or must stop, then release it; when cancelled, release it as queued."""
         try:
@@ -95,8 +114,9 @@ class JobRun:
         except NoLongerOurs:
             _log.warning("another host has taken job %s, or it was deleted", self._job.id)
         except asyncio.CancelledError:
-            await self._writer.flush()
-            await self._release(JobStatus.QUEUED, None)
+            with suppress(NoLongerOurs):
+                await self._writer.flush()
+                await self._release(JobStatus.QUEUED, None)
             raise
         except Exception as fault:  # noqa: BLE001 - a job that stayed claimed would be run again and again
             await self._release(*self._ending(fault))
@@ -119,8 +139,19 @@ class JobRun:
             writing.result()  # raises the fault that ended it
         await self._writer.flush()
         if scoring.cancelled():
-            return (JobStatus.CANCELLED if self._desired is DesiredState.CANCEL else JobStatus.PAUSED), None
+            return self._stopped_as(), None
         return self._ending(scoring.exception())
+
+    def _stopped_as(self) -> JobStatus:
+        match self._desired:
+            case DesiredState.CANCEL:
+                return JobStatus.CANCELLED
+            case DesiredState.PAUSE:
+                return JobStatus.PAUSED
+            case DesiredState.RUN:
+                return JobStatus.QUEUED
+            case _ as unreachable:
+                assert_never(unreachable)
 
     def _ending(self, fault: BaseException | None) -> tuple[JobStatus, str | None]:
         while isinstance(fault, BaseExceptionGroup):
@@ -130,12 +161,12 @@ class JobRun:
                 return JobStatus.COMPLETED, None
             case HostError():
                 problems = [f"{problem.field}: {problem.message}" for problem in fault.problems]
-                return JobStatus.FAILED, _error(fault.code, "; ".join([fault.detail, *problems]))
+                return JobStatus.FAILED, error_json(fault.code, "; ".join([fault.detail, *problems]))
             case TooManyFailures():
-                return JobStatus.FAILED, _error("max_failures", str(fault))
+                return JobStatus.FAILED, error_json("max_failures", str(fault))
             case _:
                 _log.error("job %s failed because of a fault of this host", self._job.id, exc_info=fault)
-                return JobStatus.FAILED, _error("internal", "the host has a fault; its log says more")
+                return JobStatus.FAILED, error_json("internal", "the host has a fault; its log says more")
 
     async def _release(self, status: JobStatus, error: str | None) -> None:
         pause_s = _PAUSE_S
@@ -186,7 +217,7 @@ class JobRun:
         """Let an evaluator score all its scored rows together, unless the result is stored already."""
         if await self._context.queue.has_together(self._job.id, kept.position):
             return
-        async with self._context.together:  # its rows are in memory all at once
+        async with self._context.together.turn(self._job.workspace_id):
             result = await self._context.service.score_together(
                 evaluator, self._scored(kept), workspace=self._job.workspace_id, lock=kept.lock
             )
@@ -288,5 +319,6 @@ class JobRun:
             raise TooManyFailures(f"{failed} rows have failed, and the job allows {most}")
 
 
-def _error(code: str, message: str) -> str:
+def error_json(code: str, message: str) -> str:
+    """Return the error of a failed job as the store keeps it."""
     return encode_json({"code": code, "message": message}).decode()

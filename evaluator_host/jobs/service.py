@@ -162,7 +162,8 @@ class JobService:
             await self._service.environments.queries.python(evaluator.python)
         if evaluator.packages:
             try:
-                await self._service.environments.queries.parse(evaluator.packages, evaluator.language)
+                queries = self._service.environments.queries
+                await queries.parse(evaluator.packages, evaluator.language, workspace=workspace_id)
             except InvalidPin as error:
                 problems = (replace(one, field=f"evaluators.{position}.{one.field}") for one in error.problems)
                 raise InvalidPin(error.detail, problems=tuple(problems)) from error

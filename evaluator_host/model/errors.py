@@ -4,7 +4,10 @@ What a guest does (raise, hang, flood, die) is never an exception: it is a value
 
     HostError
     ├── InvalidRequest        422  the request cannot be taken as it is
-    │   └── InvalidPin        422  a package is not pinned exactly
+    │   ├── InvalidPin        422  a package is not pinned exactly
+    │   └── LimitExceeded     422  working on the caller's data takes too much of this host
+    │       ├── OutOfProcessorTime  422  … processor time
+    │       └── OutOfMemory         422  … memory
     ├── PackagesFailed        422  a package set cannot be resolved or installed
     ├── Unauthorized          401  no key, or none that is valid
     ├── Refused               403  foreign Origin or Host
@@ -24,6 +27,8 @@ What a guest does (raise, hang, flood, die) is never an exception: it is a value
     └── Misconfigured         500  settings that contradict each other or the machine
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -67,6 +72,18 @@ class InvalidRequest(HostError, code="invalid_request", status=422, exit_code=2)
 
 class InvalidPin(InvalidRequest, code="invalid_pin"):
     """A package is not pinned exactly; each `Problem.hint` is the pin that was probably meant."""
+
+
+class LimitExceeded(InvalidRequest, code="limit_exceeded"):
+    """Working on the caller's data takes more than this host gives to one call; the detail says how much that is."""
+
+
+class OutOfProcessorTime(LimitExceeded):
+    """Working on the caller's data takes too much processor time."""
+
+
+class OutOfMemory(LimitExceeded):
+    """Working on the caller's data takes too much memory."""
 
 
 class PackagesFailed(HostError, code="packages_failed", status=422, exit_code=2):
@@ -132,6 +149,19 @@ class MachineExhausted(HostError, code="machine_exhausted", status=503):
     def by(cls, error: OSError, *, doing: str) -> "MachineExhausted":
         """Return the error for an operation that the operating system refused while the host was `doing` something."""
         return cls(f"this machine could not {doing}: {error.strerror or error}; try again later")
+
+    @classmethod
+    @contextmanager
+    def refused(cls, doing: str) -> Iterator[None]:
+        """Convert an OSError of the block, such as a full disk.
+
+        Raises:
+          MachineExhausted: the operating system refused what the block does.
+        """
+        try:
+            yield
+        except OSError as error:
+            raise cls.by(error, doing=doing) from error
 
 
 class SandboxLost(HostError, code="sandbox_lost", status=503):

@@ -4,6 +4,7 @@ import json
 import re
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
+from datetime import datetime
 from typing import Any, Final
 
 import orjson
@@ -67,11 +68,28 @@ def nests_within(value: Any, levels: int) -> bool:
     return not any(isinstance(item, dict | list) for item in layer)
 
 
+def is_small(value: Any, *, values: int, characters: int = 1 << 20) -> bool:
+    """Whether a JSON value has at most so many values and characters; looks at no more than these."""
+    rest = [value]
+    while rest and values >= 0 and characters >= 0:
+        item = rest.pop()
+        if isinstance(item, str):
+            characters -= len(item)
+        elif isinstance(item, dict | list):
+            values -= len(item)
+            if values >= 0:
+                rest += _items(item)
+                characters -= sum(map(len, map(str, item))) if isinstance(item, dict) else 0
+    return values >= 0 and characters >= 0
+
+
 def _items(value: dict[str, Any] | list[Any]) -> list[Any]:
     return list(value.values()) if isinstance(value, dict) else value
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     raise TypeError(f"{type(value).__name__} has no JSON form")

@@ -27,10 +27,11 @@ from evaluator_host.packages.pin_parser import spelled
 from evaluator_host.packages.pip import syntax as pip_syntax
 from evaluator_host.packages.pip.resolve import newest_version
 from evaluator_host.packages.tools import Resolver, close_name, installed_tools, known_names
+from evaluator_host.system import processes
+from evaluator_host.system.processes import Run
 
 TIMEOUT_S: Final = 10.0  # how much later a refusal may be for a better hint; on an idle machine it takes 1 s
 _MAX_LOOKUPS: Final = 20
-_AT_ONCE: Final = 3
 _FIELD: Final = re.compile(r"packages\[(\d+)\]")
 _VERSION: Final = re.compile(r"(==)?\d[\w.!+-]*")
 
@@ -46,16 +47,18 @@ async def suggest(
     target: Target,
     index: IndexSettings,
     timeout_s: float = TIMEOUT_S,
+    run: Run = processes.run,
 ) -> tuple[Problem, ...]:
     """Return the problems of an `InvalidPin` with better hints; hints stay as they are if the index does not answer.
 
-    The fields of the problems are `packages[i]`, of `raw`. `timeout_s` is for all of them together.
+    The fields of the problems are `packages[i]`, of `raw`. `timeout_s` is for all of them together;
+    `run` starts the processes that ask.
     """
     texts = {}
     for place, problem in enumerate(problems[:_MAX_LOOKUPS]):
         if (text := _refused(problem, raw, language)) is not None:
             texts[place] = text, problem.hint
-    search = _PinSearch(language, Resolver(replace(index, timeout_s=timeout_s), target))
+    search = _PinSearch(language, Resolver(replace(index, timeout_s=timeout_s), target, run=run))
     hints: dict[int, str] = {}
     try:
         async with asyncio.timeout(timeout_s):
@@ -66,13 +69,13 @@ async def suggest(
 
 
 async def newest_pins(
-    names: Sequence[str], language: Language, *, target: Target, index: IndexSettings
+    names: Sequence[str], language: Language, *, target: Target, index: IndexSettings, run: Run = processes.run
 ) -> dict[str, str]:
     """Return each name pinned to its newest version for the target; names unknown to the index are left out.
 
     Nothing is returned when the index does not answer within `index.timeout_s`.
     """
-    search = _PinSearch(language, Resolver(index, target))
+    search = _PinSearch(language, Resolver(index, target, run=run))
     found: dict[str, str] = {}
     try:
         async with asyncio.timeout(index.timeout_s):
@@ -83,12 +86,11 @@ async def newest_pins(
 
 
 class _PinSearch:
-    """Asks the index of one language: for Python one process per package, few at once; for npm one for all."""
+    """Asks the index of one language: for Python one process per package; for npm one for all."""
 
     def __init__(self, language: Language, resolver: Resolver) -> None:
         self._language = language
         self._resolver = resolver
-        self._turns = asyncio.Semaphore(_AT_ONCE)
 
     async def add_hints(self, refused: Mapping[int, tuple[str, str | None]], into: dict[int, str]) -> None:
         """Add to each refused text's hint its newest matching version, or that of a similar well-known name."""
@@ -116,8 +118,7 @@ class _PinSearch:
 
     async def _add_newest_wheel(self, key: K, requirement: str, name: str, into: dict[K, str]) -> None:
         try:
-            async with self._turns:
-                version = await newest_version(requirement, self._resolver)
+            version = await newest_version(requirement, self._resolver)
         except HostError:
             return
         pinned = pip_syntax.read(f"{name}=={version}") if version else None
@@ -162,12 +163,12 @@ def pin_for(module: str, language: Language) -> str | None:
 
 
 async def exact_pins_for(
-    modules: Sequence[str], language: Language, *, target: Target, index: IndexSettings
+    modules: Sequence[str], language: Language, *, target: Target, index: IndexSettings, run: Run = processes.run
 ) -> list[str | None]:
     """Return each module's package pinned to its newest version, or unpinned if the index does not answer."""
     names = [pin_for(module, language) for module in modules]
     wanted = list(dict.fromkeys(filter(None, names)))
-    found = await newest_pins(wanted, language, target=target, index=index)
+    found = await newest_pins(wanted, language, target=target, index=index, run=run)
     return [found.get(name, name) if name else None for name in names]
 
 

@@ -22,6 +22,9 @@ from evaluator_host.packages.index import IndexSettings, Workspace
 from evaluator_host.packages.lock import Target
 from evaluator_host.system import processes
 from evaluator_host.system.processes import Command, Finished, LimitReached, OutputFlood, Run
+from evaluator_host.system.turns import Turns
+
+LOOKUPS_AT_ONCE: Final = 3  # processes that ask an index for versions
 
 _LINES: Final = 15
 _CHARACTERS: Final = 2_000
@@ -118,6 +121,16 @@ class Resolver:
 def _clipped(said: str) -> str:
     """Return the end of what a tool wrote, long lines cut: it may quote what a package says of itself."""
     return "\n".join(line[:_LINE_CHARS] for line in said[-_SAID_CHARS:].splitlines())
+
+
+def in_turn(turns: Turns, workspace: str) -> Run:
+    """Return a `Run` that starts each process in a turn of a workspace."""
+
+    async def run(command: Command, timeout_s: float) -> Finished:
+        async with turns.turn(workspace):
+            return await processes.run(command, timeout_s)
+
+    return run
 
 
 def shorten(text: str, index: IndexSettings) -> str:

@@ -1,6 +1,5 @@
 """Lists the versions of a package for users to choose from, and caches each list for five minutes."""
 
-import asyncio
 import json
 import re
 import sys
@@ -17,12 +16,13 @@ from evaluator_host.packages.index import IndexSettings, uv_workspace
 from evaluator_host.packages.lock import Target
 from evaluator_host.packages.npm.resolve import matching_versions
 from evaluator_host.packages.tools import Resolver, close_name, unreachable
+from evaluator_host.system import processes
+from evaluator_host.system.processes import Run
 
 MOST: Final = 500  # of one package; nobody scrolls further
 
 _REMEMBERED_S: Final = 300.0
 _MOST_REMEMBERED: Final = 256
-_AT_ONCE: Final = 3
 _NAMES: Final = {
     "python": re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?"),
     "javascript": re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]{0,99}"),
@@ -39,16 +39,17 @@ class PackageVersions:
 
 
 class VersionList:
-    """Asks the index for versions, three packages at a time, and caches each list for five minutes."""
+    """Asks the index for versions, and caches each list for five minutes."""
 
     def __init__(self, index: IndexSettings) -> None:
         self._index = index
-        self._turns = asyncio.Semaphore(_AT_ONCE)
         self._kept: dict[tuple[str, str], tuple[float, PackageVersions | None]] = {}
         self._default_index: str | None = None
 
-    async def list_versions(self, name: str, language: Language, *, target: Target) -> PackageVersions:
-        """Return the versions of a package.
+    async def list_versions(
+        self, name: str, language: Language, *, target: Target, run: Run = processes.run
+    ) -> PackageVersions:
+        """Return the versions of a package; `run` starts the processes that ask.
 
         Raises:
           InvalidRequest: no package can have that name.
@@ -60,8 +61,7 @@ class VersionList:
         key = (language.runner, name)
         kept = self._kept.get(key)
         if kept is None or kept[0] < time.monotonic():
-            async with self._turns:
-                found = await self._ask(name, language, Resolver(self._index, target))
+            found = await self._ask(name, language, Resolver(self._index, target, run=run))
             while len(self._kept) >= _MOST_REMEMBERED:
                 del self._kept[next(iter(self._kept))]
             kept = self._kept[key] = (time.monotonic() + _REMEMBERED_S, found)

@@ -13,6 +13,7 @@ from evaluator_host.environments.record import EnvironmentReport, empty_environm
 from evaluator_host.environments.store import Environments
 from evaluator_host.model.errors import HostError
 from evaluator_host.model.evaluator import (
+    EncodedRow,
     Environment,
     Evaluator,
     Isolation,
@@ -35,10 +36,11 @@ from evaluator_host.sandbox.session import RunnerGaveUp
 from evaluator_host.schemas.evaluation import CheckReport, HostInfo
 from evaluator_host.service.attempts import Models, answered, asked_for, attempt, each, score_together
 from evaluator_host.service.metrics import Metrics
-from evaluator_host.service.preparer import Preparer
+from evaluator_host.service.preparer import Preparer, SetUsed
 from evaluator_host.service.row_io import Bound, bind
 from evaluator_host.service.rows import RowStream
 from evaluator_host.service.summaries import check_report, host_info
+from evaluator_host.system.limited_process import LimitedProcesses
 
 DEFAULT_WORKSPACE: Final = "default"
 _PINS_ASKED: Final = 20
@@ -55,7 +57,9 @@ class Service:
       pool: Leases sandboxes.
       metrics: Counts results.
       environments: Package sets of the host.
+      processes: Run functions over callers' data within limits.
       models: Answers the model requests of evaluators; without it they fail.
+      on_set_used: Called with a workspace and the digest of a package set that an evaluator of it pins.
 
     Raises:
       InvalidRequest: the evaluator cannot be taken as it is.
@@ -72,19 +76,27 @@ class Service:
         pool: Pool,
         metrics: Metrics,
         environments: Environments,
+        processes: LimitedProcesses,
         *,
         models: Models | None = None,
+        on_set_used: SetUsed | None = None,
     ) -> None:
         self.settings = settings
         self.pool = pool
         self.metrics = metrics
         self.environments = environments
+        self.processes = processes
         self._models = models
-        self._preparer = Preparer(settings, environments)
+        self._preparer = Preparer(settings, environments, on_set_used=on_set_used)
         self._expecting: set[asyncio.Task[None]] = set()
 
     async def evaluate(
-        self, evaluator: Evaluator, row: Row, *, workspace: str = DEFAULT_WORKSPACE, lock: str | None = None
+        self,
+        evaluator: Evaluator,
+        row: Row | EncodedRow,
+        *,
+        workspace: str = DEFAULT_WORKSPACE,
+        lock: str | None = None,
     ) -> EvaluationResult:
         """Evaluate one row.
 
@@ -96,10 +108,10 @@ class Service:
         """
         started = time.perf_counter()
         prepared = await self._preparer.prepare(evaluator, workspace, lock=lock)
-        given: Row | EvaluationError = row
+        given: Row | EncodedRow | EvaluationError = row
 
         async def bind_given(loaded: Loaded) -> Bound:
-            return bind(prepared, loaded, given)
+            return await bind(self.processes, prepared, loaded, given)
 
         while True:
             made = await attempt(self.pool, prepared, bind_given)
@@ -140,6 +152,7 @@ class Service:
         ceiling = self.settings.max_sandboxes_per_evaluator
         stream = RowStream(
             self.pool,
+            self.processes,
             prepared,
             rows,
             isolation=isolation,
@@ -220,7 +233,8 @@ class Service:
         report = check_report(prepared, answer)
         if not report.missing_imports:
             return report
-        return replace(report, missing_imports=await self._with_pins(report.missing_imports, evaluator.language))
+        found = await self._with_pins(report.missing_imports, evaluator.language, workspace)
+        return replace(report, missing_imports=found)
 
     async def install(
         self, packages: Sequence[str], language: Language, python: str | None = None, *, workspace: str = ""
@@ -263,10 +277,13 @@ class Service:
             known = await self.environments.require(packages, language, python, workspace=workspace)
             await self.pool.prewarm(default_spec(language, known.environment))
 
-    async def _with_pins(self, missing: Sequence[MissingImport], language: Language) -> tuple[MissingImport, ...]:
+    async def _with_pins(
+        self, missing: Sequence[MissingImport], language: Language, workspace: str
+    ) -> tuple[MissingImport, ...]:
         """Add the pin that each missing import probably needs; only the first few are looked up."""
         asked, others = missing[:_PINS_ASKED], missing[_PINS_ASKED:]
-        pins = await self.environments.queries.pins_for([one.module for one in asked], language)
+        modules = [one.module for one in asked]
+        pins = await self.environments.queries.pins_for(modules, language, workspace=workspace)
         return (*(replace(one, pin=pin) for one, pin in zip(asked, pins, strict=True)), *others)
 
 

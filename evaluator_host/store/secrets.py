@@ -9,6 +9,9 @@ import base64
 import binascii
 import hashlib
 import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -19,10 +22,10 @@ from sqlalchemy import ColumnElement, delete, select, update
 
 from evaluator_host.model.errors import InvalidRequest, Misconfigured, NotFound
 from evaluator_host.schemas.stored import SecretReport
-from evaluator_host.store.database import Database, insert_unless_there
-from evaluator_host.store.tables import SecretTable
+from evaluator_host.store.database import Database, Repository, insert_unless_there
+from evaluator_host.store.tables import SecretTable, WorkspaceTable
 from evaluator_host.store.workspaces import NAME, require_name
-from evaluator_host.system.files import write_once
+from evaluator_host.system.files import replace_file, write_once
 
 SHORTEST: Final = 8  # a shorter one would mask ordinary words
 LONGEST: Final = 8192
@@ -35,17 +38,17 @@ _MAKE: Final = "`openssl rand -base64 32` makes one"
 
 
 class SecretBox:
-    """Encrypts and decrypts secrets. Reads the host's key when first needed; only `seal` creates the key file.
+    """Encrypts secrets with the newest key of the host, and decrypts them with any. Only `seal` creates the key file.
 
     Args:
-      given: The key of the settings: 32 bytes as base64. None for the key file.
+      given: The keys of the settings, newest first, separated by commas or spaces; each has 32 bytes as base64.
+        None for the key file, which has one on each line.
       data_dir: Folder of the key file.
     """
 
     def __init__(self, given: str | None, data_dir: Path) -> None:
         self._given = given
         self._file = data_dir / "secrets.key"
-        self._key: bytes | None = None
 
     def seal(self, text: str, *, workspace_id: str, name: str) -> bytes:
         """Encrypt a text for one workspace and name. Blocking.
@@ -53,7 +56,9 @@ class SecretBox:
         Raises:
           Misconfigured: the key cannot be read, or is not valid.
         """
-        key = self._own_key(make=True)
+        if self._given is None and not self._file.exists():
+            self._write(write_once, [_new_key()])
+        key = self._keys()[0]
         nonce = os.urandom(_NONCE_BYTES)
         sealed = AESGCM(key).encrypt(nonce, text.encode(), _bound(workspace_id, name))
         return _VERSION + _mark(key) + nonce + sealed
@@ -62,11 +67,11 @@ class SecretBox:
         """Decrypt a text that was encrypted for this workspace and name. Blocking.
 
         Raises:
-          Misconfigured: it was sealed with another key, or is damaged.
+          Misconfigured: it was sealed with a key that this host does not have, or is damaged.
         """
-        key = self._own_key(make=False)
         mark, nonce, rest = sealed[1:5], sealed[5 : 5 + _NONCE_BYTES], sealed[5 + _NONCE_BYTES :]
-        if sealed[:1] != _VERSION or mark != _mark(key):
+        key = next((one for one in self._keys() if _mark(one) == mark), None)
+        if sealed[:1] != _VERSION or key is None:
             raise Misconfigured(
                 f"the secret {name} was sealed with another key than this host's ({self._source}). Give this host the "
                 f"key that it was set with ({_SETTING}, or the file secrets.key of that host's data directory), or set "
@@ -79,19 +84,59 @@ class SecretBox:
                 f"the secret {name} is damaged in the database; set it again: evaluator-host secrets set {name}"
             ) from error
 
+    def is_newest(self, sealed: bytes) -> bool:
+        """Return whether the newest key encrypted this. Blocking.
+
+        Raises:
+          Misconfigured: the key cannot be read, or is not valid.
+        """
+        return sealed[1:5] == _mark(self._keys()[0])
+
+    def add_key(self) -> bool:
+        """Put a new key before those of the key file; False where the settings have the keys. Blocking.
+
+        Raises:
+          Misconfigured: the key file cannot be read or written.
+        """
+        if self._given is not None:
+            return False
+        held = self._keys() if self._file.exists() else []
+        self._write(replace_file, [_new_key(), *held])
+        return True
+
+    def drop_old_keys(self) -> int:
+        """Leave only the newest key in the key file; return how many were dropped. Blocking.
+
+        Raises:
+          Misconfigured: the key file cannot be read or written, or the settings have the keys.
+        """
+        if self._given is not None:
+            raise Misconfigured(f"the keys are in {_SETTING}: remove all but the first of them there")
+        newest, *old = self._keys()
+        if old:
+            self._write(replace_file, [newest])
+        return len(old)
+
     @property
     def _source(self) -> str:
         return _SETTING if self._given is not None else str(self._file)
 
-    def _own_key(self, *, make: bool) -> bytes:
-        if self._key is None:
-            text = self._given
-            if text is None:
-                if make and not self._file.exists():
-                    _make(self._file)
-                text = _read(self._file)
-            self._key = _decoded(text, self._source)
-        return self._key
+    def _keys(self) -> list[bytes]:
+        """Return the keys, newest first. The file is read each time: another process may have added one."""
+        text = self._given if self._given is not None else _read(self._file)
+        return [_decoded(one, self._source) for one in re.split(r"[,\s]+", text.strip())]
+
+    def _write(self, write: Callable[[Path, bytes], None], keys: list[bytes]) -> None:
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            write(self._file, b"".join(base64.b64encode(key) + b"\n" for key in keys))
+        except OSError as error:
+            reason = f"{self._file}: {error.strerror}; make room, or set {_SETTING}"
+            raise Misconfigured(f"the key of the secrets cannot be written: {reason}") from error
+
+
+def _new_key() -> bytes:
+    return os.urandom(_KEY_BYTES)
 
 
 def _decoded(text: str, source: str) -> bytes:
@@ -121,16 +166,6 @@ def _read(file: Path) -> str:
     return text
 
 
-def _make(file: Path) -> None:
-    """Write a new key file, unless another process just did."""
-    try:
-        write_once(file, base64.b64encode(os.urandom(_KEY_BYTES)) + b"\n")
-    except OSError as error:
-        raise Misconfigured(
-            f"the key of the secrets cannot be written: {file}: {error.strerror}; make room, or set {_SETTING}"
-        ) from error
-
-
 def _mark(key: bytes) -> bytes:
     return hashlib.sha256(b"evaluator-host secrets " + key).digest()[:_MARK_BYTES]
 
@@ -139,11 +174,28 @@ def _bound(workspace_id: str, name: str) -> bytes:
     return f"{len(workspace_id)} {workspace_id} {name}".encode()
 
 
-class Secrets:
+@dataclass(frozen=True, slots=True)
+class KeyRotation:
+    """What a rotation of the secrets' key did.
+
+    Attributes:
+      added: Whether a new key was made, in the key file.
+      resealed: Secrets that were encrypted with the newest key.
+      closed: `workspace/name` of the secrets that none of the keys opens; they stay as they are.
+      dropped: Old keys that were removed from the key file.
+    """
+
+    added: bool
+    resealed: int
+    closed: tuple[str, ...]
+    dropped: int
+
+
+class Secrets(Repository):
     """The secrets in the database."""
 
     def __init__(self, database: Database, seal: SecretBox) -> None:
-        self._database = database
+        super().__init__(database)
         self._seal = seal
 
     async def set_secret(self, workspace_id: str, name: str, value: str) -> SecretReport:
@@ -171,8 +223,7 @@ class Secrets:
         """Return the names and times of the secrets, by name; never values."""
         table = SecretTable
         query = select(table.name, table.created_at, table.updated_at).where(table.workspace_id == workspace_id)
-        async with self._database.reading() as connection:
-            return [SecretReport(*row) for row in await connection.execute(query.order_by(table.name))]
+        return [SecretReport(*row) for row in await self._database.fetch_all(query.order_by(table.name))]
 
     async def get_secret(self, workspace_id: str, name: str) -> SecretReport:
         """Return the name and times of a secret; never its value.
@@ -194,11 +245,56 @@ class Secrets:
         """
         _require_possible(name)
         query = select(SecretTable.sealed).where(_this(workspace_id, name))
-        async with self._database.reading() as connection:
-            sealed = await connection.scalar(query)
+        sealed = await self._database.fetch_value(query)
         if sealed is None:
             raise _not_found(name)
         return await asyncio.to_thread(self._seal.open, sealed, workspace_id=workspace_id, name=name)
+
+    async def _reseal_all(self) -> tuple[int, list[str]]:
+        """Encrypt every secret of every workspace with the newest key.
+
+        Returns:
+          How many were encrypted anew, and `workspace/name` of those that no key of this host opens.
+
+        Raises:
+          Misconfigured: a key cannot be read, or is not valid.
+        """
+        table, done, closed = SecretTable, 0, list[str]()
+        query = select(table.workspace_id, table.name, table.sealed, WorkspaceTable.name.label("workspace"))
+        async with self._database.reading() as connection:
+            rows = (await connection.execute(query.join(WorkspaceTable))).all()
+        for row in rows:
+            try:
+                fresh = await asyncio.to_thread(self._reseal, row.sealed, row.workspace_id, row.name)
+            except Misconfigured:
+                closed.append(f"{row.workspace}/{row.name}")
+                continue
+            if fresh is not None:
+                unchanged = _this(row.workspace_id, row.name) & (table.sealed == row.sealed)
+                async with self._database.transaction() as connection:
+                    await connection.execute(update(table).where(unchanged).values(sealed=fresh))
+                done += 1
+        return done, closed
+
+    def _reseal(self, sealed: bytes, workspace_id: str, name: str) -> bytes | None:
+        if self._seal.is_newest(sealed):
+            return None
+        text = self._seal.open(sealed, workspace_id=workspace_id, name=name)
+        return self._seal.seal(text, workspace_id=workspace_id, name=name)
+
+    async def rotate_key(self, *, drop_old: bool = False) -> KeyRotation:
+        """Encrypt every secret with a new key: one that is added to the key file, or the first of the settings.
+
+        Args:
+          drop_old: Add no key; remove all but the newest from the key file, once nothing needs the others.
+
+        Raises:
+          Misconfigured: the keys cannot be read or written, or a secret needs a key that would be dropped.
+        """
+        added = not drop_old and await asyncio.to_thread(self._seal.add_key)
+        resealed, closed = await self._reseal_all()
+        dropped = await asyncio.to_thread(self._seal.drop_old_keys) if drop_old else 0
+        return KeyRotation(added, resealed, tuple(closed), dropped)
 
     async def delete_secret(self, workspace_id: str, name: str) -> None:
         """Delete a secret.
@@ -207,10 +303,8 @@ class Secrets:
           NotFound: there is no secret of that name.
         """
         _require_possible(name)
-        async with self._database.transaction() as connection:
-            gone = await connection.execute(delete(SecretTable).where(_this(workspace_id, name)))
-            if not gone.rowcount:
-                raise _not_found(name)
+        if not await self._database.change_rows(delete(SecretTable).where(_this(workspace_id, name))):
+            raise _not_found(name)
 
 
 def _this(workspace_id: str, name: str) -> ColumnElement[bool]:

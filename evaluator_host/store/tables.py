@@ -78,7 +78,7 @@ class WorkspaceTable(Table):
 
 
 class ApiKeyTable(Table):
-    """API keys; never deleted, since audit entries refer to them. `id` is the public part of the key's text."""
+    """API keys. Revoked ones stay, since audit entries refer to them. `id` is the public part of the key's text."""
 
     __tablename__ = "api_keys"
     __table_args__ = (
@@ -246,6 +246,7 @@ class JobTable(Table):
     done: Mapped[int]
     failed: Mapped[int]
     running_s: Mapped[float]
+    attempts: Mapped[int] = mapped_column(server_default=text("0"))
     error: Mapped[str | None]
     created_at: Mapped[datetime]
     started_at: Mapped[datetime | None]

@@ -10,6 +10,7 @@ import resource
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import Final
@@ -20,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from evaluator_host import __version__
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
-from evaluator_host.models.judges import RegisteredModels, open_judges
+from evaluator_host.models.judges import open_judges
 from evaluator_host.web.api.bodies import EXACT_MATCH
 from evaluator_host.web.app import create_app
 from evaluator_host.web.auth.access import open_access
@@ -128,6 +129,7 @@ class _Server(uvicorn.Server):
         self._grace_s = grace_s
         self._hurry = asyncio.Event()
         self._stopping: asyncio.Task[None] | None = None
+        self.stop_by: float | None = None  # `time.monotonic()` by which work in progress has to end
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -153,6 +155,7 @@ class _Server(uvicorn.Server):
 
     def _on_signal(self) -> None:
         if self._stopping is None:
+            self.stop_by = time.monotonic() + self._grace_s
             self._stopping = asyncio.ensure_future(self._stop())
         else:
             self._hurry.set()
@@ -197,8 +200,8 @@ async def serve_http(
     async with (
         open_store(settings) as store,
         open_access(store, settings) as access,
-        open_judges(settings, store.secrets, kept=RegisteredModels(store.entities)) as models,
-        open_service(settings, models=models) as service,
+        open_judges(settings, store) as models,
+        open_service(settings, models=models, on_set_used=access.package_visibility.note) as service,
         open_stored_resources(service, store) as resources,
     ):
         service.metrics.watch("audit_dropped", "Audit entries lost because the database failed.", access.dropped)
@@ -220,6 +223,7 @@ async def serve_http(
         try:
             await server.serve(sockets=[listener])
         finally:
+            resources.traffic.stop_by = server.stop_by
             stopping.cancel()
 
 

@@ -34,10 +34,25 @@ def test_a_key_is_made_listed_and_revoked(url: str) -> None:
     assert token[16:] not in listed
 
 
+def test_deleting_every_key_opens_a_host_on_loopback_again(url: str, tmp_path: Path) -> None:
+    key = make_key("ci", "default", url=url)
+    environment = {"EVALUATOR_HOST_DATABASE_URL": url}
+    with Server(log=tmp_path / "first", environment=environment) as server:
+        assert server.client.get("/v1/info").status_code == 401
+        assert command("keys", "reset", url=url).returncode == 2, "it asks for a confirmation"
+        assert server.client.get("/v1/info", headers=bearer(key)).status_code == 200
+        done = command("keys", "reset", "--open", url=url)
+        assert (done.returncode, "deleted 1 keys" in done.stderr) == (0, True), done.stderr
+        assert shown("keys", "list", url=url) == []
+    with Server(log=tmp_path / "second", environment=environment) as server:
+        assert server.client.get("/v1/info").status_code == 200
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("keys", "create", "../etc"), "is no name"),
+        (("keys", "reset"), "--open"),
         (("keys", "create", "x", "--expires", "soon"), "90d"),
         (("keys", "revoke", "nobody"), "keys list"),
     ],

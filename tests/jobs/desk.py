@@ -23,6 +23,7 @@ from evaluator_host.schemas.jobs import JobConfig, JobReport, JobStatus
 from evaluator_host.service import Service
 from evaluator_host.service.metrics import Metrics
 from evaluator_host.store.store import Store, open_store
+from evaluator_host.system.limited_process import LimitedProcesses
 from tests.fake_runner import FakeBackend
 
 WORKSPACE = "default"
@@ -40,19 +41,26 @@ class Desk:
     folder: RowsFolder
 
     async def start(
-        self, words: Sequence[str], *, evaluators: Sequence[Evaluator | str] = (OK,), **config: Any
+        self,
+        words: Sequence[str],
+        *,
+        evaluators: Sequence[Evaluator | str] = (OK,),
+        workspace: str = WORKSPACE,
+        **config: Any,
     ) -> JobReport:
         rows = [{"inputs": {"n": n}, "outputs": word} for n, word in enumerate(words)]
-        return await self.board.create_job(JobSpec(evaluators, rows, config=JobConfig(**config)), WORKSPACE)
+        return await self.board.create_job(JobSpec(evaluators, rows, config=JobConfig(**config)), workspace)
 
-    async def ended(self, job: JobReport) -> JobReport:
+    async def ended(self, job: JobReport, *, workspace: str = WORKSPACE) -> JobReport:
         async with asyncio.timeout(20):
-            return [report async for report in self.board.watch_job(WORKSPACE, job.id)][-1]
+            return [report async for report in self.board.watch_job(workspace, job.id)][-1]
 
-    async def reached(self, job: JobReport, *, done: int = 0, status: JobStatus | None = None) -> JobReport:
+    async def reached(
+        self, job: JobReport, *, done: int = 0, status: JobStatus | None = None, workspace: str = WORKSPACE
+    ) -> JobReport:
         async with asyncio.timeout(20):
             while True:
-                report = await self.board.get_job(WORKSPACE, job.id)
+                report = await self.board.get_job(workspace, job.id)
                 if report.progress.done >= done and status in (None, report.status):
                     return report
                 await asyncio.sleep(0.02)
@@ -68,7 +76,7 @@ async def opened(database_url: str, folder: Path, *, jobs_at_once: int = 2) -> A
     settings = Settings(data_dir=folder, max_sandboxes_per_evaluator=2)
     pool = Pool(backend, PoolLimits(idle_sandboxes=0, grace_s=0.05, max_per_evaluator=2))
     async with open_store(database_url, folder) as store:
-        service = Service(settings, pool, Metrics(), None)  # type: ignore[arg-type] - no evaluator here pins packages
+        service = Service(settings, pool, Metrics(), None, LimitedProcesses())  # type: ignore[arg-type] - no evaluator here pins packages
         rows = RowsFolder(folder / "datasets")
         models = ModelAccess(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
         context = JobContext(service, store.job_queue, rows, owner_name(), models)
@@ -84,6 +92,7 @@ async def opened(database_url: str, folder: Path, *, jobs_at_once: int = 2) -> A
             with suppress(asyncio.CancelledError):
                 await task
             await pool.close()
+            await service.processes.close()
 
 
 async def _resolve(workspace_id: str, reference: str) -> ResolvedEvaluator:

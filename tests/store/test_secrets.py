@@ -104,6 +104,45 @@ def test_the_key_file_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
         SecretBox(None, file.parent).open(sealed, workspace_id="w", name="n")
 
 
+async def test_a_new_key_in_the_file_encrypts_and_the_old_one_still_opens(database_url: str, tmp_path: Path) -> None:
+    file = tmp_path / "secrets.key"
+    async with open_store(database_url, tmp_path) as running, open_store(database_url, tmp_path) as command:
+        other = (await running.workspaces.ensure_workspace("other")).id
+        await running.secrets.set_secret(WORKSPACE, "openai", VALUE)
+        await running.secrets.set_secret(other, "openai", "another value")
+        old = file.read_text().split()
+        done = await command.secrets.rotate_key()
+        assert (done.added, done.resealed, done.closed, done.dropped) == (True, 2, (), 0)
+        assert file.read_text().split()[1:] == old
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        await running.secrets.set_secret(WORKSPACE, "later", VALUE)  # a host that runs meanwhile uses the new key
+        done = await command.secrets.rotate_key(drop_old=True)
+        assert (done.added, done.resealed, done.closed, done.dropped) == (False, 0, (), 1)
+        assert not set(file.read_text().split()) & set(old)
+        for workspace, name, value in ((WORKSPACE, "openai", VALUE), (other, "openai", "another value")):
+            assert await running.secrets.reveal(workspace, name) == value
+        assert await running.secrets.reveal(WORKSPACE, "later") == VALUE
+
+
+async def test_keys_of_the_settings_rotate_by_putting_a_new_one_first(database_url: str, tmp_path: Path) -> None:
+    old, new, lost = (base64.b64encode(os.urandom(32)).decode() for _ in range(3))
+    async with open_store(database_url, tmp_path, secrets_key=lost) as store:
+        await store.secrets.set_secret(WORKSPACE, "foreign", VALUE)
+    async with open_store(database_url, tmp_path, secrets_key=old) as store:
+        await store.secrets.set_secret(WORKSPACE, "openai", VALUE)
+    async with open_store(database_url, tmp_path, secrets_key=f"{new}, {old}") as store:
+        assert await store.secrets.reveal(WORKSPACE, "openai") == VALUE
+        done = await store.secrets.rotate_key()
+        assert (done.added, done.resealed, done.closed) == (False, 1, (f"{WORKSPACE}/foreign",))
+        with pytest.raises(Misconfigured, match="EVALUATOR_HOST_SECRETS_KEY"):
+            await store.secrets.rotate_key(drop_old=True)
+    async with open_store(database_url, tmp_path, secrets_key=new) as store:
+        assert await store.secrets.reveal(WORKSPACE, "openai") == VALUE
+    async with open_store(database_url, tmp_path, secrets_key=lost) as store:
+        assert await store.secrets.reveal(WORKSPACE, "foreign") == VALUE, "what no key opens stays as it was"
+    assert not (tmp_path / "secrets.key").exists()
+
+
 @pytest.mark.parametrize("given", ["", "short", base64.b64encode(b"x" * 31).decode(), "ü" * 44])
 def test_a_setting_that_is_no_key_is_refused(given: str, tmp_path: Path) -> None:
     with pytest.raises(Misconfigured, match="EVALUATOR_HOST_SECRETS_KEY is no key"):

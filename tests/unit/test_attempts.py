@@ -16,6 +16,7 @@ from evaluator_host.sandbox.session import RunnerGaveUp, Sandbox
 from evaluator_host.service import Service, attempts
 from evaluator_host.service.attempts import each
 from evaluator_host.service.metrics import Metrics
+from evaluator_host.system.limited_process import LimitedProcesses
 from tests.fake_runner import FakeBackend
 from tests.unit.pools import opened
 
@@ -30,7 +31,7 @@ async def host(folder: Path) -> AsyncIterator[tuple[Service, FakeBackend]]:
 
 
 def service_on(pool: Pool, folder: Path) -> Service:
-    return Service(Settings(data_dir=folder), pool, Metrics(), None)  # type: ignore[arg-type] - nothing is pinned here
+    return Service(Settings(data_dir=folder), pool, Metrics(), None, LimitedProcesses())  # type: ignore[arg-type] - nothing is pinned here
 
 
 def words_of(backend: FakeBackend) -> list[str]:

@@ -6,9 +6,7 @@ One build serves any number of callers; two run at once; failed ones are remembe
 import asyncio
 import contextlib
 import time
-from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -27,6 +25,7 @@ from evaluator_host.packages.resolve import resolve
 from evaluator_host.sandbox.base import Backend
 from evaluator_host.system.files import hold_lock
 from evaluator_host.system.tree import remove, size_bytes
+from evaluator_host.system.turns import Turns
 
 _AT_ONCE: Final = 2  # more would share the same line and the same disk
 _FAILED_KEPT: Final = 100
@@ -235,7 +234,7 @@ class Builds:
         self._on_done = on_done
         self._running: dict[str, tuple[Build, asyncio.Task[Record]]] = {}
         self._failed: dict[str, Build] = {}
-        self._queue = BuildQueue(_AT_ONCE)
+        self._turns = Turns(_AT_ONCE)
 
     @property
     def running(self) -> Iterator[Build]:
@@ -294,7 +293,7 @@ class Builds:
 
     async def _run(self, build: Build, workspace: str) -> Record:
         try:
-            async with self._queue.turn(workspace):
+            async with self._turns.turn(workspace):
                 record = await build.run(self._context)
             self._on_ready(record)
         except HostError:
@@ -306,55 +305,3 @@ class Builds:
             del self._running[build.key]
         await self._on_done()
         return record
-
-
-class BuildQueue:
-    """Decides which build runs next: workspaces take turns, and one workspace cannot occupy every place.
-
-    Bound to one event loop.
-
-    Args:
-      at_once: How many builds may run at the same time.
-    """
-
-    def __init__(self, at_once: int) -> None:
-        self._at_once = at_once
-        self._running: Counter[str] = Counter()
-        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
-        self._known: set[str] = set()
-
-    @asynccontextmanager
-    async def turn(self, workspace: str) -> AsyncIterator[None]:
-        """Wait until a build of this workspace may run; the next build may run when the block ends."""
-        self._known.add(workspace)
-        waiter = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(workspace, deque()).append(waiter)
-        self._next()
-        try:
-            await waiter
-        except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled():
-                self._end(workspace)
-            raise
-        try:
-            yield
-        finally:
-            self._end(workspace)
-
-    def _end(self, workspace: str) -> None:
-        self._running[workspace] -= 1
-        self._next()
-
-    def _next(self) -> None:
-        while self._running.total() < self._at_once and (workspace := self._whose()) is not None:
-            waiters = self._waiting.pop(workspace)
-            waiter = waiters.popleft()
-            if waiters:
-                self._waiting[workspace] = waiters
-            if not waiter.done():
-                self._running[workspace] += 1
-                waiter.set_result(None)
-
-    def _whose(self) -> str | None:
-        most = self._at_once if len(self._known) == 1 else max(1, self._at_once - 1)
-        return next((workspace for workspace in self._waiting if self._running[workspace] < most), None)

@@ -42,7 +42,7 @@ def environments_api(service: Service, access: Access) -> APIRouter:
         with AuditedCall(access, caller, "environments.build"):
             pins = pin_texts(body.packages, body.language)
             report = await service.install(pins, body.language, body.python, workspace=caller.workspace)
-            access.package_visibility.note(caller, report.key, report.digest)
+            access.package_visibility.note(caller.workspace, report.key, report.digest)
         return json_response(report, 200 if report.status is BuildStatus.READY else 202)
 
     @router.get("", response_model=list[EnvironmentReport])
@@ -112,8 +112,9 @@ def packages_api(service: Service) -> APIRouter:
     router = APIRouter(prefix="/v1/packages", tags=["environments"])
 
     @router.get("/{language}/{name:path}/versions", response_model=PackageVersions, responses=_VERSIONS)
-    async def versions(language: Language, name: str) -> Response:
+    async def versions(language: Language, name: str, request: Request) -> Response:
         """List the versions of a package that this host can install, newest first."""
-        return json_response(await service.environments.queries.versions(name, language))
+        workspace = caller_of(request.scope).workspace
+        return json_response(await service.environments.queries.versions(name, language, workspace=workspace))
 
     return router

@@ -1,12 +1,15 @@
-"""Builds take turns: between workspaces, and never all of them for one."""
+"""Workspaces take turns, and one never has every place once there is another."""
 
 import asyncio
+from pathlib import Path
 
-from evaluator_host.environments.build.build import BuildQueue
+from evaluator_host.packages.tools import in_turn
+from evaluator_host.system.processes import Command
+from evaluator_host.system.turns import Turns
 
 
 class Log:
-    def __init__(self, turns: BuildQueue) -> None:
+    def __init__(self, turns: Turns) -> None:
         self.turns = turns
         self.begun: list[str] = []
         self.gate = asyncio.Event()
@@ -27,7 +30,7 @@ async def settle() -> None:
 
 
 async def test_one_workspace_never_has_every_turn_once_there_is_another() -> None:
-    log = Log(BuildQueue(2))
+    log = Log(Turns(2))
     loud = [log.build("loud") for _ in range(3)]
     await settle()
     assert log.begun == ["loud", "loud"], "alone, it has both"
@@ -46,7 +49,7 @@ async def test_one_workspace_never_has_every_turn_once_there_is_another() -> Non
 
 
 async def test_turns_go_round() -> None:
-    log = Log(BuildQueue(1))
+    log = Log(Turns(1))
     first = log.build("a")
     await settle()
     rest = [log.build(name) for name in "aaabbc"]
@@ -57,7 +60,7 @@ async def test_turns_go_round() -> None:
 
 
 async def test_who_gives_up_takes_no_turn_along() -> None:
-    log = Log(BuildQueue(1))
+    log = Log(Turns(1))
     first = log.build("a")
     await settle()
     second, third = log.build("a"), log.build("a")
@@ -68,3 +71,16 @@ async def test_who_gives_up_takes_no_turn_along() -> None:
     log.gate.set()
     await third
     assert log.begun == ["a", "a"]
+
+
+async def test_one_workspaces_look_ups_leave_a_process_to_another(tmp_path: Path) -> None:
+    turns = Turns(3)
+    sleep, true = (Command((*words,), tmp_path, {"PATH": "/usr/bin:/bin"}) for words in (("sleep", "60"), ("true",)))
+    assert (await in_turn(turns, "quiet")(true, 60)).code == 0
+    loud = [asyncio.create_task(in_turn(turns, "loud")(sleep, 60)) for _ in range(6)]
+    await settle()
+    assert (await in_turn(turns, "quiet")(true, 60)).code == 0
+    assert not any(task.done() for task in loud)
+    for task in loud:
+        task.cancel()
+    await asyncio.wait(loud)
