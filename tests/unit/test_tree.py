@@ -18,7 +18,14 @@ NO_TEXT = os.fsdecode(b"\xff\xfe")
 HOST = Path(__file__).parents[2] / "evaluator_host"
 BANNED = {"rmtree", "rglob", "TemporaryDirectory", "fwalk", "copytree"}
 # These read what the user's own machine or this program's own folders hold, never what a stranger made.
-OWN = ("cli", "dialects", "selftest/attacks", "sandbox/docker/image/recipe.py", "environments/toolchain.py")
+OWN = (
+    "cli",
+    "dialects",
+    "migration/host",
+    "selftest/attacks",
+    "sandbox/docker/image/recipe.py",
+    "environments/toolchain.py",
+)
 OWN += ("sandbox/docker/image/build.py",)
 
 
