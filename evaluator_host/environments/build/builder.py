@@ -6,7 +6,6 @@ only, no install scripts), and source builds are refused.
 
 import asyncio
 import contextlib
-import json
 import logging
 import os
 import platform
@@ -17,7 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.config import settings as config
 from evaluator_host.environments.build.command import BuildLimits, BuildSandbox, DiskWatch
 from evaluator_host.environments.build.policy import BuildView, ProcessLimits, entry_command
 from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
@@ -33,7 +31,12 @@ from evaluator_host.sandbox.bubblewrap.mounts import (
     find_python,
 )
 from evaluator_host.sandbox.bubblewrap.policy import NOBODY, Identity
-from evaluator_host.sandbox.bubblewrap.seccomp import UnknownPolicy, compile_policy, without_unix_sockets
+from evaluator_host.sandbox.bubblewrap.seccomp import (
+    UnknownPolicy,
+    compile_policy,
+    read_policy,
+    without_unix_sockets,
+)
 from evaluator_host.sandbox.linux.cgroup_discovery import cgroup_mounts
 from evaluator_host.sandbox.linux.cgroups import sweep as sweep_cgroups
 from evaluator_host.sandbox.linux.instance import is_dead, this_instance
@@ -180,8 +183,7 @@ class Builder:
         await asyncio.to_thread(self._sweep)
         try:
             bubblewrap = await find_bubblewrap()
-            policy = json.loads((config.SANDBOX_IMAGES_DIR / "seccomp.json").read_text(encoding="utf-8"))
-            seccomp = compile_policy(without_unix_sockets(policy), platform.machine())
+            seccomp = compile_policy(without_unix_sockets(read_policy()), platform.machine())
             found = await self._tried(BuildSandbox(bubblewrap, seccomp, self.tools.python, self._limits))
         except SandboxUnavailable as error:
             found = error.detail
