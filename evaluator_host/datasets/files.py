@@ -8,7 +8,6 @@ import asyncio
 import hashlib
 import os
 import secrets
-import shutil
 import struct
 import tempfile
 import time
@@ -25,6 +24,7 @@ from evaluator_host.model.errors import InvalidRequest, MachineExhausted, TooLar
 from evaluator_host.model.json_values import decode_json, encode_json
 from evaluator_host.sandbox.linux.instance import is_dead, this_instance
 from evaluator_host.schemas.stored import BadLine, DatasetFacts
+from evaluator_host.system.tree import remove
 
 _SETTLED_S: Final = 3600.0
 _STRIDE: Final = 64  # finding a row reads at most so many lines
@@ -55,7 +55,7 @@ class RowsFolder:
                 facts = write_rows(stage, records, format_=format_, max_bytes=max_bytes)
                 self.keep(stage, dataset_id)
             finally:
-                shutil.rmtree(stage, ignore_errors=True)
+                remove(stage)
         return facts
 
     def stage(self, dataset_id: str) -> Path:
@@ -109,7 +109,7 @@ class RowsFolder:
 
     def remove(self, dataset_id: str) -> None:
         """Remove the rows of a data set, if they exist."""
-        shutil.rmtree(self.path / dataset_id, ignore_errors=True)
+        remove(self.path / dataset_id)
 
     def ids(self) -> list[str]:
         """Return the ids of all data sets that have rows in this folder."""

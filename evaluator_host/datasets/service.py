@@ -1,7 +1,6 @@
 """Uploads, lists, reads and deletes data sets. An upload is read once and stored as JSON lines."""
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +15,7 @@ from evaluator_host.schemas.stored import DatasetFacts, DatasetReport
 from evaluator_host.store.datasets import Dataset, Datasets, name_taken, new_dataset_id
 from evaluator_host.store.workspaces import require_name
 from evaluator_host.system.limited_process import CallLimits, LimitedProcesses
+from evaluator_host.system.tree import remove
 
 _MB: Final = 1 << 20
 _UPLOAD: Final = "upload"
@@ -132,7 +132,7 @@ class DatasetService:
                 (stage / _UPLOAD).unlink(missing_ok=True)
                 self._folder.keep(stage, dataset_id)
             finally:
-                await asyncio.to_thread(shutil.rmtree, stage, ignore_errors=True)
+                await asyncio.to_thread(remove, stage)
         try:
             return _report(await self._store.add_dataset(dataset_id, workspace_id, name, facts, replace=replace))
         except BaseException:

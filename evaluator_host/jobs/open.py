@@ -1,8 +1,7 @@
 """Opens the services over the store, together with the scheduler that runs jobs."""
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from evaluator_host.config.settings import Settings
@@ -55,10 +54,14 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
     models = ModelAccess(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
     context = JobContext(service, store.job_queue, folder, owner_name(), models)
     scheduler = Scheduler(context, store.jobs, at_once=settings.jobs_at_once)
-    uploads = LimitedProcesses(most=2)
-    working = asyncio.create_task(scheduler.run())
+    supervisor = service.supervisor
+    supervisor.checks.append(store.watch.require_serving)
     registry = EvaluatorRegistry(service, store.evaluators)
-    try:
+    async with (
+        LimitedProcesses(most=2) as uploads,
+        supervisor.running("the watch of the database", store.watch.run),
+        supervisor.running("the scheduler of jobs", scheduler.run),
+    ):
         results = JobResults(store.jobs, store.results, store.datasets, folder)
         rows = RowReader(store.jobs, store.results, store.datasets, folder, service.processes, outputs=store.outputs)
         async with open_traffic(service, registry, store.traces) as traffic:
@@ -88,11 +91,6 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
                 database=store.database,
                 blobs=blobs,
             )
-    finally:
-        await uploads.close()
-        working.cancel()
-        with suppress(asyncio.CancelledError):
-            await working
 
 
 def orphan_files(settings: Settings) -> OrphanFiles:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from signal import SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGXCPU
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from evaluator_host.model.errors import (
     InvalidRequest,
@@ -80,6 +80,14 @@ class LimitedProcesses:
         self._turns = Turns(most or max(2, os.cpu_count() or 2), each=1, queue_limit=WAITING_CALLS)
         self._idle: list[_Child] = []
         self._started: set[_Child] = set()
+
+    async def __aenter__(self) -> Self:
+        """Return this object; its children end with the block."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """End all children."""
+        await self.close()
 
     async def call(
         self, workspace: str, function: Callable[..., Any], *args: Any, limits: CallLimits = _DEFAULT
