@@ -23,6 +23,7 @@ _COMMANDS: Final = {
     "selftest": "selftest",
     "setup": "doctor",
     "audit": "keys",
+    "usage": "keys",
 }
 _GROUPS: Final = {
     "images": "doctor",

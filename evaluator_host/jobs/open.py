@@ -22,6 +22,7 @@ from evaluator_host.service import Service
 from evaluator_host.store.entities import Entities
 from evaluator_host.store.secrets import Secrets
 from evaluator_host.store.store import Store
+from evaluator_host.store.usage import StorageUsage
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class StoredResources:
     traffic: Traffic
     entities: Entities
     blobs: BlobFolder
+    usage: StorageUsage
 
 
 @asynccontextmanager
@@ -52,10 +54,10 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
     folder, blobs = swept.rows, swept.blobs
     await swept.sweep(store)
     models = ModelAccess(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
-    context = JobContext(service, store.job_queue, folder, owner_name(), models)
+    context = JobContext(service, store.job_queue, folder, owner_name(), store.usage, models)
     scheduler = Scheduler(context, store.jobs, at_once=settings.jobs_at_once)
     working = asyncio.create_task(scheduler.run())
-    registry = EvaluatorRegistry(service, store.evaluators)
+    registry = EvaluatorRegistry(service, store.evaluators, store.usage)
     try:
         results = JobResults(store.jobs, store.results, store.datasets, folder)
         rows = RowReader(store.jobs, store.results, store.datasets, folder, outputs=store.outputs)
@@ -65,6 +67,7 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
                 datasets=DatasetService(
                     store.datasets,
                     folder,
+                    store.usage,
                     max_bytes=settings.datasets_mb << 20,
                     max_row_bytes=settings.body_mb << 20,
                 ),
@@ -75,6 +78,7 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
                     folder=folder,
                     scheduler=scheduler,
                     resolve=registry.resolve,
+                    usage=store.usage,
                     models=models,
                 ),
                 results=results,
@@ -84,6 +88,7 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
                 traffic=traffic,
                 entities=store.entities,
                 blobs=blobs,
+                usage=store.usage,
             )
     finally:
         working.cancel()

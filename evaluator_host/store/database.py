@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import URL, ColumnElement, Connection, delete, event, make_url, select
+from sqlalchemy import URL, ColumnElement, Connection, delete, event, make_url, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -24,6 +24,7 @@ from evaluator_host.model.errors import InvalidRequest, Misconfigured, StoreUnav
 
 _WAIT_S: Final = 15.0  # for another process's write, or for a free connection
 _CONNECTIONS: Final = 8
+_VACUUMED_PAGES: Final = 2000
 _WRITES: Final = "evaluator_host_writes"
 FILE_NAME: Final = "evaluator-host.db"
 _POSTGRESQL: Final = ("postgres", "postgresql")  # the first is how several platforms spell it
@@ -136,6 +137,18 @@ class Database:
             removed += count
             if count < at_once:
                 return removed
+
+    async def give_space_back(self) -> None:
+        """Return the space of deleted rows to the file system, a few megabytes at a time; PostgreSQL does so itself.
+
+        A SQLite file that an earlier version made keeps its size; docs/operations.md says how to change that.
+        """
+        while self.address.engine is Engine.SQLITE:
+            async with self.transaction() as connection:
+                before = await connection.scalar(text("PRAGMA freelist_count"))
+                (await connection.exec_driver_sql(f"PRAGMA incremental_vacuum({_VACUUMED_PAGES})")).close()
+                if await connection.scalar(text("PRAGMA freelist_count")) in (0, before):
+                    return
 
     async def close(self) -> None:
         """Close every connection."""

@@ -90,6 +90,7 @@ class JobQueue:
             (JobTable.id == job.id) & (JobTable.status == job.status) & JobTable.owner.is_not_distinct_from(job.owner)
         )
         values = {"status": JobStatus.RUNNING, "owner": owner, "heartbeat_at": now, "started_at": job.started_at or now}
+        values["error"] = None  # of a job that this host paused
         async with self._database.transaction() as connection:
             done = await connection.execute(update(JobTable).where(unchanged).values(**values))
             return done.rowcount == 1
@@ -97,10 +98,14 @@ class JobQueue:
     async def release_job(
         self, job_id: str, owner: str, status: JobStatus, *, running_s: float = 0.0, error: str | None = None
     ) -> bool:
-        """Give up a job with a new status; return whether this host still owned it."""
+        """Give up a job with a new status; return whether this host still owned it.
+
+        With an error, a paused job stays paused until a caller resumes it; without one, a caller may have done so.
+        """
         finished = datetime.now(UTC) if status.final else None
         new: Any = status
-        if status is JobStatus.PAUSED:  # a caller may have resumed it meanwhile
+        held = {"wanted": DesiredState.PAUSE} if status is JobStatus.PAUSED and error is not None else {}
+        if status is JobStatus.PAUSED and error is None:
             new = case((JobTable.wanted == DesiredState.RUN, JobStatus.QUEUED), else_=JobStatus.PAUSED)
         async with self._database.transaction() as connection:
             done = await connection.execute(
@@ -113,6 +118,7 @@ class JobQueue:
                     error=error,
                     finished_at=finished,
                     running_s=JobTable.running_s + running_s,
+                    **held,
                 )
             )
             return done.rowcount == 1
@@ -125,8 +131,10 @@ class JobQueue:
         All results are stored, or none; a second result for a row raises.
         """
         failed = sum(result.status == "failed" for result in results)
+        size = sum(len(result.result) + len(result.metrics) for result in results)
         async with self._database.transaction() as connection:
-            wanted = await _note(connection, job_id, owner, done=len(results), failed=failed, running_s=running_s)
+            counts = {"done": len(results), "failed": failed, "stored_bytes": size}
+            wanted = await _note(connection, job_id, owner, running_s=running_s, **counts)
             if wanted is not None and results:
                 await connection.execute(
                     insert(ResultTable), [{"job_id": job_id, **row_values(result)} for result in results]
@@ -137,8 +145,9 @@ class JobQueue:
         self, job_id: str, owner: str, outputs: Sequence[StoredOutput], *, running_s: float = 0.0
     ) -> DesiredState | None:
         """Store a model's answers; otherwise as `save`."""
+        size = sum(len(output.output or "") + len(output.log) for output in outputs)
         async with self._database.transaction() as connection:
-            wanted = await _note(connection, job_id, owner, running_s=running_s)
+            wanted = await _note(connection, job_id, owner, running_s=running_s, stored_bytes=size)
             if wanted is not None and outputs:
                 await connection.execute(
                     insert(OutputTable), [{"job_id": job_id, **row_values(output)} for output in outputs]
@@ -201,17 +210,19 @@ class JobQueue:
 
 
 async def _note(
-    connection: AsyncConnection, job_id: str, owner: str, *, done: int = 0, failed: int = 0, running_s: float = 0.0
+    connection: AsyncConnection, job_id: str, owner: str, *, running_s: float = 0.0, **counts: int
 ) -> DesiredState | None:
-    """Write heartbeat and counts in the caller's transaction; return None when another host owns the job."""
+    """Write the heartbeat and add to `counts` (`done`, `failed`, `stored_bytes`) in the caller's transaction.
+
+    Returns None when another host owns the job.
+    """
     changed = await connection.execute(
         update(JobTable)
         .where(_owned(job_id, owner))
         .values(
             heartbeat_at=datetime.now(UTC),
-            done=JobTable.done + done,
-            failed=JobTable.failed + failed,
             running_s=JobTable.running_s + running_s,
+            **{name: getattr(JobTable, name) + count for name, count in counts.items()},
         )
     )
     if changed.rowcount != 1:

@@ -17,7 +17,9 @@ from evaluator_host.model.evaluator import Contract
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.evaluation import Batch, CheckReport, HostInfo
 from evaluator_host.schemas.migration import Migration, StoredMigration
+from evaluator_host.schemas.stored import UsageReport
 from evaluator_host.service import Service, summarise
+from evaluator_host.store.usage import StorageUsage
 from evaluator_host.web.api.bodies import BatchIn, CheckIn, EvaluateIn, EvaluatorIn
 from evaluator_host.web.api.datasets import datasets_api
 from evaluator_host.web.api.environments import environments_api, packages_api
@@ -170,7 +172,19 @@ def api(service: Service, access: Access, records: StoredResources, *, body_byte
     router.routes.extend(datasets_api(records.datasets, access).routes)
     router.routes.extend(jobs_api(records.jobs, access).routes)
     router.routes.extend(secrets_api(records.secrets, access).routes)
+    router.routes.extend(_usage_api(records.usage).routes)
     router.routes.extend(job_results_api(records.results, records.rows, records.exports).routes)
+    return router
+
+
+def _usage_api(usage: StorageUsage) -> APIRouter:
+    router = APIRouter(route_class=JsonRoute)
+
+    @router.get("/v1/usage", response_model=UsageReport, tags=["host"])
+    async def show(request: Request) -> Response:
+        """Show what the workspace of the key stores, and what it may store, in bytes."""
+        return json_response(await usage.get_usage(caller_of(request.scope).workspace))
+
     return router
 
 

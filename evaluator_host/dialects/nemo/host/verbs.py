@@ -36,7 +36,7 @@ def nemo_verbs(service: Service, records: StoredResources, settings: Settings) -
         await service.environments.queries.python(minor)
 
     namespaces = Namespaces(records.entities)
-    filesets = Filesets(records.entities, namespaces, records.blobs, row_bytes=settings.body_mb << 20)
+    filesets = Filesets(records.entities, namespaces, records.blobs, records.usage, row_bytes=settings.body_mb << 20)
     models = Models(records.entities, namespaces, settings.models)
     metrics = Metrics(records.entities, namespaces)
     jobs = NemoJobs(
