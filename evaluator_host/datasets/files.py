@@ -47,22 +47,29 @@ class RowsFolder:
         Raises:
           InvalidRequest: there is no valid record, or the file cannot be read.
           TooLarge: the rows have more than `max_bytes` bytes.
+          MachineExhausted: the disk is full.
         """
         target, stage = self.path / dataset_id, self.path / f"{dataset_id}.{this_instance()}"
-        stage.mkdir(parents=True, mode=0o700)
         try:
-            with (stage / "rows.jsonl").open("wb") as rows:
-                writer = _Writer(rows, max_bytes)
-                for line, record in records:
-                    writer.add(line, record)
-                facts = writer.facts(format_)
-                rows.flush()
-                os.fsync(rows.fileno())
-            (stage / "rows.index").write_bytes(writer.places)
-            stage.rename(target)
+            with MachineExhausted.refused("store the rows"):
+                stage.mkdir(parents=True, mode=0o700)
+                with (stage / "rows.jsonl").open("wb") as rows:
+                    writer = _Writer(rows, max_bytes)
+                    for line, record in records:
+                        writer.add(line, record)
+                    facts = writer.facts(format_)
+                    rows.flush()
+                    os.fsync(rows.fileno())
+                (stage / "rows.index").write_bytes(writer.places)
+                stage.rename(target)
         finally:
             shutil.rmtree(stage, ignore_errors=True)
         return facts
+
+    def temporary_file(self) -> BinaryIO:
+        """Return an unnamed file on the disk of this folder; closing it removes it."""
+        self.path.mkdir(parents=True, mode=0o700, exist_ok=True)
+        return tempfile.TemporaryFile(dir=self.path)
 
     def rows(self, dataset_id: str, *, first: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield rows from row `first` on, each with its number, from 0."""
@@ -183,11 +190,10 @@ class _Writer:
 
 def _place(index: Path, number: int) -> int:
     with index.open("rb") as file:
+        if number * _PLACE.size >= os.fstat(file.fileno()).st_size:
+            return (index.parent / "rows.jsonl").stat().st_size  # beyond the last row
         file.seek(number * _PLACE.size)
-        found = file.read(_PLACE.size)
-        if len(found) == _PLACE.size:
-            return int(_PLACE.unpack(found)[0])
-        return (index.parent / "rows.jsonl").stat().st_size  # beyond the last row
+        return int(_PLACE.unpack(file.read(_PLACE.size))[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,23 +219,23 @@ class BlobFolder:
           TooLarge: the file is over this host's limit.
           MachineExhausted: the disk is full.
         """
-        self._path.mkdir(parents=True, mode=0o700, exist_ok=True)
         size, digest = 0, hashlib.sha256()
-        handle, name = tempfile.mkstemp(prefix=_PARTIAL, dir=self._path)
-        partial = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                async for chunk in at_most(self._max_bytes, chunks):
-                    size += len(chunk)
-                    digest.update(chunk)
-                    await asyncio.to_thread(file.write, chunk)
-                await asyncio.to_thread(os.fsync, file.fileno())
-            blob = Blob(f"file_{secrets.token_hex(12)}", size, digest.hexdigest())
-            await asyncio.to_thread(partial.rename, self.file(blob.id))
-        except OSError as error:
-            raise MachineExhausted.by(error, doing="keep the file") from error
-        finally:
-            await asyncio.to_thread(partial.unlink, missing_ok=True)
+        with MachineExhausted.refused("keep the file"):
+            self._path.mkdir(parents=True, mode=0o700, exist_ok=True)
+            handle, name = tempfile.mkstemp(prefix=_PARTIAL, dir=self._path)
+            partial = Path(name)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    async for chunk in at_most(self._max_bytes, chunks):
+                        size += len(chunk)
+                        digest.update(chunk)
+                        await asyncio.to_thread(file.write, chunk)
+                    file.flush()
+                    await asyncio.to_thread(os.fsync, file.fileno())
+                blob = Blob(f"file_{secrets.token_hex(12)}", size, digest.hexdigest())
+                await asyncio.to_thread(partial.rename, self.file(blob.id))
+            finally:
+                await asyncio.to_thread(partial.unlink, missing_ok=True)
         return blob
 
     def file(self, blob_id: str) -> Path:

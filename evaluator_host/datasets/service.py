@@ -1,7 +1,6 @@
 """Uploads, lists, reads and deletes data sets. An upload is read once and stored as JSON lines."""
 
 import asyncio
-import tempfile
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -9,6 +8,7 @@ from typing import BinaryIO, Final
 from evaluator_host.datasets.files import RowsFolder, at_most
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.readers import read_records
+from evaluator_host.model.errors import MachineExhausted
 from evaluator_host.model.evaluator import Json
 from evaluator_host.schemas.stored import DatasetReport
 from evaluator_host.store.datasets import Dataset, DatasetFacts, Datasets, name_taken, new_dataset_id
@@ -61,8 +61,7 @@ class DatasetService:
         require_name(name, "data set")
         if not replace and any(one.name == name for one in await self._store.list_datasets(workspace_id)):
             raise name_taken(name)
-        self._folder.path.mkdir(parents=True, mode=0o700, exist_ok=True)
-        with tempfile.TemporaryFile(dir=self._folder.path) as upload:
+        with MachineExhausted.refused("store the data set"), self._folder.temporary_file() as upload:
             async for chunk in at_most(self._max_bytes, self._usage.metered(workspace_id, chunks)):
                 await asyncio.to_thread(upload.write, chunk)
             upload.seek(0)

@@ -28,6 +28,8 @@ What a guest does (raise, hang, flood, die) is never an exception: it is a value
     └── Misconfigured         500  settings that contradict each other or the machine
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -152,6 +154,19 @@ class MachineExhausted(HostError, code="machine_exhausted", status=503):
     def by(cls, error: OSError, *, doing: str) -> "MachineExhausted":
         """Return the error for an operation that the operating system refused while the host was `doing` something."""
         return cls(f"this machine could not {doing}: {error.strerror or error}; try again later")
+
+    @classmethod
+    @contextmanager
+    def refused(cls, doing: str) -> Iterator[None]:
+        """Convert an OSError of the block, such as a full disk.
+
+        Raises:
+          MachineExhausted: the operating system refused what the block does.
+        """
+        try:
+            yield
+        except OSError as error:
+            raise cls.by(error, doing=doing) from error
 
 
 class SandboxLost(HostError, code="sandbox_lost", status=503):

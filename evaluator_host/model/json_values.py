@@ -4,6 +4,7 @@ import json
 import re
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
+from datetime import datetime
 from typing import Any, Final
 
 import orjson
@@ -72,6 +73,8 @@ def _items(value: dict[str, Any] | list[Any]) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     raise TypeError(f"{type(value).__name__} has no JSON form")

@@ -33,10 +33,8 @@ async def start_sandbox(backend: Backend, spec: SandboxSpec, *, grace_s: float) 
       SandboxUnavailable: it does not start.
       MachineExhausted: the operating system refused.
     """
-    try:
+    with MachineExhausted.refused("start a sandbox"):
         link = await backend.start(spec)
-    except OSError as error:
-        raise MachineExhausted.by(error, doing="start a sandbox") from error
     sandbox = Sandbox(link, backend=backend.name, spec=spec, grace_s=grace_s)
     try:
         await sandbox.greet()

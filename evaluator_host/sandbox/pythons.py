@@ -6,11 +6,12 @@ uv's and pyenv's. A program counts as an interpreter when it starts and reports 
 
 import json
 import platform
+import stat
 import subprocess
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -132,17 +133,25 @@ class Pythons:
         own = own_python()
         if minor == own.minor:
             return own
-        found = (_probe(path) for path in dict.fromkeys(self._candidates(minor)) if path.is_file())
+        found = (_probe(path) for path in dict.fromkeys(self._candidates(minor)) if _is(stat.S_ISREG, path))
         return next((facts for facts in found if facts is not None and facts.minor == minor), None)
 
     def _candidates(self, minor: str) -> Iterator[Path]:
         for named in self._named:
-            yield named if named.is_file() else named / "bin" / f"python{minor}"
+            yield named if _is(stat.S_ISREG, named) else named / "bin" / f"python{minor}"
         for folder in self._search_path:
             yield folder / f"python{minor}"
         for home in self._homes:
-            for inner in sorted(home.glob(f"*{minor}.*"), reverse=True) if home.is_dir() else ():
+            for inner in sorted(home.glob(f"*{minor}.*"), reverse=True) if _is(stat.S_ISDIR, home) else ():
                 yield inner / "bin" / f"python{minor}"
+
+
+def _is(kind: Callable[[int], bool], path: Path) -> bool:
+    """Whether a path is of a kind (`stat.S_ISREG`); false where this user may not look."""
+    try:
+        return kind(path.stat().st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def _probe(program: Path) -> PythonFacts | None:

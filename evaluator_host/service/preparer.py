@@ -8,6 +8,7 @@ import re
 import sys
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -31,6 +32,8 @@ _KEPT: Final = 512
 _KEPT_BYTES: Final = 64 << 20
 
 _Key: TypeAlias = tuple[str, str, bytes, bool, str | None]
+SetUsed: TypeAlias = Callable[[str, str], None]
+"""Takes a workspace and the digest of a package set that an evaluator of the workspace pins."""
 _locked = lru_cache(maxsize=64)(Lock.from_json)
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -107,9 +110,10 @@ class _Kept:
 class Preparer:
     """Prepares each evaluator version of a workspace once, and caches the last 512, of 64 MB in total."""
 
-    def __init__(self, settings: Settings, environments: Environments) -> None:
+    def __init__(self, settings: Settings, environments: Environments, *, on_set_used: SetUsed | None = None) -> None:
         self._settings = settings
         self._environments = environments
+        self._on_set_used = on_set_used
         self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
         self._kept_bytes = 0
 
@@ -140,6 +144,8 @@ class Preparer:
         started, known = time.perf_counter(), None
         if evaluator.packages or needs is not None:
             known = await self._require_set(evaluator, needs, python=python, lock=lock, workspace=workspace)
+            if evaluator.packages and self._on_set_used is not None:
+                self._on_set_used(workspace, known.environment.digest)
             if kept is not None and kept.prepared.environment is known.environment:
                 return kept.prepared
         environment_ms = (time.perf_counter() - started) * 1000

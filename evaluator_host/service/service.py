@@ -35,7 +35,7 @@ from evaluator_host.sandbox.session import RunnerGaveUp
 from evaluator_host.schemas.evaluation import CheckReport, HostInfo
 from evaluator_host.service.attempts import Models, answered, asked_for, attempt, each, score_together
 from evaluator_host.service.metrics import Metrics
-from evaluator_host.service.preparer import Preparer
+from evaluator_host.service.preparer import Preparer, SetUsed
 from evaluator_host.service.row_io import Bound, bind
 from evaluator_host.service.rows import RowStream
 from evaluator_host.service.summaries import check_report, host_info
@@ -58,6 +58,7 @@ class Service:
       environments: Package sets of the host.
       processes: Run functions over callers' data within limits.
       models: Answers the model requests of evaluators; without it they fail.
+      on_set_used: Called with a workspace and the digest of a package set that an evaluator of it pins.
 
     Raises:
       InvalidRequest: the evaluator cannot be taken as it is.
@@ -77,6 +78,7 @@ class Service:
         processes: LimitedProcesses,
         *,
         models: Models | None = None,
+        on_set_used: SetUsed | None = None,
     ) -> None:
         self.settings = settings
         self.pool = pool
@@ -84,7 +86,7 @@ class Service:
         self.environments = environments
         self.processes = processes
         self._models = models
-        self._preparer = Preparer(settings, environments)
+        self._preparer = Preparer(settings, environments, on_set_used=on_set_used)
         self._expecting: set[asyncio.Task[None]] = set()
 
     async def evaluate(

@@ -100,8 +100,8 @@ class StorageUsage:
         if held + more_bytes > most:
             raise OverQuota(
                 f"the workspace stores {held / _MB:.1f} MB, and may store {most / _MB:g} MB; delete jobs, data sets or "
-                "files that nobody needs (`evaluator-host usage` shows how much each kind takes), or ask the operator for "
-                "a higher EVALUATOR_HOST_WORKSPACE_MB"
+                "files that nobody needs (`evaluator-host usage` shows how much each kind takes), or ask the operator "
+                "for a higher EVALUATOR_HOST_WORKSPACE_MB"
             )
 
     async def metered(self, workspace_id: str, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

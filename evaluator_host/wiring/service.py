@@ -18,6 +18,7 @@ from evaluator_host.pool import Pool, PoolLimits
 from evaluator_host.sandbox.base import Backend
 from evaluator_host.service import Service
 from evaluator_host.service.metrics import Metrics
+from evaluator_host.service.preparer import SetUsed
 from evaluator_host.service.service import default_spec
 from evaluator_host.system.limited_process import LimitedProcesses
 from evaluator_host.wiring.backends import choose_backend
@@ -30,7 +31,11 @@ _log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def open_service(
-    settings: Settings, *, prewarm: bool = True, models: "Models | None" = None
+    settings: Settings,
+    *,
+    prewarm: bool = True,
+    models: "Models | None" = None,
+    on_set_used: SetUsed | None = None,
 ) -> AsyncIterator[Service]:
     """Open a service, and close everything that it opened at the end of the block.
 
@@ -38,6 +43,7 @@ async def open_service(
       settings: The operator's settings.
       prewarm: Start a sandbox per language before the first call.
       models: Answers the model requests of evaluators. None: such requests fail.
+      on_set_used: See `Service`.
 
     Raises:
       SandboxUnavailable: no backend works.
@@ -60,7 +66,7 @@ async def open_service(
                 *(pool.prewarm(default_spec(language)) for language in (Language.PYTHON, Language.JAVASCRIPT))
             )
         environments = await asyncio.to_thread(_environments, settings, backend, pool)
-        yield Service(settings, pool, metrics, environments, processes, models=models)
+        yield Service(settings, pool, metrics, environments, processes, models=models, on_set_used=on_set_used)
     finally:
         await processes.close()
         if environments is not None:

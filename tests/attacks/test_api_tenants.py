@@ -71,6 +71,11 @@ def test_a_package_set_is_seen_by_those_who_asked_for_it(tenants: Tenants) -> No
     assert tenants.ask(tenants.globex, "DELETE", f"{SETS}/{key}").status_code == 204
     assert is_problem(tenants.ask(tenants.globex, "GET", f"{SETS}/{key}"), 404, "not_found")
 
+    job = {"evaluators": [body["evaluator"]], "dataset": {"rows": [{"n": 1}]}}
+    assert tenants.ask(tenants.acme, "POST", "/v1/jobs", json=job).status_code == 202
+    eventually(lambda: len(listed(tenants, tenants.acme)) == 1, within_s=60)  # a job asks for what it pins, too
+    assert listed(tenants, tenants.globex) == set()
+
 
 def test_the_same_code_of_two_workspaces_shares_no_sandbox(tenants: Tenants) -> None:
     """What one row leaves in its sandbox, a later one of the same workspace may see; another workspace's never does."""

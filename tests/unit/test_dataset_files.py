@@ -1,14 +1,20 @@
 """Rows on disk: found by number wherever they lie, written whole or not at all, swept when nothing knows them."""
 
 import os
+import resource
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.datasets.files import BlobFolder, RowsFolder
+from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.mapping import BadRow
-from evaluator_host.model.errors import InvalidRequest, TooLarge
+from evaluator_host.datasets.service import DatasetService
+from evaluator_host.model.errors import InvalidRequest, MachineExhausted, TooLarge
+from evaluator_host.model.json_values import encode_json
 from evaluator_host.schemas.stored import BadLine
+from evaluator_host.store.datasets import Dataset
 
 ROWS = [{"n": n, "text": "x" * (n % 7)} for n in range(300)]
 
@@ -37,7 +43,8 @@ def test_rows_are_read_from_any_one_on(tmp_path: Path, first: int) -> None:
 
 def test_there_is_nothing_beyond_the_last_row(tmp_path: Path) -> None:
     assert written(tmp_path, ROWS).page("ds_1", 300, limit=3) == []
-    assert written(tmp_path / "b", ROWS).page("ds_1", 10_000, limit=3) == []
+    for first in (10_000, 2**53, 2**60):
+        assert written(tmp_path / str(first), ROWS).page("ds_1", first, limit=3) == []
 
 
 @pytest.mark.parametrize("numbers", [[0], [299, 0, 150], [5, 6, 7], [0, 64, 65, 200, 201], list(range(300)), []])
@@ -51,6 +58,37 @@ def test_nothing_is_left_of_rows_that_cannot_be_kept(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match="line 1: a row is an object, not int"):
         written(tmp_path, [7])
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_disk_that_takes_no_more_is_said_to_be_the_machines(tmp_path: Path) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        for row in ROWS:
+            yield encode_json(row) + b"\n"
+
+    uploads = DatasetService(Nobody(), RowsFolder(tmp_path), max_bytes=1 << 20, max_row_bytes=1 << 20)  # type: ignore[arg-type]
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(MachineExhausted, match="could not store the data set"):
+            await uploads.add_dataset("w", "d", chunks(), Format.JSONL)
+        with pytest.raises(MachineExhausted, match="could not store the rows"):
+            written(tmp_path, ROWS)
+        with pytest.raises(MachineExhausted, match="could not keep the file"):
+            await BlobFolder(tmp_path, max_bytes=1 << 20).receive(chunks())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert names(tmp_path) == []
+
+
+def names(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
+class Nobody:
+    """A store without data sets."""
+
+    async def list_datasets(self, _workspace: str) -> list[Dataset]:
+        return []
 
 
 def test_what_dead_hosts_left_is_found_and_what_others_write_is_not(tmp_path: Path) -> None:

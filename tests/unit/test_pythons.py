@@ -1,5 +1,6 @@
 """Other interpreters are found where they are named, on the PATH and in homes; what is none does not count."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -55,3 +56,18 @@ def test_what_is_no_such_interpreter_does_not_count(tmp_path: Path, another: Pyt
         program.chmod(0o755)
         assert Pythons(search_path=[folder]).find_version(missing) is None
     assert Pythons().find_version("3.99") is None
+
+
+def test_a_folder_that_is_closed_to_the_host_is_passed_over(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o000)
+    minor = next(minor for minor in MINORS if minor != OWN)
+    code = (
+        "import os, sys; from pathlib import Path; from evaluator_host.sandbox import pythons; "
+        "own = pythons.own_python(); pythons.own_python = lambda: own; "
+        "os.geteuid() or os.setuid(65534); folder = [Path(sys.argv[1])]; "
+        "found = pythons.Pythons(folder, search_path=folder, homes=[folder[0] / 'home']); "
+        "print(found.find_version(sys.argv[2]))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, str(closed), minor], capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stdout.strip()) == (0, "None"), ran.stderr

@@ -1,8 +1,9 @@
 """Request bodies of `/v1`, and their conversion to the host's types. Unknown fields are refused by name."""
 
+from datetime import UTC, datetime
 from typing import Annotated, Any, Final, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Discriminator, FailFast, Field, Tag, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, FailFast, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from evaluator_host.model.evaluator import (
@@ -24,6 +25,20 @@ _PINS: Final = 1000
 _MOST: Final = 2**53  # the largest integer that every JSON parser keeps; the operator's limits are far below
 
 
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("the time in UTC is before the year 1 or after the year 9999") from error
+
+
+WholeNumber: TypeAlias = Annotated[int, Field(ge=-_MOST, le=_MOST)]
+"""An integer that databases, files and every JSON parser can hold. Each integer of a request has this type."""
+
+Moment: TypeAlias = Annotated[datetime, AfterValidator(_in_utc)]
+"""A time in UTC; one without an offset is taken as UTC."""
+
+
 class _Wire(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -40,13 +55,13 @@ class LimitsIn(_Wire):
     """Limits for one row. Each has a default and an upper limit set by the operator (`GET /v1/info`)."""
 
     timeout_s: float = Field(10.0, gt=0, allow_inf_nan=False, description="Wall-clock seconds for one row.")
-    memory_mb: int = Field(
-        256, ge=32, le=_MOST, description="Memory of the whole sandbox: runner, packages and row, in MB."
+    memory_mb: WholeNumber = Field(
+        256, ge=32, description="Memory of the whole sandbox: runner, packages and row, in MB."
     )
-    processes: int = Field(32, ge=1, le=_MOST, description="Maximum number of processes and threads of a row.")
-    disk_mb: int = Field(64, ge=1, le=_MOST, description="Size of /tmp in MB.")
-    log_kb: int = Field(64, ge=0, le=_MOST, description="KB kept of stdout, and of stderr.")
-    result_kb: int = Field(1024, ge=1, le=_MOST, description="Maximum size of the returned value as JSON, in KB.")
+    processes: WholeNumber = Field(32, ge=1, description="Maximum number of processes and threads of a row.")
+    disk_mb: WholeNumber = Field(64, ge=1, description="Size of /tmp in MB.")
+    log_kb: WholeNumber = Field(64, ge=0, description="KB kept of stdout, and of stderr.")
+    result_kb: WholeNumber = Field(1024, ge=1, description="Maximum size of the returned value as JSON, in KB.")
 
 
 class SettingsIn(_Wire):

@@ -8,6 +8,7 @@ from fastapi.responses import FileResponse
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.service import DatasetService
 from evaluator_host.schemas.stored import DatasetReport
+from evaluator_host.web.api.bodies import WholeNumber
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import json_response
@@ -64,7 +65,7 @@ def datasets_api(shelf: DatasetService, access: Access) -> APIRouter:
     async def rows(
         name: str,
         request: Request,
-        first: Annotated[int, Query(ge=0, description="Number of the first row, starting at 0.")] = 0,
+        first: Annotated[WholeNumber, Query(ge=0, description="Number of the first row, starting at 0.")] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
         """List rows of a data set."""

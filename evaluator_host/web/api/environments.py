@@ -42,7 +42,7 @@ def environments_api(service: Service, access: Access) -> APIRouter:
         with AuditedCall(access, caller, "environments.build"):
             pins = pin_texts(body.packages, body.language)
             report = await service.install(pins, body.language, body.python, workspace=caller.workspace)
-            access.package_visibility.note(caller, report.key, report.digest)
+            access.package_visibility.note(caller.workspace, report.key, report.digest)
         return json_response(report, 200 if report.status is BuildStatus.READY else 202)
 
     @router.get("", response_model=list[EnvironmentReport])

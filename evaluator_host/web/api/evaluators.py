@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 from evaluator_host.evaluators.registry import EvaluatorRegistry
 from evaluator_host.schemas.results import JobEvaluatorReport
 from evaluator_host.schemas.stored import EvaluatorReport
-from evaluator_host.web.api.bodies import EXACT_MATCH, EvaluatorIn
+from evaluator_host.web.api.bodies import EXACT_MATCH, EvaluatorIn, WholeNumber
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import JsonRoute, json_response
@@ -108,7 +108,7 @@ def evaluators_api(registry: EvaluatorRegistry, access: Access) -> APIRouter:
         response_model=EvaluatorReport,
         responses={**_MISSING, **describe_error(422, "The version is not a number.")},
     )
-    async def version(name: str, version: int, request: Request) -> Response:
+    async def version(name: str, version: WholeNumber, request: Request) -> Response:
         """Show one version."""
         return json_response(shown(await registry.get_evaluator(caller_of(request.scope).workspace, name, version)))
 

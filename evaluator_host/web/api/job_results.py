@@ -23,6 +23,7 @@ from evaluator_host.schemas.results import (
     Pairs,
 )
 from evaluator_host.store.results import Filter, Sort
+from evaluator_host.web.api.bodies import WholeNumber
 from evaluator_host.web.api.evaluators import shown
 from evaluator_host.web.auth.access import caller_of
 from evaluator_host.web.http.error_responses import describe_error
@@ -87,7 +88,7 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
         return json_response(replace(found, rows=tuple(map(row_preview, found.rows))) if short else found)
 
     @router.get("/rows/{index}", response_model=JobRowDetail, responses=_MISSING)
-    async def one(job_id: str, index: int, request: Request) -> Response:
+    async def one(job_id: str, index: WholeNumber, request: Request) -> Response:
         """Show a row as its evaluators received it, and each result."""
         return json_response(await rows.one(caller_of(request.scope).workspace, job_id, index))
 

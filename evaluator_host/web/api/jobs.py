@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -16,7 +15,7 @@ from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Evaluator, Isolation
 from evaluator_host.schemas.jobs import JobConfig, JobReport, JobStatus, Target
 from evaluator_host.store.jobs import DesiredState
-from evaluator_host.web.api.bodies import EXACT_MATCH, EvaluatorRef
+from evaluator_host.web.api.bodies import EXACT_MATCH, EvaluatorRef, Moment, WholeNumber
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import JsonRoute, event_response, json_response
@@ -62,12 +61,12 @@ class JobConfigIn(_Wire):
     parallelism: int | None = Field(
         None, ge=1, le=1024, description="Sandboxes in parallel. Default: chosen by the host."
     )
-    limit_samples: int | None = Field(None, ge=1, description="Score only the first N rows. Default: all.")
+    limit_samples: WholeNumber | None = Field(None, ge=1, description="Score only the first N rows. Default: all.")
     isolation: Isolation = Field(
         Isolation.ROW,
         description="row: a process for each row. batch: rows may share one (faster; state can leak between them).",
     )
-    max_failures: int | None = Field(
+    max_failures: WholeNumber | None = Field(
         None, ge=0, description="The job fails once more rows than this have failed. Default: no limit."
     )
 
@@ -187,7 +186,7 @@ def jobs_api(service: JobService, access: Access) -> APIRouter:
         request: Request,
         status: JobStatus | None = None,
         before: Annotated[
-            datetime | None, Query(description="`created_at` of the last job on the previous page.")
+            Moment | None, Query(description="`created_at` of the last job on the previous page.")
         ] = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:

@@ -13,6 +13,7 @@ from evaluator_host.model.errors import InvalidRequest, TooLarge
 from evaluator_host.model.json_values import InvalidJson, decode_json
 from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.stored import TraceReport
+from evaluator_host.web.api.bodies import WholeNumber
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import json_response
@@ -58,7 +59,9 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
         name: str,
         request: Request,
         status: Status | None = None,
-        before: Annotated[int | None, Query(description="`number` of the last trace on the previous page.")] = None,
+        before: Annotated[
+            WholeNumber | None, Query(description="`number` of the last trace on the previous page.")
+        ] = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
         """List scored traces, newest first."""

@@ -195,7 +195,6 @@ class AuditedCall:
         """Record a call that returned a value."""
         if isinstance(value, EvaluationResult):
             failed = value.error is not None
-            self._see_package_set(value)
             self._note(value.evaluator.digest, failed=int(failed), outcome=_outcome(value))
         elif isinstance(value, Batch):
             self._note_batch(value)
@@ -218,14 +217,9 @@ class AuditedCall:
             self._note(self._digest(), failed=0, outcome=_OK)
             return
         first = batch.results[0]
-        self._see_package_set(first)
         worst = Counter(batch.summary.errors).most_common(1)
         outcome = worst[0][0] if worst else _outcome(first)
         self._note(first.evaluator.digest, failed=batch.summary.failed, outcome=outcome)
-
-    def _see_package_set(self, result: EvaluationResult) -> None:
-        if self._evaluator is not None and self._evaluator.packages:
-            self._access.package_visibility.note(self._caller, result.environment.digest)
 
     def _digest(self) -> str | None:
         return evaluator_digest(self._evaluator) if self._evaluator is not None else None

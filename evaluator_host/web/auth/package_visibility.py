@@ -22,15 +22,15 @@ class PackageVisibility:
         self._noted: set[tuple[str, str]] = set()
         self._unwritten: dict[str, set[str]] = {}
 
-    def note(self, caller: Caller, *names: str | None) -> None:
+    def note(self, workspace: str, *names: str | None) -> None:
         """Record that a workspace requested a package set with these names; never waits."""
         for name in names:
-            pair = (caller.workspace, name or "")
+            pair = (workspace, name or "")
             if name and pair not in self._noted:
                 if len(self._noted) >= _KEPT:
                     self._noted.clear()
                 self._noted.add(pair)
-                self._unwritten.setdefault(caller.workspace, set()).add(name)
+                self._unwritten.setdefault(workspace, set()).add(name)
 
     async def write(self) -> None:
         """Write the recorded requests to the database.

@@ -4,6 +4,8 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from evaluator_host.web.api.bodies import WholeNumber
+
 _STRICT: Final = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 _FIELDS: Final = ("input", "output", "context", "reference", "trajectory", "messages", "tool_calls", "tools")
 _Path = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\[\]]*$")]
@@ -37,7 +39,7 @@ class CloudpickleIn(BaseModel):
     kind: Literal["cloudpickle"]
     python_version: str = Field(max_length=40)
     cloudpickle_version: str = Field(max_length=40)
-    pickle_protocol: int
+    pickle_protocol: WholeNumber
     blob: str = Field(min_length=1)
     digest: str | None = None
 
@@ -124,7 +126,7 @@ class ParamsIn(BaseModel):
     model_config = _STRICT
 
     parallelism: int = Field(8, ge=1, le=1024)
-    limit_samples: int | None = Field(None, ge=1)
+    limit_samples: WholeNumber | None = Field(None, ge=1)
     ignore_request_failure: bool = False
     request_timeout: int | None = Field(None, ge=1, le=3600)
     max_retries: int = Field(3, ge=0, le=20)

@@ -16,6 +16,7 @@ from evaluator_host.dialects.nemo.host.spec import JobIn
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.store.entities import Order
 from evaluator_host.store.jobs import DesiredState
+from evaluator_host.web.api.bodies import WholeNumber
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
@@ -129,7 +130,7 @@ def _add_results(router: APIRouter, results: NemoResults) -> None:
         name: parts.Name,
         result: parts.Name,
         request: Request,
-        limit: Annotated[int | None, Query(ge=0, description="Rows to send.")] = None,
+        limit: Annotated[WholeNumber | None, Query(ge=0, description="Rows to send.")] = None,
     ) -> Response:
         """Download a result: figures (JSON), rows (lines of JSON), or both in a tar file."""
         own = parts.workspace_of(request)
