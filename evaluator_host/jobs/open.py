@@ -1,9 +1,12 @@
 """Opens the services over the store, together with the scheduler that runs jobs."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.files import BlobFolder, RowsFolder
@@ -17,12 +20,17 @@ from evaluator_host.jobs.results.row_reader import RowReader
 from evaluator_host.jobs.run import JobContext
 from evaluator_host.jobs.scheduler import Scheduler, owner_name
 from evaluator_host.jobs.service import JobService
+from evaluator_host.model.errors import StoreUnavailable
 from evaluator_host.models.access import ModelAccess
 from evaluator_host.service import Service
 from evaluator_host.store.entities import Entities
 from evaluator_host.store.secrets import Secrets
 from evaluator_host.store.store import Store
 from evaluator_host.store.usage import StorageUsage
+
+_DELETE_EVERY_S: Final = 3600.0
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +64,20 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
     models = ModelAccess(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
     context = JobContext(service, store.job_queue, folder, owner_name(), store.usage, models)
     scheduler = Scheduler(context, store.jobs, at_once=settings.jobs_at_once)
-    working = asyncio.create_task(scheduler.run())
     registry = EvaluatorRegistry(service, store.evaluators, store.usage)
+    jobs = JobService(
+        service,
+        store.jobs,
+        store.datasets,
+        folder=folder,
+        scheduler=scheduler,
+        resolve=registry.resolve,
+        usage=store.usage,
+        models=models,
+    )
+    working = [asyncio.create_task(scheduler.run())]
+    if settings.jobs_days:
+        working.append(asyncio.create_task(_delete_old_jobs(jobs, timedelta(days=settings.jobs_days))))
     try:
         results = JobResults(store.jobs, store.results, store.datasets, folder)
         rows = RowReader(store.jobs, store.results, store.datasets, folder, outputs=store.outputs)
@@ -71,16 +91,7 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
                     max_bytes=settings.datasets_mb << 20,
                     max_row_bytes=settings.body_mb << 20,
                 ),
-                jobs=JobService(
-                    service,
-                    store.jobs,
-                    store.datasets,
-                    folder=folder,
-                    scheduler=scheduler,
-                    resolve=registry.resolve,
-                    usage=store.usage,
-                    models=models,
-                ),
+                jobs=jobs,
                 results=results,
                 rows=rows,
                 exports=JobExports(results, rows),
@@ -91,9 +102,20 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
                 usage=store.usage,
             )
     finally:
-        working.cancel()
-        with suppress(asyncio.CancelledError):
-            await working
+        for task in working:
+            task.cancel()
+        await asyncio.wait(working)
+
+
+async def _delete_old_jobs(jobs: JobService, age: timedelta) -> None:
+    """Delete the jobs that ended longer ago than this age, now and every hour, until cancelled."""
+    while True:
+        try:
+            if deleted := await jobs.delete_ended(datetime.now(UTC) - age):
+                _log.info("deleted %d jobs that ended over %d days ago", deleted, age.days)
+        except StoreUnavailable as error:
+            _log.warning("old jobs are deleted later: %s", error.detail)
+        await asyncio.sleep(_DELETE_EVERY_S)
 
 
 def orphan_files(settings: Settings) -> OrphanFiles:

@@ -148,6 +148,16 @@ class JobService:
           InUse: the job has not ended.
         """
         await self._jobs.delete_job(workspace_id, job_id)
+        await self._remove_unused_rows()
+
+    async def delete_ended(self, before: datetime) -> int:
+        """Delete the jobs of all workspaces that ended before a time; return how many."""
+        deleted = await self._jobs.delete_ended(before)
+        if deleted:
+            await self._remove_unused_rows()
+        return deleted
+
+    async def _remove_unused_rows(self) -> None:
         for dataset_id in await self._datasets.forget_unused():
             await asyncio.to_thread(self._folder.remove, dataset_id)
 

@@ -287,6 +287,8 @@ class Jobs:
             jobs = [as_job(row) for row in await connection.execute(ended)]
         for job in jobs:
             await self._delete(job)
+        if jobs:
+            await self._database.give_space_back()
         return len(jobs)
 
     async def _delete(self, job: Job) -> None:

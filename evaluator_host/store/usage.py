@@ -27,6 +27,7 @@ from evaluator_host.store.tables import (
 )
 
 _MEASURED_S: Final = 5.0  # a measurement is used for so long; a workspace may go over its quota by what it stores then
+_REFUSED_S: Final = 0.5  # so long for one over its quota, which may have deleted something
 _CHECKED_BYTES: Final = 16 << 20  # of an upload, between two checks
 _MB: Final = 1 << 20
 
@@ -94,7 +95,8 @@ class StorageUsage:
         if not most:
             return
         at, held = self._measured.get(workspace_id, (-_MEASURED_S, 0))
-        if time.monotonic() - at > _MEASURED_S:
+        age_s = time.monotonic() - at
+        if age_s > (_MEASURED_S if held + more_bytes <= most else _REFUSED_S):
             held = (await self.get_usage(workspace_id)).total_bytes
             self._measured[workspace_id] = (time.monotonic(), held)
         if held + more_bytes > most:
