@@ -15,24 +15,24 @@ from evaluator_host.dialects.table import all_dialects
 
 # Module of each command, in the order of `--help`. Only the requested one is imported: importing all takes a second.
 _COMMANDS: Final = {
-    "serve": "serve",
-    "run": "run",
-    "check": "run",
-    "migrate": "migrate",
-    "doctor": "doctor",
-    "selftest": "selftest",
-    "setup": "doctor",
-    "audit": "keys",
-    "usage": "keys",
+    "serve": "cli.serve",
+    "run": "cli.run",
+    "check": "cli.run",
+    "migrate": "migration.host.command",
+    "doctor": "cli.doctor",
+    "selftest": "selftest.command",
+    "setup": "cli.doctor",
+    "audit": "cli.keys",
+    "usage": "cli.keys",
 }
 _GROUPS: Final = {
-    "images": "doctor",
-    "keys": "keys",
-    "packages": "packages",
-    "evaluators": "evaluators",
-    "datasets": "datasets",
-    "jobs": "jobs",
-    "secrets": "secrets",
+    "images": "cli.doctor",
+    "keys": "cli.keys",
+    "packages": "cli.packages",
+    "evaluators": "cli.evaluators",
+    "datasets": "cli.datasets",
+    "jobs": "cli.jobs",
+    "secrets": "cli.secrets",
 }
 
 
@@ -67,7 +67,7 @@ def _dialect_groups() -> dict[str, EntryPoint[Any]]:
 
 
 def _module(name: str) -> Any:
-    return import_module(f"evaluator_host.cli.{name}")
+    return import_module(f"evaluator_host.{name}")
 
 
 def _before(

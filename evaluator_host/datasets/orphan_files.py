@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from evaluator_host.datasets.files import BlobFolder, RowsFolder
+from evaluator_host.dialects.table import all_dialects
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.store.database import Address
-from evaluator_host.store.entities import Kind
 from evaluator_host.store.store import Store
 from evaluator_host.system.files import write_once
 
@@ -112,5 +112,8 @@ class OrphanFiles:
 
 async def _known(store: Store) -> tuple[str, frozenset[str]]:
     """Return the identity of a database, and the ids of its rows and files."""
-    files = await store.entities.contents(Kind.FILE)
-    return await store.identity(), await store.datasets.ids() | {str(content.get("blob")) for content in files}
+    known = set(await store.datasets.ids())
+    for dialect in all_dialects():
+        if dialect.stored_files is not None:
+            known |= await dialect.stored_files.load()(store.database)
+    return await store.identity(), frozenset(known)

@@ -1,6 +1,6 @@
 """The host half of a dialect: how a row becomes a call, how a result is read, and its optional parts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -88,6 +88,9 @@ class Dialect:
         project that it imports.
       commands: A Typer application: the command line's group of the contract's name.
       routes: A function that returns HTTP routes; called as `routes(service, records, settings, access)`.
+      find_model: Returns the `ModelPlace` of a model that callers registered, or None; called as
+        `find_model(database, workspace_id, namespace, name)`.
+      stored_files: Returns the ids of the stored files that its objects in a database refer to.
     """
 
     contract: Contract
@@ -103,3 +106,5 @@ class Dialect:
     project_modules: EntryPoint[Callable[[str, Path], str]] | None = None
     commands: EntryPoint[Any] | None = None
     routes: EntryPoint[Callable[..., list[Any]]] | None = None
+    find_model: EntryPoint[Callable[..., Awaitable[Any]]] | None = None
+    stored_files: EntryPoint[Callable[[Any], Awaitable[set[str]]]] | None = None

@@ -23,7 +23,7 @@ from evaluator_host.jobs.service import JobService
 from evaluator_host.model.errors import StoreUnavailable
 from evaluator_host.models.access import ModelAccess
 from evaluator_host.service import Service
-from evaluator_host.store.entities import Entities
+from evaluator_host.store.database import Database
 from evaluator_host.store.secrets import Secrets
 from evaluator_host.store.store import Store
 from evaluator_host.store.usage import StorageUsage
@@ -45,7 +45,7 @@ class StoredResources:
     exports: JobExports
     secrets: Secrets
     traffic: Traffic
-    entities: Entities
+    database: Database
     blobs: BlobFolder
     usage: StorageUsage
 
@@ -97,7 +97,7 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
                 exports=JobExports(results, rows),
                 secrets=store.secrets,
                 traffic=traffic,
-                entities=store.entities,
+                database=store.database,
                 blobs=blobs,
                 usage=store.usage,
             )

@@ -32,6 +32,7 @@ class ResultWriter:
 
     Attributes:
       failed: Failed results since this writer was made.
+      stored: Results and answers stored since then.
 
     Args:
       queue: Job queue in the store.
@@ -54,7 +55,7 @@ class ResultWriter:
         self._since = time.monotonic()
         self._turn = asyncio.Lock()
         self._unsure = False  # whether the last write may have succeeded although it raised
-        self.failed = 0
+        self.failed = self.stored = 0
 
     async def add_result(self, position: int, row: int, result: EvaluationResult) -> None:
         """Add a result to the next batch; wait while the database is behind."""
@@ -97,6 +98,7 @@ class ResultWriter:
           NoLongerOurs: another host has the job.
         """
         task = asyncio.create_task(self._flush())  # a write that is cancelled midway may have succeeded or not
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())  # read even when nobody waits
         await asyncio.shield(task)
 
     async def _flush(self) -> None:
@@ -122,9 +124,11 @@ class ResultWriter:
         if outputs:
             self._apply(await self._queue.save_outputs(self._job_id, self._owner, outputs))
             del self._outputs[: len(outputs)]
+            self.stored += len(outputs)
             self._output_bytes = sum(len(one.output or "") for one in self._outputs)
         self._apply(await self._queue.save(self._job_id, self._owner, results, running_s=running_s))
         del self._results[: len(results)]
+        self.stored += len(results)
         self._since = now
         self._room.set()
 

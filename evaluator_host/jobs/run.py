@@ -8,10 +8,11 @@ rows again.
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, assert_never
 
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.dialects.table import may_score_together
@@ -86,6 +87,8 @@ class JobRun:
         self._writer = ResultWriter(context.queue, job.id, context.owner, on_desired=self.set_desired_state)
         self._desired = DesiredState.RUN
         self._stop = asyncio.Event()
+        self._began = time.monotonic()
+        self.is_put_back = False
         self._unanswered = 0  # rows for which the model gave no answer
         self.set_desired_state(job.wanted)
 
@@ -95,6 +98,20 @@ class JobRun:
             self._desired = desired
             self._stop.set()
 
+    @property
+    def progressed(self) -> bool:
+        """Whether a result or a model's answer was stored since this host claimed the job."""
+        return self._writer.stored > 0
+
+    def had_its_turn(self, turn_s: float, long_turn_s: float) -> bool:
+        """Whether the job has run for `turn_s` seconds and progressed, or has run for `long_turn_s` seconds."""
+        return time.monotonic() - self._began >= (turn_s if self.progressed else long_turn_s)
+
+    def put_back(self) -> None:
+        """Make the run stop soon and release its job as queued."""
+        self.is_put_back = True
+        self._stop.set()
+
     async def run(self) -> None:
         """Run the job until it is done or must stop, then release it; when cancelled, release it as queued."""
         try:
@@ -102,8 +119,9 @@ class JobRun:
         except NoLongerOurs:
             _log.warning("another host has taken job %s, or it was deleted", self._job.id)
         except asyncio.CancelledError:
-            await self._writer.flush()
-            await self._release(JobStatus.QUEUED, None)
+            with suppress(NoLongerOurs):
+                await self._writer.flush()
+                await self._release(JobStatus.QUEUED, None)
             raise
         except Exception as fault:  # noqa: BLE001 - a job that stayed claimed would be run again and again
             await self._release(*self._ending(fault))
@@ -130,7 +148,7 @@ class JobRun:
             _, error = self._ending(watching.exception())
             return JobStatus.PAUSED, error
         if scoring.cancelled():
-            return (JobStatus.CANCELLED if self._desired is DesiredState.CANCEL else JobStatus.PAUSED), None
+            return self._stopped_as(), None
         return self._ending(scoring.exception())
 
     async def _watch_room(self) -> None:
@@ -145,6 +163,17 @@ class JobRun:
                 await self._context.usage.require_room(self._job.workspace_id)
             await asyncio.sleep(_ROOM_EVERY_S)
 
+    def _stopped_as(self) -> JobStatus:
+        match self._desired:
+            case DesiredState.CANCEL:
+                return JobStatus.CANCELLED
+            case DesiredState.PAUSE:
+                return JobStatus.PAUSED
+            case DesiredState.RUN:
+                return JobStatus.QUEUED
+            case _ as unreachable:
+                assert_never(unreachable)
+
     def _ending(self, fault: BaseException | None) -> tuple[JobStatus, str | None]:
         while isinstance(fault, BaseExceptionGroup):
             fault = fault.exceptions[0]
@@ -153,12 +182,12 @@ class JobRun:
                 return JobStatus.COMPLETED, None
             case HostError():
                 problems = [f"{problem.field}: {problem.message}" for problem in fault.problems]
-                return JobStatus.FAILED, _error(fault.code, "; ".join([fault.detail, *problems]))
+                return JobStatus.FAILED, error_json(fault.code, "; ".join([fault.detail, *problems]))
             case TooManyFailures():
-                return JobStatus.FAILED, _error("max_failures", str(fault))
+                return JobStatus.FAILED, error_json("max_failures", str(fault))
             case _:
                 _log.error("job %s failed because of a fault of this host", self._job.id, exc_info=fault)
-                return JobStatus.FAILED, _error("internal", "the host has a fault; its log says more")
+                return JobStatus.FAILED, error_json("internal", "the host has a fault; its log says more")
 
     async def _release(self, status: JobStatus, error: str | None) -> None:
         pause_s = _PAUSE_S
@@ -311,5 +340,6 @@ class JobRun:
             raise TooManyFailures(f"{failed} rows have failed, and the job allows {most}")
 
 
-def _error(code: str, message: str) -> str:
+def error_json(code: str, message: str) -> str:
+    """Return the error of a failed job as the store keeps it."""
     return encode_json({"code": code, "message": message}).decode()

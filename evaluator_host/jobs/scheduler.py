@@ -1,4 +1,11 @@
-"""Claims and runs jobs, queued ones and those of dead hosts: a few at once, workspaces in turn."""
+"""Claims and runs jobs, queued ones and those of dead hosts: a few at once, divided between workspaces.
+
+A workspace may have all places but one when another workspace is known. A job of the workspace with the most running
+jobs is put back in the queue after a minute, when another workspace has none, or two fewer, and waits.
+
+A job that ended two hosts is `failed`, see `_TRIES`. A job may have ended its host when nothing was stored for it since
+that host claimed it. Such a job runs beside no other one of them, so that jobs that merely ran beside it do not fail.
+"""
 
 import asyncio
 import functools
@@ -11,13 +18,26 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from evaluator_host.jobs.run import JobContext, JobRun
+from evaluator_host.jobs.run import JobContext, JobRun, error_json
 from evaluator_host.model.errors import StoreUnavailable
 from evaluator_host.sandbox.linux.instance import is_dead, this_instance
-from evaluator_host.store.jobs import DesiredState, Job, Jobs
+from evaluator_host.schemas.jobs import JobStatus
+from evaluator_host.store.jobs import DesiredState, Job, JobEvaluator, Jobs
+from evaluator_host.system.turns import most_places
 
 LOOK_EVERY_S: Final = 2.0  # for jobs that other hosts queued; this host wakes its scheduler itself
 SILENT_S: Final = 15.0  # an owner without a heartbeat for so long counts as dead
+
+TURN_S: Final = 60.0  # a running job that has stored something may be put back after this time,
+LONG_TURN_S: Final = 600.0  # and any job after this one
+
+_TRIES: Final = 2  # hosts that died in a row while they ran a job, without storing anything for it
+_STOP_S: Final = 2.0  # to store the results of running jobs when the host stops
+_TOOK_HOSTS_DOWN: Final = (
+    f"{_TRIES} hosts ended one after the other while they ran this job, and nothing was stored for it in between, so "
+    "it is not run again. Its results so far are kept. The log of the host may say why it ended; make a new job "
+    "without the rows or the evaluator that ended it"
+)
 
 _log = logging.getLogger(__name__)
 _numbers: Final = itertools.count(1)
@@ -51,6 +71,8 @@ class Scheduler:
         self._jobs = jobs
         self._at_once = at_once
         self._running: dict[str, tuple[Job, JobRun, asyncio.Task[None]]] = {}
+        self._served: dict[str, int] = {}  # by workspace, the number of its last claim
+        self._claims = itertools.count(1)
         self._beats: dict[str, _Beat] = {}
         self._wake = asyncio.Event()
 
@@ -67,10 +89,11 @@ class Scheduler:
                 self._wake.clear()
         finally:
             tasks = [task for _, _, task in self._running.values()]
-            for task in tasks:
-                task.cancel()
-            if tasks:
-                await asyncio.wait(tasks)
+            for _ in range(2):  # the second time also what waits for the store
+                for task in tasks:
+                    task.cancel()
+                if tasks:
+                    await asyncio.wait(tasks, timeout=_STOP_S)
 
     def wake(self) -> None:
         """Check for jobs to run now."""
@@ -82,22 +105,67 @@ class Scheduler:
             self._running[job_id][1].set_desired_state(desired)
 
     async def _claim_jobs(self) -> None:
-        while len(self._running) < self._at_once and (job := await self._next()) is not None:
-            if await self._context.queue.claim_job(job, self._context.owner):
-                run = JobRun(self._context, job, await self._jobs.evaluators(job.id))
-                task = asyncio.create_task(run.run())
-                self._running[job.id] = (job, run, task)
-                task.add_done_callback(functools.partial(self._ended, job.id))
+        while True:
+            waiting = await self._waiting()
+            if (job := self._next(waiting)) is None:
+                break
+            evaluators = await self._jobs.evaluators(job.id)
+            if not await self._context.queue.claim_job(job, self._context.owner):
+                continue
+            self._served[job.workspace_id] = next(self._claims)
+            if job.attempts < _TRIES:
+                self._begin(job, evaluators)
+                continue
+            _log.error("job %s is not run again: %d hosts ended while they ran it", job.id, job.attempts)
+            error = error_json("host_ended", _TOOK_HOSTS_DOWN)
+            await self._context.queue.release_job(job.id, self._context.owner, JobStatus.FAILED, error=error)
+        self._make_room(waiting)
 
-    async def _next(self) -> Job | None:
-        """Return the oldest waiting job of the workspace with the fewest running jobs."""
-        waiting = await self._context.queue.waiting()
+    def _begin(self, job: Job, evaluators: list[JobEvaluator]) -> None:
+        run = JobRun(self._context, job, evaluators)
+        task = asyncio.create_task(run.run())
+        self._running[job.id] = (job, run, task)
+        task.add_done_callback(functools.partial(self._ended, job.id))
+
+    async def _waiting(self) -> list[Job]:
+        """Return the queued jobs and those of dead hosts."""
+        queued = await self._context.queue.waiting(each=self._at_once + 1)
         running = await self._context.queue.running()
         silent = self._silent(running)
         orphans = [job for job in running if job.id in silent or (job.owner and is_dead(job.owner))]
-        found = {job.id: job for job in (*orphans, *waiting) if job.id not in self._running}
-        at_work = Counter(job.workspace_id for job, _, _ in self._running.values())
-        return min(found.values(), key=lambda job: (at_work[job.workspace_id], job.created_at), default=None)
+        return [job for job in (*orphans, *queued) if job.id not in self._running]
+
+    def _next(self, waiting: list[Job]) -> Job | None:
+        """Return the job to claim now: the oldest of the workspace with the fewest running jobs, in turn; or None."""
+        if len(self._running) >= self._at_once:
+            return None
+        at_work = self._at_work()
+        most = most_places(self._at_once, len({*self._served, *(job.workspace_id for job in waiting)}))
+        suspected = any(job.attempts and not run.progressed for job, run, _ in self._running.values())
+        may = (job for job in waiting if at_work[job.workspace_id] < most and not (suspected and job.attempts))
+        return min(may, key=lambda job: (*self._turn(job.workspace_id, at_work), job.created_at), default=None)
+
+    def _turn(self, workspace: str, at_work: Counter[str]) -> tuple[int, int]:
+        """Return what orders workspaces: their running jobs, then whose last claim is longest ago."""
+        return at_work[workspace], self._served.get(workspace, 0)
+
+    def _make_room(self, waiting: list[Job]) -> None:
+        """Put a job of the workspace with the most running jobs back, when another workspace has too few of them."""
+        if len(self._running) < self._at_once or any(run.is_put_back for _, run, _ in self._running.values()):
+            return
+        at_work = self._at_work()
+        most = max(at_work.values(), default=0)
+        fewest = min((at_work[job.workspace_id] for job in waiting), default=most)
+        if fewest == most or (fewest and most - fewest < 2):
+            return
+        for job, run, _ in self._running.values():  # the one that was claimed first comes first
+            if at_work[job.workspace_id] == most and run.had_its_turn(TURN_S, LONG_TURN_S):
+                _log.info("job %s waits: other workspaces' jobs have their turn", job.id)
+                run.put_back()
+                return
+
+    def _at_work(self) -> Counter[str]:
+        return Counter(job.workspace_id for job, _, _ in self._running.values())
 
     def _silent(self, running: list[Job]) -> set[str]:
         """Return the jobs whose owner has written no heartbeat for `SILENT_S` seconds of this host's monotonic clock.

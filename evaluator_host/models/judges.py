@@ -7,22 +7,24 @@ and is redacted from answers.
 
 import re
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import httpx
 
 from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.model_requests import Ask
+from evaluator_host.dialects.table import all_dialects
 from evaluator_host.model.errors import InvalidRequest, NotFound, Problem
 from evaluator_host.model.evaluator import Json
 from evaluator_host.models.access import PORTS, make_http_client, require_url
 from evaluator_host.models.endpoint import Endpoint
 from evaluator_host.schemas.jobs import Target
-from evaluator_host.store.entities import Entities, Kind, Place, split_ref
-from evaluator_host.store.secrets import Secrets
 from evaluator_host.system.turns import Turns
+
+if TYPE_CHECKING:
+    from evaluator_host.store.store import Store
 
 _AT_ONCE: Final = 32
 _NAME: Final = r"([A-Za-z0-9_.\-]{1,255})"
@@ -42,53 +44,17 @@ class ModelPlace:
     secret: str | None = None
 
 
-class RegisteredModels:
-    """The models and model providers of every workspace."""
-
-    def __init__(self, entities: Entities) -> None:
-        self._entities = entities
-
-    async def find_model(self, workspace_id: str, namespace: str, name: str) -> ModelPlace | None:
-        """Return a model's endpoint, None when there is no such model.
-
-        Raises:
-          InvalidRequest: nothing says where it answers, or a provider's name is none.
-        """
-        entity = await self._entities.find_entity(Place(workspace_id, Kind.MODEL, namespace), name)
-        if entity is None:
-            return None
-        api = entity.content.get("api_endpoint") or {}
-        model = str(api.get("model_id") or name)
-        if api.get("url"):
-            return ModelPlace(str(api["url"]), model)
-        for reference in entity.content.get("model_providers") or ():
-            provider = await self._provider(workspace_id, namespace, str(reference))
-            if provider is not None:
-                secret = provider.get("api_key_secret_name")
-                return ModelPlace(str(provider["host_url"]), model, secret.rpartition("/")[2] if secret else None)
-        raise InvalidRequest(
-            f"nothing says where the model {namespace}/{name} answers: give it model_providers or an api_endpoint.url"
-        )
-
-    async def _provider(self, workspace_id: str, namespace: str, reference: str) -> dict[str, Any] | None:
-        place, name = split_ref(reference, namespace=namespace, what="model provider")
-        found = await self._entities.find_entity(Place(workspace_id, Kind.PROVIDER, place), name)
-        return None if found is None else found.content
-
-
 class Judges:
     """Calls models on behalf of evaluators.
 
     Args:
       settings: Configured models, allowed hosts, proxy and certificates.
-      secrets: Of the store; None without a store.
-      kept: Models that callers registered; None without a store.
+      store: Secrets, and the models that callers registered; None on the command line.
     """
 
-    def __init__(self, settings: Settings, secrets: Secrets | None, kept: RegisteredModels | None) -> None:
+    def __init__(self, settings: Settings, store: "Store | None") -> None:
         self._settings = settings
-        self._secrets = secrets
-        self._kept = kept
+        self._store = store
         self._clients: dict[str, httpx.AsyncClient] = {}
         self._turns = Turns(_AT_ONCE)
 
@@ -115,19 +81,20 @@ class Judges:
 
     async def _place(self, ask: Ask, workspace: str) -> ModelPlace:
         """Return the place of a model: a registered one for a reference, else the given address."""
-        found = _REFERENCE.match(ask.url)
-        if found is None:
+        reference = _REFERENCE.match(ask.url)
+        if reference is None:
             return self._allowed(ModelPlace(ask.url, ask.model, ask.secret))
-        namespace, name = found[1] or found[3], found[2] or found[4]
+        namespace, name = reference[1] or reference[3], reference[2] or reference[4]
         configured = self._settings.models.get(f"{namespace}/{name}")
         if configured is not None:
             return ModelPlace(_base_url(configured.base_url), configured.model or name, configured.secret)
-        kept = None if self._kept is None else await self._kept.find_model(workspace, namespace, name)
-        if kept is None:
-            message = f"nothing says where the model {namespace}/{name}"[:120] + " answers"
-            hint = "name it in EVALUATOR_HOST_MODELS, add it to the workspace's models, or give a Model with its url"
-            raise _refused(message, hint)
-        return self._allowed(kept)
+        if self._store is not None:
+            for find_model in [one.find_model.load() for one in all_dialects() if one.find_model is not None]:
+                if (found := await find_model(self._store.database, workspace, namespace, name)) is not None:
+                    return self._allowed(found)
+        message = f"nothing says where the model {namespace}/{name}"[:120] + " answers"
+        hint = "name it in EVALUATOR_HOST_MODELS, add it to the workspace's models, or give a Model with its url"
+        raise _refused(message, hint)
 
     def _allowed(self, place: ModelPlace) -> ModelPlace:
         base_url = _base_url(place.base_url)
@@ -155,19 +122,15 @@ class Judges:
         if secret is None:
             return None
         name = secret.rpartition("/")[2]
-        if self._secrets is None:
+        if self._store is None:
             raise NotFound(f"the key {name} of the model is a secret, which a running host keeps")
-        return await self._secrets.reveal(workspace, name)
+        return await self._store.secrets.reveal(workspace, name)
 
 
 @asynccontextmanager
-async def open_judges(
-    settings: Settings, secrets: Secrets | None, *, kept: RegisteredModels | None = None
-) -> AsyncIterator[Judges]:
+async def open_judges(settings: Settings, store: "Store | None") -> AsyncIterator[Judges]:
     """Yield a `Judges`, which calls models for evaluators, and close its connections at the end of the block."""
-    async with AsyncExitStack() as stack:
-        judges = Judges(settings, secrets, kept)
-        stack.push_async_callback(judges.aclose)
+    async with aclosing(Judges(settings, store)) as judges:
         yield judges
 
 

@@ -14,7 +14,7 @@ from typing import Final
 from sqlalchemy import insert, select
 
 from evaluator_host.model.errors import StoreUnavailable
-from evaluator_host.store.database import Database, row_values
+from evaluator_host.store.database import Repository, row_values
 from evaluator_host.store.tables import ApiKeyTable, AuditTable, WorkspaceTable
 
 KEPT: Final = 20_000  # entries in memory, a few megabytes
@@ -67,11 +67,8 @@ class AuditLine:
     duration_ms: float
 
 
-class Audit:
+class Audit(Repository):
     """The audit log in the database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def append_entries(self, entries: Sequence[AuditEntry]) -> None:
         """Append all of these audit entries, or none."""
@@ -114,8 +111,7 @@ class Audit:
             query = query.where((ApiKeyTable.name == key) | (AuditTable.key_id == key))
         if since is not None:
             query = query.where(AuditTable.at >= since)
-        async with self._database.reading() as connection:
-            return [AuditLine(**row._asdict()) for row in await connection.execute(query)]
+        return [AuditLine(**row._asdict()) for row in await self._database.fetch_all(query)]
 
     async def delete_before(self, before: datetime) -> int:
         """Delete audit entries older than this time, and return how many."""

@@ -6,14 +6,14 @@ of the file; writers of other processes are waited for. Messages never contain v
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import URL, ColumnElement, Connection, delete, event, make_url, select, text
+from sqlalchemy import URL, ColumnElement, Connection, Executable, delete, event, make_url, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -127,13 +127,37 @@ class Database:
             async with self._engine.connect() as connection:
                 yield connection
 
+    async def fetch_all(self, query: Executable) -> Sequence[Any]:
+        """Return the rows that a query finds in a snapshot of its own."""
+        async with self.reading() as connection:
+            return (await connection.execute(query)).all()
+
+    async def fetch_first(self, query: Executable) -> Any:
+        """Return the first row that a query finds in a snapshot of its own, or None."""
+        async with self.reading() as connection:
+            return (await connection.execute(query)).first()
+
+    async def fetch_values(self, query: Executable) -> Sequence[Any]:
+        """Return the first column of the rows that a query finds in a snapshot of its own."""
+        async with self.reading() as connection:
+            return (await connection.scalars(query)).all()
+
+    async def fetch_value(self, query: Executable) -> Any:
+        """Return the first column of the first row that a query finds in a snapshot of its own, or None."""
+        async with self.reading() as connection:
+            return await connection.scalar(query)
+
+    async def change_rows(self, statement: Executable) -> int:
+        """Run a statement in a transaction of its own, and return how many rows it changed."""
+        async with self.transaction() as connection:
+            return (await connection.execute(statement)).rowcount
+
     async def delete_rows(self, key: Any, chosen: ColumnElement[bool], *, at_once: int) -> int:
         """Delete rows by primary key, in small batches so that no writer waits long; return how many."""
         removed = 0
         while True:
             some = select(key).where(chosen).limit(at_once)
-            async with self.transaction() as connection:
-                count = (await connection.execute(delete(key.class_).where(key.in_(some)))).rowcount
+            count = await self.change_rows(delete(key.class_).where(key.in_(some)))
             removed += count
             if count < at_once:
                 return removed
@@ -153,6 +177,13 @@ class Database:
     async def close(self) -> None:
         """Close every connection."""
         await self._engine.dispose()
+
+
+class Repository:
+    """Base of the classes that store one kind of record in a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
 
 @contextmanager

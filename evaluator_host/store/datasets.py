@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from evaluator_host.model.errors import NameTaken, NotFound
 from evaluator_host.schemas.stored import BadLine
-from evaluator_host.store.database import Database, row_values
+from evaluator_host.store.database import Repository, row_values
 from evaluator_host.store.tables import DatasetTable, JobTable
 from evaluator_host.store.workspaces import require_name
 
@@ -60,11 +60,8 @@ def name_taken(name: str) -> NameTaken:
     return NameTaken(f"there is a data set named {name}; take another name, or replace it (?replace=true, --replace)")
 
 
-class Datasets:
+class Datasets(Repository):
     """The data sets in the database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def add_dataset(
         self, dataset_id: str, workspace_id: str, name: str | None, facts: DatasetFacts, *, replace: bool = False
@@ -102,9 +99,7 @@ class Datasets:
           NotFound: the workspace has no such data set.
         """
         named = (DatasetTable.name == name) | (DatasetTable.id == name)
-        async with self._database.reading() as connection:
-            query = _datasets().where(DatasetTable.workspace_id == workspace_id, named)
-            row = (await connection.execute(query)).first()
+        row = await self._database.fetch_first(_datasets().where(DatasetTable.workspace_id == workspace_id, named))
         if row is None:
             raise NotFound(f"there is no data set {name[:80]}; `evaluator-host datasets list` has their names")
         return _dataset(row)
@@ -116,8 +111,7 @@ class Datasets:
             .where(DatasetTable.workspace_id == workspace_id, DatasetTable.name.is_not(None))
             .order_by(DatasetTable.created_at.desc(), DatasetTable.id)
         )
-        async with self._database.reading() as connection:
-            return [_dataset(row) for row in await connection.execute(query)]
+        return [_dataset(row) for row in await self._database.fetch_all(query)]
 
     async def release(self, workspace_id: str, name: str) -> None:
         """Remove a data set's name, so that only jobs that use it still refer to it.
@@ -126,8 +120,7 @@ class Datasets:
           NotFound: the workspace has no such data set.
         """
         dataset = await self.get_dataset(workspace_id, name)
-        async with self._database.transaction() as connection:
-            await connection.execute(update(DatasetTable).where(DatasetTable.id == dataset.id).values(name=None))
+        await self._database.change_rows(update(DatasetTable).where(DatasetTable.id == dataset.id).values(name=None))
 
     async def forget_unused(self) -> list[str]:
         """Delete data sets without a name and a job; return their ids, so that their rows can be removed."""
@@ -141,8 +134,7 @@ class Datasets:
 
     async def ids(self) -> frozenset[str]:
         """Return the ids of all data sets of all workspaces; folders of rows with other ids can be removed."""
-        async with self._database.reading() as connection:
-            return frozenset(await connection.scalars(select(DatasetTable.id)))
+        return frozenset(await self._database.fetch_values(select(DatasetTable.id)))
 
 
 def _datasets() -> Select[Any]:

@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from evaluator_host.model.errors import NameTaken, NotFound
-from evaluator_host.store.database import Database, columns_of, row_values
+from evaluator_host.store.database import Repository, columns_of, row_values
 from evaluator_host.store.tables import EvaluatorTable, EvaluatorVersionTable
 from evaluator_host.store.workspaces import require_name
 
@@ -58,11 +58,8 @@ class StoredVersion:
     content: VersionContent
 
 
-class Evaluators:
+class Evaluators(Repository):
     """The named evaluators in the database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def create_evaluator(
         self, workspace_id: str, name: str, content: VersionContent, *, description: str = "", sampling: float = 1.0
@@ -109,7 +106,7 @@ class Evaluators:
         async with self._database.transaction() as connection:
             bump = update(EvaluatorTable).where(this).values(newest=EvaluatorTable.newest + 1, updated_at=now)
             await connection.execute(bump)  # also locks the row against other updates
-            newest = _one(await connection.execute(_versions(workspace_id, name, newest_but=1)), name)
+            newest = _found((await connection.execute(_versions(workspace_id, name, newest_but=1))).first(), name)
             newest = replace(
                 newest,
                 description=newest.description if description is None else description,
@@ -131,9 +128,8 @@ class Evaluators:
         Raises:
           NotFound: there is no such evaluator or version.
         """
-        async with self._database.reading() as connection:
-            found = await connection.execute(_versions(workspace_id, name, version))
-            return _one(found, name if version is None else f"{name}@{version}")
+        found = await self._database.fetch_first(_versions(workspace_id, name, version))
+        return _found(found, name if version is None else f"{name}@{version}")
 
     async def versions(self, workspace_id: str, name: str) -> list[StoredVersion]:
         """Return every version of an evaluator, the newest first.
@@ -142,20 +138,17 @@ class Evaluators:
           NotFound: there is no evaluator of that name.
         """
         query = _selected().where(EvaluatorTable.workspace_id == workspace_id, EvaluatorTable.name == name)
-        async with self._database.reading() as connection:
-            rows = await connection.execute(query.order_by(EvaluatorVersionTable.version.desc()))
-            found = [_version(row) for row in rows]
+        found = await self._database.fetch_all(query.order_by(EvaluatorVersionTable.version.desc()))
         if not found:
             raise _not_found(name)
-        return found
+        return [_version(row) for row in found]
 
     async def list_evaluators(self, workspace_id: str) -> list[StoredVersion]:
         """Return the newest version of each evaluator, by name."""
         query = _selected().where(
             EvaluatorTable.workspace_id == workspace_id, EvaluatorVersionTable.version == EvaluatorTable.newest
         )
-        async with self._database.reading() as connection:
-            return [_version(row) for row in await connection.execute(query.order_by(EvaluatorTable.name))]
+        return [_version(row) for row in await self._database.fetch_all(query.order_by(EvaluatorTable.name))]
 
     async def delete_evaluator(self, workspace_id: str, name: str) -> None:
         """Delete an evaluator and all its versions; jobs keep copies of what they ran.
@@ -164,10 +157,8 @@ class Evaluators:
           NotFound: there is no evaluator of that name.
         """
         this = (EvaluatorTable.workspace_id == workspace_id) & (EvaluatorTable.name == name)
-        async with self._database.transaction() as connection:
-            gone = await connection.execute(delete(EvaluatorTable).where(this))
-            if not gone.rowcount:
-                raise _not_found(name)
+        if not await self._database.change_rows(delete(EvaluatorTable).where(this)):
+            raise _not_found(name)
 
 
 async def _insert(
@@ -202,8 +193,7 @@ def _version(row: Any) -> StoredVersion:
     return StoredVersion(evaluator_id, name, description, sampling, version, newest, created_at, made)
 
 
-def _one(rows: Any, sought: str) -> StoredVersion:
-    row = rows.first()
+def _found(row: Any, sought: str) -> StoredVersion:
     if row is None:
         raise _not_found(sought)
     return _version(row)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import case, insert, select, update
+from sqlalchemy import case, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.jobs import JobStatus
-from evaluator_host.store.database import Database, columns_of, row_values
+from evaluator_host.store.database import Repository, columns_of, row_values
 from evaluator_host.store.jobs import DesiredState, Job, as_job, select_jobs
 from evaluator_host.store.tables import JobTable, OutputTable, ResultTable, TogetherTable
 
@@ -63,37 +63,30 @@ class StoredOutput:
     log: str
 
 
-class JobQueue:
+class JobQueue(Repository):
     """The job queue in the database, for the hosts that run jobs."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def waiting(self) -> list[Job]:
-        """Return the queued jobs, the oldest first."""
-        query = select_jobs().where(JobTable.status == JobStatus.QUEUED).order_by(JobTable.created_at)
-        async with self._database.reading() as connection:
-            return [as_job(row) for row in await connection.execute(query)]
+    async def waiting(self, *, each: int) -> list[Job]:
+        """Return the queued jobs, the oldest first, at most `each` of a workspace."""
+        place = func.row_number().over(partition_by=JobTable.workspace_id, order_by=JobTable.created_at).label("place")
+        queued = select(JobTable.id, place).where(JobTable.status == JobStatus.QUEUED).subquery()
+        query = select_jobs().join(queued, queued.c.id == JobTable.id).where(queued.c.place <= each)
+        return [as_job(row) for row in await self._database.fetch_all(query.order_by(JobTable.created_at))]
 
     async def running(self) -> list[Job]:
         """Return the running jobs. A host counts as alive while `heartbeat_at` changes, whatever the clock says."""
-        async with self._database.reading() as connection:
-            return [
-                as_job(row)
-                for row in await connection.execute(select_jobs().where(JobTable.status == JobStatus.RUNNING))
-            ]
+        query = select_jobs().where(JobTable.status == JobStatus.RUNNING)
+        return [as_job(row) for row in await self._database.fetch_all(query)]
 
     async def claim_job(self, job: Job, owner: str) -> bool:
-        """Make this host the owner of a job; return False when the job has changed meanwhile."""
+        """Make this host the owner of a job, and count the attempt; return False when the job has changed meanwhile."""
         now = datetime.now(UTC)
         unchanged = (
             (JobTable.id == job.id) & (JobTable.status == job.status) & JobTable.owner.is_not_distinct_from(job.owner)
         )
         values = {"status": JobStatus.RUNNING, "owner": owner, "heartbeat_at": now, "started_at": job.started_at or now}
-        values["error"] = None  # of a job that this host paused
-        async with self._database.transaction() as connection:
-            done = await connection.execute(update(JobTable).where(unchanged).values(**values))
-            return done.rowcount == 1
+        values |= {"attempts": job.attempts + 1, "error": None}  # the error of a job that a host paused
+        return await self._database.change_rows(update(JobTable).where(unchanged).values(**values)) == 1
 
     async def release_job(
         self, job_id: str, owner: str, status: JobStatus, *, running_s: float = 0.0, error: str | None = None
@@ -115,6 +108,7 @@ class JobQueue:
                     status=new,
                     owner=None,
                     heartbeat_at=None,
+                    attempts=0,
                     error=error,
                     finished_at=finished,
                     running_s=JobTable.running_s + running_s,
@@ -134,7 +128,7 @@ class JobQueue:
         size = sum(len(result.result) + len(result.metrics) for result in results)
         async with self._database.transaction() as connection:
             counts = {"done": len(results), "failed": failed, "stored_bytes": size}
-            wanted = await _note(connection, job_id, owner, running_s=running_s, **counts)
+            wanted = await _note(connection, job_id, owner, progress=bool(results), running_s=running_s, **counts)
             if wanted is not None and results:
                 await connection.execute(
                     insert(ResultTable), [{"job_id": job_id, **row_values(result)} for result in results]
@@ -147,7 +141,9 @@ class JobQueue:
         """Store a model's answers; otherwise as `save`."""
         size = sum(len(output.output or "") + len(output.log) for output in outputs)
         async with self._database.transaction() as connection:
-            wanted = await _note(connection, job_id, owner, running_s=running_s, stored_bytes=size)
+            wanted = await _note(
+                connection, job_id, owner, progress=bool(outputs), running_s=running_s, stored_bytes=size
+            )
             if wanted is not None and outputs:
                 await connection.execute(
                     insert(OutputTable), [{"job_id": job_id, **row_values(output)} for output in outputs]
@@ -158,15 +154,14 @@ class JobQueue:
         """Store a score over all rows together, as JSON, unless it is already stored; otherwise as `save`."""
         values = {"job_id": job_id, "position": position, "result": result}
         async with self._database.transaction() as connection:
-            wanted = await _note(connection, job_id, owner)
+            wanted = await _note(connection, job_id, owner, progress=True)
             if wanted is not None and await connection.scalar(_together(job_id, position)) is None:
                 await connection.execute(insert(TogetherTable), [values])
         return wanted
 
     async def has_together(self, job_id: str, position: int) -> bool:
         """Return whether an evaluator's score over all rows together is stored."""
-        async with self._database.reading() as connection:
-            return await connection.scalar(_together(job_id, position)) is not None
+        return await self._database.fetch_value(_together(job_id, position)) is not None
 
     async def unscored_rows(self, job_id: str, position: int, *, count: int) -> bytearray:
         """Return one byte per row of a job: 0 where the evaluator has scored it, else 1."""
@@ -196,8 +191,7 @@ class JobQueue:
             .order_by(table.row)
             .limit(limit)
         )
-        async with self._database.reading() as connection:
-            return {row[0]: StoredOutput(*row) for row in await connection.execute(query)}
+        return {row[0]: StoredOutput(*row) for row in await self._database.fetch_all(query)}
 
     async def _marks(self, query: Any) -> bytearray:
         marks = bytearray()
@@ -210,7 +204,7 @@ class JobQueue:
 
 
 async def _note(
-    connection: AsyncConnection, job_id: str, owner: str, *, running_s: float = 0.0, **counts: int
+    connection: AsyncConnection, job_id: str, owner: str, *, progress: bool, running_s: float = 0.0, **counts: int
 ) -> DesiredState | None:
     """Write the heartbeat and add to `counts` (`done`, `failed`, `stored_bytes`) in the caller's transaction.
 
@@ -222,6 +216,7 @@ async def _note(
         .values(
             heartbeat_at=datetime.now(UTC),
             running_s=JobTable.running_s + running_s,
+            attempts=0 if progress else JobTable.attempts,
             **{name: getattr(JobTable, name) + count for name, count in counts.items()},
         )
     )

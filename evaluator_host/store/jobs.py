@@ -18,7 +18,7 @@ from sqlalchemy.exc import IntegrityError
 
 from evaluator_host.model.errors import InUse, NotFound
 from evaluator_host.schemas.jobs import JobStatus
-from evaluator_host.store.database import Database, columns_of, row_values
+from evaluator_host.store.database import Repository, columns_of, row_values
 from evaluator_host.store.tables import DatasetTable, JobEvaluatorTable, JobTable, OutputTable, ResultTable
 
 
@@ -68,6 +68,7 @@ class Job:
       done: Results stored so far.
       failed: Results stored so far whose status is `failed`.
       running_s: Seconds during which a host ran the job.
+      attempts: How often a host has claimed the job since something was stored for it, or a host released it.
       error: `{"code", "message"}` as JSON, for a job that failed.
     """
 
@@ -84,6 +85,7 @@ class Job:
     done: int
     failed: int
     running_s: float
+    attempts: int
     error: str | None
     created_at: datetime
     started_at: datetime | None
@@ -123,11 +125,8 @@ def new_job_id() -> str:
     return f"job_{secrets.token_hex(10)}"
 
 
-class Jobs:
+class Jobs(Repository):
     """The jobs in the database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def add_job(
         self,
@@ -180,8 +179,7 @@ class Jobs:
     async def find_by_idempotency_key(self, workspace_id: str, idempotency_key: str) -> Job | None:
         """Return the job that an idempotency key created, or None."""
         query = select_jobs().where(JobTable.workspace_id == workspace_id, JobTable.idempotency_key == idempotency_key)
-        async with self._database.reading() as connection:
-            return next((as_job(row) for row in await connection.execute(query)), None)
+        return next((as_job(row) for row in await self._database.fetch_all(query)), None)
 
     async def get_job(self, workspace_id: str, job_id: str) -> Job:
         """Return a job.
@@ -190,11 +188,10 @@ class Jobs:
           NotFound: the workspace has no job of that id.
         """
         query = select_jobs().where(JobTable.workspace_id == workspace_id, JobTable.id == job_id)
-        async with self._database.reading() as connection:
-            found = next((as_job(row) for row in await connection.execute(query)), None)
+        found = await self._database.fetch_first(query)
         if found is None:
             raise _not_found(job_id)
-        return found
+        return as_job(found)
 
     async def get_overview(self, workspace_id: str, job_id: str) -> JobOverview:
         """Return a job with its labels, data set and model calls, using two SQL statements.
@@ -240,9 +237,8 @@ class Jobs:
         """Return the evaluators of a job, in the order of its request."""
         table = JobEvaluatorTable
         query = select(*columns_of(table, JobEvaluator))
-        async with self._database.reading() as connection:
-            rows = await connection.execute(query.where(table.job_id == job_id).order_by(table.position))
-            return [JobEvaluator(*row) for row in rows]
+        rows = await self._database.fetch_all(query.where(table.job_id == job_id).order_by(table.position))
+        return [JobEvaluator(*row) for row in rows]
 
     async def set_desired_state(self, workspace_id: str, job_id: str, wanted: DesiredState) -> Job:
         """Request that a job runs, pauses or stops, and return it; one that no host runs changes at once.

@@ -17,7 +17,7 @@ from sqlalchemy import Select, delete, exists, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from evaluator_host.model.errors import InvalidRequest, NameTaken, NotFound
-from evaluator_host.store.database import Database
+from evaluator_host.store.database import Repository
 from evaluator_host.store.tables import ApiKeyTable, WorkspaceTable
 from evaluator_host.store.workspaces import ensure_workspace, require_name
 
@@ -84,11 +84,8 @@ class Credential:
     expires_at: datetime | None
 
 
-class Keys:
+class Keys(Repository):
     """The API keys in the database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def create_key(self, name: str, workspace: str, *, expires_at: datetime | None = None) -> tuple[ApiKey, str]:
         """Create a key, and its workspace if there is none; return it with its text, which is never shown again.
@@ -124,8 +121,7 @@ class Keys:
         query = _keys().order_by(ApiKeyTable.created_at.desc(), ApiKeyTable.id)
         if workspace is not None:
             query = query.where(WorkspaceTable.name == workspace)
-        async with self._database.reading() as connection:
-            return [ApiKey(*row) for row in await connection.execute(query)]
+        return [ApiKey(*row) for row in await self._database.fetch_all(query)]
 
     async def revoke(self, name: str, *, workspace: str | None = None) -> ApiKey:
         """Revoke a key by id or name, and return it. Running hosts notice within about a second.
@@ -160,8 +156,7 @@ class Keys:
 
     async def any_made(self) -> bool:
         """Whether a key was ever created, even if revoked since: from then on every request needs a key."""
-        async with self._database.reading() as connection:
-            return bool(await connection.scalar(select(exists(select(ApiKeyTable.id)))))
+        return bool(await self._database.fetch_value(select(exists(select(ApiKeyTable.id)))))
 
     async def any_usable(self) -> bool:
         """Whether there is a key that is neither revoked nor expired."""
@@ -169,8 +164,7 @@ class Keys:
         usable = select(ApiKeyTable.id).where(
             ApiKeyTable.revoked_at.is_(None), or_(ApiKeyTable.expires_at.is_(None), ApiKeyTable.expires_at > now)
         )
-        async with self._database.reading() as connection:
-            return bool(await connection.scalar(select(exists(usable))))
+        return bool(await self._database.fetch_value(select(exists(usable))))
 
     async def credentials(self, ids: Collection[str]) -> dict[str, Credential]:
         """Return the stored hashes of keys by id; unknown and revoked keys have none."""

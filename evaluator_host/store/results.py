@@ -9,7 +9,7 @@ import orjson
 from sqlalchemy import Select, and_, false, func, null, or_, select
 
 from evaluator_host.model.errors import InvalidRequest
-from evaluator_host.store.database import Database, columns_of
+from evaluator_host.store.database import Repository, columns_of
 from evaluator_host.store.job_queue import StoredOutput, StoredResult
 from evaluator_host.store.tables import OutputTable, ResultTable, TogetherTable
 
@@ -52,11 +52,8 @@ class Figures:
     metrics: str
 
 
-class Results:
+class Results(Repository):
     """The results of all jobs in the database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def page(
         self, job_id: str, which: Filter, *, sort: Sort = Sort.ROW, cursor: str | None = None, limit: int = 100
@@ -70,8 +67,7 @@ class Results:
         query = _selected(job_id, which).order_by(*order.by).limit(limit + 1)
         if cursor is not None:
             query = query.where(order.after(cursor))
-        async with self._database.reading() as connection:
-            found = [StoredResult(*row) for row in await connection.execute(query)]
+        found = [StoredResult(*row) for row in await self._database.fetch_all(query)]
         more = len(found) > limit
         return found[:limit], order.cursor(found[limit - 1]) if more else None
 
@@ -82,14 +78,12 @@ class Results:
     async def count(self, job_id: str, which: Filter) -> int:
         """Return how many results match the filter."""
         query = select(func.count()).select_from(_selected(job_id, which).subquery())
-        async with self._database.reading() as connection:
-            return int((await connection.execute(query)).scalar_one())
+        return int(await self._database.fetch_value(query))
 
     async def of_row(self, job_id: str, row: int) -> list[StoredResult]:
         """Return the results of a row, in the order of the evaluators."""
         query = _selected(job_id, Filter()).where(ResultTable.row == row).order_by(ResultTable.position)
-        async with self._database.reading() as connection:
-            return [StoredResult(*found) for found in await connection.execute(query)]
+        return [StoredResult(*found) for found in await self._database.fetch_all(query)]
 
     async def every(self, job_id: str, which: Filter) -> AsyncGenerator[StoredResult, None]:
         """Yield all results of a job by row, read 2,000 at a time."""
@@ -108,10 +102,8 @@ class Results:
         query = select(*columns_of(table, Figures)).where(chosen).order_by(table.row)
         last = -1
         while True:
-            async with self._database.reading() as connection:
-                page = [
-                    Figures(*row) for row in await connection.execute(query.where(table.row > last).limit(_AT_ONCE))
-                ]
+            rows = await self._database.fetch_all(query.where(table.row > last).limit(_AT_ONCE))
+            page = [Figures(*row) for row in rows]
             for one in page:
                 yield one
             if len(page) < _AT_ONCE:
@@ -121,16 +113,14 @@ class Results:
     async def one(self, job_id: str, position: int, row: int) -> StoredResult | None:
         """Return the result of an evaluator for a row, or None."""
         query = _selected(job_id, Filter(position)).where(ResultTable.row == row)
-        async with self._database.reading() as connection:
-            return next((StoredResult(*found) for found in await connection.execute(query)), None)
+        return next((StoredResult(*found) for found in await self._database.fetch_all(query)), None)
 
     async def together(self, job_id: str, position: int) -> str | None:
         """Return an evaluator's score over all rows together as JSON, or None."""
         table = TogetherTable
         query = select(table.result).where(table.job_id == job_id, table.position == position)
-        async with self._database.reading() as connection:
-            found: str | None = await connection.scalar(query)
-            return found
+        found: str | None = await self._database.fetch_value(query)
+        return found
 
 
 class _Order:
@@ -195,24 +185,19 @@ def _selected(job_id: str, which: Filter) -> Any:
     return query
 
 
-class Outputs:
+class Outputs(Repository):
     """The answers of models to the rows of all jobs, in the database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def count(self, job_id: str) -> tuple[int, int]:
         """Return the number of rows that were sent to the model, and the number of failed ones."""
         query = select(func.count(), func.count(OutputTable.error)).where(OutputTable.job_id == job_id)
-        async with self._database.reading() as connection:
-            asked, failed = (await connection.execute(query)).one()
+        asked, failed = await self._database.fetch_first(query)
         return asked, failed
 
     async def of_rows(self, job_id: str, rows: Collection[int]) -> dict[int, StoredOutput]:
         """Return the model's answers for a few rows, such as those of a page."""
-        async with self._database.reading() as connection:
-            found = await connection.execute(_selected_outputs(job_id).where(OutputTable.row.in_(rows)))
-            return {row[0]: StoredOutput(*row) for row in found}
+        found = await self._database.fetch_all(_selected_outputs(job_id).where(OutputTable.row.in_(rows)))
+        return {row[0]: StoredOutput(*row) for row in found}
 
     async def stretches(self, job_id: str, first: int, last: int) -> AsyncGenerator[dict[int, StoredOutput], None]:
         """Yield the model's answers by row, from row `first` to row `last`, about 8 MB at a time."""
@@ -220,8 +205,7 @@ class Outputs:
         sizes = select(table.row, func.coalesce(func.length(table.output), 0)).where(
             table.job_id == job_id, table.row >= first, table.row <= last
         )
-        async with self._database.reading() as connection:
-            measured = [(row, size) for row, size in await connection.execute(sizes.order_by(table.row))]
+        measured = await self._database.fetch_all(sizes.order_by(table.row))
         held, start = 0, first
         ends = []
         for row, size in measured:
@@ -231,8 +215,7 @@ class Outputs:
                 held = 0
         for end in dict.fromkeys((*ends, last)):
             query = _selected_outputs(job_id).where(table.row >= start, table.row <= end)
-            async with self._database.reading() as connection:
-                found = {row[0]: StoredOutput(*row) for row in await connection.execute(query)}
+            found = {row[0]: StoredOutput(*row) for row in await self._database.fetch_all(query)}
             yield found
             start = end + 1
 

@@ -22,7 +22,7 @@ from sqlalchemy import ColumnElement, delete, select, update
 
 from evaluator_host.model.errors import InvalidRequest, Misconfigured, NotFound
 from evaluator_host.schemas.stored import SecretReport
-from evaluator_host.store.database import Database, insert_unless_there
+from evaluator_host.store.database import Database, Repository, insert_unless_there
 from evaluator_host.store.tables import SecretTable, WorkspaceTable
 from evaluator_host.store.workspaces import NAME, require_name
 from evaluator_host.system.files import replace_file, write_once
@@ -191,11 +191,11 @@ class KeyRotation:
     dropped: int
 
 
-class Secrets:
+class Secrets(Repository):
     """The secrets in the database."""
 
     def __init__(self, database: Database, seal: SecretBox) -> None:
-        self._database = database
+        super().__init__(database)
         self._seal = seal
 
     async def set_secret(self, workspace_id: str, name: str, value: str) -> SecretReport:
@@ -223,8 +223,7 @@ class Secrets:
         """Return the names and times of the secrets, by name; never values."""
         table = SecretTable
         query = select(table.name, table.created_at, table.updated_at).where(table.workspace_id == workspace_id)
-        async with self._database.reading() as connection:
-            return [SecretReport(*row) for row in await connection.execute(query.order_by(table.name))]
+        return [SecretReport(*row) for row in await self._database.fetch_all(query.order_by(table.name))]
 
     async def get_secret(self, workspace_id: str, name: str) -> SecretReport:
         """Return the name and times of a secret; never its value.
@@ -246,8 +245,7 @@ class Secrets:
         """
         _require_possible(name)
         query = select(SecretTable.sealed).where(_this(workspace_id, name))
-        async with self._database.reading() as connection:
-            sealed = await connection.scalar(query)
+        sealed = await self._database.fetch_value(query)
         if sealed is None:
             raise _not_found(name)
         return await asyncio.to_thread(self._seal.open, sealed, workspace_id=workspace_id, name=name)
@@ -305,10 +303,8 @@ class Secrets:
           NotFound: there is no secret of that name.
         """
         _require_possible(name)
-        async with self._database.transaction() as connection:
-            gone = await connection.execute(delete(SecretTable).where(_this(workspace_id, name)))
-            if not gone.rowcount:
-                raise _not_found(name)
+        if not await self._database.change_rows(delete(SecretTable).where(_this(workspace_id, name))):
+            raise _not_found(name)
 
 
 def _this(workspace_id: str, name: str) -> ColumnElement[bool]:

@@ -12,7 +12,6 @@ from evaluator_host.store.audit import Audit
 from evaluator_host.store.database import Database
 from evaluator_host.store.database import address as address_of
 from evaluator_host.store.datasets import Datasets
-from evaluator_host.store.entities import Entities
 from evaluator_host.store.evaluators import Evaluators
 from evaluator_host.store.job_queue import JobQueue
 from evaluator_host.store.jobs import Jobs
@@ -52,12 +51,10 @@ class Store:
         self.results = Results(database)
         self.outputs = Outputs(database)
         self.secrets = Secrets(database, seal)
-        self.entities = Entities(database)
 
     async def identity(self) -> str:
         """Return the random name of this database, which only its copies share."""
-        async with self.database.reading() as connection:
-            return (await connection.scalars(select(IdentityTable.id))).one()
+        return str(await self.database.fetch_value(select(IdentityTable.id)))
 
 
 @asynccontextmanager

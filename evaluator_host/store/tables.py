@@ -251,6 +251,7 @@ class JobTable(Table):
     done: Mapped[int]
     failed: Mapped[int]
     running_s: Mapped[float]
+    attempts: Mapped[int] = mapped_column(server_default=text("0"))
     error: Mapped[str | None]
     created_at: Mapped[datetime]
     started_at: Mapped[datetime | None]

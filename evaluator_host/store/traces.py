@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from sqlalchemy import insert, select
 
-from evaluator_host.store.database import Database, columns_of, row_values
+from evaluator_host.store.database import Repository, columns_of, row_values
 from evaluator_host.store.tables import EvaluatorTable, TraceTable
 
 _PRUNED_AT_ONCE: Final = 1000
@@ -29,11 +29,8 @@ class ScoredTrace:
     trace: str
 
 
-class Traces:
+class Traces(Repository):
     """The scored traces in the database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def add_traces(self, traces: Sequence[ScoredTrace]) -> None:
         """Store scored traces; skip those of an evaluator that was deleted meanwhile."""
@@ -62,9 +59,8 @@ class Traces:
             query = query.where(table.id < before)
         if status is not None:
             query = query.where(table.status == status)
-        async with self._database.reading() as connection:
-            rows = await connection.execute(query.order_by(table.id.desc()).limit(limit))
-            return [(row[0], ScoredTrace(*row[1:])) for row in rows]
+        rows = await self._database.fetch_all(query.order_by(table.id.desc()).limit(limit))
+        return [(row[0], ScoredTrace(*row[1:])) for row in rows]
 
     async def delete_before(self, before: datetime) -> int:
         """Delete traces received before this time, and return how many."""

@@ -14,7 +14,6 @@ from sqlalchemy import JSON, cast, func, select
 from evaluator_host.model.errors import MachineExhausted, OverQuota
 from evaluator_host.schemas.stored import UsageReport
 from evaluator_host.store.database import Database, Engine
-from evaluator_host.store.entities import Kind
 from evaluator_host.store.tables import (
     DatasetTable,
     EntityTable,
@@ -141,7 +140,7 @@ class StorageUsage:
     def _sums(self) -> list[tuple[str, Any, Any]]:
         """Return kind, column of the workspace and query of the sum, for each table that grows with a caller's data."""
         evaluator, version, job = EvaluatorTable, EvaluatorVersionTable, JobTable
-        files = EntityTable.kind == Kind.FILE
+        files = EntityTable.kind == "file"  # an entity that tells the size of a file in the data directory
         return [
             ("datasets", DatasetTable.workspace_id, select(func.sum(DatasetTable.size_bytes))),
             ("files", EntityTable.workspace_id, select(func.sum(self._file_size())).where(files)),

@@ -11,7 +11,7 @@ from sqlalchemy import delete, exists, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from evaluator_host.model.errors import InvalidRequest
-from evaluator_host.store.database import Database, columns_of, insert_unless_there
+from evaluator_host.store.database import Repository, columns_of, insert_unless_there
 from evaluator_host.store.tables import PackageSetUseTable, WorkspaceTable
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
@@ -26,11 +26,8 @@ class Workspace:
     created_at: datetime
 
 
-class Workspaces:
+class Workspaces(Repository):
     """The workspaces in the database. `default` always exists."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def ensure_workspace(self, name: str) -> Workspace:
         """Return the workspace of a name; create it if there is none.
@@ -67,14 +64,11 @@ def require_name(name: str, what: str) -> None:
         )
 
 
-class PackageSetUses:
+class PackageSetUses(Repository):
     """The package sets that each workspace requested; workspaces share the files, but see only their own sets.
 
     A set has two names: its key, and the digest of its packages.
     """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def asked(self, workspace_id: str, names: Collection[str]) -> None:
         """Record that a workspace requested a package set; repeating it changes nothing."""
@@ -85,19 +79,16 @@ class PackageSetUses:
     async def names(self, workspace_id: str) -> frozenset[str]:
         """Return the names of the package sets that a workspace requested."""
         query = select(PackageSetUseTable.name).where(PackageSetUseTable.workspace_id == workspace_id)
-        async with self._database.reading() as connection:
-            return frozenset(await connection.scalars(query))
+        return frozenset(await self._database.fetch_values(query))
 
     async def wanted_by_others(self, workspace_id: str, names: Collection[str]) -> bool:
         """Whether another workspace requested a package set under any of these names."""
         others = select(PackageSetUseTable.name).where(
             PackageSetUseTable.name.in_(names), PackageSetUseTable.workspace_id != workspace_id
         )
-        async with self._database.reading() as connection:
-            return bool(await connection.scalar(select(exists(others))))
+        return bool(await self._database.fetch_value(select(exists(others))))
 
     async def forget_set(self, workspace_id: str, names: Collection[str]) -> None:
         """Record that a workspace no longer needs a package set."""
         mine = PackageSetUseTable.workspace_id == workspace_id
-        async with self._database.transaction() as connection:
-            await connection.execute(delete(PackageSetUseTable).where(mine, PackageSetUseTable.name.in_(names)))
+        await self._database.change_rows(delete(PackageSetUseTable).where(mine, PackageSetUseTable.name.in_(names)))

@@ -8,15 +8,12 @@ from fastapi import APIRouter, FastAPI, Request, Response
 
 from evaluator_host import __version__
 from evaluator_host.config.settings import Settings
+from evaluator_host.dialects.base import EntryPoint
 from evaluator_host.dialects.table import all_dialects
 from evaluator_host.evaluators.registry import ResolvedEvaluator
 from evaluator_host.jobs.open import StoredResources
-from evaluator_host.migration.migrate import migrate, runs_in
-from evaluator_host.migration.stored import StoredWish, migrate_stored
-from evaluator_host.model.evaluator import Contract
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.evaluation import Batch, CheckReport, HostInfo
-from evaluator_host.schemas.migration import Migration, StoredMigration
 from evaluator_host.schemas.stored import UsageReport
 from evaluator_host.service import Service, summarise
 from evaluator_host.store.usage import StorageUsage
@@ -26,7 +23,6 @@ from evaluator_host.web.api.environments import environments_api, packages_api
 from evaluator_host.web.api.evaluators import evaluators_api
 from evaluator_host.web.api.job_results import job_results_api
 from evaluator_host.web.api.jobs import jobs_api
-from evaluator_host.web.api.migrations import MigrateIn, MigrateStoredIn
 from evaluator_host.web.api.secrets import secrets_api
 from evaluator_host.web.api.traces import traces_api
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
@@ -37,7 +33,7 @@ from evaluator_host.web.http.middleware import AccessMiddleware
 from evaluator_host.web.workbench import Workbench, is_page
 
 _DESCRIPTION = "Runs pasted Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score."
-_ERRORS: Final = {
+ERRORS: Final = {
     **describe_error(401, "The host needs a key, and the request has none that works."),
     **describe_error(403, "The Origin or Host is not allowed."),
     **describe_error(404, "There is no stored evaluator or version of that name."),
@@ -47,6 +43,7 @@ _ERRORS: Final = {
     **describe_error(429, "Too many calls are waiting, or the key calls too often; see Retry-After."),
     **describe_error(503, "No sandbox starts, or the package index or the database does not answer."),
 }
+_MIGRATION: Final[EntryPoint[Any]] = EntryPoint("evaluator_host.migration.host.routes:migration_routes")
 
 
 class _Described:
@@ -81,9 +78,8 @@ def create_app(
     given = cast("Access", access)
     # The routes are moved, not included: `include_router` would build every route and its schemas again.
     app.router.routes += api(service, given, kept, body_bytes=settings.body_mb << 20).routes
-    for dialect in all_dialects():
-        if dialect.routes is not None:
-            app.router.routes += dialect.routes.load()(service, kept, settings, given)
+    for routes in (_MIGRATION, *(dialect.routes for dialect in all_dialects() if dialect.routes is not None)):
+        app.router.routes += routes.load()(service, kept, settings, given)
     app.router.routes += Workbench().routes()
     app.add_middleware(
         AccessMiddleware,
@@ -102,47 +98,29 @@ def api(service: Service, access: Access, records: StoredResources, *, body_byte
     """Return all routes of `/v1`. `body_bytes` limits a body after decompression."""
     router = APIRouter(route_class=JsonRoute)
 
-    @router.post("/v1/evaluate", response_model=EvaluationResult, responses=_ERRORS, tags=["evaluate"])
+    @router.post("/v1/evaluate", response_model=EvaluationResult, responses=ERRORS, tags=["evaluate"])
     async def evaluate(body: EvaluateIn, request: Request) -> Response:
         """Evaluate one row. A failure of the user's code is also a result (HTTP 200, `status: failed`)."""
         caller = caller_of(request.scope)
         found = await _found(records, caller, body.evaluator)
         work = service.evaluate(found.evaluator, body.to_row(), workspace=caller.workspace, lock=found.lock)
-        return await _respond(request, work, AuditedCall(access, caller, "evaluate", evaluator=found.evaluator, rows=1))
+        return await respond(request, work, AuditedCall(access, caller, "evaluate", evaluator=found.evaluator, rows=1))
 
-    @router.post("/v1/evaluate/batch", response_model=Batch, responses=_ERRORS, tags=["evaluate"])
+    @router.post("/v1/evaluate/batch", response_model=Batch, responses=ERRORS, tags=["evaluate"])
     async def evaluate_batch(body: BatchIn, request: Request) -> Response:
         """Evaluate rows. Results have the order of the rows."""
         caller = caller_of(request.scope)
         found = await _found(records, caller, body.evaluator)
         audited_call = AuditedCall(access, caller, "evaluate_batch", evaluator=found.evaluator, rows=len(body.rows))
-        return await _respond(request, _batch(service, body, found, workspace=caller.workspace), audited_call)
+        return await respond(request, _batch(service, body, found, workspace=caller.workspace), audited_call)
 
-    @router.post("/v1/check", response_model=CheckReport, responses=_ERRORS, tags=["evaluate"])
+    @router.post("/v1/check", response_model=CheckReport, responses=ERRORS, tags=["evaluate"])
     async def check(body: CheckIn, request: Request) -> Response:
         """Load an evaluator in a sandbox without running a row."""
         caller = caller_of(request.scope)
         evaluator = (await _found(records, caller, body.evaluator)).evaluator
         work = service.check(evaluator, workspace=caller.workspace)
-        return await _respond(request, work, AuditedCall(access, caller, "check", evaluator=evaluator))
-
-    @router.post("/v1/migrate", response_model=Migration, responses=_ERRORS, tags=["evaluate"])
-    async def migrate_(body: MigrateIn, request: Request) -> Response:
-        """Rewrite a legacy evaluator to `evaluate(inputs, outputs, trace)`, and prove that its scores stay the same."""
-        caller, evaluator = caller_of(request.scope), body.to_model()
-        rows = await body.to_rows(records.datasets, records.rows, caller.workspace)
-        work = migrate(evaluator, rows, run=runs_in(service, caller.workspace), to=Contract(body.to))
-        audited_call = AuditedCall(access, caller, "migrate", evaluator=evaluator, rows=len(rows or ()))
-        return await _respond(request, work, audited_call)
-
-    @router.post("/v1/evaluators/migrate", response_model=list[StoredMigration], responses=_ERRORS, tags=["evaluators"])
-    async def migrate_named(body: MigrateStoredIn, request: Request) -> Response:
-        """Migrate stored legacy evaluators: report the result for each, or create new versions of those proven."""
-        caller = caller_of(request.scope)
-        rows = await body.to_rows(records.datasets, records.rows, caller.workspace)
-        wish = StoredWish(tuple(body.names), rows, body.dry_run, body.force, caller.key_id)
-        work = migrate_stored(service, records.evaluators, caller.workspace, wish=wish)
-        return await _respond(request, work, AuditedCall(access, caller, "evaluators.migrate", rows=len(rows or ())))
+        return await respond(request, work, AuditedCall(access, caller, "check", evaluator=evaluator))
 
     @router.get("/v1/info", response_model=HostInfo, tags=["host"])
     async def info() -> Response:
@@ -154,7 +132,7 @@ def api(service: Service, access: Access, records: StoredResources, *, body_byte
         """Liveness: the process responds."""
         return {"status": "ok"}
 
-    @router.get("/readyz", tags=["host"], responses={503: _ERRORS[503]})
+    @router.get("/readyz", tags=["host"], responses={503: ERRORS[503]})
     async def readyz() -> dict[str, str]:
         """Readiness: a sandbox can start."""
         await service.ready()
@@ -207,7 +185,7 @@ async def _batch(service: Service, body: BatchIn, found: ResolvedEvaluator, *, w
     return Batch(tuple(results), summary, together)
 
 
-async def _respond(request: Request, work: Coroutine[Any, Any, Any], audited_call: AuditedCall) -> Response:
+async def respond(request: Request, work: Coroutine[Any, Any, Any], audited_call: AuditedCall) -> Response:
     """Run the work and return its result; stop it when the client hangs up. The audit log gets the call either way."""
     task = asyncio.create_task(work)
     hung_up = asyncio.create_task(_hung_up(request))

@@ -103,6 +103,14 @@ def test_a_refusal_is_answered_as_described(server: Server, description: Any) ->
     assert faults(response.json(), response_schema(description, "post", "/v1/evaluate", "422"), description) == []
 
 
+def test_every_refusal_is_described_as_a_problem(description: Any) -> None:
+    routes = [route for methods in description["paths"].values() for route in methods.values()]
+    refusals = [route["responses"]["422"] for route in routes if "422" in route["responses"]]
+    assert refusals
+    assert {media_type for refusal in refusals for media_type in refusal["content"]} == {"application/problem+json"}
+    assert "HTTPValidationError" not in json.dumps(description)
+
+
 def test_the_host_routes_answer_as_described(server: Server, description: Any) -> None:
     for path in ("/v1/info", "/healthz", "/readyz"):
         response: httpx.Response = server.client.get(path)

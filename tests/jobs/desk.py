@@ -41,19 +41,26 @@ class Desk:
     folder: RowsFolder
 
     async def start(
-        self, words: Sequence[str], *, evaluators: Sequence[Evaluator | str] = (OK,), **config: Any
+        self,
+        words: Sequence[str],
+        *,
+        evaluators: Sequence[Evaluator | str] = (OK,),
+        workspace: str = WORKSPACE,
+        **config: Any,
     ) -> JobReport:
         rows = [{"inputs": {"n": n}, "outputs": word} for n, word in enumerate(words)]
-        return await self.board.create_job(JobSpec(evaluators, rows, config=JobConfig(**config)), WORKSPACE)
+        return await self.board.create_job(JobSpec(evaluators, rows, config=JobConfig(**config)), workspace)
 
-    async def ended(self, job: JobReport) -> JobReport:
+    async def ended(self, job: JobReport, *, workspace: str = WORKSPACE) -> JobReport:
         async with asyncio.timeout(20):
-            return [report async for report in self.board.watch_job(WORKSPACE, job.id)][-1]
+            return [report async for report in self.board.watch_job(workspace, job.id)][-1]
 
-    async def reached(self, job: JobReport, *, done: int = 0, status: JobStatus | None = None) -> JobReport:
+    async def reached(
+        self, job: JobReport, *, done: int = 0, status: JobStatus | None = None, workspace: str = WORKSPACE
+    ) -> JobReport:
         async with asyncio.timeout(20):
             while True:
-                report = await self.board.get_job(WORKSPACE, job.id)
+                report = await self.board.get_job(workspace, job.id)
                 if report.progress.done >= done and status in (None, report.status):
                     return report
                 await asyncio.sleep(0.02)

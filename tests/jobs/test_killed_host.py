@@ -4,13 +4,13 @@ import json
 import sqlite3
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 import pytest
 
 from evaluator_host.client import Client
-from evaluator_host.model.evaluator import Evaluator, Isolation
+from evaluator_host.model.evaluator import Evaluator, Isolation, Limits
 from evaluator_host.schemas.jobs import JobStatus
 from tests.server import Server, new_home
 
@@ -34,7 +34,10 @@ def host(home: Path, database_url: str, log: str) -> Server:
 
 def kept(database_url: str) -> list[tuple[Any, ...]]:
     """What is in the table of results, whatever holds it."""
-    query = "SELECT row, score, metrics, result FROM results ORDER BY row"
+    return asked(database_url, "SELECT row, score, metrics, result FROM results ORDER BY row")
+
+
+def asked(database_url: str, query: LiteralString) -> list[tuple[Any, ...]]:
     if not database_url.startswith("sqlite"):
         with psycopg.connect(database_url) as server:
             return server.execute(query).fetchall()
@@ -76,3 +79,26 @@ def test_a_job_outlives_a_killed_host_and_no_row_is_scored_twice(database_url: s
     assert all(score == row / ROWS for row, score, *_ in after if row not in FAILING)
     with (tmp_path / "rows.jsonl").open() as lines:
         assert [json.loads(line)["index"] for line in lines] == list(range(ROWS))
+
+
+def test_a_job_that_two_hosts_did_not_survive_is_failed_with_that_reason(tmp_path: Path) -> None:
+    home, url = new_home(tmp_path), f"sqlite:///{tmp_path / 'host.db'}"
+    slow = Evaluator(
+        "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(50)\n", limits=Limits(timeout_s=60)
+    )
+    for number in range(2):
+        host_ = host(home, url, f"dying-{number}").wait_until_ready()
+        with Client(host_.url) as client:
+            if number == 0:
+                job = client.jobs.create([slow], [{"outputs": 1}])
+            until = time.monotonic() + 60
+            while asked(url, "SELECT attempts FROM jobs") != [(number + 1,)]:
+                assert time.monotonic() < until
+                time.sleep(0.02)
+        host_.kill()
+    with host(home, url, "third") as third, Client(third.url) as client:
+        ended = client.jobs.wait(job.id)
+        assert ended.status is JobStatus.FAILED
+        assert ended.error is not None
+        assert ended.error.code == "host_ended"
+        assert job.id in third.log

@@ -12,10 +12,10 @@ from pydantic import SecretStr
 
 from evaluator_host.client import Client
 from evaluator_host.config.settings import Settings
+from evaluator_host.dialects.nemo.host.entities import Entities, Kind, Place
 from evaluator_host.jobs.open import orphan_files
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.store.datasets import new_dataset_id
-from evaluator_host.store.entities import Kind, Place
 from evaluator_host.store.store import open_store
 from evaluator_host.wiring.store import database_finding
 from tests.databases import ENGINES, Databases
@@ -44,7 +44,7 @@ class Home:
             facts = self.orphans.rows.write(dataset, enumerate(ROWS), format_="jsonl", max_bytes=1 << 20)
             await store.datasets.add_dataset(dataset, "default", dataset, facts)
             blob = await self.file_alone()
-            await store.entities.add_entity(Place("default", Kind.FILE, "main"), blob, {"blob": blob})
+            await Entities(store.database).add_entity(Place("default", Kind.FILE, "main"), blob, {"blob": blob})
         return {dataset, blob}
 
     def rows_alone(self) -> str:

@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import zipfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,28 @@ def test_an_older_database_is_migrated_and_kept(
     assert copy.execute("SELECT count(*) FROM sqlite_master WHERE name = 'later'").fetchone() == (0,)
     assert copy.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     copy.close()
+
+
+def test_a_job_of_an_older_version_has_ended_no_host(
+    where: Address, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = shutil.copytree(MIGRATIONS_DIR, tmp_path / "older", ignore=shutil.ignore_patterns("__pycache__", "r0006*"))
+    with monkeypatch.context() as patched:
+        patched.setattr(schema, "MIGRATIONS_DIR", older)
+        migrate(where)
+    drivername = "sqlite+pysqlite" if where.engine is Engine.SQLITE else where.url.drivername
+    engine = sa.create_engine(where.url.set(drivername=drivername))
+    numbers = dict.fromkeys(("rows", "bad_rows", "size_bytes", "done", "failed", "running_s"), 0)
+    texts = dict.fromkeys(("format", "bad_lines", "columns", "digest", "status", "wanted", "request"), "x")
+    values = {**numbers, **texts, "workspace_id": "default", "dataset_id": "d", "created_at": datetime.now(UTC)}
+    with engine.begin() as connection:
+        for name, key in (("datasets", "d"), ("jobs", "j")):
+            table = Table.metadata.tables[name]
+            row = {column: value for column, value in {**values, "id": key}.items() if column in table.columns}
+            connection.execute(sa.insert(table).values(row))
+    engine.dispose()
+    migrate(where)
+    assert asked(where, "SELECT id, attempts FROM jobs") == [("j", 0)]
 
 
 def test_a_newer_database_is_refused_by_name(where: Address, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from evaluator_host.dialects.nemo.host.entities import Entities, Kind, Place
 from evaluator_host.model.errors import MachineExhausted, OverQuota
 from evaluator_host.schemas.jobs import JobStatus
 from evaluator_host.schemas.stored import UsageReport
 from evaluator_host.store.database import Engine
-from evaluator_host.store.entities import Kind, Place
 from evaluator_host.store.evaluators import VersionContent
 from evaluator_host.store.job_queue import StoredOutput
 from evaluator_host.store.jobs import Job
@@ -48,8 +48,8 @@ async def test_every_kind_is_counted_for_its_workspace(store: Store) -> None:
     assert await store.usage.get_usage(WORKSPACE) == UsageReport(WORKSPACE, 0)
     await dataset(store, "mine")
     assert (await store.usage.get_usage(WORKSPACE)).datasets_bytes == FACTS.size_bytes
-    await store.entities.add_entity(Place(other, Kind.FILE, ""), "f", {"blob": "b", "size": 5000})
-    await store.entities.add_entity(Place(other, Kind.METRIC, ""), "m", {"text": "z" * 100})
+    await Entities(store.database).add_entity(Place(other, Kind.FILE, ""), "f", {"blob": "b", "size": 5000})
+    await Entities(store.database).add_entity(Place(other, Kind.METRIC, ""), "m", {"text": "z" * 100})
     made = await store.evaluators.create_evaluator(other, "exact", CONTENT)
     await store.traces.add_traces([replace(TRACE, evaluator_id=made.evaluator_id)] * 2)
     theirs = await store.usage.get_usage(other)

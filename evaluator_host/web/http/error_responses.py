@@ -53,7 +53,7 @@ _REFERENCE: Final = "#/components/schemas/{model}"
 _CONTENT: Final = {"application/problem+json": {"schema": {"$ref": _REFERENCE.format(model=ProblemBody.__name__)}}}
 
 
-def describe_error(status: int, text: str) -> dict[int | str, dict[str, Any]]:
+def describe_error(status: int | str, text: str) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI entry for an error response with this status.
 
     It refers to the schema by name. Given as a model, FastAPI would build the schema again for each route.
@@ -97,6 +97,11 @@ def install_error_handlers(app: FastAPI) -> None:
         body = ProblemBody.model_json_schema(ref_template=_REFERENCE)
         schemas = schema.setdefault("components", {}).setdefault("schemas", {})
         schemas.update({**body.pop("$defs"), ProblemBody.__name__: body})
+        for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own, which no response here has
+            schemas.pop(name, None)
+        for responses in (route["responses"] for routes in schema["paths"].values() for route in routes.values()):
+            if "application/json" in responses.get("422", {}).get("content", ()):
+                responses.update(describe_error("422", "The request is invalid; every faulty field is named."))
         return schema
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's own way to extend it

@@ -10,10 +10,10 @@ from evaluator_host.datasets.files import BlobFolder
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.mapping import BadRow
 from evaluator_host.datasets.readers import read_records
+from evaluator_host.dialects.nemo.host.entities import Entities, Entity, Kind, Order, Place, split_ref
 from evaluator_host.dialects.nemo.host.names import page_kept, require_name, require_path, shown, stamp
 from evaluator_host.dialects.nemo.host.namespaces import Namespaces
 from evaluator_host.model.errors import InvalidRequest, NotFound
-from evaluator_host.store.entities import Entities, Entity, Kind, Order, Place, split_ref
 from evaluator_host.store.usage import StorageUsage
 
 _CHANGEABLE: Final = ("description", "project", "purpose", "metadata", "custom_fields")

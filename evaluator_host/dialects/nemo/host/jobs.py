@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from evaluator_host.datasets.service import DatasetService
 from evaluator_host.dialects.nemo.host.bundles import checked, evaluator_of, python_of
+from evaluator_host.dialects.nemo.host.entities import Entities, Entity, Kind, Order, Place
 from evaluator_host.dialects.nemo.host.filesets import Filesets
 from evaluator_host.dialects.nemo.host.metrics import Metrics
 from evaluator_host.dialects.nemo.host.models import Models
@@ -23,7 +24,6 @@ from evaluator_host.model.errors import HostError, InvalidRequest, NameTaken, No
 from evaluator_host.model.evaluator import Evaluator, Isolation
 from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.jobs import JobConfig, Target
-from evaluator_host.store.entities import Entities, Entity, Kind, Order, Place
 from evaluator_host.store.jobs import DesiredState
 from evaluator_host.store.results import Filter
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 from evaluator_host.dialects.nemo.host.bundles import checked
+from evaluator_host.dialects.nemo.host.entities import Entities, Entity, Kind, Order, Place, split_ref
 from evaluator_host.dialects.nemo.host.names import page_kept, require_name, shown
 from evaluator_host.dialects.nemo.host.namespaces import Namespaces
 from evaluator_host.model.errors import NotFound
-from evaluator_host.store.entities import Entities, Entity, Kind, Order, Place, split_ref
 
 
 class Metrics:

@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from evaluator_host.config.settings import ModelEndpoint
+from evaluator_host.dialects.nemo.host.entities import Entities, Entity, Kind, Order, Place, split_ref
 from evaluator_host.dialects.nemo.host.names import page, require_name, shown
 from evaluator_host.dialects.nemo.host.namespaces import Namespaces
 from evaluator_host.model.errors import InvalidRequest, NotFound
-from evaluator_host.models.judges import ModelPlace, RegisteredModels
-from evaluator_host.store.entities import Entities, Entity, Kind, Order, Place
+from evaluator_host.models.judges import ModelPlace
+from evaluator_host.store.database import Database
 
 _GATEWAY: Final = re.compile(r"/apis/inference-gateway/v2/workspaces/([^/?#]+)/model/([^/?#]+)/-(?:/v1)?/?$")
 _STARTED: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -27,7 +28,6 @@ class Models:
 
     def __init__(self, entities: Entities, namespaces: Namespaces, configured: Mapping[str, ModelEndpoint]) -> None:
         self._entities = entities
-        self._kept = RegisteredModels(entities)
         self._namespaces = namespaces
         self._configured = configured
 
@@ -106,7 +106,7 @@ class Models:
         configured = self._configured.get(f"{namespace}/{name}")
         if configured is not None:
             return ModelPlace(configured.base_url, configured.model or name, configured.secret)
-        kept = await self._kept.find_model(workspace_id, namespace, name)
+        kept = await _find(self._entities, workspace_id, namespace, name)
         if kept is None:
             raise _unknown(Kind.MODEL, namespace, name)
         return kept
@@ -115,6 +115,34 @@ class Models:
         """Return the model reference in an address: the client turns references into addresses of its gateway."""
         found = _GATEWAY.search(url)
         return (found[1], found[2]) if found is not None else None
+
+
+async def find_model(database: Database, workspace_id: str, namespace: str, name: str) -> ModelPlace | None:
+    """Return the endpoint of a model that a caller registered, None when there is no such model.
+
+    Raises:
+      InvalidRequest: nothing says where it answers, or a provider's name is none.
+    """
+    return await _find(Entities(database), workspace_id, namespace, name)
+
+
+async def _find(entities: Entities, workspace_id: str, namespace: str, name: str) -> ModelPlace | None:
+    entity = await entities.find_entity(Place(workspace_id, Kind.MODEL, namespace), name)
+    if entity is None:
+        return None
+    api = entity.content.get("api_endpoint") or {}
+    model = str(api.get("model_id") or name)
+    if api.get("url"):
+        return ModelPlace(str(api["url"]), model)
+    for reference in entity.content.get("model_providers") or ():
+        home, provider_name = split_ref(str(reference), namespace=namespace, what="model provider")
+        provider = await entities.find_entity(Place(workspace_id, Kind.PROVIDER, home), provider_name)
+        if provider is not None:
+            secret = provider.content.get("api_key_secret_name")
+            return ModelPlace(str(provider.content["host_url"]), model, secret.rpartition("/")[2] if secret else None)
+    raise InvalidRequest(
+        f"nothing says where the model {namespace}/{name} answers: give it model_providers or an api_endpoint.url"
+    )
 
 
 def _refuse_keys(content: dict[str, Any]) -> None:

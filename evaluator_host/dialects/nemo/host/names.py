@@ -4,8 +4,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from evaluator_host.dialects.nemo.host.entities import NAME, Entities, Entity, Order, Place
 from evaluator_host.model.errors import InvalidRequest, Problem
-from evaluator_host.store.entities import NAME, Entities, Entity, Order, Place
 
 DEFAULT: Final = "default"  # the namespace that need not be made
 _PATH_CHARS: Final = 1024

@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from evaluator_host.dialects.nemo.host.entities import Entities, Entity, Kind, Order, Place
 from evaluator_host.dialects.nemo.host.names import DEFAULT, page_of, require_name, shown
 from evaluator_host.model.errors import InUse, NameTaken, NotFound
-from evaluator_host.store.entities import Entities, Entity, Kind, Order, Place
 
 _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -10,6 +10,7 @@ from typing import IO, Any, Final
 
 from evaluator_host.dialects.nemo.host.built_in import levels_of
 from evaluator_host.dialects.nemo.host.bundles import numeric_outputs
+from evaluator_host.dialects.nemo.host.entities import Entity, Order
 from evaluator_host.dialects.nemo.host.filters import Filter as RecordFilter
 from evaluator_host.dialects.nemo.host.filters import every
 from evaluator_host.dialects.nemo.host.jobs import NemoJobs, keys_of
@@ -22,7 +23,6 @@ from evaluator_host.model.errors import NotFound
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.results import Aggregate, EvaluatorFigures, JobRow
-from evaluator_host.store.entities import Entity, Order
 from evaluator_host.store.results import Filter
 
 NAMES: Final = ("aggregate-scores", "row-scores", "artifacts")

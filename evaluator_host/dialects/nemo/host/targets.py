@@ -2,12 +2,12 @@
 
 from typing import Any, Final
 
+from evaluator_host.dialects.nemo.host.entities import split_ref
 from evaluator_host.dialects.nemo.host.models import Models
 from evaluator_host.dialects.nemo.host.spec import ModelIn, ParamsIn, SpecIn
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.models.judges import ModelPlace
 from evaluator_host.schemas.jobs import Target
-from evaluator_host.store.entities import split_ref
 
 _TIMEOUT_S: Final = 60.0
 _NIM_TOKENS: Final = 4096  # the client's own default for a NIM

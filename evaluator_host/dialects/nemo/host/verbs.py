@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from evaluator_host.config.settings import Settings
+from evaluator_host.dialects.nemo.host.entities import Entities
 from evaluator_host.dialects.nemo.host.filesets import Filesets
 from evaluator_host.dialects.nemo.host.jobs import NemoJobs
 from evaluator_host.dialects.nemo.host.metrics import Metrics
@@ -35,12 +36,13 @@ def nemo_verbs(service: Service, records: StoredResources, settings: Settings) -
     async def require_python(minor: str | None) -> None:
         await service.environments.queries.python(minor)
 
-    namespaces = Namespaces(records.entities)
-    filesets = Filesets(records.entities, namespaces, records.blobs, records.usage, row_bytes=settings.body_mb << 20)
-    models = Models(records.entities, namespaces, settings.models)
-    metrics = Metrics(records.entities, namespaces)
+    entities = Entities(records.database)
+    namespaces = Namespaces(entities)
+    filesets = Filesets(entities, namespaces, records.blobs, records.usage, row_bytes=settings.body_mb << 20)
+    models = Models(entities, namespaces, settings.models)
+    metrics = Metrics(entities, namespaces)
     jobs = NemoJobs(
-        records.entities,
+        entities,
         namespaces,
         filesets,
         metrics,

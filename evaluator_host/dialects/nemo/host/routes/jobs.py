@@ -8,13 +8,13 @@ from typing import IO, Annotated, Any, Final
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
+from evaluator_host.dialects.nemo.host.entities import Order
 from evaluator_host.dialects.nemo.host.filters import Filter, fields, filtered
 from evaluator_host.dialects.nemo.host.jobs import NemoJobs
 from evaluator_host.dialects.nemo.host.results import NemoResults
 from evaluator_host.dialects.nemo.host.routes import parts
 from evaluator_host.dialects.nemo.host.spec import JobIn
 from evaluator_host.model.json_values import encode_json
-from evaluator_host.store.entities import Order
 from evaluator_host.store.jobs import DesiredState
 from evaluator_host.web.api.bodies import WholeNumber
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of

@@ -5,13 +5,13 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
 
+from evaluator_host.dialects.nemo.host.entities import Order
 from evaluator_host.dialects.nemo.host.filters import Filter, fields, filtered
 from evaluator_host.dialects.nemo.host.jobs import NemoJobs
 from evaluator_host.dialects.nemo.host.metrics import Metrics
 from evaluator_host.dialects.nemo.host.results import NemoResults
 from evaluator_host.dialects.nemo.host.routes import parts
 from evaluator_host.dialects.nemo.host.spec import BundleIn
-from evaluator_host.store.entities import Order
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.json_routes import JsonRoute, json_response
 

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Final, TypeAlias
 from fastapi import Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from evaluator_host.dialects.nemo.host.entities import Order
 from evaluator_host.dialects.nemo.host.filters import Fields, Filter, read_filter
-from evaluator_host.store.entities import Order
 from evaluator_host.web.auth.access import caller_of
 from evaluator_host.web.http.error_responses import describe_error
 

@@ -308,9 +308,6 @@ export interface components {
             version: string;
             waiting: number;
         };
-        HTTPValidationError: {
-            detail: components["schemas"]["ValidationError"][];
-        };
         InlineRowsIn: {
             rows: {
                 [key: string]: unknown;
@@ -701,13 +698,6 @@ export interface components {
                 [key: string]: unknown;
             };
             trace_id: string;
-        };
-        ValidationError: {
-            ctx: Record<string, never>;
-            input: unknown;
-            loc: (string | number)[];
-            msg: string;
-            type: string;
         };
         /** @enum {string} */
         Verdict: "proven" | "differs" | "not_comparable";

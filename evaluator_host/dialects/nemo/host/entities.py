@@ -1,4 +1,4 @@
-"""Stores entities: JSON objects of callers, by kind and name, in namespaces of a workspace."""
+"""Stores the objects of NeMo's client: JSON objects by kind and name, in namespaces of a workspace."""
 
 import re
 import secrets
@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from evaluator_host.model.errors import InvalidRequest, NameTaken, NotFound
 from evaluator_host.model.json_values import decode_json, encode_json
-from evaluator_host.store.database import Database, columns_of, row_values
+from evaluator_host.store.database import Database, Repository, columns_of, row_values
 from evaluator_host.store.tables import EntityTable
 
 NAME: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_.\-]{1,255}")
@@ -64,11 +64,8 @@ class Entity:
     updated_at: datetime
 
 
-class Entities:
+class Entities(Repository):
     """The entities in the database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def add_entity(self, place: Place, name: str, content: dict[str, Any]) -> Entity:
         """Add and return a new entity.
@@ -81,8 +78,7 @@ class Entities:
         values = {**row_values(made), "content": encode_json(content).decode()}
         values |= {"workspace_id": place.workspace_id, "kind": place.kind}
         try:
-            async with self._database.transaction() as connection:
-                await connection.execute(insert(EntityTable).values(**values))
+            await self._database.change_rows(insert(EntityTable).values(**values))
         except IntegrityError as error:
             raise NameTaken(f"there is a {place.kind} named {name[:_SHOWN]} in {place.namespace or 'here'}") from error
         return made
@@ -94,16 +90,13 @@ class Entities:
           NotFound: there is no entity of that kind and name.
         """
         values = {"content": encode_json(content).decode(), "updated_at": datetime.now(UTC)}
-        async with self._database.transaction() as connection:
-            done = await connection.execute(update(EntityTable).where(_named(place, name)).values(**values))
-            if not done.rowcount:
-                raise _missing(place, name)
+        if not await self._database.change_rows(update(EntityTable).where(_named(place, name)).values(**values)):
+            raise _missing(place, name)
         return await self.get_entity(place, name)
 
     async def find_entity(self, place: Place, name: str) -> Entity | None:
         """Return the entity of a name, or None."""
-        async with self._database.reading() as connection:
-            row = (await connection.execute(_entities().where(_named(place, name)))).first()
+        row = await self._database.fetch_first(_entities().where(_named(place, name)))
         return None if row is None else _entity(row)
 
     async def get_entity(self, place: Place, name: str) -> Entity:
@@ -132,15 +125,13 @@ class Entities:
     async def below(self, place: Place, prefix: str) -> list[Entity]:
         """Return the entities whose names start with a prefix, by name."""
         query = _entities().where(_at(place), EntityTable.name.startswith(prefix, autoescape=True))
-        async with self._database.reading() as connection:
-            return [_entity(row) for row in await connection.execute(query.order_by(EntityTable.name))]
+        return [_entity(row) for row in await self._database.fetch_all(query.order_by(EntityTable.name))]
 
     async def holds(self, workspace_id: str, namespace: str) -> list[str]:
         """Return the kinds of entities that a namespace contains."""
         table = EntityTable
         query = select(table.kind).distinct().where(table.workspace_id == workspace_id, table.namespace == namespace)
-        async with self._database.reading() as connection:
-            return sorted(await connection.scalars(query))
+        return sorted(await self._database.fetch_values(query))
 
     async def delete_entity(self, place: Place, name: str) -> Entity:
         """Delete an entity, and return it.
@@ -149,15 +140,14 @@ class Entities:
           NotFound: there is no entity of that kind and name.
         """
         found = await self.get_entity(place, name)
-        async with self._database.transaction() as connection:
-            await connection.execute(delete(EntityTable).where(EntityTable.id == found.id))
+        await self._database.change_rows(delete(EntityTable).where(EntityTable.id == found.id))
         return found
 
-    async def contents(self, kind: Kind) -> list[dict[str, Any]]:
-        """Return the contents of all entities of a kind, of all workspaces."""
-        query = select(EntityTable.content).where(EntityTable.kind == kind)
-        async with self._database.reading() as connection:
-            return [decode_json(text.encode()) for text in await connection.scalars(query)]
+
+async def stored_files(database: Database) -> set[str]:
+    """Return the ids of the stored files that filesets of any workspace contain."""
+    query = select(EntityTable.content).where(EntityTable.kind == Kind.FILE)
+    return {str(decode_json(text.encode()).get("blob")) for text in await database.fetch_values(query)}
 
 
 def _entities() -> Select[Any]:

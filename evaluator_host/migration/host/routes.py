@@ -1,17 +1,28 @@
-"""Request bodies of migrations, and the rows to prove them on."""
+"""Routes of migrations: of pasted evaluators, and of stored ones."""
 
 import asyncio
 from itertools import islice
 from typing import Annotated, Final, Literal
 
+from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, FailFast, Field
+from starlette.routing import BaseRoute
 
+from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.mapping import BadRow, Mapping, to_row
 from evaluator_host.datasets.service import DatasetService
+from evaluator_host.jobs.open import StoredResources
 from evaluator_host.jobs.results.row_reader import RowReader
+from evaluator_host.migration.migrate import migrate, runs_in
+from evaluator_host.migration.stored import StoredWish, migrate_stored
 from evaluator_host.model.errors import InvalidRequest, Problem
-from evaluator_host.model.evaluator import Json, Row
+from evaluator_host.model.evaluator import Contract, Json, Row
+from evaluator_host.schemas.migration import Migration, StoredMigration
+from evaluator_host.service import Service
 from evaluator_host.web.api.bodies import EvaluatorIn, RowIn
+from evaluator_host.web.app import ERRORS, respond
+from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
+from evaluator_host.web.http.json_routes import JsonRoute
 
 LEGACY: Final = (
     "def evaluate(app_params, inputs, output, correct_answer):\n    return 1.0 if output == correct_answer else 0.0\n"
@@ -79,6 +90,33 @@ class MigrateStoredIn(ProofIn):
     )
     dry_run: bool = Field(default=True, description="Only report the result for each; create no version.")
     force: bool = Field(default=False, description="Also create versions that were not proven.")
+
+
+def migration_routes(
+    service: Service, records: StoredResources, _settings: Settings, access: Access
+) -> list[BaseRoute]:
+    """Return the routes of migrations."""
+    router = APIRouter(route_class=JsonRoute)
+
+    @router.post("/v1/migrate", response_model=Migration, responses=ERRORS, tags=["evaluate"])
+    async def migrate_(body: MigrateIn, request: Request) -> Response:
+        """Rewrite a legacy evaluator to `evaluate(inputs, outputs, trace)`, and prove that its scores stay the same."""
+        caller, evaluator = caller_of(request.scope), body.to_model()
+        rows = await body.to_rows(records.datasets, records.rows, caller.workspace)
+        work = migrate(evaluator, rows, run=runs_in(service, caller.workspace), to=Contract(body.to))
+        audited_call = AuditedCall(access, caller, "migrate", evaluator=evaluator, rows=len(rows or ()))
+        return await respond(request, work, audited_call)
+
+    @router.post("/v1/evaluators/migrate", response_model=list[StoredMigration], responses=ERRORS, tags=["evaluators"])
+    async def migrate_named(body: MigrateStoredIn, request: Request) -> Response:
+        """Migrate stored legacy evaluators: report the result for each, or create new versions of those proven."""
+        caller = caller_of(request.scope)
+        rows = await body.to_rows(records.datasets, records.rows, caller.workspace)
+        wish = StoredWish(tuple(body.names), rows, body.dry_run, body.force, caller.key_id)
+        work = migrate_stored(service, records.evaluators, caller.workspace, wish=wish)
+        return await respond(request, work, AuditedCall(access, caller, "evaluators.migrate", rows=len(rows or ())))
+
+    return router.routes
 
 
 def _rows(records: list[dict[str, Json]], mapping: Mapping) -> list[Row]:
