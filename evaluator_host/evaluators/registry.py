@@ -77,7 +77,7 @@ class EvaluatorRegistry:
           OverQuota: the workspace stores as much as it may.
           HostError: as `Service.check`.
         """
-        await self._usage.require_room(workspace_id)
+        await self._usage.require_room(workspace_id, len(evaluator.code))
         content = await self._content(workspace_id, evaluator, force=force, key_id=key_id)
         stored = await self._store.create_evaluator(
             workspace_id, name, content, description=description, sampling=sampling
@@ -106,7 +106,7 @@ class EvaluatorRegistry:
           InvalidRequest: the evaluator does not load.
           OverQuota: the workspace stores as much as it may.
         """
-        await self._usage.require_room(workspace_id)
+        await self._usage.require_room(workspace_id, len(evaluator.code))
         await self._store.get_version(workspace_id, name)
         content = await self._content(workspace_id, evaluator, force=force, key_id=key_id)
         if origin is not None:

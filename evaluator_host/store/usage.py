@@ -83,7 +83,7 @@ class StorageUsage:
 
         Args:
           workspace_id: The workspace.
-          more_bytes: How much is about to be stored, where that is known.
+          more_bytes: How much is about to be stored, where that is known; it counts from now on.
 
         Raises:
           OverQuota: the workspace has reached its quota.
@@ -94,16 +94,16 @@ class StorageUsage:
         if not most:
             return
         at, held = self._measured.get(workspace_id, (-_MEASURED_S, 0))
-        age_s = time.monotonic() - at
-        if age_s > (_MEASURED_S if held + more_bytes <= most else _REFUSED_S):
-            held = (await self.get_usage(workspace_id)).total_bytes
-            self._measured[workspace_id] = (time.monotonic(), held)
+        if time.monotonic() - at > (_MEASURED_S if held + more_bytes <= most else _REFUSED_S):
+            at, held = time.monotonic(), (await self.get_usage(workspace_id)).total_bytes
+            self._measured[workspace_id] = at, held
         if held + more_bytes > most:
             raise OverQuota(
                 f"the workspace stores {held / _MB:.1f} MB, and may store {most / _MB:g} MB; delete jobs, data sets or "
                 "files that nobody needs (`evaluator-host usage` shows how much each kind takes), or ask the operator "
                 "for a higher EVALUATOR_HOST_WORKSPACE_MB"
             )
+        self._measured[workspace_id] = at, held + more_bytes
 
     async def metered(self, workspace_id: str, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """Yield the chunks of an upload; check at its start and after every 16 MB whether the workspace has room.
@@ -112,15 +112,15 @@ class StorageUsage:
           OverQuota: the workspace reaches its quota.
           MachineExhausted: the data directory has too little free disk.
         """
-        seen = checked = 0
+        unchecked = 0
         await self.require_room(workspace_id)
         async for chunk in chunks:
-            seen += len(chunk)
-            if seen - checked >= _CHECKED_BYTES:
-                checked = seen
-                await self.require_room(workspace_id, seen)
+            unchecked += len(chunk)
+            if unchecked >= _CHECKED_BYTES:
+                await self.require_room(workspace_id, unchecked)
+                unchecked = 0
             yield chunk
-        await self.require_room(workspace_id, seen)
+        await self.require_room(workspace_id, unchecked)
 
     def _require_disk(self, more_bytes: int) -> None:
         reserve = self._quota.reserve_bytes
