@@ -9,6 +9,7 @@ milliseconds) the documented paths are added. Without that, a latency check read
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Final
 
 from evaluator_host.model.evaluator import Json
@@ -39,6 +40,20 @@ def convert(trace: dict[str, Json] | None) -> tuple[dict[str, Json] | None, tupl
         if isinstance(trace.get(key), list):
             return _rebuilt(trace, otlp.records(trace[key]), "OTLP/JSON", drop=key)
     return trace, ()
+
+
+def has_more_spans(trace: Json, most: int) -> bool:
+    """Return whether a trace, in any shape, has more than so many spans."""
+    if not isinstance(trace, dict):
+        return False
+    found = sum(1 for _ in islice(otlp.raw_spans(otlp.first_of(trace, "resourceSpans", "resource_spans")), most + 1))
+    rest = [trace]
+    while rest and found <= most:
+        above = rest.pop()
+        below = [span for spans in (above.get("spans"), above.get("children")) for _, span in _each(spans)]
+        found += len(below)
+        rest += below
+    return found > most
 
 
 def _rebuilt(

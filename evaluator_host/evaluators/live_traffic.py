@@ -1,49 +1,80 @@
 """Collects the spans that exporters send into traces, and scores each complete trace once.
 
 A trace arrives in batches of ended spans, the root last. It counts as complete `QUIET_S` seconds after its last span
-when it has a root, and after `SILENT_S` seconds when it has none. Until it is scored, a trace is only in memory.
+when it has a root, and after `SILENT_S` seconds when it has none. Until it is scored, a trace is only in memory, as
+JSON. The memory and the turns are shared out between workspaces: one flood leaves a quarter of the memory.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeVar
+
+import orjson
 
 from evaluator_host.evaluators.registry import EvaluatorRegistry
 from evaluator_host.model.errors import Busy, HostError, StoreUnavailable
-from evaluator_host.model.evaluator import Json, Row
-from evaluator_host.model.json_values import decode_json, encode_json
+from evaluator_host.model.evaluator import EncodedRow
+from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.pool.fair_share import SANDBOXES_PER_FREE
 from evaluator_host.schemas.stored import TraceReport
 from evaluator_host.service import Service
 from evaluator_host.store.traces import ScoredTrace, Traces
-from evaluator_host.traces.otlp import identifier, objects, records
+from evaluator_host.store.usage import StorageUsage
+from evaluator_host.system.turns import Turns
+from evaluator_host.traces.export import TraceSpans, read_request, traces_of
+from evaluator_host.traces.otlp import TRACE_SPANS
 
 QUIET_S: Final = 1.0  # after the root: spans of other processes may still come
 SILENT_S: Final = 15.0  # without a root
 _LOOK_EVERY_S: Final = 0.25
 _HELD_BYTES: Final = 64 << 20
+_OF_EACH_BYTES: Final = 2048  # of a trace besides its spans
+_TRACE_BYTES: Final = 16 << 20
 _AT_ONCE: Final = 16
+_PAUSES_S: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 30.0)  # before another try, when the host lacks something
+_LACKING: Final = frozenset({429, 503})
+_CANCEL_S: Final = 2.0
 _PRUNE_EVERY_S: Final = 3600.0
 
+_T = TypeVar("_T")
 _log = logging.getLogger(__name__)
+
+
+class _Key(NamedTuple):
+    workspace: str
+    reference: str
+    trace_id: str
 
 
 @dataclass(slots=True)
 class _Pending:
-    """An incomplete trace."""
+    """A trace that is not scored yet; `refused` when it has become too large, and its spans are dropped."""
 
-    groups: list[dict[str, Json]] = field(default_factory=list)
-    size: int = 0
+    groups: list[bytes] = field(default_factory=list)
+    size: int = _OF_EACH_BYTES
+    spans: int = 0
     rooted: bool = False
+    refused: bool = False
     last: float = 0.0
 
     def due(self, now: float) -> bool:
         return now - self.last > (QUIET_S if self.rooted else SILENT_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """One request of an exporter: its body, which may be compressed, and the headers that say what it is."""
+
+    body: bytes
+    media_type: str
+    encoding: str = ""
 
 
 class Traffic:
@@ -53,126 +84,232 @@ class Traffic:
       service: Evaluates the traces.
       registry: Finds the evaluators.
       store: Stores the scored traces.
-      days: Days to keep scored traces; 0 for ever.
+
+    Attributes:
+      dropped: How many traces were not scored, or not stored.
+      stop_by: `time.monotonic()` by which `run` has to end once it is cancelled; None for the stop grace from then on.
     """
 
-    def __init__(self, service: Service, registry: EvaluatorRegistry, store: Traces, *, days: int) -> None:
+    def __init__(self, service: Service, registry: EvaluatorRegistry, store: Traces, usage: StorageUsage) -> None:
+        self.dropped = 0
+        self.stop_by: float | None = None
         self._service = service
         self._registry = registry
         self._store = store
-        self._days = days
-        self._pending: dict[tuple[str, str, str], _Pending] = {}
-        self._held = 0
-        self._turns = asyncio.Semaphore(_AT_ONCE)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._usage = usage
+        self._pending: dict[_Key, _Pending] = {}
+        self._due: dict[str, deque[tuple[_Key, _Pending]]] = {}
+        self._held: Counter[str] = Counter()  # bytes by workspace
+        self._turns = Turns(_AT_ONCE)
+        self._workers: dict[asyncio.Task[None], str] = {}
+        self._untold: dict[tuple[str, str], list[str]] = {}  # why traces were dropped, by workspace and reference
         self._pruned = time.monotonic()
+        service.metrics.watch("traces_waiting", "Traces that wait to be scored.", lambda: self.waiting)
+        service.metrics.watch("traces_dropped", "Traces that were not scored or not stored.", lambda: self.dropped)
+
+    @property
+    def waiting(self) -> int:
+        """Number of traces that are not complete, or wait for their turn."""
+        return len(self._pending) + sum(map(len, self._due.values()))
 
     async def accept_spans(
-        self, workspace_id: str, reference: str, export: dict[str, Json], *, sampling: float | None = None
+        self, workspace_id: str, reference: str, export: Export, *, sampling: float | None = None
     ) -> int:
-        """Add the spans of an OTLP/JSON export to their traces, and return the number of traces concerned.
+        """Add the spans of an export to their traces; return how many were refused because their trace is too large.
 
         Args:
           workspace_id: Owner of the evaluator.
           reference: `latency` or `latency@2`.
-          export: `{"resourceSpans": […]}`.
+          export: As it came.
           sampling: Share of traces to score, 0 to 1; None for the evaluator's own. The choice depends on trace ids
             only, so that all spans of a trace are chosen or none.
 
         Raises:
           NotFound: there is no such evaluator.
-          Busy: the waiting spans have more than 64 MB.
+          InvalidRequest: it is no export.
+          TooLarge: it is over the ceiling, `EVALUATOR_HOST_TRACES_MB`, or has over 10,000 spans.
+          Busy: the waiting spans of this workspace, or of all, have as many MB as they may.
+          OverQuota: the workspace stores as much as it may.
         """
+        await self._usage.require_room(workspace_id)
         found = await self._registry.resolve(workspace_id, reference)
-        share = found.sampling if sampling is None else sampling
-        if self._held > _HELD_BYTES:
+        self._require_room(workspace_id, 1)
+        answer = await self._service.processes.call(
+            workspace_id,
+            read_request,
+            export.body,
+            export.media_type,
+            export.encoding,
+            self._service.settings.traces_mb << 20,
+            found.sampling if sampling is None else sampling,
+        )
+        traces = list(traces_of(answer))
+        self._require_room(workspace_id, len(answer) + len(traces) * _OF_EACH_BYTES)
+        now = time.monotonic()
+        return sum(self._add(_Key(workspace_id, reference, one.trace_id), one, now) for one in traces)
+
+    def _require_room(self, workspace: str, size: int) -> None:
+        """Check that a workspace may hold so many more bytes: three for each that stays free, or one request."""
+        own, free = self._held[workspace], _HELD_BYTES - self._held.total() - size
+        if own and own + size > SANDBOXES_PER_FREE * free:
             raise Busy("too many spans wait to be scored; send them later, or a smaller sample", retry_after_s=2.0)
-        seen = set()
-        for trace_id, group in _by_trace(export):
-            if _share(trace_id) >= share:
-                continue
-            seen.add(trace_id)
-            pending = self._pending.setdefault((workspace_id, reference, trace_id), _Pending())
-            size = len(encode_json(group))
-            pending.groups.append(group)
-            pending.size += size
-            pending.last = time.monotonic()
-            pending.rooted = pending.rooted or any(record.parent is None for record in records([group]))
-            self._held += size
-        return len(seen)
+
+    def _add(self, key: _Key, spans: TraceSpans, now: float) -> int:
+        """Add spans to their trace; return how many spans were refused, those that it had included."""
+        pending = self._pending.get(key)
+        if pending is None:
+            pending = self._pending[key] = _Pending()
+            self._held[key.workspace] += _OF_EACH_BYTES
+        pending.last = now
+        pending.rooted = pending.rooted or spans.rooted
+        pending.spans += spans.spans
+        if pending.refused:
+            return spans.spans
+        pending.groups.append(spans.groups)
+        pending.size += len(spans.groups)
+        self._held[key.workspace] += len(spans.groups)
+        if pending.spans <= TRACE_SPANS and pending.size <= _TRACE_BYTES:
+            return 0
+        self._held[key.workspace] -= pending.size - _OF_EACH_BYTES
+        pending.groups, pending.size, pending.refused = [], _OF_EACH_BYTES, True
+        return pending.spans
 
     async def list_traces(
         self, workspace_id: str, name: str, *, limit: int = 100, before: int | None = None, status: str | None = None
     ) -> list[TraceReport]:
-        """Return scored traces of an evaluator, the newest first; `before` is the last number of the previous page.
+        """Return scored traces of an evaluator, the newest first, as many as 16 MB hold.
+
+        Their `result` and `trace` are encoded already. `before` is the last number of the previous page.
 
         Raises:
           NotFound: there is no such evaluator.
         """
         await self._registry.get_evaluator(workspace_id, name)
         found = await self._store.list_traces(workspace_id, name, limit=limit, before=before, status=status)
+        encoded: Any = orjson.Fragment
         return [
             TraceReport(
                 number,
                 f"{name}@{one.version}",
                 one.trace_id,
                 one.received_at,
-                decode_json(one.result.encode()),
-                decode_json(one.trace.encode()),
+                encoded(one.result),
+                encoded(one.trace),
             )
             for number, one in found
         ]
 
     async def run(self) -> None:
-        """Score complete traces until cancelled, then score all waiting traces at once."""
+        """Score complete traces until cancelled, then those that wait, until `stop_by`; the rest is dropped."""
         try:
             while True:
                 await asyncio.sleep(_LOOK_EVERY_S)
                 now = time.monotonic()
                 self._begin([key for key, pending in self._pending.items() if pending.due(now)])
+                self._tell_dropped()
                 await self._prune(now)
         finally:
-            self._begin(list(self._pending))
-            while self._tasks:
-                await asyncio.wait(set(self._tasks))
+            await self._finish()
 
-    def _begin(self, keys: list[tuple[str, str, str]]) -> None:
+    async def _finish(self) -> None:
+        self._begin(list(self._pending))
+        stop_by = self.stop_by or time.monotonic() + self._service.settings.stop_grace_s
+        if self._workers:
+            await asyncio.wait(set(self._workers), timeout=max(0.0, stop_by - time.monotonic()))
+        for worker in self._workers:
+            worker.cancel()
+        if self._workers:
+            await asyncio.wait(set(self._workers), timeout=_CANCEL_S)
+        for key, _ in (one for due in self._due.values() for one in due):
+            self._drop(key, "the host stops")
+        self._tell_dropped()
+
+    def _begin(self, keys: list[_Key]) -> None:
+        """Score these traces as soon as it is their workspace's turn."""
         for key in keys:
-            task = asyncio.create_task(self._score(key, self._pending.pop(key)))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._due.setdefault(key.workspace, deque()).append((key, self._pending.pop(key)))
+        for workspace in {key.workspace for key in keys}:
+            running = sum(one == workspace for one in self._workers.values())
+            for _ in range(min(_AT_ONCE, len(self._due[workspace])) - running):
+                worker = asyncio.create_task(self._work(workspace))
+                self._workers[worker] = workspace
+                worker.add_done_callback(self._workers.pop)
 
-    async def _score(self, key: tuple[str, str, str], pending: _Pending) -> None:
-        workspace_id, reference, trace_id = key
+    async def _work(self, workspace: str) -> None:
+        while self._due.get(workspace):
+            async with self._turns.turn(workspace):
+                if not self._due.get(workspace):
+                    return
+                key, pending = self._due[workspace].popleft()
+                try:
+                    await self._score(key, pending)
+                finally:
+                    self._held[workspace] -= pending.size
+        self._due.pop(workspace, None)
+        if not self._held[workspace]:
+            del self._held[workspace]
+
+    async def _score(self, key: _Key, pending: _Pending) -> None:
+        """Score a trace and store its result; a store or a sandbox that is missing for a moment is asked again."""
+        if pending.refused:
+            self._drop(key, f"it has over {TRACE_SPANS} spans or {_TRACE_BYTES >> 20} MB")
+            return
         try:
-            async with self._turns:
-                found = await self._registry.resolve(workspace_id, reference)
-                trace: dict[str, Json] = {"resourceSpans": pending.groups}
-                result = await self._service.evaluate(
-                    found.evaluator, Row(trace=trace), workspace=workspace_id, lock=found.lock
-                )
-                await self._store.add_traces(
-                    [_scored(found.evaluator_id, found.evaluator.version or 0, trace_id, trace, result)]
-                )
+            scored = await _patiently(lambda: self._scored(key, pending))
+            await _patiently(lambda: self._store.add_traces([scored]))
         except HostError as error:
-            _log.warning("trace %s was not scored by %s: %s", trace_id, reference, error.detail)
-        finally:
-            self._held -= pending.size
+            self._drop(key, error.detail)
+        except asyncio.CancelledError:
+            self._drop(key, "the host stops")
+            raise
+        except Exception as error:  # noqa: BLE001 - one trace must not end the scoring of the others
+            self._drop(key, "the host failed")
+            _log.error("a trace was not scored", exc_info=error)
+
+    async def _scored(self, key: _Key, pending: _Pending) -> ScoredTrace:
+        found = await self._registry.resolve(key.workspace, key.reference)
+        trace = b'{"resourceSpans":[' + b",".join(pending.groups) + b"]}"
+        row = EncodedRow(b'{"trace":' + trace + b"}")
+        result = await self._service.evaluate(found.evaluator, row, workspace=key.workspace, lock=found.lock)
+        return _stored(found.evaluator_id, found.evaluator.version or 0, key.trace_id, trace, result)
+
+    def _drop(self, key: _Key, reason: str) -> None:
+        self.dropped += 1
+        self._untold.setdefault((key.workspace, key.reference), []).append(f"{key.trace_id}: {reason}")
+
+    def _tell_dropped(self) -> None:
+        """Log dropped traces, one line for each evaluator."""
+        for (_, reference), reasons in self._untold.items():
+            _log.warning("%d traces were not scored by %s, the last one %s", len(reasons), reference, reasons[-1])
+        self._untold.clear()
 
     async def _prune(self, now: float) -> None:
-        if not self._days or now - self._pruned < _PRUNE_EVERY_S:
+        days = self._service.settings.traces_days
+        if not days or now - self._pruned < _PRUNE_EVERY_S:
             return
         self._pruned = now
         with suppress(StoreUnavailable):
-            await self._store.delete_before(datetime.now(UTC) - timedelta(days=self._days))
+            await self._store.delete_before(datetime.now(UTC) - timedelta(days=days))
+
+
+async def _patiently(work: Callable[[], Awaitable[_T]]) -> _T:
+    """Return what the work returns; while the host lacks something for it (429, 503), try again, for 90 s."""
+    for pause_s in _PAUSES_S:
+        try:
+            return await work()
+        except HostError as error:
+            if error.status not in _LACKING:
+                raise
+        await asyncio.sleep(pause_s)
+    return await work()
 
 
 @asynccontextmanager
 async def open_traffic(
-    service: Service, registry: EvaluatorRegistry, store: Traces, *, days: int
+    service: Service, registry: EvaluatorRegistry, store: Traces, usage: StorageUsage
 ) -> AsyncIterator[Traffic]:
     """Yield a `Traffic` that scores traces until the block ends."""
-    traffic = Traffic(service, registry, store, days=days)
+    traffic = Traffic(service, registry, store, usage)
     scoring = asyncio.create_task(traffic.run())
     try:
         yield traffic
@@ -182,31 +319,7 @@ async def open_traffic(
             await scoring
 
 
-def _by_trace(export: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json]]]:
-    """Yield the spans of each trace with their resource and scope; skip values of another shape."""
-    for group in objects(export.get("resourceSpans", export.get("resource_spans"))):
-        for scoped in objects(group.get("scopeSpans", group.get("scope_spans"))):
-            by_trace: dict[str, list[Any]] = {}
-            for span in objects(scoped.get("spans")):
-                trace_id = identifier(span.get("traceId", span.get("trace_id")))
-                if trace_id is not None:
-                    by_trace.setdefault(trace_id, []).append(span)
-            for trace_id, spans in by_trace.items():
-                scope = {"scope": scoped.get("scope"), "spans": spans}
-                yield trace_id, {"resource": group.get("resource"), "scopeSpans": [scope]}
-
-
-def _share(trace_id: str) -> float:
-    """Return a number from 0 up to 1 from the last 56 bits of a trace id, which W3C Trace Context wants random."""
-    try:
-        return int(trace_id[-14:], 16) / 16**14
-    except ValueError:
-        return 0.0
-
-
-def _scored(
-    evaluator_id: str, version: int, trace_id: str, trace: dict[str, Json], result: EvaluationResult
-) -> ScoredTrace:
+def _stored(evaluator_id: str, version: int, trace_id: str, trace: bytes, result: EvaluationResult) -> ScoredTrace:
     return ScoredTrace(
         evaluator_id=evaluator_id,
         version=version,
@@ -217,5 +330,5 @@ def _scored(
         passed=result.passed,
         error_code=result.error.code.value if result.error else None,
         result=encode_json(result).decode(),
-        trace=encode_json(trace).decode(),
+        trace=trace.decode(),
     )

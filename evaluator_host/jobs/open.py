@@ -81,7 +81,7 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
     try:
         results = JobResults(store.jobs, store.results, store.datasets, folder)
         rows = RowReader(store.jobs, store.results, store.datasets, folder, outputs=store.outputs)
-        async with open_traffic(service, registry, store.traces, days=settings.traces_days) as traffic:
+        async with open_traffic(service, registry, store.traces, store.usage) as traffic:
             yield StoredResources(
                 evaluators=registry,
                 datasets=DatasetService(

@@ -1,27 +1,23 @@
 """Rewrites one legacy evaluator to the new signature and proves that its scores stay the same."""
 
-import asyncio
-import difflib
-import json
-import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from evaluator_host.migration.draft import Rewritten, Wish
-from evaluator_host.migration.generate import generated_rows
 from evaluator_host.migration.proof import Pair, Proving, Run, contract_after
 from evaluator_host.migration.syntax import SOURCE_BYTES, Unreadable
-from evaluator_host.model.errors import MachineExhausted
+from evaluator_host.migration.worker import made_up_rows, rewrite_program, unified_diff
+from evaluator_host.model.errors import LimitExceeded
 from evaluator_host.model.evaluator import Contract, Evaluator, Language, Row
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.migration import Migration, MigrationStatus, Remark
 from evaluator_host.service import Service
+from evaluator_host.service.service import DEFAULT_WORKSPACE
 from evaluator_host.service.source import clean
-from evaluator_host.system.processes import Command, run
+from evaluator_host.system.limited_process import CallLimits, LimitedProcesses
 
 _NAMES: Final = {
     Language.PYTHON: "evaluator.py",
@@ -29,44 +25,44 @@ _NAMES: Final = {
     Language.TYPESCRIPT: "evaluator.ts",
 }
 _BOM = "\ufeff"
-_TIMEOUT_S: Final = 60.0  # wall clock; the process itself may use 20 s of a processor
-_AT_ONCE: Final = 2
-_read_answer: Final = TypeAdapter(Rewritten).validate_python
-_turns = asyncio.Semaphore(_AT_ONCE)
+_LIMITS: Final = CallLimits(cpu_s=20, memory_mb=2048)  # the largest accepted program needs two seconds
+_read_rewritten: Final = TypeAdapter(Rewritten).validate_python
 
 
-async def rewrite(code: str, language: Language, wish: Wish) -> Rewritten:
-    """Rewrite a program in a separate process.
+@dataclass(frozen=True, slots=True)
+class MigrationContext:
+    """What a migration works with.
 
-    Raises:
-      Unreadable: it cannot be rewritten; the text says why.
-      MachineExhausted: no process can be started.
+    Attributes:
+      run: Runs the old and the new code in sandboxes.
+      processes: Limited processes for reading the code.
+      workspace: The workspace whose code it is.
     """
-    asked = json.dumps({"code": code, "language": language, "wish": asdict(wish)})
-    async with _turns:
-        answer = await _ask(asked.encode())
-    if "refused" in answer:
-        refused = answer["refused"]
-        raise Unreadable(refused["message"], refused["line"], missing=refused.get("missing", False))
-    try:
-        return _read_answer(answer)
-    except ValidationError as error:
-        raise Unreadable("the parser process failed") from error
 
+    run: Run
+    processes: LimitedProcesses
+    workspace: str = DEFAULT_WORKSPACE
 
-async def _ask(asked: bytes) -> dict[str, Any]:
-    argv = (sys.executable, "-I", "-m", "evaluator_host.migration.worker")
-    try:
-        finished = await run(Command(argv, Path.cwd(), {}, stdin=asked), _TIMEOUT_S)
-    except TimeoutError as error:
-        raise Unreadable("parsing it takes too long") from error
-    except OSError as error:
-        raise MachineExhausted(f"no process for the parser can be started: {error.strerror}") from error
-    try:
-        answer = json.loads(finished.stdout)
-    except ValueError as error:
-        raise Unreadable("parsing it exceeds the limits on memory and time") from error
-    return answer if isinstance(answer, dict) else {}
+    async def rewrite(self, code: str, language: Language, wish: Wish) -> Rewritten:
+        """Rewrite a program.
+
+        Raises:
+          Unreadable: it cannot be rewritten; the text says why.
+          Busy: the workspace has too many programs to read.
+          MachineExhausted: no process can be started.
+        """
+        try:
+            answer = await self.call(rewrite_program, code, language, wish)
+        except LimitExceeded as error:
+            raise Unreadable(f"parsing it exceeds the limits on memory and time: {error.detail}") from error
+        if "refused" in answer:
+            refused = answer["refused"]
+            raise Unreadable(refused["message"], refused["line"], missing=refused["missing"])
+        return _read_rewritten(answer)
+
+    async def call(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call a function of `worker` in a limited process."""
+        return await self.processes.call(self.workspace, function, *args, limits=_LIMITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +106,11 @@ def _differs(plain: str, cleaned: str) -> bool:
     return cleaned not in (plain, "\n" + rest if first.startswith("#!") else plain)
 
 
-def unified_diff(old: str, new: str, name: str) -> str:
-    """Return the difference of two programs in the format of `diff -u`."""
-    lines = difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{name}", f"b/{name}")
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
-
-
 async def migrate(
     evaluator: Evaluator,
     rows: Sequence[Row] | None = None,
     *,
-    run: Run,
+    context: MigrationContext,
     name: str | None = None,
     as_run: Callable[[str], str] = str,
     to: Contract = Contract.EVALUATE,
@@ -132,20 +122,20 @@ async def migrate(
     Args:
       evaluator: The legacy evaluator.
       rows: Rows for the proof; None generates rows from the code.
-      run: Runs the old and the new code.
+      context: Sandboxes and limited processes.
       name: File name for the diff.
       to: The contract of the new code: `evaluate`, or `main` for one that is `evaluate` now.
       as_run: Turns the code of a file into the code to run, where they differ (`npm:` specifiers).
 
     Raises:
-      HostError: as `Service.evaluate_batch`.
+      HostError: as `Service.evaluate_batch` and `LimitedProcesses.call`.
     """
     if (reason := _not_a_program(evaluator.code)) is not None:
         return _unchanged(evaluator, MigrationStatus.REFUSED, (Remark(None, reason),))
     source = read_text(evaluator.code, evaluator.language)
     wish = Wish(evaluator.settings.entry or "evaluate", evaluator.settings.correct_answer_key, to.value)
     try:
-        rewritten = await rewrite(source.program, evaluator.language, wish)
+        rewritten = await context.rewrite(source.program, evaluator.language, wish)
     except Unreadable as error:
         status = MigrationStatus.NO_EVALUATOR if error.missing else MigrationStatus.REFUSED
         return _unchanged(evaluator, status, (Remark(error.line, error.reason),))
@@ -154,13 +144,15 @@ async def migrate(
     code = source.restored(rewritten.code)
     old = replace(evaluator, code=as_run(evaluator.code), contract=Contract(rewritten.source))
     new = replace(evaluator, code=as_run(code), contract=contract_after(evaluator, to))
-    given = rows if rows is not None else await asyncio.to_thread(_made_up, source.program, rewritten, wish)
-    proof = await Proving(run).prove(Pair(old, new, rewritten.whole_row), given, generated=rows is None)
+    if (given := rows) is None:
+        given = [Row(**row) for row in await context.call(made_up_rows, source.program, rewritten, wish)]
+    diff = await context.call(unified_diff, evaluator.code, code, name or _NAMES[evaluator.language])
+    proof = await Proving(context.run).prove(Pair(old, new, rewritten.whole_row), given, generated=rows is None)
     return Migration(
         status=MigrationStatus.MIGRATED,
         language=evaluator.language,
         code=code,
-        diff=unified_diff(evaluator.code, code, name or _NAMES[evaluator.language]),
+        diff=diff,
         changes=(*_notes(source), *rewritten.changes),
         unresolved=rewritten.unresolved,
         proof=proof,
@@ -178,18 +170,13 @@ def _not_a_program(code: str) -> str | None:
     return None
 
 
-def runs_in(service: Service, workspace: str, lock: str | None = None) -> Run:
-    """Return a function that runs code on a service, for a workspace."""
+def migration_context(service: Service, workspace: str, lock: str | None = None) -> MigrationContext:
+    """Return what a migration works with on a service, for a workspace."""
 
     async def run(evaluator: Evaluator, rows: Sequence[Row]) -> list[EvaluationResult]:
         return await service.evaluate_batch(evaluator, list(rows), workspace=workspace, lock=lock)
 
-    return run
-
-
-def _made_up(program: str, rewritten: Rewritten, wish: Wish) -> list[Row]:
-    key = rewritten.parameters[3] if rewritten.source == Contract.MAIN else wish.key
-    return generated_rows(program, rewritten.parameters, key, columns=rewritten.columns, whole_row=rewritten.whole_row)
+    return MigrationContext(run, service.processes, workspace)
 
 
 def _unchanged(evaluator: Evaluator, status: MigrationStatus, unresolved: tuple[Remark, ...]) -> Migration:

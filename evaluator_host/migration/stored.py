@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from evaluator_host.evaluators.registry import EvaluatorRegistry
-from evaluator_host.migration.migrate import migrate, runs_in
+from evaluator_host.migration.migrate import migrate, migration_context
 from evaluator_host.migration.proof import contract_after
 from evaluator_host.model.evaluator import Contract, Row
 from evaluator_host.schemas.migration import MigrationStatus, StoredMigration
@@ -51,8 +51,8 @@ async def _migrate(
     service: Service, registry: EvaluatorRegistry, workspace: str, *, report: EvaluatorReport, wish: StoredWish
 ) -> StoredMigration:
     stored = await registry.resolve(workspace, f"{report.name}@{report.version}")
-    run = runs_in(service, workspace, stored.lock)
-    migration = await migrate(stored.evaluator, wish.rows, run=run, name=report.name)
+    context = migration_context(service, workspace, stored.lock)
+    migration = await migrate(stored.evaluator, wish.rows, context=context, name=report.name)
     made = None
     wanted = migration.status is MigrationStatus.MIGRATED and (migration.is_proven or wish.force)
     if wanted and not wish.dry_run and migration.proof is not None:

@@ -1,47 +1,49 @@
-"""The parser process: reads a program from stdin and writes its rewrite to stdout, as JSON, under its own limits.
+"""Reads untrusted programs; `migrate` calls these functions in a limited process, because the parser is native code."""
 
-The parser is native code and reads untrusted text: if it crashes, it ends this process, not the host.
-"""
-
-import json
-import resource
+import difflib
 import sys
 from dataclasses import asdict
 from typing import Any, Final
 
-from evaluator_host.migration.draft import Wish
+from evaluator_host.migration.draft import Rewritten, Wish
+from evaluator_host.migration.generate import generated_rows
 from evaluator_host.migration.javascript.rewrite import rewrite_javascript, rewrite_typescript
 from evaluator_host.migration.python.rewrite import rewrite
 from evaluator_host.migration.syntax import Unreadable
-from evaluator_host.model.evaluator import Language
+from evaluator_host.model.evaluator import Contract, Language
 
-_LIMITS: Final = (
-    (resource.RLIMIT_AS, 2 << 30),
-    (resource.RLIMIT_CPU, 20),  # seconds; the largest accepted program needs two
-    (resource.RLIMIT_CORE, 0),
-    (resource.RLIMIT_FSIZE, 0),  # stdout is a pipe
-)
 _RECURSION: Final = 20_000  # frames; a tree of the greatest depth needs four per level
 
 
-def main() -> None:
-    """Read one request from stdin and write the answer to stdout."""
-    for which, most in _LIMITS:
-        resource.setrlimit(which, (most, most))
+def rewrite_program(code: str, language: Language, wish: Wish) -> dict[str, Any]:
+    """Return a `Rewritten` as an object, or `{"refused": {"line", "message", "missing"}}`."""
+    before = sys.getrecursionlimit()
     sys.setrecursionlimit(_RECURSION)
-    asked = json.loads(sys.stdin.buffer.read())
-    sys.stdout.write(json.dumps(_answer(asked)))
-
-
-def _answer(asked: dict[str, Any]) -> dict[str, Any]:
-    wish = Wish(**asked["wish"])
     try:
-        rewritten = REWRITES[Language(asked["language"])](asked["code"], wish)
+        return asdict(REWRITES[language](code, wish))
     except Unreadable as error:
         return {"refused": {"line": error.line, "message": error.reason, "missing": error.missing}}
     except RecursionError:
-        return {"refused": {"line": None, "message": "it nests too deeply to be rewritten"}}
-    return asdict(rewritten)
+        return {"refused": {"line": None, "message": "it nests too deeply to be rewritten", "missing": False}}
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def made_up_rows(program: str, rewritten: Rewritten, wish: Wish) -> list[dict[str, Any]]:
+    """Return rows for the proof, generated from the code."""
+    key = rewritten.parameters[3] if rewritten.source == Contract.MAIN else wish.key
+    return [
+        asdict(row)
+        for row in generated_rows(
+            program, rewritten.parameters, key, columns=rewritten.columns, whole_row=rewritten.whole_row
+        )
+    ]
+
+
+def unified_diff(old: str, new: str, name: str) -> str:
+    """Return the difference of two programs in the format of `diff -u`."""
+    lines = difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{name}", f"b/{name}")
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 REWRITES: Final = {
@@ -49,7 +51,3 @@ REWRITES: Final = {
     Language.JAVASCRIPT: rewrite_javascript,
     Language.TYPESCRIPT: rewrite_typescript,
 }
-
-
-if __name__ == "__main__":
-    main()

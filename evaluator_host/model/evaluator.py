@@ -132,6 +132,21 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class EncodedRow:
+    """A row as JSON: too large to be decoded by the host, so a child process decodes it for its call.
+
+    Attributes:
+      body: An object with the fields of `Row`; fields that are left out have their defaults.
+      index: As in `Row`.
+      answers: As in `Row`.
+    """
+
+    body: bytes
+    index: int | None = None
+    answers: dict[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Package:
     """One installed package; `requested` is false for a dependency of another package."""
 

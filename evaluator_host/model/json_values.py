@@ -68,6 +68,21 @@ def nests_within(value: Any, levels: int) -> bool:
     return not any(isinstance(item, dict | list) for item in layer)
 
 
+def is_small(value: Any, *, values: int, characters: int = 1 << 20) -> bool:
+    """Whether a JSON value has at most so many values and characters; looks at no more than these."""
+    rest = [value]
+    while rest and values >= 0 and characters >= 0:
+        item = rest.pop()
+        if isinstance(item, str):
+            characters -= len(item)
+        elif isinstance(item, dict | list):
+            values -= len(item)
+            if values >= 0:
+                rest += _items(item)
+                characters -= sum(map(len, map(str, item))) if isinstance(item, dict) else 0
+    return values >= 0 and characters >= 0
+
+
 def _items(value: dict[str, Any] | list[Any]) -> list[Any]:
     return list(value.values()) if isinstance(value, dict) else value
 

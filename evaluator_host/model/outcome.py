@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from evaluator_host.model.evaluator import Contract, Json, Language, Package, Row
+from evaluator_host.model.evaluator import Contract, EncodedRow, Json, Language, Package, Row
 
 
 class Status(StrEnum):
@@ -194,7 +194,7 @@ class Skipped:
     note: Note
 
 
-Given: TypeAlias = Row | EvaluationError | Skipped
+Given: TypeAlias = Row | EncodedRow | EvaluationError | Skipped
 """A row to evaluate, or what stands in its place: why it could not be made, or why nobody is asked."""
 
 

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from evaluator_host.dialects.model_requests import Ask, asks_of
 from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.errors import HostError, SandboxLost
-from evaluator_host.model.evaluator import Json, Row
+from evaluator_host.model.evaluator import EncodedRow, Json, Row
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult, Failed, Loaded, Note, Outcome
 from evaluator_host.pool import Lease, LeaseRequest, Pool
 from evaluator_host.sandbox.session import RunnerGaveUp
@@ -162,7 +162,9 @@ def asked_for(outcome: Outcome, loaded: Loaded) -> tuple[Ask, ...]:
     return asks_of(outcome) if dialect_of(loaded.contract).asks_models else ()
 
 
-async def answered(models: Models | None, row: Row, asks: Sequence[Ask], *, workspace: str) -> Row | EvaluationError:
+async def answered(
+    models: Models | None, row: Row | EncodedRow, asks: Sequence[Ask], *, workspace: str
+) -> Row | EncodedRow | EvaluationError:
     """Return the row with the answers to its model requests added, or the error that it fails with."""
     if models is None:
         return _failed("this host asks no models for evaluators", "score such rows on a running host")

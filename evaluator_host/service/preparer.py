@@ -96,7 +96,8 @@ def _is_imported(sdk: Sdk, evaluator: Evaluator) -> bool:
 @lru_cache(maxsize=64)
 def _line(module: str) -> re.Pattern[str]:
     """Return the pattern of a line that imports a module, or a module below it."""
-    return re.compile(rf"^[^\n#'\"]*\bimport\s[^\n#]*\b{module}\b|^\s*from\s+{module}\b", re.MULTILINE)
+    plain = rf"^(?>[^\n#'\"]*?\bimport\s)[^\n#]*\b{module}\b"  # atomic: a line of a million imports costs one pass
+    return re.compile(rf"{plain}|^[ \t\f]*+from\s++{module}\b", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,17 @@
 """Converts a row to the body of a call, and its outcome to a result; only here is a result's status decided."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterable, Callable
 from dataclasses import dataclass, replace
+from typing import Final
 
 from evaluator_host.dialects.binding import Binding, encode
+from evaluator_host.dialects.row_binding import encoded_row, from_child, shape, shape_in_child, shaped_at_once
 from evaluator_host.dialects.table import dialect_of
-from evaluator_host.model.evaluator import Contract, Evaluator, Json, Language, Row
-from evaluator_host.model.json_values import VALUE_DEPTH, nests_within
+from evaluator_host.model.errors import LimitExceeded
+from evaluator_host.model.evaluator import Contract, EncodedRow, Evaluator, Json, Language, Row
+from evaluator_host.model.json_values import VALUE_DEPTH, encode_json, nests_within
 from evaluator_host.model.outcome import (
     EnvironmentInfo,
     ErrorCode,
@@ -31,6 +35,9 @@ from evaluator_host.sandbox.protocol import BODY_BYTES
 from evaluator_host.sandbox.session import Sandbox
 from evaluator_host.service.prepared import Prepared
 from evaluator_host.service.source import CleanSource
+from evaluator_host.system.limited_process import CallLimits, LimitedProcesses
+
+_SHAPING: Final = CallLimits(cpu_s=20, memory_mb=1024, argument_bytes=BODY_BYTES + (1 << 20), result_bytes=BODY_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +48,34 @@ class Bound:
     notes: tuple[Note, ...] = ()
 
 
-def bind(prepared: Prepared, loaded: Loaded, row: Row | EvaluationError) -> Bound:
-    """Return the call's body for a row, by the contract that the runner found; an error is returned unchanged."""
+async def bind(
+    processes: LimitedProcesses, prepared: Prepared, loaded: Loaded, row: Row | EncodedRow | EvaluationError
+) -> Bound:
+    """Return the call's body for a row, by the contract that the runner found; an error is returned unchanged.
+
+    Raises:
+      Busy: too many large rows of the workspace wait already.
+      MachineExhausted: this machine is too busy to read the row.
+    """
     if isinstance(row, EvaluationError):
         return Bound(row)
-    binding = dialect_of(loaded.contract).bind(row, prepared.evaluator.settings)
-    if not isinstance(binding, Binding):
-        return Bound(binding)
-    body = encode(binding)
-    if isinstance(body, bytes) and len(body) > BODY_BYTES:
-        body = _too_long("the row has", len(body), hint="send less in one row")
-    return Bound(body, binding.notes)
+    settings = prepared.evaluator.settings
+    if (small := shaped_at_once(row)) is not None:
+        shaped, notes = shape(small, loaded.contract, settings)
+    else:
+        encoded = await asyncio.to_thread(encoded_row, row) if isinstance(row, Row) else row
+        if isinstance(encoded, EvaluationError):
+            return Bound(encoded)
+        more = await asyncio.to_thread(encode_json, {"index": encoded.index, "answers": encoded.answers})
+        given = (encoded.body, more, loaded.contract, settings.correct_answer_key)
+        try:
+            answer = await processes.call(prepared.request.workspace, shape_in_child, *given, limits=_SHAPING)
+        except LimitExceeded as error:
+            return Bound(EvaluationError(ErrorCode.BINDING_ERROR, error.detail, hint="send less in one row"))
+        shaped, notes = from_child(answer)
+    if isinstance(shaped, bytes) and len(shaped) > BODY_BYTES:
+        shaped = _too_long("the row has", len(shaped), hint="send less in one row")
+    return Bound(shaped, notes)
 
 
 async def bind_together(bind_one: Callable[[Row], Binding], rows: AsyncIterable[Row]) -> Bound | None:
@@ -62,7 +86,8 @@ async def bind_together(bind_one: Callable[[Row], Binding], rows: AsyncIterable[
     body = bytearray(b'{"together":[')
     empty = len(body)
     async for row in rows:
-        part = encode(bind_one(row))
+        is_small = shaped_at_once(row) is not None
+        part = encode(bind_one(row)) if is_small else await asyncio.to_thread(lambda row: encode(bind_one(row)), row)
         if isinstance(part, EvaluationError):
             return Bound(part)
         if len(body) > empty:

@@ -15,12 +15,13 @@ from typing import Final
 from evaluator_host.dialects.model_requests import Ask
 from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.errors import Busy, SandboxLost
-from evaluator_host.model.evaluator import Isolation, Row
+from evaluator_host.model.evaluator import EncodedRow, Isolation, Row
 from evaluator_host.model.outcome import EvaluationError, EvaluationResult, Failed, Given, Outcome, Skipped, Timing
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.service.attempts import LostRows, Models, answered, asked_for, lease_sandbox
 from evaluator_host.service.prepared import Prepared
 from evaluator_host.service.row_io import Bound, ResultContext, bind, leased_context, result, unloaded_context
+from evaluator_host.system.limited_process import LimitedProcesses
 
 _AT_MODELS: Final = 64  # rows that wait for models at once; no more are drawn meanwhile
 BUFFERED: Final = 256  # results that may wait for a slow consumer
@@ -51,6 +52,7 @@ class RowStream:
 
     Args:
       pool: Leases the sandboxes.
+      processes: Read large rows.
       prepared: The evaluator.
       rows: An error or a `Skipped` in the place of a row is that row's outcome.
       isolation: `batch` lets the rows that one sandbox gets share a process or context.
@@ -61,6 +63,7 @@ class RowStream:
     def __init__(
         self,
         pool: Pool,
+        processes: LimitedProcesses,
         prepared: Prepared,
         rows: Iterable[Given],
         *,
@@ -69,6 +72,7 @@ class RowStream:
         models: Models | None = None,
     ) -> None:
         self._pool = pool
+        self._processes = processes
         self._prepared = prepared
         self._source: Iterator[tuple[int, Given]] = enumerate(rows)
         self._returned: deque[tuple[int, Given]] = deque()  # sent to a sandbox that broke, or answered by models
@@ -187,24 +191,28 @@ class RowStream:
             if isinstance(row, Skipped):
                 await self._answer(index, leased, row)
                 continue
-            bound = self._bound(leased.lease, index, row)
+            bound = await self._bound(leased.lease, index, row)
             if isinstance(bound.body, EvaluationError):
                 await self._answer(index, leased, Failed(bound.body), bound)
             else:
                 leased.sent.append(_Sent(index, row, bound, time.perf_counter()))
                 sandbox.send(bound.body, timeout_s=timeout_s, share=share)
 
-    def _bound(self, lease: Lease, index: int, row: Row | EvaluationError) -> Bound:
-        if isinstance(row, Row) and row.index is None and dialect_of(lease.loaded.contract).numbers_rows:
+    async def _bound(self, lease: Lease, index: int, row: Row | EncodedRow | EvaluationError) -> Bound:
+        if (
+            not isinstance(row, EvaluationError)
+            and row.index is None
+            and dialect_of(lease.loaded.contract).numbers_rows
+        ):
             row = replace(row, index=index)
-        return bind(self._prepared, lease.loaded, row)
+        return await bind(self._processes, self._prepared, lease.loaded, row)
 
     def _ask_models(self, sent: _Sent, asks: tuple[Ask, ...]) -> None:
         """Send a row's requests to models; with the answers it is drawn anew."""
 
         async def ask() -> None:
             given: Given = sent.row
-            if isinstance(given, Row):
+            if isinstance(given, Row | EncodedRow):
                 given = await answered(self._models, given, asks, workspace=self._prepared.request.workspace)
             self._returned.append((sent.index, given))
 

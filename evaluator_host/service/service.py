@@ -13,6 +13,7 @@ from evaluator_host.environments.record import EnvironmentReport, empty_environm
 from evaluator_host.environments.store import Environments
 from evaluator_host.model.errors import HostError
 from evaluator_host.model.evaluator import (
+    EncodedRow,
     Environment,
     Evaluator,
     Isolation,
@@ -90,7 +91,12 @@ class Service:
         self._expecting: set[asyncio.Task[None]] = set()
 
     async def evaluate(
-        self, evaluator: Evaluator, row: Row, *, workspace: str = DEFAULT_WORKSPACE, lock: str | None = None
+        self,
+        evaluator: Evaluator,
+        row: Row | EncodedRow,
+        *,
+        workspace: str = DEFAULT_WORKSPACE,
+        lock: str | None = None,
     ) -> EvaluationResult:
         """Evaluate one row.
 
@@ -102,10 +108,10 @@ class Service:
         """
         started = time.perf_counter()
         prepared = await self._preparer.prepare(evaluator, workspace, lock=lock)
-        given: Row | EvaluationError = row
+        given: Row | EncodedRow | EvaluationError = row
 
         async def bind_given(loaded: Loaded) -> Bound:
-            return bind(prepared, loaded, given)
+            return await bind(self.processes, prepared, loaded, given)
 
         while True:
             made = await attempt(self.pool, prepared, bind_given)
@@ -146,6 +152,7 @@ class Service:
         ceiling = self.settings.max_sandboxes_per_evaluator
         stream = RowStream(
             self.pool,
+            self.processes,
             prepared,
             rows,
             isolation=isolation,

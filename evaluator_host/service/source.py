@@ -5,6 +5,7 @@ So a position in the clean code becomes the user's by adding one number to its c
 rules look at whole lines, and each applies only to text that could not be a program otherwise.
 """
 
+import os.path
 import re
 from dataclasses import dataclass, replace
 from typing import Final
@@ -20,9 +21,10 @@ _SUSPECT: Final = re.compile(f"[\ud800-\udfff{_NO_BREAK}{_INVISIBLE}]")
 _INDENT: Final = re.compile(f"[{_BLANKS}]*")
 _DROPPED: Final = {ord(c): None for c in _INVISIBLE} | {ord(c): " " for c in _NO_BREAK}
 
-_FENCE: Final = re.compile(r"([ \t]*+)(`{3,}+|~{3,}+)([^`]*+)$")  # possessive: a megabyte of tildes costs one pass
+# Repetitions that could share text are possessive: a megabyte of tildes or blanks costs one pass.
+_FENCE: Final = re.compile(r"([ \t]*+)(`{3,}+|~{3,}+)([^`]*+)$")
 _DEFINITION: Final = re.compile(
-    r"""^[ \t]*(?:(?:export[ ]+)?(?:default[ ]+)?(?:async[ ]+)?(?:def|function|class)\b[ *]*\w*[ ]*[(:{]
+    r"""^[ \t]*(?:(?:export[ ]+)?(?:default[ ]+)?(?:async[ ]+)?(?:def|function|class)\b[ *]*+\w*+[ ]*+[(:{]
       |(?:export[ ]+)?(?:const|let|var)[ ]+[\w{\[]
       |(?:module[.]|globalThis[.])?(?:exports?|evaluate|main)\b[^\n]*=
       |export\b)
@@ -33,7 +35,7 @@ _DEFINITION: Final = re.compile(
 _NUMBERED: Final = re.compile(r"[ \t]*(\d+)")
 _SEPARATOR: Final = re.compile(r"[ \t]*[|:.)\u2502]")
 _ONE_LINER: Final = re.compile(
-    r"[ \t]*1[ \t]*[|:.)]?[ \t]*(?:async|def|function|const|let|var|export|import|evaluate|main)\b"
+    r"[ \t]*+1[ \t]*+[|:.)]?+[ \t]*+(?:async|def|function|const|let|var|export|import|evaluate|main)\b"
 )
 
 _Lines = list[str]
@@ -200,8 +202,5 @@ def _dedented(lines: _Lines) -> _Lines:
     filled = [line for line in lines if line.strip()]
     if not filled or filled[0][:1] not in " \t":
         return lines
-    indent = filled[0][: len(filled[0]) - len(filled[0].lstrip(" \t"))]
-    for line in filled:
-        while not line.startswith(indent):
-            indent = indent[:-1]
+    indent = os.path.commonprefix([line[: len(line) - len(line.lstrip(" \t"))] for line in filled])  # noqa: RUF071 - no paths
     return [line[len(indent) :] if line.startswith(indent) else line.lstrip(" \t") for line in lines]

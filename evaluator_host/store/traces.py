@@ -11,6 +11,7 @@ from evaluator_host.store.database import Repository, columns_of, row_values
 from evaluator_host.store.tables import EvaluatorTable, TraceTable
 
 _PRUNED_AT_ONCE: Final = 1000
+_PAGE_BYTES: Final = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,10 @@ class Traces(Repository):
     async def list_traces(
         self, workspace_id: str, name: str, *, limit: int, before: int | None = None, status: str | None = None
     ) -> list[tuple[int, ScoredTrace]]:
-        """Return numbered traces of an evaluator, newest first; `before` is the last number of the previous page."""
+        """Return numbered traces of an evaluator, newest first; `before` is the last number of the previous page.
+
+        A page ends with the trace with which it has 16 MB.
+        """
         table = TraceTable
         query: Any = (
             select(table.id, *columns_of(table, ScoredTrace))
@@ -59,8 +63,16 @@ class Traces(Repository):
             query = query.where(table.id < before)
         if status is not None:
             query = query.where(table.status == status)
-        rows = await self._database.fetch_all(query.order_by(table.id.desc()).limit(limit))
-        return [(row[0], ScoredTrace(*row[1:])) for row in rows]
+        async with self._database.reading() as connection:
+            found, size = list[tuple[int, ScoredTrace]](), 0
+            query = query.order_by(table.id.desc()).limit(limit).execution_options(yield_per=1)
+            async with connection.stream(query) as rows:
+                async for row in rows:
+                    found.append((row[0], ScoredTrace(*row[1:])))
+                    size += len(found[-1][1].result) + len(found[-1][1].trace)
+                    if size >= _PAGE_BYTES:
+                        break
+            return found
 
     async def delete_before(self, before: datetime) -> int:
         """Delete traces received before this time, and return how many."""

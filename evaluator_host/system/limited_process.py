@@ -10,15 +10,12 @@ import logging
 import os
 import pickle
 import sys
-from collections import deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from signal import SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGXCPU
 from typing import Any, Final
 
 from evaluator_host.model.errors import (
-    Busy,
     InvalidRequest,
     LimitExceeded,
     MachineExhausted,
@@ -30,6 +27,7 @@ from evaluator_host.model.errors import (
 from evaluator_host.model.json_values import decode_json
 from evaluator_host.system.limited_child import REPLY, REQUEST, Kind
 from evaluator_host.system.processes import PLAIN_PATH
+from evaluator_host.system.turns import Turns
 
 WAITING_CALLS: Final = 32  # of one workspace
 _IDLE_S: Final = 120.0
@@ -71,7 +69,7 @@ class LimitedProcesses:
     """
 
     def __init__(self, *, most: int | None = None) -> None:
-        self._turns = _Turns(most or max(2, os.cpu_count() or 2))
+        self._turns = Turns(most or max(2, os.cpu_count() or 2), each=1, queue_limit=WAITING_CALLS)
         self._idle: list[_Child] = []
         self._started: set[_Child] = set()
 
@@ -98,7 +96,7 @@ class LimitedProcesses:
         request = pickle.dumps((function, args))
         if len(request) > limits.argument_bytes:
             raise TooLarge(f"the data is over the limit of {limits.argument_bytes >> 20} MB; send it in parts")
-        async with self._turns.hold(workspace):
+        async with self._turns.turn(workspace):
             try:
                 return await self._exchange(request, limits)
             except _Lost as lost:
@@ -226,48 +224,3 @@ def _result(kind: bytes, body: bytes, limits: CallLimits) -> Any:
             raise LimitExceeded("the data crashes the program that reads it")
         case _:
             raise RuntimeError(f"a function failed in a limited process: {body.decode(errors='replace')}")
-
-
-class _Turns:
-    """Places of which a workspace holds one at a time; workspaces that wait get one in turn."""
-
-    def __init__(self, places: int) -> None:
-        self._free = places
-        self._holding: set[str] = set()
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # the next workspace first
-
-    @asynccontextmanager
-    async def hold(self, workspace: str) -> AsyncIterator[None]:
-        """Hold a place during the block.
-
-        Raises:
-          Busy: too many calls of the workspace wait already.
-        """
-        queue = self._waiting.setdefault(workspace, deque())
-        if len(queue) >= WAITING_CALLS:
-            raise Busy(f"{len(queue)} calls of this workspace wait for a process already; send fewer", retry_after_s=2)
-        turn = asyncio.get_running_loop().create_future()
-        queue.append(turn)
-        self._grant()
-        try:
-            await turn
-            yield
-        finally:
-            if turn.cancelled():
-                queue.remove(turn)
-            else:
-                self._holding.discard(workspace)
-                self._free += 1
-            self._grant()
-
-    def _grant(self) -> None:
-        for workspace, queue in list(self._waiting.items()):
-            if queue and (not self._free or workspace in self._holding):
-                continue
-            del self._waiting[workspace]
-            if queue:
-                self._free -= 1
-                self._holding.add(workspace)
-                queue.popleft().set_result(None)
-                if queue:
-                    self._waiting[workspace] = queue  # behind the others

@@ -7,6 +7,7 @@ base64 (the protobuf rule), and 64-bit integers as strings or numbers.
 
 import base64
 import binascii
+import hashlib
 import math
 import re
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ import orjson
 
 from evaluator_host.model.json_values import VALUE_DEPTH, nests_within
 
+TRACE_SPANS: Final = 50_000  # of one trace; converting so many takes a second or two
 _NANO: Final = 1_000_000_000
 _LAST_SECOND: Final = 253_402_300_799  # 9999-12-31T23:59:59Z, the last that ISO 8601 writes with four digits
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -35,6 +37,7 @@ _ALIASES: Final = {  # attributes of other instrumentations, by the documented v
 ATTRIBUTE_DEPTH: Final = 16  # levels of kvlistValue and arrayValue
 INTEGER: Final = re.compile(r"-?[0-9]{1,19}")
 
+_ID_CHARACTERS: Final = 64
 _HEX_ID: Final = re.compile(r"[0-9a-fA-F]{16}|[0-9a-fA-F]{32}")
 
 
@@ -83,18 +86,24 @@ def number(value: Any) -> float | int | None:
 
 
 def identifier(value: Any) -> str | None:
-    """Return a span or trace id in hex; None for an absent, empty or all-zero id."""
+    """Return a span or trace id in hex; None for an absent, empty or all-zero id.
+
+    An id that is neither hex nor base64 is kept if it is printable and has at most 64 characters, else its hash is its
+    id: ids are logged, stored and shown.
+    """
     if not isinstance(value, str) or not value.strip("0="):
         return None
     if _HEX_ID.fullmatch(value):
         return value.lower()
     try:
-        raw = base64.b64decode(value, validate=True)
+        raw = base64.b64decode(value, validate=True) if len(value) <= _ID_CHARACTERS else b""
     except (binascii.Error, ValueError):
+        raw = b""
+    if len(raw) in (8, 16):
+        return raw.hex() if any(raw) else None
+    if len(value) <= _ID_CHARACTERS and value.isprintable():
         return value
-    if len(raw) not in (8, 16):
-        return value
-    return raw.hex() if any(raw) else None
+    return hashlib.sha256(value.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def attributes(raw: Any, *, depth: int = ATTRIBUTE_DEPTH) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def create_app(
     kept = records or cast("StoredResources", _Described())
     given = cast("Access", access)
     # The routes are moved, not included: `include_router` would build every route and its schemas again.
-    app.router.routes += api(service, given, kept, body_bytes=settings.body_mb << 20).routes
+    app.router.routes += api(service, given, kept, traces_bytes=settings.traces_mb << 20).routes
     for routes in (_MIGRATION, *(dialect.routes for dialect in all_dialects() if dialect.routes is not None)):
         app.router.routes += routes.load()(service, kept, settings, given)
     app.router.routes += Workbench().routes()
@@ -94,8 +94,8 @@ def create_app(
     return app
 
 
-def api(service: Service, access: Access, records: StoredResources, *, body_bytes: int) -> APIRouter:
-    """Return all routes of `/v1`. `body_bytes` limits a body after decompression."""
+def api(service: Service, access: Access, records: StoredResources, *, traces_bytes: int) -> APIRouter:
+    """Return all routes of `/v1`. `traces_bytes` limits an export of spans."""
     router = APIRouter(route_class=JsonRoute)
 
     @router.post("/v1/evaluate", response_model=EvaluationResult, responses=ERRORS, tags=["evaluate"])
@@ -146,7 +146,7 @@ def api(service: Service, access: Access, records: StoredResources, *, body_byte
     router.routes.extend(environments_api(service, access).routes)
     router.routes.extend(evaluators_api(records.evaluators, access).routes)
     router.routes.extend(packages_api(service).routes)
-    router.routes.extend(traces_api(records.traffic, access, body_bytes=body_bytes).routes)
+    router.routes.extend(traces_api(records.traffic, access, body_bytes=traces_bytes).routes)
     router.routes.extend(datasets_api(records.datasets, access).routes)
     router.routes.extend(jobs_api(records.jobs, access).routes)
     router.routes.extend(secrets_api(records.secrets, access).routes)

@@ -10,6 +10,7 @@ import resource
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import Final
@@ -128,6 +129,7 @@ class _Server(uvicorn.Server):
         self._grace_s = grace_s
         self._hurry = asyncio.Event()
         self._stopping: asyncio.Task[None] | None = None
+        self.stop_by: float | None = None  # `time.monotonic()` by which work in progress has to end
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -153,6 +155,7 @@ class _Server(uvicorn.Server):
 
     def _on_signal(self) -> None:
         if self._stopping is None:
+            self.stop_by = time.monotonic() + self._grace_s
             self._stopping = asyncio.ensure_future(self._stop())
         else:
             self._hurry.set()
@@ -220,6 +223,7 @@ async def serve_http(
         try:
             await server.serve(sockets=[listener])
         finally:
+            resources.traffic.stop_by = server.stop_by
             stopping.cancel()
 
 

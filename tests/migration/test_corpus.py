@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.migration.draft import Wish
-from evaluator_host.migration.migrate import migrate, runs_in
+from evaluator_host.migration.migrate import migrate, migration_context
 from evaluator_host.migration.worker import REWRITES
 from evaluator_host.model.evaluator import Evaluator, Language, Row
 from evaluator_host.model.outcome import Status
@@ -38,7 +38,9 @@ async def migrated(host: Service) -> dict[tuple[Language, str], Migration]:
 
     async def one(case: Case) -> Migration:
         async with turns:
-            return await migrate(Evaluator(case.before, case.language), run=runs_in(host, "default"), name=case.name)
+            return await migrate(
+                Evaluator(case.before, case.language), context=migration_context(host, "default"), name=case.name
+            )
 
     found = await asyncio.gather(*(one(case) for case in ALL))
     return {(case.language, case.name): migration for case, migration in zip(ALL, found, strict=True)}
@@ -99,11 +101,11 @@ def unformatted(folder: Path) -> set[str]:
 async def test_rows_that_are_given_are_the_ones_that_count(host: Service) -> None:
     code = "def evaluate(app_params, inputs, output, correct_answer):\n    return str(len(output))\n"
     rows = [Row({"correct_answer": "a"}, "abc"), Row({"question": "?"}, "abc")]
-    migration = await migrate(Evaluator(code), rows, run=runs_in(host, "default"))
+    migration = await migrate(Evaluator(code), rows, context=migration_context(host, "default"))
     assert migration.proof is not None
     assert (migration.proof.text, migration.proof.generated) == ("proven on 1 rows", False)
     assert (migration.proof.rows, migration.proof.left_out, migration.proof.scored) == (1, 1, 1)
-    none = await migrate(Evaluator(code), rows[1:], run=runs_in(host, "default"))
+    none = await migrate(Evaluator(code), rows[1:], context=migration_context(host, "default"))
     assert none.proof is not None
     assert none.proof.text.startswith("not comparable: no row has the inputs that the legacy call needs: inputs has no")
 
@@ -112,7 +114,7 @@ async def test_rows_that_are_given_are_the_ones_that_count(host: Service) -> Non
 async def test_a_difference_is_told_with_both_results(host: Service) -> None:
     code = "def evaluate(app_params, inputs, output, correct_answer):\n    x = output\n    return x\n"
     rows = [Row({"correct_answer": 1}, 0.5), Row({"correct_answer": 1}, "0.25")]
-    migration = await migrate(Evaluator(code), rows, run=runs_in(host, "default"))
+    migration = await migrate(Evaluator(code), rows, context=migration_context(host, "default"))
     proof = migration.proof
     assert proof is not None
     assert proof.verdict is Verdict.DIFFERS

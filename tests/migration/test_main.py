@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from evaluator_host.migration.draft import Wish
-from evaluator_host.migration.migrate import migrate, runs_in
+from evaluator_host.migration.migrate import migrate, migration_context
 from evaluator_host.migration.syntax import Unreadable
 from evaluator_host.migration.worker import REWRITES
 from evaluator_host.model.evaluator import Contract, Evaluator, Language, Row
@@ -174,7 +174,7 @@ async def host() -> AsyncIterator[Service]:
 @pytest.mark.engine
 async def test_main_becomes_evaluate(host: Service, name: str) -> None:
     language, before, after = PAIRS[name]
-    migration = await migrate(Evaluator(before, language), run=runs_in(host, "default"))
+    migration = await migrate(Evaluator(before, language), context=migration_context(host, "default"))
     assert migration.code == after
     assert migration.proof is not None
     assert (migration.proof.verdict, migration.proof.scored > 10) == (Verdict.PROVEN, True), migration.proof.text
@@ -184,11 +184,11 @@ async def test_main_becomes_evaluate(host: Service, name: str) -> None:
 @pytest.mark.engine
 async def test_evaluate_becomes_main(host: Service, name: str) -> None:
     language, before, after = BACK[name]
-    migration = await migrate(Evaluator(before, language), run=runs_in(host, "default"), to=Contract.MAIN)
+    migration = await migrate(Evaluator(before, language), context=migration_context(host, "default"), to=Contract.MAIN)
     assert migration.code == after
     assert migration.proof is not None
     assert (migration.proof.verdict, migration.proof.scored > 10) == (Verdict.PROVEN, True), migration.proof.text
-    again = await migrate(Evaluator(after, language), run=runs_in(host, "default"), to=Contract.MAIN)
+    again = await migrate(Evaluator(after, language), context=migration_context(host, "default"), to=Contract.MAIN)
     assert again.status is MigrationStatus.CURRENT
 
 
@@ -212,6 +212,6 @@ def test_what_cannot_be_told_in_javascript_is_refused(to: str, code: str, line: 
 @pytest.mark.engine
 async def test_a_result_that_only_one_contract_takes_is_a_difference(host: Service) -> None:
     code = "def main(completion, target):\n    return json.dumps({'score': 1})\n"
-    migration = await migrate(Evaluator(code), [Row({"target": "x"}, "x")], run=runs_in(host, "default"))
+    migration = await migrate(Evaluator(code), [Row({"target": "x"}, "x")], context=migration_context(host, "default"))
     assert migration.proof is not None
     assert migration.proof.verdict is Verdict.DIFFERS

@@ -1,17 +1,30 @@
 """The process that parses: whatever it is given, the answer is a rewrite or a refusal with a reason."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
 from evaluator_host.migration.draft import Wish
-from evaluator_host.migration.migrate import migrate, rewrite
+from evaluator_host.migration.migrate import MigrationContext, migrate
 from evaluator_host.migration.syntax import Unreadable
 from evaluator_host.model.evaluator import Evaluator, Language, Row
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.migration import MigrationStatus
+from evaluator_host.system.limited_process import LimitedProcesses
 
+
+async def nothing_is_to_run(evaluator: Evaluator, rows: Sequence[Row]) -> list[EvaluationResult]:
+    raise AssertionError("nothing is to run")
+
+
+CONTEXT = MigrationContext(nothing_is_to_run, LimitedProcesses())
 EVALUATE = "def evaluate(app_params, inputs, output, correct_answer):\n    return {}\n"
+
+
+@pytest.fixture(scope="module", autouse=True)
+async def ended_processes() -> AsyncIterator[None]:
+    yield
+    await CONTEXT.processes.close()
 
 
 @pytest.mark.parametrize(
@@ -30,12 +43,12 @@ EVALUATE = "def evaluate(app_params, inputs, output, correct_answer):\n    retur
 )
 async def test_extreme_programs_are_rewritten_or_refused(expression: str, reason: str | None) -> None:
     if reason is None:
-        rewritten = await rewrite(EVALUATE.format(expression), Language.PYTHON, Wish())
+        rewritten = await CONTEXT.rewrite(EVALUATE.format(expression), Language.PYTHON, Wish())
         assert rewritten.code is not None
         assert rewritten.code.startswith("def evaluate(inputs, outputs, trace):\n    return ")
         return
     with pytest.raises(Unreadable) as refused:
-        await rewrite(EVALUATE.format(expression), Language.PYTHON, Wish())
+        await CONTEXT.rewrite(EVALUATE.format(expression), Language.PYTHON, Wish())
     assert reason in refused.value.reason
 
 
@@ -55,11 +68,11 @@ async def test_extreme_javascript_is_rewritten_or_refused(
 ) -> None:
     code = f"function evaluate(appParams, inputs, output, correctAnswer) {{\n  return {expression};\n}}\n"
     if reason is None:
-        rewritten = await rewrite(code, language, Wish())
+        rewritten = await CONTEXT.rewrite(code, language, Wish())
         assert (rewritten.code or "").startswith("function evaluate(inputs, outputs, trace) {\n  return outputs + ")
         return
     with pytest.raises(Unreadable) as refused:
-        await rewrite(code, language, Wish())
+        await CONTEXT.rewrite(code, language, Wish())
     assert reason in refused.value.reason
 
 
@@ -78,22 +91,22 @@ async def test_extreme_javascript_is_rewritten_or_refused(
 )
 async def test_what_an_arrow_function_has_no_room_for(code: str, reason: str | None) -> None:
     if reason is None:
-        assert (await rewrite(code, Language.JAVASCRIPT, Wish())).code is not None
+        assert (await CONTEXT.rewrite(code, Language.JAVASCRIPT, Wish())).code is not None
         return
     with pytest.raises(Unreadable) as refused:
-        await rewrite(code, Language.JAVASCRIPT, Wish())
+        await CONTEXT.rewrite(code, Language.JAVASCRIPT, Wish())
     assert reason in refused.value.reason
 
 
 async def test_a_refusal_names_the_line() -> None:
     with pytest.raises(Unreadable) as refused:
-        await rewrite("x = 1\n\n\ndef evaluate(:\n    pass\n", Language.PYTHON, Wish())
+        await CONTEXT.rewrite("x = 1\n\n\ndef evaluate(:\n    pass\n", Language.PYTHON, Wish())
     assert refused.value.line == 4
 
 
 async def test_an_evaluator_of_another_name_and_key() -> None:
     code = "def score(a, b, c, d):\n    return c == d\n"
-    rewritten = await rewrite(code, Language.PYTHON, Wish("score", "it's gold"))
+    rewritten = await CONTEXT.rewrite(code, Language.PYTHON, Wish("score", "it's gold"))
     assert rewritten.code == 'def score(inputs, outputs, trace):\n    return outputs == inputs["it\'s gold"]\n'
 
 
@@ -106,9 +119,6 @@ async def test_an_evaluator_of_another_name_and_key() -> None:
     ids=["large", "surrogate"],
 )
 async def test_what_is_no_program_is_not_even_looked_at(code: str, reason: str) -> None:
-    async def run(evaluator: Evaluator, rows: Sequence[Row]) -> list[EvaluationResult]:
-        raise AssertionError("nothing is to run")
-
-    migration = await migrate(Evaluator(code), run=run)
+    migration = await migrate(Evaluator(code), context=CONTEXT)
     assert (migration.status, migration.code) == (MigrationStatus.REFUSED, code)
     assert migration.unresolved[0].message.startswith(reason)

@@ -12,6 +12,7 @@ from evaluator_host.pool import Pool
 from evaluator_host.pool import fair_share as shares
 from evaluator_host.service.prepared import prepare
 from evaluator_host.service.rows import RowStream
+from evaluator_host.system.limited_process import LimitedProcesses
 from tests.unit.pools import leased, opened, request, until
 
 
@@ -19,7 +20,7 @@ def stream(pool: Pool, *words: str, folder: Path, parallelism: int = 1) -> RowSt
     evaluator = Evaluator("ok", limits=Limits(timeout_s=0.3))
     prepared = prepare(evaluator, settings=Settings(data_dir=folder), workspace="w")
     rows = [Row(outputs=word) for word in words]
-    return RowStream(pool, prepared, rows, isolation=Isolation.ROW, parallelism=parallelism)
+    return RowStream(pool, LimitedProcesses(), prepared, rows, isolation=Isolation.ROW, parallelism=parallelism)
 
 
 async def test_a_row_that_breaks_its_sandbox_does_not_cost_the_rows_after_it_their_place(

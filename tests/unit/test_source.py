@@ -1,11 +1,14 @@
 """What is taken off a paste, what is left alone, and that positions stay the user's."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator_host.model.evaluator import Language
+from evaluator_host.model.evaluator import Evaluator, Language
 from evaluator_host.model.outcome import ErrorCode, EvaluationError
+from evaluator_host.service.preparer import sdk_needs
 from evaluator_host.service.source import CleanSource, clean
 
 PY, JS = Language.PYTHON, Language.JAVASCRIPT
@@ -243,3 +246,24 @@ def test_hostile_pastes_cost_one_pass() -> None:
         "\n" * 100_000,
     ):
         assert clean(hostile, PY).code.count("\n") == hostile.count("\n")
+
+
+_MANY = 1 << 20
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        " " * _MANY + "x = 1\n" + PROGRAM,
+        "1" + " " * _MANY + "x",
+        "Here it is\n```\nx = 1\n```\ndef" + " " * _MANY,
+        "import uipat " * (_MANY // 13) + "\n# uipath",
+        "\n" * _MANY + "# uipath",
+    ],
+    ids=["indentation", "line number", "fence", "imports", "empty lines"],
+)
+def test_a_megabyte_of_anything_takes_one_pass(code: str) -> None:
+    started = time.process_time()
+    clean(code, PY)
+    sdk_needs(Evaluator(code))
+    assert time.process_time() - started < 2  # these took minutes to hours, the first 18 s

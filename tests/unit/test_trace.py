@@ -255,3 +255,12 @@ def test_no_json_is_an_error_or_is_changed(trace: dict[str, Any]) -> None:
     converted, notes = convert(trace)
     assert repr(trace) == before
     assert converted is trace or [note.code for note in notes] == ["trace_converted"]
+
+
+@pytest.mark.parametrize("odd", ["x\nERROR forged", "\x1b[2J", "y" * 65, "\ud800"])
+def test_an_odd_id_becomes_a_hash_that_still_links_spans(odd: str) -> None:
+    spans = [{"spanId": odd, "name": "root"}, {"spanId": "b", "parentSpanId": odd, "name": "step"}]
+    trace, _ = convert({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
+    root = root_of(trace)
+    assert len(root["span_id"]) == 32
+    assert [child["parent_id"] for child in root["children"]] == [root["span_id"]]

@@ -1,7 +1,7 @@
 """`migrate`: rewrites the legacy evaluators of a file or folder, and proves that their scores stay the same."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,12 +16,14 @@ from evaluator_host.cli.evaluation_service import EvaluationService, open_evalua
 from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.rows import RowFile
+from evaluator_host.migration.migrate import MigrationContext
 from evaluator_host.migration.migrate import migrate as rewrite_and_prove
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Row
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.packages.scripts import read_script
 from evaluator_host.schemas.migration import Migration, MigrationStatus
+from evaluator_host.system.limited_process import LimitedProcesses
 
 _LEFT_OUT: Final = frozenset(("node_modules", "__pycache__", "venv", "dist", "build"))
 _FOUND: Final = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts")
@@ -141,7 +143,11 @@ def _rows(data: Path, mapping: Mapping, limit: int, settings: Settings) -> tuple
 
 async def _migrate(plan: MigratePlan, settings: Settings, url: str | None) -> list[Migrated]:
     found = []
-    async with open_evaluation_service(settings, url) as target:
+    processes = LimitedProcesses()
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(processes.close)
+        target = await stack.enter_async_context(open_evaluation_service(settings, url))
+        context = MigrationContext(partial(_run, target), processes)
         for file, given in plan.given:
             await prepare(target, given, shown=plan.shown)
             text = file.read_bytes().decode()
@@ -150,7 +156,7 @@ async def _migrate(plan: MigratePlan, settings: Settings, url: str | None) -> li
                 settings=given.evaluator.settings, limits=given.evaluator.limits,
             )  # fmt: skip
             migration = await rewrite_and_prove(
-                evaluator, plan.rows, run=partial(_run, target), to=plan.to,
+                evaluator, plan.rows, context=context, to=plan.to,
                 name=file.name, as_run=partial(_as_run, evaluator),
             )  # fmt: skip
             found.append(_written(Migrated(file, migration, written=False), plan))

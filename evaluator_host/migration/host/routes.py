@@ -13,7 +13,7 @@ from evaluator_host.datasets.mapping import BadRow, Mapping, to_row
 from evaluator_host.datasets.service import DatasetService
 from evaluator_host.jobs.open import StoredResources
 from evaluator_host.jobs.results.row_reader import RowReader
-from evaluator_host.migration.migrate import migrate, runs_in
+from evaluator_host.migration.migrate import migrate, migration_context
 from evaluator_host.migration.stored import StoredWish, migrate_stored
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Contract, Json, Row
@@ -103,7 +103,7 @@ def migration_routes(
         """Rewrite a legacy evaluator to `evaluate(inputs, outputs, trace)`, and prove that its scores stay the same."""
         caller, evaluator = caller_of(request.scope), body.to_model()
         rows = await body.to_rows(records.datasets, records.rows, caller.workspace)
-        work = migrate(evaluator, rows, run=runs_in(service, caller.workspace), to=Contract(body.to))
+        work = migrate(evaluator, rows, context=migration_context(service, caller.workspace), to=Contract(body.to))
         audited_call = AuditedCall(access, caller, "migrate", evaluator=evaluator, rows=len(rows or ()))
         return await respond(request, work, audited_call)
 

@@ -1,31 +1,33 @@
 """Routes of live traffic: receive spans of OpenTelemetry exporters (OTLP/HTTP), list scored traces."""
 
-import zlib
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from google.protobuf.json_format import MessageToDict
-from google.protobuf.message import DecodeError
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from google.protobuf.json_format import ParseDict
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-from evaluator_host.evaluators.live_traffic import Traffic
-from evaluator_host.model.errors import InvalidRequest, TooLarge
-from evaluator_host.model.json_values import InvalidJson, decode_json
+from evaluator_host.evaluators.live_traffic import Export, Traffic
 from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.stored import TraceReport
+from evaluator_host.traces.export import PROTOBUF, too_large
+from evaluator_host.traces.otlp import TRACE_SPANS
 from evaluator_host.web.api.bodies import WholeNumber
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import json_response
 
-_PROTOBUF: Final = "application/x-protobuf"
 _MISSING = describe_error(404, "No such evaluator.")
-_REFUSED = {**_MISSING, **describe_error(422, "The body is not an OTLP export.")}
+_REFUSED = {
+    **_MISSING,
+    **describe_error(413, "The body is over EVALUATOR_HOST_TRACES_MB once decompressed, or has over 10,000 spans."),
+    **describe_error(422, "The body is not an OTLP export."),
+    **describe_error(429, "Too many spans of this workspace wait to be scored; see Retry-After."),
+}
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
         "content": {
-            _PROTOBUF: {"schema": {"type": "string", "format": "binary"}},
+            PROTOBUF: {"schema": {"type": "string", "format": "binary"}},
             "application/json": {"schema": {"type": "object"}},
         },
     }
@@ -33,7 +35,13 @@ _BODY: dict[str, Any] = {
 
 
 def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRouter:
-    """Return the routes of live traffic. A key reaches the evaluators of its workspace."""
+    """Return the routes of live traffic. A key reaches the evaluators of its workspace.
+
+    Args:
+      traffic: Takes the spans.
+      access: Records the calls.
+      body_bytes: Ceiling of an export, compressed or not.
+    """
     router = APIRouter(prefix="/v1/evaluators/{name}/traces", tags=["traces"])
 
     @router.post("", response_class=Response, responses=_REFUSED, openapi_extra=_BODY)
@@ -48,11 +56,18 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
         caller = caller_of(request.scope)
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         with AuditedCall(access, caller, "traces.take"):
-            body = _inflated(await request.body(), request.headers.get("content-encoding", ""), body_bytes)
-            await traffic.accept_spans(caller.workspace, name, _export(body, media_type), sampling=sampling)
-        if media_type == _PROTOBUF:
-            return Response(b"", media_type=_PROTOBUF)  # an empty ExportTraceServiceResponse
-        return Response(b"{}", media_type="application/json")
+            body = await request.body()
+            if len(body) > body_bytes:
+                raise too_large(body_bytes)
+            export = Export(body, media_type, request.headers.get("content-encoding", ""))
+            refused = await traffic.accept_spans(caller.workspace, name, export, sampling=sampling)
+        told: dict[str, Any] = {}
+        if refused:
+            message = f"a trace with over {TRACE_SPANS} spans or 16 MB is not scored"
+            told = {"partialSuccess": {"rejectedSpans": str(refused), "errorMessage": message}}
+        if media_type == PROTOBUF:
+            return Response(ParseDict(told, ExportTraceServiceResponse()).SerializeToString(), media_type=PROTOBUF)
+        return json_response(told)
 
     @router.get("", response_model=list[TraceReport], responses=_MISSING)
     async def newest(
@@ -69,40 +84,3 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
         return json_response(await traffic.list_traces(workspace, name, limit=limit, before=before, status=status))
 
     return router
-
-
-def _export(body: bytes, media_type: str) -> dict[str, Any]:
-    if media_type == _PROTOBUF:
-        message = ExportTraceServiceRequest()
-        try:
-            message.ParseFromString(body)
-        except DecodeError as error:
-            raise InvalidRequest("the body is not an OTLP export in protobuf") from error
-        found: dict[str, Any] = MessageToDict(message)
-        return found
-    try:
-        decoded = decode_json(body)
-    except InvalidJson as error:
-        raise InvalidRequest(f"the body is not an OTLP export: {error}") from error
-    if not isinstance(decoded, dict):
-        raise InvalidRequest('the body is not an OTLP export: {"resourceSpans": […]}')
-    return decoded
-
-
-def _inflated(body: bytes, encoding: str, ceiling: int) -> bytes:
-    match encoding.strip().lower():
-        case "" | "identity":
-            return body
-        case "gzip" | "deflate":
-            reader = zlib.decompressobj(zlib.MAX_WBITS | 32)
-        case other:
-            raise InvalidRequest(f"Content-Encoding {other[:40]!r} is not accepted; send gzip, deflate or identity")
-    try:
-        inflated = reader.decompress(body, ceiling + 1)
-    except zlib.error as error:
-        raise InvalidRequest(f"the body is not {encoding}") from error
-    if len(inflated) > ceiling or reader.unconsumed_tail:
-        raise TooLarge(
-            f"the body is over this host's limit of {ceiling >> 20} MB once decompressed; send smaller batches"
-        )
-    return inflated

@@ -1,4 +1,4 @@
-"""Logs errors without users' data, and without blocking the event loop.
+"""Logs errors without users' data, in lines that no user's data can forge, and without blocking the event loop.
 
 An exception is logged as its class and its places in the code: its message may quote a user's data. A separate thread
 writes the lines, so that a terminal or a pipe that nobody reads cannot stop the host.
@@ -17,16 +17,29 @@ from typing import Any, Final, TypeAlias
 
 _FRAMES: Final = 30
 _LINES: Final = 10_000  # waiting to be written; more are dropped and counted
+_CHARACTERS: Final = 4000  # of one line
 _LAST_S: Final = 1.0  # to write the lines that wait at exit
 _Fault: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 _log = logging.getLogger("evaluator_host.fault")
 
 
-class DataFreeFormatter(logging.Formatter):
+class LineFormatter(logging.Formatter):
+    """Formats a log record as one line, and indented lines for its exception; control characters are escaped."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name that logging calls
+        r"""Return the line of a record: a line feed in it is written as `\n`, a terminal's escape as `\x1b`."""
+        return escaped(super().formatMessage(record)[:_CHARACTERS])
+
+    def formatException(self, ei: _Fault) -> str:  # noqa: N802 - as above
+        """Return an exception with its message, and the exceptions before it."""
+        return "\n".join(f"  {escaped(line[:_CHARACTERS])}" for line in super().formatException(ei).splitlines())
+
+
+class DataFreeFormatter(LineFormatter):
     """Formats log records; of an exception only its class and its lines in the code appear."""
 
-    def formatException(self, ei: _Fault) -> str:  # noqa: N802 - the name that logging calls
+    def formatException(self, ei: _Fault) -> str:  # noqa: N802 - as above
         """Return the chain of exceptions, the cause first, without their messages."""
         parts, error = list[str](), ei[1]
         while error is not None and len(parts) < _FRAMES:
@@ -35,6 +48,13 @@ class DataFreeFormatter(logging.Formatter):
             parts.append(f"{type(error).__module__}.{type(error).__qualname__}{places}")
             error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
         return "\nwhich led to\n".join(reversed(parts))
+
+
+def escaped(text: str) -> str:
+    r"""Return a text with everything but printable characters and blanks as escapes of Python: `\n`, `\u202e`."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 class NonBlockingHandler(logging.Handler):
@@ -82,7 +102,7 @@ def log_to_stderr(*, debug: bool) -> None:
     Args:
       debug: Include the messages of exceptions.
     """
-    kind = logging.Formatter if debug else DataFreeFormatter
+    kind = LineFormatter if debug else DataFreeFormatter
     handler = NonBlockingHandler(sys.stderr.fileno())
     handler.setFormatter(kind("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])

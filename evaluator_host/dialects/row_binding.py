@@ -1,0 +1,78 @@
+"""Shapes a row for its call by the dialect of its evaluator: a small row at once, a large one in a child process."""
+
+from dataclasses import asdict, fields
+from typing import Any, Final, TypeAlias
+
+from evaluator_host.dialects.binding import Binding, encode
+from evaluator_host.dialects.table import dialect_of
+from evaluator_host.dialects.trace_tree import has_more_spans
+from evaluator_host.model.evaluator import Contract, EncodedRow, EvaluatorSettings, Json, Row
+from evaluator_host.model.json_values import decode_json, encode_json, is_small
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, Note
+from evaluator_host.traces.otlp import TRACE_SPANS
+
+_VALUES: Final = 5000  # of a row that is shaped at once; that takes a millisecond
+_TRACE_VALUES: Final = 400  # converting a span of ten values takes 30 µs
+_CHARACTERS: Final = 256 << 10
+_ENCODED_BYTES: Final = 8 << 10
+_HEAD: Final = 4  # bytes of the length of the head
+
+Shaped: TypeAlias = tuple[bytes | EvaluationError, tuple[Note, ...]]
+"""The JSON body of a row's call, or the error in its place; notes for its result."""
+
+
+def shaped_at_once(row: Row | EncodedRow) -> Row | None:
+    """Return the row if shaping it for its call takes about a millisecond; None when a child process should."""
+    if isinstance(row, EncodedRow):
+        return decoded_row(row) if len(row.body) <= _ENCODED_BYTES and is_small(row.answers, values=_VALUES) else None
+    if row.trace and not is_small(row.trace, values=_TRACE_VALUES, characters=_CHARACTERS):
+        return None
+    values = [row.inputs, row.outputs, row.variables, row.criteria, row.answers]
+    return row if is_small(values, values=_VALUES, characters=_CHARACTERS) else None
+
+
+def decoded_row(row: EncodedRow) -> Row:
+    """Return the decoded row."""
+    return Row(**{**decode_json(row.body), "index": row.index, "answers": row.answers})
+
+
+def encoded_row(row: Row) -> EncodedRow | EvaluationError:
+    """Return a row as JSON, or why it has no such form."""
+    body = encode(Binding({one.name: getattr(row, one.name) for one in fields(row)}))
+    return body if isinstance(body, EvaluationError) else EncodedRow(body, row.index, row.answers)
+
+
+def shape(row: Row, contract: Contract, settings: EvaluatorSettings) -> Shaped:
+    """Return the body of a row's call."""
+    if has_more_spans(row.trace, TRACE_SPANS):
+        message = f"the trace has over {TRACE_SPANS} spans"
+        return EvaluationError(ErrorCode.BINDING_ERROR, message, hint="send only the spans that are scored"), ()
+    binding = dialect_of(contract).bind(row, settings)
+    return (encode(binding), binding.notes) if isinstance(binding, Binding) else (binding, ())
+
+
+def shape_in_child(body: bytes, more: bytes, contract: Contract, key: str) -> bytes:
+    """Do what `shape` does in a child process; return bytes for `from_child`.
+
+    Args:
+      body: Of an `EncodedRow`.
+      more: Its index and answers, as JSON.
+      contract: Contract of the evaluator.
+      key: Its `settings.correct_answer_key`, the only setting that a dialect reads here.
+    """
+    row = Row(**{**decode_json(body), **decode_json(more)})
+    shaped, notes = shape(row, contract, EvaluatorSettings(correct_answer_key=key))
+    error, sent = (asdict(shaped), b"") if isinstance(shaped, EvaluationError) else (None, shaped)
+    head = encode_json({"error": error, "notes": notes})
+    return b"".join((len(head).to_bytes(_HEAD), head, sent))
+
+
+def from_child(answer: bytes) -> Shaped:
+    """Return what `shape` returned in the child process."""
+    start = _HEAD + int.from_bytes(answer[:_HEAD])
+    head: dict[str, Any] = decode_json(answer[_HEAD:start])
+    notes = tuple(Note(**note) for note in head["notes"])
+    error: dict[str, Json] | None = head["error"]
+    if error is not None:
+        return EvaluationError(**{**error, "code": ErrorCode(error["code"])}), notes
+    return answer[start:], notes

@@ -1,0 +1,37 @@
+"""Lines of the host's log: none is forged by the data in it, and none acts on a terminal."""
+
+import logging
+import sys
+
+import pytest
+
+from evaluator_host.web.http.error_log import DataFreeFormatter, LineFormatter
+
+ODD = "x\nERROR evaluator_host.web: the admin key was revoked\x1b]0;title\x07\x1b[2J\u202e\u2028\x85"
+
+
+@pytest.mark.parametrize("kind", [LineFormatter, DataFreeFormatter])
+def test_a_message_is_one_line_of_printable_characters(kind: type[logging.Formatter]) -> None:
+    record = logging.LogRecord("evaluator_host.web", logging.WARNING, "", 1, "trace %s was dropped", (ODD,), None)
+    line = kind("%(levelname)s %(name)s: %(message)s").format(record)
+    assert line.isprintable()
+    assert line.startswith("WARNING evaluator_host.web: trace x\\nERROR evaluator_host.web: the admin")
+    assert "\\x1b]0;title\\x07\\x1b[2J\\u202e\\u2028\\x85 was dropped" in line
+
+
+@pytest.mark.parametrize("kind", [LineFormatter, DataFreeFormatter])
+def test_the_lines_of_an_exception_are_told_from_other_lines(kind: type[logging.Formatter]) -> None:
+    try:
+        raise ValueError(ODD)
+    except ValueError:
+        record = logging.LogRecord("host", logging.ERROR, "", 1, "it failed", (), sys.exc_info())
+    first, *others = kind("%(levelname)s %(message)s").format(record).split("\n")
+    assert first == "ERROR it failed"
+    assert all(line.isprintable() for line in others)
+    assert not any(line.startswith("ERROR") for line in others)
+    assert any("revoked" in line for line in others) == (kind is LineFormatter)
+
+
+def test_a_long_message_is_cut() -> None:
+    record = logging.LogRecord("host", logging.ERROR, "", 1, "%s", ("x" * 10_000_000,), None)
+    assert len(DataFreeFormatter("%(message)s").format(record)) == 4000
