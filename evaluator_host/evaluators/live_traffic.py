@@ -84,6 +84,7 @@ class Traffic:
       service: Evaluates the traces.
       registry: Finds the evaluators.
       store: Stores the scored traces.
+      usage: Checks whether a workspace may store more.
 
     Attributes:
       dropped: How many traces were not scored, or not stored.
