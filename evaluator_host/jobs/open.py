@@ -3,9 +3,10 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final
 
 from evaluator_host.config.settings import Settings
@@ -64,6 +65,8 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
     models = ModelAccess(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
     context = JobContext(service, store.job_queue, folder, owner_name(), store.usage, models)
     scheduler = Scheduler(context, store.jobs, at_once=settings.jobs_at_once)
+    supervisor = service.supervisor
+    supervisor.checks.append(store.watch.require_serving)
     registry = EvaluatorRegistry(service, store.evaluators, store.usage)
     jobs = JobService(
         service,
@@ -75,10 +78,11 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
         usage=store.usage,
         models=models,
     )
-    working = [asyncio.create_task(scheduler.run())]
-    if settings.jobs_days:
-        working.append(asyncio.create_task(_delete_old_jobs(jobs, timedelta(days=settings.jobs_days))))
-    try:
+    async with (
+        supervisor.running("the watch of the database", store.watch.run),
+        supervisor.running("the scheduler of jobs", scheduler.run),
+        supervisor.running("the deletion of old jobs", partial(_delete_old_jobs, jobs, settings.jobs_days)),
+    ):
         results = JobResults(store.jobs, store.results, store.datasets, folder)
         rows = RowReader(store.jobs, store.results, store.datasets, folder, outputs=store.outputs)
         async with open_traffic(service, registry, store.traces, store.usage) as traffic:
@@ -101,20 +105,14 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
                 blobs=blobs,
                 usage=store.usage,
             )
-    finally:
-        for task in working:
-            task.cancel()
-        await asyncio.wait(working)
 
 
-async def _delete_old_jobs(jobs: JobService, age: timedelta) -> None:
-    """Delete the jobs that ended longer ago than this age, now and every hour, until cancelled."""
+async def _delete_old_jobs(jobs: JobService, days: int) -> None:
+    """Delete the jobs that ended longer ago than so many days, now and every hour; 0 deletes none."""
     while True:
-        try:
-            if deleted := await jobs.delete_ended(datetime.now(UTC) - age):
-                _log.info("deleted %d jobs that ended over %d days ago", deleted, age.days)
-        except StoreUnavailable as error:
-            _log.warning("old jobs are deleted later: %s", error.detail)
+        with suppress(StoreUnavailable):  # which the watch of the database tells
+            if days and (deleted := await jobs.delete_ended(datetime.now(UTC) - timedelta(days=days))):
+                _log.info("deleted %d jobs that ended over %d days ago", deleted, days)
         await asyncio.sleep(_DELETE_EVERY_S)
 
 
