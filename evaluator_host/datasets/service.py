@@ -13,6 +13,7 @@ from evaluator_host.model.errors import MachineExhausted
 from evaluator_host.model.evaluator import Json
 from evaluator_host.schemas.stored import DatasetFacts, DatasetReport
 from evaluator_host.store.datasets import Dataset, Datasets, name_taken, new_dataset_id
+from evaluator_host.store.usage import StorageUsage
 from evaluator_host.store.workspaces import require_name
 from evaluator_host.system.limited_process import CallLimits, LimitedProcesses
 from evaluator_host.system.tree import remove
@@ -32,15 +33,24 @@ class DatasetService:
       store: Names and facts of data sets.
       folder: The rows of all data sets.
       processes: Limited processes for uploads alone, because reading a large one takes minutes.
+      usage: Checks whether a workspace may store more.
       max_bytes: Size limit of an upload, and of a data set.
       max_row_bytes: Size limit of a row.
     """
 
     def __init__(
-        self, store: Datasets, folder: RowsFolder, processes: LimitedProcesses, *, max_bytes: int, max_row_bytes: int
+        self,
+        store: Datasets,
+        folder: RowsFolder,
+        processes: LimitedProcesses,
+        usage: StorageUsage,
+        *,
+        max_bytes: int,
+        max_row_bytes: int,
     ) -> None:
         self._store = store
         self._folder = folder
+        self._usage = usage
         self._max_bytes = max_bytes
         self._max_row_bytes = max_row_bytes
         self._processes = processes
@@ -62,7 +72,8 @@ class DatasetService:
           NameTaken: there is a data set of that name, and `replace` is not set.
           TooLarge: the file is over this host's limit.
           LimitExceeded: reading the file takes too much processor time or memory.
-          MachineExhausted: the disk is full.
+          OverQuota: the workspace stores as much as it may.
+          MachineExhausted: this machine has too little free disk.
         """
         require_name(name, "data set")
         if not replace and any(one.name == name for one in await self._store.list_datasets(workspace_id)):
@@ -71,7 +82,7 @@ class DatasetService:
         async def write(stage: Path) -> DatasetFacts:
             upload, size = stage / _UPLOAD, 0
             with upload.open("wb") as file:
-                async for chunk in at_most(self._max_bytes, chunks):
+                async for chunk in at_most(self._max_bytes, self._usage.metered(workspace_id, chunks)):
                     size += len(chunk)
                     await asyncio.to_thread(file.write, chunk)
             return await self._written(workspace_id, write_upload, stage, upload, format_, input_bytes=size)
@@ -86,12 +97,14 @@ class DatasetService:
         Raises:
           InvalidRequest: there is no row.
           TooLarge: the rows are over this host's limit.
+          OverQuota: the workspace stores as much as it may.
         """
 
         def write(stage: Path) -> Awaitable[DatasetFacts]:
             numbered = enumerate(records, start=1)
             return asyncio.to_thread(write_rows, stage, numbered, format_=format_, max_bytes=self._max_bytes)
 
+        await self._usage.require_room(workspace_id)
         return await self._add(workspace_id, None, write)
 
     async def add_files(
@@ -110,6 +123,7 @@ class DatasetService:
           TooLarge: the rows are over this host's limit.
           LimitExceeded: reading them takes too much processor time or memory.
         """
+        await self._usage.require_room(workspace_id)
         return await self._add(
             workspace_id,
             None,

@@ -44,7 +44,8 @@ async def shelf(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shelf
     async with open_store(f"sqlite:///{folder}/host.db", folder) as store:
         rows = RowsFolder(folder / "datasets")
         yield Shelf(
-            DatasetService(store.datasets, rows, processes, max_bytes=64 * _MB, max_row_bytes=8 * _MB), rows.path
+            DatasetService(store.datasets, rows, processes, store.usage, max_bytes=64 * _MB, max_row_bytes=8 * _MB),
+            rows.path,
         )
     await processes.close()
 

@@ -72,7 +72,7 @@ async def test_a_disk_that_takes_no_more_is_said_to_be_the_machines(tmp_path: Pa
             yield encode_json(row) + b"\n"
 
     uploads = DatasetService(
-        Nobody(), RowsFolder(tmp_path), LimitedProcesses(), max_bytes=1 << 20, max_row_bytes=1 << 20
+        Nobody(), RowsFolder(tmp_path), LimitedProcesses(), NoQuota(), max_bytes=1 << 20, max_row_bytes=1 << 20
     )  # type: ignore[arg-type]
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
@@ -90,6 +90,11 @@ async def test_a_disk_that_takes_no_more_is_said_to_be_the_machines(tmp_path: Pa
 
 def names(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir()]
+
+
+class NoQuota:
+    def metered(self, workspace_id: str, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        return chunks
 
 
 class Nobody:
