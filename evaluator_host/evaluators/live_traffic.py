@@ -304,13 +304,8 @@ async def _patiently(work: Callable[[], Awaitable[_T]]) -> _T:
 async def open_traffic(service: Service, registry: EvaluatorRegistry, store: Traces) -> AsyncIterator[Traffic]:
     """Yield a `Traffic` that scores traces until the block ends."""
     traffic = Traffic(service, registry, store)
-    scoring = asyncio.create_task(traffic.run())
-    try:
+    async with service.supervisor.running("the scoring of live traffic", traffic.run):
         yield traffic
-    finally:
-        scoring.cancel()
-        with suppress(asyncio.CancelledError):
-            await scoring
 
 
 def _stored(evaluator_id: str, version: int, trace_id: str, trace: bytes, result: EvaluationResult) -> ScoredTrace:

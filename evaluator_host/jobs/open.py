@@ -1,8 +1,7 @@
 """Opens the services over the store, together with the scheduler that runs jobs."""
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from evaluator_host.config.settings import Settings
@@ -54,9 +53,13 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
     models = ModelAccess(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
     context = JobContext(service, store.job_queue, folder, owner_name(), models)
     scheduler = Scheduler(context, store.jobs, at_once=settings.jobs_at_once)
-    working = asyncio.create_task(scheduler.run())
+    supervisor = service.supervisor
+    supervisor.checks.append(store.watch.require_serving)
     registry = EvaluatorRegistry(service, store.evaluators)
-    try:
+    async with (
+        supervisor.running("the watch of the database", store.watch.run),
+        supervisor.running("the scheduler of jobs", scheduler.run),
+    ):
         results = JobResults(store.jobs, store.results, store.datasets, folder)
         rows = RowReader(store.jobs, store.results, store.datasets, folder, outputs=store.outputs)
         async with open_traffic(service, registry, store.traces) as traffic:
@@ -85,10 +88,6 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
                 database=store.database,
                 blobs=blobs,
             )
-    finally:
-        working.cancel()
-        with suppress(asyncio.CancelledError):
-            await working
 
 
 def orphan_files(settings: Settings) -> OrphanFiles:

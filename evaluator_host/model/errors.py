@@ -22,6 +22,7 @@ What a guest does (raise, hang, flood, die) is never an exception: it is a value
     ├── StoreUnavailable      503  the database does not answer
     ├── IndexUnavailable      503  the package index does not answer
     ├── MachineExhausted      503  this machine lacks disk, descriptors or processes for it
+    ├── PartFailed            503  a part of the host has failed and is started again
     ├── SandboxLost           503  a sandbox died for a reason that is not the guest's; retry elsewhere
     ├── HostUnreachable       503  (client) nothing answers at its URL, or no Evaluator Host
     └── Misconfigured         500  settings that contradict each other or the machine
@@ -162,6 +163,10 @@ class MachineExhausted(HostError, code="machine_exhausted", status=503):
             yield
         except OSError as error:
             raise cls.by(error, doing=doing) from error
+
+
+class PartFailed(HostError, code="part_failed", status=503):
+    """A task of the host has ended by a fault and is started again; `/readyz` only."""
 
 
 class SandboxLost(HostError, code="sandbox_lost", status=503):

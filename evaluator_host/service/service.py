@@ -41,6 +41,7 @@ from evaluator_host.service.row_io import Bound, bind
 from evaluator_host.service.rows import RowStream
 from evaluator_host.service.summaries import check_report, host_info
 from evaluator_host.system.limited_process import LimitedProcesses
+from evaluator_host.system.supervisor import Supervisor
 
 DEFAULT_WORKSPACE: Final = "default"
 _PINS_ASKED: Final = 20
@@ -59,6 +60,7 @@ class Service:
       environments: Package sets of the host.
       processes: Run functions over callers' data within limits.
       models: Answers the model requests of evaluators; without it they fail.
+      supervisor: Runs the tasks of the host; by default a new one.
       on_set_used: Called with a workspace and the digest of a package set that an evaluator of it pins.
 
     Raises:
@@ -80,7 +82,9 @@ class Service:
         *,
         models: Models | None = None,
         on_set_used: SetUsed | None = None,
+        supervisor: Supervisor | None = None,
     ) -> None:
+        self.supervisor = supervisor or Supervisor()
         self.settings = settings
         self.pool = pool
         self.metrics = metrics
@@ -253,11 +257,14 @@ class Service:
         return report
 
     async def ready(self) -> None:
-        """Check that a Python sandbox can start; returns nothing, raises if none can.
+        """Check that every part of the host works and a Python sandbox can start; returns nothing.
 
         Raises:
-          SandboxUnavailable: none can.
+          SandboxUnavailable: no sandbox can start.
+          PartFailed: a task of the host has failed and is started again.
+          StoreUnavailable: the database does not serve.
         """
+        self.supervisor.require_working()
         await self.pool.probe(default_spec(Language.PYTHON))
 
     def info(self) -> HostInfo:

@@ -5,17 +5,19 @@ of the file; writers of other processes are waited for. Messages never contain v
 """
 
 import asyncio
+import logging
+import os
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import URL, ColumnElement, Connection, Executable, delete, event, make_url, select
+from sqlalchemy import URL, ColumnElement, Connection, Executable, delete, event, make_url, select, text
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.orm import DeclarativeBase
@@ -24,10 +26,15 @@ from evaluator_host.model.errors import InvalidRequest, Misconfigured, StoreUnav
 
 _WAIT_S: Final = 15.0  # for another process's write, or for a free connection
 _CONNECTIONS: Final = 8
+_KEPT: Final = 2  # connections for keys and for the watch, however many calls wait for the others
+LOOK_EVERY_S: Final = 2.0
+_LOOK_S: Final = 5.0
 _WRITES: Final = "evaluator_host_writes"
 FILE_NAME: Final = "evaluator-host.db"
 _POSTGRESQL: Final = ("postgres", "postgresql")  # the first is how several platforms spell it
 _SECRET: Final = ("password", "sslpassword")  # a URL may have them as parameters
+
+_log = logging.getLogger(__name__)
 
 
 class Engine(StrEnum):
@@ -94,12 +101,23 @@ def address(database_url: str | None, data_dir: Path) -> Address:
 
 
 class Database:
-    """Connections to one database. Bound to one event loop."""
+    """Connections to one database. Bound to one event loop.
 
-    def __init__(self, address: Address) -> None:
+    Attributes:
+      lost: Why nothing can be read or written any more: another file is in the place of the SQLite file. None if not.
+    """
+
+    def __init__(self, address: Address, *, connections: int = _CONNECTIONS) -> None:
         self.address = address
-        self._engine = _engine(address)
+        self.lost: str | None = None
+        self._engine = _engine(address, connections)
         self._writing = asyncio.Lock() if address.engine is Engine.SQLITE else None
+
+    def with_kept_connections(self) -> "Database":
+        """Return the same database with a few connections of its own; a writer waits for those of both."""
+        kept = Database(self.address, connections=_KEPT)
+        kept._writing = self._writing
+        return kept
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncConnection]:
@@ -109,7 +127,7 @@ class Database:
           StoreUnavailable: the database does not answer, or cannot write.
         """
         turn: AbstractAsyncContextManager[Any] = self._writing or nullcontext()
-        with translated(self.address):
+        with self._translated():
             async with turn, self._engine.connect() as connection:
                 _ = await connection.execution_options(**{_WRITES: True})
                 async with connection.begin():
@@ -122,9 +140,16 @@ class Database:
         Raises:
           StoreUnavailable: the database does not answer.
         """
-        with translated(self.address):
+        with self._translated():
             async with self._engine.connect() as connection:
                 yield connection
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        if self.lost is not None:
+            raise StoreUnavailable(self.lost)
+        with translated(self.address):
+            yield
 
     async def fetch_all(self, query: Executable) -> Sequence[Any]:
         """Return the rows that a query finds in a snapshot of its own."""
@@ -183,16 +208,103 @@ def translated(address: Address) -> Iterator[None]:
     """
     try:
         yield
+    except (IntegrityError, sqlite3.IntegrityError):
+        raise
     except (DataError, OverflowError) as error:
         raise InvalidRequest(
             "the database cannot store or compare a value: it holds a NUL character, or too large a number"
         ) from error
-    except (OperationalError, InterfaceError, PoolTimeout, OSError, sqlite3.OperationalError) as error:
+    except (DBAPIError, PoolTimeout, OSError, sqlite3.Error) as error:
         raise _unavailable(address, error) from error
-    except DBAPIError as error:
-        if not error.connection_invalidated:
-            raise
-        raise _unavailable(address, error) from error
+
+
+class DatabaseWatch:
+    """Looks at a database every two seconds, and logs when it does not serve and when it does again.
+
+    A SQLite file that was removed or replaced under its host is never used again: what is written would be in a file
+    without a name.
+
+    Args:
+      database: What the host reads and writes; its `lost` is set here.
+      kept: The same database, on connections that no caller takes.
+
+    Attributes:
+      problem: Why the database does not serve; None while it does.
+    """
+
+    def __init__(self, database: Database, kept: Database) -> None:
+        self.problem: str | None = None
+        self._databases = (database, kept)
+        self._address = database.address
+        self._file = _identity(self._address.file)
+
+    async def run(self) -> None:
+        """Look at the database until cancelled."""
+        while True:
+            problem = await self._look()
+            if problem != self.problem:
+                _log.error("%s", problem) if problem else _log.info("the database %s serves again", self._address)
+            self.problem = problem
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    def require_serving(self) -> None:
+        """Check that the database served at the last look.
+
+        Raises:
+          StoreUnavailable: it did not.
+        """
+        if self.problem is not None:
+            raise StoreUnavailable(self.problem)
+
+    async def _look(self) -> str | None:
+        now = _identity(self._address.file)
+        lost = None
+        if now != self._file:
+            lost = f"the database {self._address} was {'replaced' if now else 'removed'} while this host used it"
+            lost += "; nothing is read or written until the host is started again, or the file is back"
+        for one in self._databases:
+            one.lost = lost
+        try:
+            async with asyncio.timeout(_LOOK_S):
+                if (file := self._address.file) is not None:
+                    await asyncio.to_thread(_read_file, self._address, file)
+                elif await self._databases[1].fetch_value(text("SHOW transaction_read_only")) == "on":
+                    return f"the database {self._address} is read-only"
+        except StoreUnavailable as error:
+            return lost or error.detail
+        except TimeoutError:
+            return lost or f"the database {self._address} did not answer within {_LOOK_S:g} s"
+        return lost
+
+
+def _identity(file: Path | None) -> tuple[int, int] | None:
+    """Return what tells a file from any other one; None without a file."""
+    try:
+        found = os.stat(file) if file else None  # noqa: PTH116 - with None, too
+    except OSError:
+        return None
+    return found and (found.st_dev, found.st_ino)
+
+
+def _read_file(address: Address, file: Path) -> None:
+    """Read one row of every table of a SQLite file, through a connection that remembers no page.
+
+    Raises:
+      StoreUnavailable: the file is damaged, or cannot be read.
+    """
+    with translated(address), closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as connection:
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            connection.execute(f'SELECT * FROM "{name}" LIMIT 1').fetchall()  # noqa: S608 - a name of the file's own
+
+
+def backups_dir(file: Path) -> Path:
+    """Return the folder of the copies that migrations make of a SQLite file."""
+    return file.parent / "backups"
+
+
+def newest_backup(file: Path | None) -> Path | None:
+    """Return the newest copy of a SQLite file, or None."""
+    return max(backups_dir(file).glob("*.db"), default=None) if file else None
 
 
 def insert_unless_there(connection: AsyncConnection, table: type[DeclarativeBase]) -> Any:
@@ -214,15 +326,22 @@ def columns_of(table: type[DeclarativeBase], record: type[Any]) -> list[Any]:
 def _unavailable(address: Address, error: Exception) -> StoreUnavailable:
     cause = getattr(error, "orig", None) or error
     reason = (str(cause).strip() or type(cause).__name__).splitlines()[0]
+    if address.file and isinstance(cause, sqlite3.DatabaseError) and not isinstance(cause, sqlite3.OperationalError):
+        kept = newest_backup(address.file)
+        copy = f"the newest copy is {kept}" if kept else f"there is no copy in {backups_dir(address.file)}"
+        return StoreUnavailable(
+            f"the database {address} is damaged: {reason}; stop the host, keep the file, and put a copy in its place "
+            f"({copy})"
+        )
     return StoreUnavailable(f"the database {address} does not serve: {reason}; nothing was changed, try again")
 
 
-def _engine(address: Address) -> AsyncEngine:
+def _engine(address: Address, connections: int) -> AsyncEngine:
     if address.engine is Engine.POSTGRESQL:
         return create_async_engine(
             address.url,
             hide_parameters=True,
-            pool_size=_CONNECTIONS,
+            pool_size=connections,
             max_overflow=0,
             pool_timeout=_WAIT_S,
             pool_pre_ping=True,  # replaces connections that the server has closed
@@ -231,7 +350,7 @@ def _engine(address: Address) -> AsyncEngine:
     engine = create_async_engine(
         address.url,
         hide_parameters=True,
-        pool_size=_CONNECTIONS,
+        pool_size=connections,
         max_overflow=0,
         pool_timeout=_WAIT_S,
         connect_args={"timeout": _WAIT_S, "isolation_level": None},  # `_begin_sqlite` sends BEGIN, not the driver

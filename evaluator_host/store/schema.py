@@ -22,7 +22,7 @@ from sqlalchemy import Connection, create_engine, event, inspect
 from sqlalchemy.exc import ProgrammingError
 
 from evaluator_host.model.errors import Misconfigured
-from evaluator_host.store.database import Address, Engine, translated
+from evaluator_host.store.database import Address, Engine, backups_dir, newest_backup, translated
 from evaluator_host.store.tables import Table
 from evaluator_host.system.files import FileLock
 
@@ -101,8 +101,8 @@ def _require_known(current: str, scripts: ScriptDirectory, address: Address) -> 
     known = {script.revision for script in scripts.walk_revisions()}
     if current in known:
         return
-    kept = sorted(_backups_dir(address.file).glob("*.db")) if address.file else []
-    restore = f"restore what it was before ({kept[-1]})" if kept else "restore a backup from before"
+    kept = newest_backup(address.file)
+    restore = f"restore what it was before ({kept})" if kept else "restore a backup from before"
     raise Misconfigured(
         f"the database {address} is at revision {current}, which this version does not know (its own is "
         f"{scripts.get_current_head()}): a newer Evaluator Host has used it. Start that version again, or {restore}, "
@@ -150,13 +150,9 @@ def _alone(address: Address) -> Iterator[None]:
         lock.release()
 
 
-def _backups_dir(file: Path) -> Path:
-    return file.parent / "backups"
-
-
 def _back_up(file: Path, revision: str) -> Path:
     """Return the path of a complete copy of a database; the caller holds the lock against writers."""
-    folder = _backups_dir(file)
+    folder = backups_dir(file)
     folder.mkdir(mode=0o700, exist_ok=True)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     kept = folder / f"{file.stem}-{revision}-{stamp}.db"

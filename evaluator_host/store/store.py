@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlalchemy import inspect, select
 
 from evaluator_host.store.audit import Audit
-from evaluator_host.store.database import Database
+from evaluator_host.store.database import Database, DatabaseWatch
 from evaluator_host.store.database import address as address_of
 from evaluator_host.store.datasets import Datasets
 from evaluator_host.store.evaluators import Evaluators
@@ -34,8 +34,10 @@ class Store:
 
     def __init__(self, database: Database, seal: SecretBox) -> None:
         self.database = database
+        self._kept = database.with_kept_connections()
+        self.watch = DatabaseWatch(database, self._kept)
         self.workspaces = Workspaces(database)
-        self.keys = Keys(database)
+        self.keys = Keys(self._kept)
         self.audit = Audit(database)
         self.package_sets = PackageSetUses(database)
         self.evaluators = Evaluators(database)
@@ -46,6 +48,11 @@ class Store:
         self.results = Results(database)
         self.outputs = Outputs(database)
         self.secrets = Secrets(database, seal)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self.database.close()
+        await self._kept.close()
 
     async def identity(self) -> str:
         """Return the random name of this database, which only its copies share."""
@@ -69,11 +76,11 @@ async def open_store(
     """
     address = address_of(database_url, data_dir)
     await asyncio.to_thread(migrate, address)
-    database = Database(address)
+    store = Store(Database(address), SecretBox(secrets_key, data_dir))
     try:
-        yield Store(database, SecretBox(secrets_key, data_dir))
+        yield store
     finally:
-        await database.close()
+        await store.close()
 
 
 @asynccontextmanager

@@ -22,6 +22,7 @@ from evaluator_host import __version__
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
 from evaluator_host.models.judges import open_judges
+from evaluator_host.system.supervisor import Supervisor
 from evaluator_host.web.api.bodies import EXACT_MATCH
 from evaluator_host.web.app import create_app
 from evaluator_host.web.auth.access import open_access
@@ -197,9 +198,10 @@ async def serve_http(
       StoreUnavailable: the database does not answer.
     """
     asyncio.get_running_loop().set_exception_handler(log_loop_fault)
+    supervisor = Supervisor()
     async with (
         open_store(settings) as store,
-        open_access(store, settings) as access,
+        open_access(store, settings, supervisor) as access,
         open_judges(settings, store) as models,
         open_service(settings, models=models, on_set_used=access.package_visibility.note) as service,
         open_stored_resources(service, store) as resources,

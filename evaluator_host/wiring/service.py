@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from evaluator_host.service.metrics import Metrics
 from evaluator_host.service.preparer import SetUsed
 from evaluator_host.service.service import default_spec
 from evaluator_host.system.limited_process import LimitedProcesses
+from evaluator_host.system.supervisor import Supervisor
 from evaluator_host.wiring.backends import choose_backend
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ async def open_service(
     prewarm: bool = True,
     models: "Models | None" = None,
     on_set_used: SetUsed | None = None,
+    supervisor: Supervisor | None = None,
 ) -> AsyncIterator[Service]:
     """Open a service, and close everything that it opened at the end of the block.
 
@@ -44,6 +46,7 @@ async def open_service(
       prewarm: Start a sandbox per language before the first call.
       models: Answers the model requests of evaluators. None: such requests fail.
       on_set_used: See `Service`.
+      supervisor: See `Service`.
 
     Raises:
       SandboxUnavailable: no backend works.
@@ -54,7 +57,8 @@ async def open_service(
     metrics.watch("sandboxes", "Sandboxes alive.", lambda: pool.capacity.sandboxes)
     metrics.watch("sandbox_memory_mb", "Sum of their memory limits.", lambda: pool.capacity.taken_mb)
     metrics.watch("queue", "Calls waiting for a sandbox.", lambda: pool.waiting)
-    reaper = asyncio.create_task(pool.run_reaper())
+    supervisor = supervisor or Supervisor()
+    metrics.watch("task_restarts", "Tasks of the host that failed and were started again.", lambda: supervisor.restarts)
     environments: Environments | None = None
     processes = LimitedProcesses()
     try:
@@ -66,14 +70,21 @@ async def open_service(
                 *(pool.prewarm(default_spec(language)) for language in (Language.PYTHON, Language.JAVASCRIPT))
             )
         environments = await asyncio.to_thread(_environments, settings, backend, pool)
-        yield Service(settings, pool, metrics, environments, processes, models=models, on_set_used=on_set_used)
+        async with supervisor.running("the removal of idle sandboxes", pool.run_reaper):
+            yield Service(
+                settings,
+                pool,
+                metrics,
+                environments,
+                processes,
+                models=models,
+                on_set_used=on_set_used,
+                supervisor=supervisor,
+            )
     finally:
         await processes.close()
         if environments is not None:
             await environments.close()
-        reaper.cancel()
-        with suppress(asyncio.CancelledError):
-            await reaper
         await pool.close()
         await backend.close()
 

@@ -1,5 +1,6 @@
 """Faults of the database under a job and under calls: connections end, the server is killed, another holds the lock."""
 
+import os
 import sqlite3
 import time
 from collections import Counter
@@ -7,13 +8,16 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from evaluator_host.client import Client
 from evaluator_host.model.evaluator import Evaluator
 from evaluator_host.schemas.jobs import JobReport, JobStatus
 from tests.databases import PostgreSQL
 from tests.faults.scene import HONEST, Scene, scene
+from tests.keyed import command
 
 ROWS = 800
 SLOWLY = Evaluator(
@@ -69,6 +73,72 @@ def test_another_process_holds_the_file(tmp_path: Path, recovery: Callable[[floa
                 other.execute("ROLLBACK")
         recovery(until_listed(host))
         assert_whole(host, job)
+
+
+def test_a_server_that_is_read_only_for_a_while_ends_no_jobs(
+    postgresql: PostgreSQL, tmp_path: Path, recovery: Callable[[float], None]
+) -> None:
+    url = postgresql.make_database()
+    with scene(tmp_path, environment={"EVALUATOR_HOST_DATABASE_URL": url}) as host:
+        job = began(host)
+        read_only(postgresql, url, "on")
+        host.until(lambda: readiness(host) == (503, "store_unavailable"))
+        assert "read-only" in host.server.log
+        refused = host.server.client.post("/v1/evaluators", json={"name": "late", "code": SLOWLY.code})
+        assert (refused.status_code, refused.json()["code"]) == (503, "store_unavailable")
+        read_only(postgresql, url, "off")
+        host.until(lambda: readiness(host) == (200, None))
+        recovery(until_listed(host))
+        assert_whole(host, job)
+        assert_whole(host, began(host))
+
+
+def read_only(postgresql: PostgreSQL, url: str, value: str) -> None:
+    """Let a database be read only, as a standby is, for every connection."""
+    with psycopg.connect(postgresql.url(), autocommit=True) as server:
+        name = conninfo_to_dict(url)["dbname"]
+        server.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = {value}")  # type: ignore[arg-type]
+    postgresql.end_connections(url)
+
+
+def test_a_damaged_or_removed_file_is_noticed_and_named(tmp_path: Path) -> None:
+    file = tmp_path / "host.db"
+    with scene(tmp_path, environment={"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{file}"}) as host:
+        with closing(sqlite3.connect(file)) as other:
+            other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        good = file.read_bytes()
+        with file.open("r+b") as damaged:
+            damaged.seek(4096)
+            damaged.write(os.urandom(len(good) - 4096))
+        host.until(lambda: readiness(host) == (503, "store_unavailable"))
+        assert f"the database {file} is damaged" in host.server.log
+        with file.open("r+b") as mended:
+            mended.write(good)
+        host.until(lambda: readiness(host) == (200, None))
+        assert_whole(host, began(host))
+        file.rename(tmp_path / "elsewhere")
+        host.until(lambda: readiness(host) == (503, "store_unavailable"))
+        assert f"the database {file} was removed" in host.server.log
+        refused = host.server.client.post("/v1/evaluators", json={"name": "late", "code": SLOWLY.code})
+        assert refused.status_code == 503, "it would be written to a file without a name"
+        (tmp_path / "elsewhere").rename(file)
+        host.until(lambda: readiness(host) == (200, None))
+
+
+@pytest.mark.parametrize("arguments", [("keys", "list"), ("doctor",), ("serve", "--port", "0")])
+def test_a_command_names_the_damaged_file_and_where_copies_are(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    file = tmp_path / "host.db"
+    file.write_bytes(b"x" * 9000)
+    done = command(*arguments, url=f"sqlite:///{file}")
+    said = " ".join((done.stdout + done.stderr).split())
+    assert f"the database {file} is damaged" in said
+    assert f"{tmp_path / 'backups'}" in said
+    assert "bug in Evaluator Host" not in said
+
+
+def readiness(host: Scene) -> tuple[int, str | None]:
+    answer = host.server.client.get("/readyz")
+    return answer.status_code, answer.json().get("code")
 
 
 def began(host: Scene) -> JobReport:

@@ -135,7 +135,7 @@ class OomEvents:
             try:
                 if await self._follow(endpoint, request):
                     pauses = chain(_RETRY_S, repeat(_RETRY_S[-1]))
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, EOFError) as error:
                 _LOG.debug("engine events: %s", error)
             await asyncio.sleep(next(pauses))
 

@@ -5,7 +5,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Final
@@ -20,6 +20,7 @@ from evaluator_host.schemas.evaluation import Batch, CheckReport
 from evaluator_host.service.prepared import evaluator_digest
 from evaluator_host.store.audit import AuditEntry, AuditLog
 from evaluator_host.store.store import Store
+from evaluator_host.system.supervisor import Supervisor
 from evaluator_host.web.auth.keyring import REFRESH_S, Caller, Keyring
 from evaluator_host.web.auth.package_visibility import PackageVisibility
 
@@ -127,7 +128,7 @@ class Access:
 
 
 @asynccontextmanager
-async def open_access(store: Store, settings: Settings) -> AsyncIterator[Access]:
+async def open_access(store: Store, settings: Settings, supervisor: Supervisor) -> AsyncIterator[Access]:
     """Open an `Access` and keep it up to date during the block; then write the waiting audit entries.
 
     Raises:
@@ -135,13 +136,10 @@ async def open_access(store: Store, settings: Settings) -> AsyncIterator[Access]
     """
     access = Access(store, settings)
     await access.keyring.refresh()
-    keeping = asyncio.create_task(access.run())
     try:
-        yield access
+        async with supervisor.running("the refresh of keys and the audit log", access.run):
+            yield access
     finally:
-        keeping.cancel()
-        with suppress(asyncio.CancelledError, HostError):
-            await keeping
         await access.close()
 
 
