@@ -186,6 +186,13 @@ async def test_no_route_holds_the_event_loop(host: Host, call: str) -> None:
             answer = await host.send(call, body)
         if watch.longest_s > HELD_S:
             held.append(f"{body and body[0][:60]!r} ({answer.status_code}): {watch.longest}")
-        print(call, body and body[0][:40], len(body[0]) if body else 0, answer.status_code, answer.text[:150], watch.longest)
+        print(
+            call,
+            body and body[0][:40],
+            len(body[0]) if body else 0,
+            answer.status_code,
+            answer.text[:150],
+            watch.longest,
+        )
         assert answer.status_code != 500, answer.text
     assert not held, "\n".join(held)
