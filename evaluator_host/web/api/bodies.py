@@ -1,13 +1,24 @@
 """Request bodies of `/v1`, and their conversion to the host's types. Unknown fields are refused by name."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, Self, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, FailFast, Field, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    FailFast,
+    Field,
+    PrivateAttr,
+    Tag,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from evaluator_host.model.evaluator import (
     Contract,
+    EncodedRow,
     Evaluator,
     EvaluatorSettings,
     Isolation,
@@ -151,9 +162,20 @@ class RowIn(_Wire):
     variables: dict[str, Any] | None = Field(None, description="Arguments of main(), or more fields of an execution.")
     criteria: Any = Field(None, description="Evaluation criteria of this test case, for dialects that have them.")
 
+    _encoded: bytes | None = PrivateAttr(None)
+
+    def keep_encoded(self, body: bytes) -> Self:
+        """Keep the row as JSON, an object with its fields, in place of the fields."""
+        self._encoded = body
+        return self
+
     def to_row(self) -> Row:
-        """Return the row that the service takes."""
+        """Return the row, whose fields are decoded."""
         return Row(self.inputs, self.outputs, self.trace, self.variables, self.criteria)
+
+    def given(self) -> Row | EncodedRow:
+        """Return the row that the service takes: as JSON if it came in a large body."""
+        return self.to_row() if self._encoded is None else EncodedRow(self._encoded)
 
 
 class EvaluateIn(RowIn):
