@@ -171,8 +171,8 @@ async def host(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host]:
     own: Settings = settings("bubblewrap", database_url=url, stop_grace_s=0)
     async with (
         open_store(own) as store,
-        open_access(store, own) as access,
         open_service(own) as service,
+        open_access(store, own, service.supervisor) as access,
         open_stored_resources(service, store) as resources,
     ):
         transport = httpx.ASGITransport(create_app(service, own, access, resources))
