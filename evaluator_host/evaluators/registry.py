@@ -1,5 +1,6 @@
 """Stores named evaluators in versions, after checking that they load, and resolves references (`exact-match@3`)."""
 
+import asyncio
 import re
 from dataclasses import dataclass, replace
 from typing import Final
@@ -163,7 +164,8 @@ class EvaluatorRegistry:
         self, evaluator: Evaluator, report: CheckReport, problem: EvaluationError | None, key_id: str | None
     ) -> VersionContent:
         pinned = bool(report.environment.packages)
-        lock = self._service.environments.lock_of(report.environment.digest) if pinned else None
+        environments = self._service.environments
+        lock = await asyncio.to_thread(environments.lock_of, report.environment.digest) if pinned else None
         return VersionContent(
             digest=evaluator_digest(evaluator),
             content=_EVALUATOR.dump_json(replace(evaluator, name=None, version=None)).decode(),

@@ -304,10 +304,10 @@ class JobRun:
             workspace=self._job.workspace_id,
             lock=kept.lock,
         )
-        scored = 0
+        scored, large = 0, evaluator.limits.has_large_results
         async with aclosing(stream) as answers:
             async for index, result in answers:
-                await self._writer.add_result(kept.position, chunk.numbers[index], result)
+                await self._writer.add_result(kept.position, chunk.numbers[index], result, large=large)
                 scored += 1
                 self._require_few_failures()
         return scored

@@ -5,7 +5,6 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
 
 import orjson
 
@@ -24,13 +23,9 @@ from evaluator_host.model.evaluator import (
     SandboxSpec,
     StandIn,
 )
-from evaluator_host.model.json_values import is_small
 from evaluator_host.pool import LeaseRequest
 from evaluator_host.sandbox.messages import LoadRequest
 from evaluator_host.service.source import CleanSource, clean
-
-_CONFIG_VALUES: Final = 50_000
-_CONFIG_CHARACTERS: Final = 16 << 20
 
 cleaned = lru_cache(maxsize=32)(clean)  # an evaluator that is new is cleaned in two places
 
@@ -176,9 +171,6 @@ def _other_problems(evaluator: Evaluator, settings: Settings) -> list[Problem]:
         found.append(
             Problem("evaluator.code", f"{size_kb:.0f} KB is over this host's ceiling of {settings.code_kb} KB")
         )
-    if not is_small(evaluator.settings.config, values=_CONFIG_VALUES, characters=_CONFIG_CHARACTERS):
-        problem = f"it has over {_CONFIG_VALUES} values or {_CONFIG_CHARACTERS >> 20} MB of text"
-        found.append(Problem("evaluator.settings.config", problem, "send large data as inputs of the rows"))
     if not _is_text(evaluator.code):
         problem = "the code holds half of a surrogate pair, which is no character"
         found.append(Problem("evaluator.code", problem, "paste it from its source again, as UTF-8"))

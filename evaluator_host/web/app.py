@@ -15,6 +15,8 @@ from evaluator_host.jobs.open import StoredResources
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.evaluation import Batch, CheckReport, HostInfo
 from evaluator_host.service import Service, summarise
+from evaluator_host.service.service import batch_too_large
+from evaluator_host.system.memory import Reservation
 from evaluator_host.system.turns import Turns
 from evaluator_host.web.api.bodies import BatchIn, CheckIn, EvaluateIn, EvaluatorIn
 from evaluator_host.web.api.datasets import datasets_api
@@ -28,11 +30,12 @@ from evaluator_host.web.api.traces import traces_api
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.auth.keyring import Caller
 from evaluator_host.web.http.error_responses import describe_error, install_error_handlers
-from evaluator_host.web.http.json_routes import JsonRoute, json_response
-from evaluator_host.web.http.middleware import AccessMiddleware
+from evaluator_host.web.http.json_routes import JsonRoute, json_response, large_json_response
+from evaluator_host.web.http.middleware import AccessMiddleware, memory_of
 from evaluator_host.web.workbench import Workbench, is_page
 
 _READ_AT_ONCE: Final = 2  # large bodies, in threads
+_BATCH_BYTES: Final = 64 << 20  # of the response
 _DESCRIPTION = "Runs pasted Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score."
 ERRORS: Final = {
     **describe_error(401, "The host needs a key, and the request has none that works."),
@@ -91,6 +94,7 @@ def create_app(
         body_bytes=settings.body_mb << 20,
         upload_bytes=settings.datasets_mb << 20,
         body_timeout_s=settings.body_timeout_s,
+        memory_bytes=settings.memory_mb << 20,
         open_paths=("/metrics",) if settings.open_metrics else (),
         is_page=is_page,
     )
@@ -107,7 +111,8 @@ def api(service: Service, access: Access, records: StoredResources, *, traces_by
         caller = caller_of(request.scope)
         found = await _found(records, caller, body.evaluator)
         work = service.evaluate(found.evaluator, body.given(), workspace=caller.workspace, lock=found.lock)
-        return await respond(request, work, AuditedCall(access, caller, "evaluate", evaluator=found.evaluator, rows=1))
+        audited_call = AuditedCall(access, caller, "evaluate", evaluator=found.evaluator, rows=1)
+        return await respond(request, work, audited_call, large=found.evaluator.limits.has_large_results)
 
     @of_rows.post("/v1/evaluate/batch", response_model=Batch, responses=ERRORS, tags=["evaluate"])
     async def evaluate_batch(body: BatchIn, request: Request) -> Response:
@@ -115,7 +120,8 @@ def api(service: Service, access: Access, records: StoredResources, *, traces_by
         caller = caller_of(request.scope)
         found = await _found(records, caller, body.evaluator)
         audited_call = AuditedCall(access, caller, "evaluate_batch", evaluator=found.evaluator, rows=len(body.rows))
-        return await respond(request, _batch(service, body, found, workspace=caller.workspace), audited_call)
+        work = _batch(service, body, found, workspace=caller.workspace, memory=memory_of(request.scope))
+        return await respond(request, work, audited_call, large=True)
 
     router.routes.extend(of_rows.routes)
 
@@ -166,19 +172,23 @@ async def _found(records: StoredResources, caller: Caller, given: EvaluatorIn | 
     return ResolvedEvaluator(given.to_model(), None)
 
 
-async def _batch(service: Service, body: BatchIn, found: ResolvedEvaluator, *, workspace: str) -> Batch:
+async def _batch(
+    service: Service, body: BatchIn, found: ResolvedEvaluator, *, workspace: str, memory: Reservation
+) -> Batch:
     loop = asyncio.get_running_loop()
     started = loop.time()
     rows = [row.given() for row in body.rows]
     results = await service.evaluate_batch(
-        found.evaluator, rows, isolation=body.isolation, workspace=workspace, lock=found.lock
+        found.evaluator, rows, isolation=body.isolation, workspace=workspace, lock=found.lock, memory=memory
     )
     summary = summarise(results, seconds=loop.time() - started)
     together = await service.evaluate_together(found.evaluator, rows, results, workspace=workspace, lock=found.lock)
     return Batch(tuple(results), summary, together)
 
 
-async def respond(request: Request, work: Coroutine[Any, Any, Any], audited_call: AuditedCall) -> Response:
+async def respond(
+    request: Request, work: Coroutine[Any, Any, Any], audited_call: AuditedCall, *, large: bool = False
+) -> Response:
     """Run the work and return its result; stop it when the client hangs up. The audit log gets the call either way."""
     task = asyncio.create_task(work)
     hung_up = asyncio.create_task(_hung_up(request))
@@ -188,8 +198,11 @@ async def respond(request: Request, work: Coroutine[Any, Any, Any], audited_call
             audited_call.abandoned()
             return Response(status_code=499)  # nobody reads it
         result = task.result()
+        response = await large_json_response(result) if large else json_response(result)
+        if len(response.body) > _BATCH_BYTES:
+            raise batch_too_large(audited_call.rows)
         audited_call.answered(result)
-        return json_response(result)
+        return response
     except asyncio.CancelledError:  # the host shuts down
         audited_call.abandoned()
         raise

@@ -46,13 +46,15 @@ def encoded(value: object) -> Body:
     return json.dumps(value).encode(), JSON
 
 
-def with_lists(value: dict[str, Any], *path: str) -> Body:
-    """A body with the longest list at a path."""
+def with_lists(value: Any, *path: Any, few: bool = False) -> Body:
+    """A body with the longest list at a path, or with one of a quarter of that length."""
     holder = value
     for step in path[:-1]:
-        holder = holder.setdefault(step, {})
+        holder = holder[step]
     holder[path[-1]] = "LISTS"
-    return json.dumps(value).encode().replace(b'"LISTS"', LISTS), JSON
+    return json.dumps(value).encode().replace(
+        b'"LISTS"', b"[" + LISTS[-(len(LISTS) // 12 * 3) :] if few else LISTS
+    ), JSON
 
 
 def spans(count: int) -> list[dict[str, str]]:
@@ -67,7 +69,7 @@ BODIES: Final[dict[str, Callable[[], list[Body]]]] = {
     "POST /v1/evaluate": lambda: [
         encoded({"evaluator": EVALUATOR, "outputs": "x" * (31 * MB)}),
         with_lists({"evaluator": EVALUATOR}, "outputs"),
-        with_lists({"evaluator": {**EVALUATOR, "settings": {}}}, "evaluator", "settings", "config", "x"),
+        with_lists({"evaluator": {**EVALUATOR, "settings": {"config": {}}}}, "evaluator", "settings", "config", "x"),
         encoded({"evaluator": EVALUATOR, "trace": {"spans": spans(40_000)}}),
         encoded({"evaluator": EVALUATOR, "trace": {"spans": spans(200_000)}}),
         encoded({"evaluator": {"code": " x\n" * (MB // 3)}}),
@@ -144,7 +146,15 @@ def hostile(call: str) -> list[Body]:
         return []
     name = content[JSON]["schema"].get("$ref", "").rpartition("/")[2]
     example = (OPENAPI["components"]["schemas"].get(name, {}).get("examples") or [{}])[0]
-    return [with_lists(dict(example), "more"), (b"[" * MB, JSON)]
+    nested = [with_lists(json.loads(json.dumps(example)), *path, few=True) for path in places(example)]
+    return [with_lists(dict(example), "more"), *nested, (b"[" * MB, JSON)]
+
+
+def places(value: object, *path: Any) -> list[tuple[Any, ...]]:
+    """Every path in an example at which an object may have one more field, and every list."""
+    found = [(*path, "more")] if isinstance(value, dict) and path else [path] if isinstance(value, list) else []
+    inner = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
+    return [*found, *(place for key, below in inner for place in places(below, *path, key))]
 
 
 @dataclass(frozen=True)
@@ -187,6 +197,7 @@ async def host(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host]:
             assert made.is_success, made.text
             job_id = made.json()["id"]
             await client.get(f"/v1/jobs/{job_id}/events")
+            await client.get("/openapi.json")  # made once, in half a second
             yield Host(client, job_id)
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Self, TypeAlias
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     FailFast,
@@ -27,6 +28,7 @@ from evaluator_host.model.evaluator import (
     Policy,
     Row,
 )
+from evaluator_host.web.http.json_routes import require_small
 
 EXACT_MATCH = (
     "def evaluate(inputs, outputs, trace):\n    return 1.0 if outputs == inputs.get('correct_answer') else 0.0\n"
@@ -43,7 +45,14 @@ def _in_utc(moment: datetime) -> datetime:
         raise ValueError("the time in UTC is before the year 1 or after the year 9999") from error
 
 
-WholeNumber: TypeAlias = Annotated[int, Field(ge=-_MOST, le=_MOST)]
+def _not_below(number: int) -> int:
+    """Check the lower bound apart: a `ge` here would replace the `ge` of a field."""
+    if number < -_MOST:
+        raise PydanticCustomError("too_small", "it is below {least}", {"least": -_MOST})
+    return number
+
+
+WholeNumber: TypeAlias = Annotated[int, Field(le=_MOST), AfterValidator(_not_below)]
 """An integer that databases, files and every JSON parser can hold. Each integer of a request has this type."""
 
 Moment: TypeAlias = Annotated[datetime, AfterValidator(_in_utc)]
@@ -84,7 +93,9 @@ class SettingsIn(Wire):
         "correct_answer", description="evaluate-v1: the input that is passed as correct_answer, the fourth argument."
     )
     entry: str | None = Field(None, description="Name of the function or class to call, if the code has several.")
-    config: dict[str, Any] = Field(default_factory=dict, description="Arguments of a class, or its configuration.")
+    config: Annotated[dict[str, Any], BeforeValidator(require_small)] = Field(
+        default_factory=dict, description="Arguments of a class, or its configuration."
+    )
     score_output: str | None = Field(None, description="The output that is the score, if there are several.")
 
 

@@ -8,13 +8,13 @@ from pydantic import ValidationError
 
 from evaluator_host.dialects.binding import Binding, encode
 from evaluator_host.model.errors import InvalidRequest
-from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
+from evaluator_host.model.json_values import LARGE_BYTES, InvalidJson, decode_json, encode_json
 from evaluator_host.model.outcome import EvaluationError
 from evaluator_host.system.limited_process import CallLimits
 from evaluator_host.web.api.bodies import BatchIn, EvaluateIn, RowIn
 from evaluator_host.web.auth.access import caller_of
 from evaluator_host.web.http.error_responses import invalid_request
-from evaluator_host.web.http.json_routes import LARGE_BYTES, JsonRequest, JsonRoute, require_few_rows, require_light
+from evaluator_host.web.http.json_routes import JsonRequest, JsonRoute, require_few_rows, weigh
 
 _LIMITS: Final = CallLimits(cpu_s=20, memory_mb=2048, result_bytes=128 << 20)
 _DECODED_MB: Final = 512  # of the child process: more than a body of 32 MB of ordinary text can take
@@ -33,7 +33,7 @@ def split_rows(model: str, body: bytes, max_rows: int) -> bytes:
     Raises:
       InvalidRequest: it is no such body; every faulty field is named.
     """
-    require_light(body, most_mb=_DECODED_MB)
+    weigh(body, most_mb=_DECODED_MB)
     try:
         value = decode_json(body)
     except InvalidJson as error:

@@ -13,19 +13,20 @@ from typing import Any, Final
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from evaluator_host.dialects.table import row_document
 from evaluator_host.model.errors import InvalidRequest, Problem
-from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
+from evaluator_host.model.json_values import LARGE_BYTES, InvalidJson, decode_json, encode_json, is_small, memory_bytes
 from evaluator_host.system.turns import Turns
 from evaluator_host.web.auth.access import caller_of
 from evaluator_host.web.http.error_responses import invalid_request
+from evaluator_host.web.http.middleware import BODY_COPIES, memory_of
 
 DECODED_MB: Final = 128  # a million small objects: freeing them takes 25 ms
-_WEIGHED_FROM: Final = 1 << 20  # a smaller body cannot reach DECODED_MB
-LARGE_BYTES: Final = 128 << 10  # decoding so much takes a few milliseconds
-_WEIGHTS: Final = ((b"{", 64), (b"[", 56), (b":", 110), (b",", 56))  # bytes of a dict, a list, an entry, an element
+_SMALL_VALUES: Final = 10_000  # encoding or copying them takes up to 20 ms
+_SMALL_CHARACTERS: Final = 16 << 20
 
 
 class JsonRequest(Request):
@@ -62,14 +63,16 @@ class JsonRequest(Request):
         Raises:
           InvalidRequest: as in `json`; or it does not fit the model.
         """
+        memory = memory_of(self.scope)
         if len(body) <= LARGE_BYTES:
+            memory.reserve(BODY_COPIES * len(body) + weigh(body))
             return self._read(body)
         turns: Turns = self.app.state.reading
         async with turns.turn(caller_of(self.scope).workspace):
+            memory.reserve(BODY_COPIES * len(body) + await asyncio.to_thread(weigh, body))
             return await asyncio.to_thread(self._read_large, body)
 
     def _read(self, body: bytes) -> Any:
-        require_light(body)
         try:
             value = decode_json(body)
         except InvalidJson as error:
@@ -83,6 +86,24 @@ class JsonRequest(Request):
             return value if self.model is None else self.model.model_validate(value)
         except ValidationError as error:
             raise invalid_request(error.errors(include_url=False, include_input=False)) from error
+
+
+def require_small(value: Any) -> Any:
+    """Return a value of a body that is no row, for pydantic.
+
+    Raises:
+      PydanticCustomError: it has over 10,000 values or 16 MB of text.
+    """
+    if not is_small(value, values=_SMALL_VALUES, characters=_SMALL_CHARACTERS):
+        limits = {"values": _SMALL_VALUES, "mb": _SMALL_CHARACTERS >> 20}
+        raise PydanticCustomError("too_many_values", "it has over {values} values or {mb} MB of text", limits)
+    return value
+
+
+class SmallBody(BaseModel):
+    """A body with fields of any name; all together have at most 10,000 values."""
+
+    _small = model_validator(mode="before")(require_small)
 
 
 class JsonRoute(APIRoute):
@@ -139,24 +160,28 @@ def require_rows(rows: int, ceiling: int) -> None:
         raise InvalidRequest("too many rows in one batch", problems=(problem,))
 
 
-def require_light(body: bytes, *, most_mb: int = DECODED_MB) -> None:
-    """Check that a body has no more values than fit into memory.
+def weigh(body: bytes, *, most_mb: int = DECODED_MB) -> int:
+    """Return about how many bytes of memory a body takes once it is decoded.
 
     Raises:
-      InvalidRequest: it has.
+      InvalidRequest: they are more than `most_mb`.
     """
-    if len(body) < _WEIGHED_FROM:
-        return
-    weight = len(body) + sum(body.count(mark) * size for mark, size in _WEIGHTS)
+    weight = memory_bytes(body)
     if weight > most_mb << 20:
         raise InvalidRequest(
             f"the body has so many values that they would take about {weight >> 20} MB; send fewer per request"
         )
+    return weight
 
 
 def json_response(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """Return a value as JSON; dataclasses become objects, integers of any size stay exact."""
     return Response(encode_json(value), status, headers, media_type="application/json")
+
+
+async def large_json_response(value: object) -> Response:
+    """Return a value that may be large as JSON; encodes it in a thread."""
+    return await asyncio.to_thread(json_response, value)
 
 
 def event_response(events: AsyncGenerator[tuple[str, object], None]) -> Response:
