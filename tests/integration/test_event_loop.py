@@ -5,8 +5,10 @@ API's description; one with another body, or a new name in its path, needs a lin
 """
 
 import asyncio
+import gc
 import json
 import re
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -198,7 +200,21 @@ async def host(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host]:
             job_id = made.json()["id"]
             await client.get(f"/v1/jobs/{job_id}/events")
             await client.get("/openapi.json")  # made once, in half a second
+            gc.collect()
+            gc.freeze()  # as a server does
             yield Host(client, job_id)
+            gc.unfreeze()
+
+
+async def test_the_watch_sees_what_holds_the_loop() -> None:
+    async def work() -> None:
+        until = time.thread_time() + 2 * HELD_S
+        while time.thread_time() < until:
+            pass
+
+    with watching() as watch:
+        await asyncio.create_task(work())
+    assert watch.longest_s > HELD_S
 
 
 @pytest.mark.parametrize("call", CALLS)
