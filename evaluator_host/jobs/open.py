@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from evaluator_host.config.settings import Settings
-from evaluator_host.datasets.files import BlobFolder, RowsFolder
+from evaluator_host.datasets.files import FileFolder, RowsFolder
 from evaluator_host.datasets.orphan_files import OrphanFiles
 from evaluator_host.datasets.service import DatasetService
 from evaluator_host.evaluators.live_traffic import Traffic, open_traffic
@@ -47,7 +47,7 @@ class StoredResources:
     secrets: Secrets
     traffic: Traffic
     database: Database
-    blobs: BlobFolder
+    blobs: FileFolder
     usage: StorageUsage
 
 
@@ -118,5 +118,5 @@ async def _delete_old_jobs(jobs: JobService, days: int) -> None:
 
 def orphan_files(settings: Settings) -> OrphanFiles:
     """Return the object that removes unreferenced rows and files of a host."""
-    blobs = BlobFolder(settings.data_dir / "filesets", max_bytes=settings.datasets_mb << 20)
+    blobs = FileFolder(settings.data_dir / "filesets")
     return OrphanFiles(settings.data_dir, RowsFolder(settings.data_dir / "datasets"), blobs)

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.datasets.files import BlobFolder, RowsFolder
+from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.mapping import BadRow
 from evaluator_host.datasets.service import DatasetService
+from evaluator_host.dialects.nemo.host.blobs import BlobFolder
 from evaluator_host.model.errors import InvalidRequest, MachineExhausted, TooLarge
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.schemas.stored import BadLine
