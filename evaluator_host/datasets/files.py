@@ -29,6 +29,7 @@ _STRIDE: Final = 64  # finding a row reads at most so many lines
 _BAD_LINES_KEPT: Final = 100
 _COLUMNS_KEPT: Final = 1000
 _PLACE: Final = struct.Struct("<Q")
+FILES: Final = "filesets"  # folder of the files that dialects keep, in a data directory
 PARTIAL: Final = "partial-"
 
 
