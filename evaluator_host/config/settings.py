@@ -155,8 +155,13 @@ class Settings(BaseSettings):
         description='Models that evaluators may name: JSON {"workspace/name": {"base_url", "model", "secret"}}.',
     )
     jobs_at_once: int = Field(4, ge=1, description="Jobs that this host runs in parallel; more wait.")
+    jobs_days: int = Field(0, ge=0, description="Days to keep ended jobs and their results; 0 keeps them forever.")
     traces_mb: int = Field(4, ge=1, description="Largest export of spans, once decompressed; exporters send 512 spans.")
     traces_days: int = Field(30, ge=0, description="Days to keep traces of live traffic; 0 keeps them forever.")
+    workspace_mb: int = Field(
+        20_480, ge=0, description="Storage of a workspace: data sets, files, evaluators, jobs, traces; 0: no limit."
+    )
+    free_disk_mb: int = Field(256, ge=0, description="Disk that has to stay free in the data directory.")
     datasets_mb: int = Field(4096, ge=1, description="Largest data set and largest upload.")
 
     pythons: tuple[Path, ...] = Field(

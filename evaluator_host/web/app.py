@@ -14,8 +14,10 @@ from evaluator_host.evaluators.registry import ResolvedEvaluator
 from evaluator_host.jobs.open import StoredResources
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.evaluation import Batch, CheckReport, HostInfo
+from evaluator_host.schemas.stored import UsageReport
 from evaluator_host.service import Service, summarise
 from evaluator_host.service.service import batch_too_large
+from evaluator_host.store.usage import StorageUsage
 from evaluator_host.system.memory import Reservation
 from evaluator_host.web.api.bodies import BatchIn, CheckIn, EvaluateIn, EvaluatorIn
 from evaluator_host.web.api.datasets import datasets_api
@@ -154,7 +156,19 @@ def api(service: Service, access: Access, records: StoredResources, *, traces_by
     router.routes.extend(datasets_api(records.datasets, access).routes)
     router.routes.extend(jobs_api(records.jobs, access).routes)
     router.routes.extend(secrets_api(records.secrets, access).routes)
+    router.routes.extend(_usage_api(records.usage).routes)
     router.routes.extend(job_results_api(records.results, records.rows, records.exports).routes)
+    return router
+
+
+def _usage_api(usage: StorageUsage) -> APIRouter:
+    router = APIRouter(route_class=JsonRoute)
+
+    @router.get("/v1/usage", response_model=UsageReport, tags=["host"])
+    async def show(request: Request) -> Response:
+        """Show what the workspace of the key stores, and what it may store, in bytes."""
+        return json_response(await usage.get_usage(caller_of(request.scope).workspace))
+
     return router
 
 
