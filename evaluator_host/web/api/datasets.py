@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.responses import FileResponse
+from fastapi.responses import FileResponse, StreamingResponse
 
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.service import DatasetService
@@ -45,8 +45,7 @@ def datasets_api(shelf: DatasetService, access: Access) -> APIRouter:
 
         Lines that are not rows are left out, and reported by number.
         """
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "datasets.upload"):
+        with AuditedCall(access, caller_of(request.scope), "datasets.upload") as caller:
             format_ = Format.of_media_type(request.headers.get("content-type", ""))
             report = await shelf.add_dataset(caller.workspace, name, request.stream(), format_, replace=replace)
         return json_response(report, 201, {"Location": f"/v1/datasets/{report.name}"})
@@ -69,7 +68,8 @@ def datasets_api(shelf: DatasetService, access: Access) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
         """List rows of a data set."""
-        return json_response(await shelf.rows(caller_of(request.scope).workspace, name, first, limit=limit))
+        parts = await shelf.rows_json(caller_of(request.scope).workspace, name, first, limit=limit)
+        return StreamingResponse(parts, media_type="application/json")
 
     @router.get(
         "/{name}/file",
@@ -84,8 +84,7 @@ def datasets_api(shelf: DatasetService, access: Access) -> APIRouter:
     @router.delete("/{name}", status_code=204, responses=_MISSING)
     async def delete(name: str, request: Request) -> Response:
         """Delete a data set. Jobs that use its rows keep them."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "datasets.delete"):
+        with AuditedCall(access, caller_of(request.scope), "datasets.delete") as caller:
             await shelf.delete_dataset(caller.workspace, name)
         return Response(status_code=204)
 

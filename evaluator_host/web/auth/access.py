@@ -165,7 +165,7 @@ class AuditedCall:
       rows: Number of rows in the request.
     """
 
-    __slots__ = ("_access", "_caller", "_evaluator", "_rows", "_started", "_verb")
+    __slots__ = ("_access", "_caller", "_evaluator", "_started", "_verb", "rows")
 
     def __init__(
         self, access: Access, caller: Caller, verb: str, *, evaluator: Evaluator | None = None, rows: int = 0
@@ -174,11 +174,12 @@ class AuditedCall:
         self._caller = caller
         self._verb = verb
         self._evaluator = evaluator
-        self._rows = rows
+        self.rows = rows
         self._started = time.perf_counter()
 
-    def __enter__(self) -> None:
-        """Begin the block that does the call."""
+    def __enter__(self) -> Caller:
+        """Begin the block that does the call; returns who calls."""
+        return self._caller
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -204,11 +205,11 @@ class AuditedCall:
     def failed(self, error: BaseException) -> None:
         """Record a call that raised."""
         outcome = error.code if isinstance(error, HostError) else HostError.code
-        self._note(self._digest(), failed=self._rows, outcome=outcome)
+        self._note(self._digest(), failed=self.rows, outcome=outcome)
 
     def abandoned(self) -> None:
         """Record a call whose caller hung up."""
-        self._note(self._digest(), failed=self._rows, outcome=ABANDONED)
+        self._note(self._digest(), failed=self.rows, outcome=ABANDONED)
 
     def _note_batch(self, batch: Batch) -> None:
         if not batch.results:
@@ -230,7 +231,7 @@ class AuditedCall:
                 key_id=self._caller.key_id,
                 verb=self._verb,
                 evaluator=digest,
-                rows=self._rows,
+                rows=self.rows,
                 failed=failed,
                 outcome=outcome,
                 duration_ms=round((time.perf_counter() - self._started) * 1000, 3),

@@ -4,6 +4,7 @@ A body of 32 MB may hold ten million small objects. Each takes about sixty bytes
 may cause an error message. So the memory is estimated before decoding, and rows are counted before validation.
 """
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import aclosing
@@ -15,11 +16,10 @@ from fastapi.routing import APIRoute
 
 from evaluator_host.dialects.table import row_document
 from evaluator_host.model.errors import InvalidRequest, Problem
-from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
+from evaluator_host.model.json_values import InvalidJson, decode_large, encode_json, memory_bytes
+from evaluator_host.web.http.middleware import BODY_COPIES, memory_of
 
 DECODED_MB: Final = 512  # more than a body of 32 MB of ordinary text can take
-_WEIGHED_FROM: Final = 4 << 20  # a smaller body cannot reach DECODED_MB
-_WEIGHTS: Final = ((b"{", 64), (b"[", 56), (b":", 110), (b",", 56))  # bytes of a dict, a list, an entry, an element
 
 
 class JsonRequest(Request):
@@ -43,9 +43,9 @@ class JsonRequest(Request):
           InvalidRequest: the body has too many values, or more rows than one request may have.
         """
         body = await self.body()
-        _weigh(body)
+        memory_of(self.scope).reserve(BODY_COPIES * len(body) + _weigh(body))
         try:
-            value = decode_json(body)
+            value = await decode_large(body)
         except InvalidJson as error:
             raise json.JSONDecodeError(str(error), "", 0) from error
         if isinstance(value, dict):
@@ -95,19 +95,23 @@ def require_rows(rows: int, ceiling: int) -> None:
         raise InvalidRequest("too many rows in one batch", problems=(problem,))
 
 
-def _weigh(body: bytes) -> None:
-    if len(body) < _WEIGHED_FROM:
-        return
-    weight = len(body) + sum(body.count(mark) * size for mark, size in _WEIGHTS)
+def _weigh(body: bytes) -> int:
+    weight = memory_bytes(body)
     if weight > DECODED_MB << 20:
         raise InvalidRequest(
             f"the body has so many values that they would take about {weight >> 20} MB; send fewer per request"
         )
+    return weight
 
 
 def json_response(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """Return a value as JSON; dataclasses become objects, integers of any size stay exact."""
     return Response(encode_json(value), status, headers, media_type="application/json")
+
+
+async def large_json_response(value: object) -> Response:
+    """Return a value that may be large as JSON; encodes it in a thread."""
+    return await asyncio.to_thread(json_response, value)
 
 
 def event_response(events: AsyncGenerator[tuple[str, object], None]) -> Response:
