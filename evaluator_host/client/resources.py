@@ -222,7 +222,7 @@ class DatasetVerbs(Verbs[TransportT]):
             page = await self._transport.send(Call("GET", path, list[dict[str, Any]]))
             for row in page:
                 yield row
-            if not page:
+            if len(page) < _PAGE_ROWS:
                 return
             first += len(page)
 

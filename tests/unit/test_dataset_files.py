@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.datasets.files import BlobFolder, RowsFolder
+from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.mapping import BadRow
 from evaluator_host.datasets.service import DatasetService
+from evaluator_host.dialects.nemo.host.blobs import BlobFolder
 from evaluator_host.model.errors import InvalidRequest, MachineExhausted, TooLarge
 from evaluator_host.model.json_values import decode_json, encode_json
 from evaluator_host.schemas.stored import BadLine
@@ -72,7 +73,7 @@ async def test_a_disk_that_takes_no_more_is_said_to_be_the_machines(tmp_path: Pa
             yield encode_json(row) + b"\n"
 
     uploads = DatasetService(
-        Nobody(), RowsFolder(tmp_path), LimitedProcesses(), NoQuota(), max_bytes=1 << 20, max_row_bytes=1 << 20
+        Nobody(), RowsFolder(tmp_path), LimitedProcesses(), Nobody(), max_bytes=1 << 20, max_row_bytes=1 << 20
     )  # type: ignore[arg-type]
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
@@ -92,13 +93,11 @@ def names(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir()]
 
 
-class NoQuota:
-    def metered(self, workspace_id: str, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        return chunks
-
-
 class Nobody:
-    """A store without data sets."""
+    """A store without data sets and without a quota."""
+
+    def metered(self, _workspace: str, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        return chunks
 
     async def list_datasets(self, _workspace: str) -> list[Dataset]:
         return []

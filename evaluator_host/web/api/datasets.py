@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.responses import FileResponse
+from fastapi.responses import FileResponse, StreamingResponse
 
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.service import DatasetService
@@ -67,9 +67,9 @@ def datasets_api(shelf: DatasetService, access: Access) -> APIRouter:
         first: Annotated[WholeNumber, Query(ge=0, description="Number of the first row, starting at 0.")] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
-        """List rows of a data set: at most `limit`, and fewer when these have over 16 MB."""
-        lines = await shelf.lines(caller_of(request.scope).workspace, name, first, limit=limit)
-        return Response(b"[" + b",".join(lines) + b"]", media_type="application/json")
+        """List rows of a data set."""
+        parts = await shelf.rows_json(caller_of(request.scope).workspace, name, first, limit=limit)
+        return StreamingResponse(parts, media_type="application/json")
 
     @router.get(
         "/{name}/file",

@@ -73,7 +73,7 @@ function Rows({ report, first, chosen }: { report: DatasetReport; first: number;
   const route = `/v1/datasets/${encodeURIComponent(report.name)}/rows`;
   const found = useLoaded((signal) => call<Columns[]>("GET", route, { signal, query: { first, limit: PAGE } }), [report.id, first]);
   const columns = report.columns.slice(0, COLUMNS_SHOWN);
-  const last = first + (found.value?.length ?? 0);
+  const last = Math.min(first + PAGE, report.rows);
   const head = (
     <>
       <th scope="col" class="number">Row</th>
@@ -115,7 +115,7 @@ function Rows({ report, first, chosen }: { report: DatasetReport; first: number;
         <span class="muted" role="status">
           {rows.length === 0 ? "no rows on this page" : `rows ${count(first)} to ${count(last - 1)} of ${count(report.rows)}`}
         </span>
-        <Button small disabled={last >= report.rows} onClick={() => setQuery({ first: String(last) })}>
+        <Button small disabled={last >= report.rows} onClick={() => setQuery({ first: String(first + PAGE) })}>
           Next ›
         </Button>
       </nav>
