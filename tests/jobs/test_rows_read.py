@@ -113,7 +113,7 @@ async def test_pages_end_at_a_number_of_bytes_and_together_have_every_row(
 ) -> None:
     """Of rows, as of results: neither alone may fill the host."""
     job = await desk.ended(await desk.start(["ok" + str(number) * 3000 for number in range(6)]))
-    read = RowReader(desk.store.jobs, desk.store.results, desk.store.datasets, desk.folder)
+    read = RowReader(desk.store.jobs, desk.store.results, desk.store.datasets, desk.folder, desk.processes)
     chunks = [[row.index for row in rows] async for rows in read.every(WORKSPACE, job.id, Filter())]
     assert chunks == [[0, 1, 2, 3, 4, 5]]
     monkeypatch.setattr(row_reader, "PART_BYTES", 9000)
