@@ -16,7 +16,7 @@ from evaluator_host.store.jobs import DesiredState
 FLUSH_S: Final = 0.25
 _AT_ONCE: Final = 500
 _WAITING: Final = 4 * _AT_ONCE  # then scoring waits for the store
-_COUNTED_BYTES: Final = 16 << 10  # so many bytes count as one result: a write has about 8 MB, and 32 MB may wait
+_COUNTED_BYTES: Final = 8 << 10  # so many bytes count as one result: a write has about 4 MB, and 16 MB may wait
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 10.0
 
