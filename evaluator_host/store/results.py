@@ -1,7 +1,7 @@
 """Reads stored results of jobs and answers of models: in pages, all of them, or only the values for statistics."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Collection, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
@@ -12,7 +12,7 @@ from sqlalchemy import Select, and_, case, false, func, null, or_, select
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.store.database import Repository, columns_of
 from evaluator_host.store.job_queue import StoredOutput, StoredResult
-from evaluator_host.store.tables import OutputTable, ResultTable, TogetherTable
+from evaluator_host.store.tables import OutputTable, ResultTable, SharedPartTable, TogetherTable
 
 _AT_ONCE: Final = 500
 _BETWEEN: Final = 32
@@ -70,7 +70,7 @@ class Results(Repository):
         query = _selected(job_id, which).order_by(*order.by).limit(limit + 1)
         if cursor is not None:
             query = query.where(order.after(cursor))
-        found = [StoredResult(*row) for row in await self._database.fetch_all(query)]
+        found = await self._whole(job_id, await self._database.fetch_all(query))
         more = len(found) > limit
         return found[:limit], order.cursor(found[limit - 1]) if more else None
 
@@ -86,7 +86,7 @@ class Results(Repository):
     async def of_row(self, job_id: str, row: int) -> list[StoredResult]:
         """Return the results of a row, in the order of the evaluators."""
         query = _selected(job_id, Filter()).where(ResultTable.row == row).order_by(ResultTable.position)
-        return [StoredResult(*found) for found in await self._database.fetch_all(query)]
+        return await self._whole(job_id, await self._database.fetch_all(query))
 
     async def every(self, job_id: str, which: Filter) -> AsyncGenerator[StoredResult, None]:
         """Yield all results of a job by row, read 2,000 at a time."""
@@ -122,7 +122,7 @@ class Results(Repository):
     async def one(self, job_id: str, position: int, row: int) -> StoredResult | None:
         """Return the result of an evaluator for a row, or None."""
         query = _selected(job_id, Filter(position)).where(ResultTable.row == row)
-        return next((StoredResult(*found) for found in await self._database.fetch_all(query)), None)
+        return next(iter(await self._whole(job_id, await self._database.fetch_all(query))), None)
 
     async def together(self, job_id: str, position: int) -> str | None:
         """Return an evaluator's score over all rows together as JSON, or None."""
@@ -130,6 +130,22 @@ class Results(Repository):
         query = select(table.result).where(table.job_id == job_id, table.position == position)
         found: str | None = await self._database.fetch_value(query)
         return found
+
+    async def _whole(self, job_id: str, rows: Iterable[Any]) -> list[StoredResult]:
+        """Return results of a job completed by their metrics and the parts that they share with others."""
+        found = [StoredResult(*row) for row in rows]
+        wanted = {one.shared for one in found} - {None}
+        if not wanted:
+            return found
+        table = SharedPartTable
+        query = select(table.id, table.content).where(table.job_id == job_id, table.id.in_(wanted))
+        parts = {row[0]: row[1] for row in await self._database.fetch_all(query)}
+        return [one if one.shared is None else _joined(one, parts[one.shared]) for one in found]
+
+
+def _joined(stored: StoredResult, part: str) -> StoredResult:
+    """Return a result with all its fields; those of its own follow those of the part, and count where both have one."""
+    return replace(stored, result=f'{part[:-1]},"metrics":{stored.metrics},{stored.result[1:]}', shared=None)
 
 
 class _Order:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import islice
 from typing import Any, Final
 
@@ -13,12 +13,14 @@ from evaluator_host.jobs.spec import spec_from_json
 from evaluator_host.model.errors import InvalidRequest, NotFound
 from evaluator_host.model.evaluator import Json, Row
 from evaluator_host.model.json_values import decode_json
+from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.results import JobRow, JobRowDetail, JobRowPage
 from evaluator_host.store.datasets import Datasets
 from evaluator_host.store.job_queue import StoredOutput, StoredResult
 from evaluator_host.store.jobs import Job, JobEvaluator, Jobs
 from evaluator_host.store.results import Filter, Outputs, Results, Sort
 
+_FIELDS: Final = tuple(field.name for field in fields(EvaluationResult))
 _TEXT: Final = 300
 _TEXTS: Final = 2000  # characters of all texts of a value together
 _VALUES: Final = 100  # of data, and metrics of a result
@@ -233,13 +235,16 @@ class RowReader:
 
         def read() -> list[JobRow]:
             records = self._folder.some(job.dataset_id, numbers)
-            rows = (
-                JobRow(one.row, labels[one.position], records[one.row], decode_json(one.result.encode()))
-                for one in results
-            )
+            rows = (JobRow(one.row, labels[one.position], records[one.row], _result(one)) for one in results)
             return [_with_answer(row, answers.get(row.index)) for row in rows]
 
         return await asyncio.to_thread(read)  # decoding some megabytes must not block the event loop
+
+
+def _result(stored: StoredResult) -> dict[str, Json]:
+    """Return a result with its fields in the order of `EvaluationResult`."""
+    found = decode_json(stored.result.encode())
+    return {name: found[name] for name in _FIELDS if name in found}
 
 
 def _places(words: RowSearch, rows: list[JobRow], *, most: int) -> list[int]:
