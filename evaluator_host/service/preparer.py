@@ -34,7 +34,7 @@ _KEPT_BYTES: Final = 64 << 20
 _Key: TypeAlias = tuple[str, str, bytes, bool, str | None]
 SetUsed: TypeAlias = Callable[[str, str], None]
 """Takes a workspace and the digest of a package set that an evaluator of the workspace pins."""
-_locked = lru_cache(maxsize=64)(Lock.from_json)
+_locked = lru_cache(maxsize=16)(Lock.from_json)
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
