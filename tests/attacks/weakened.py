@@ -256,7 +256,7 @@ _DOCKER: Final[dict[Guard, Callable[[dict[str, Any], dict[str, Any]], None]]] = 
 
 
 _OF_THE_SANDBOX: Final = {
-    Guard.MEMORY: ("memory_mb", 1024),
+    Guard.MEMORY: ("memory_mb", 512),  # attacks take 300 MB at most, or all there is
     Guard.PROCESSES: ("processes", 1000),
     Guard.DISK: ("disk_mb", 256),
 }
