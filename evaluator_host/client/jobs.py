@@ -26,6 +26,7 @@ from evaluator_host.schemas.results import (
 )
 
 _EVENT_DATA: Final = b"data:"
+_AGAIN_S: Final = 1.0  # when the events of a job cannot be had, or end before it
 _PAGE_ROWS: Final = 500
 
 
@@ -349,9 +350,10 @@ class JobVerbs(Verbs[TransportT]):
                     async for report in reports:
                         yield report
             report = await self._report(job_id)
+            yield report
             if report.status.final:
-                yield report
                 return
+            await self._transport.sleep(_AGAIN_S)
 
     async def _events(self, job_id: str) -> AsyncGenerator[JobReport, None]:
         """Yield what the server sends of a job before it ends, until it ends or the connection breaks."""

@@ -9,9 +9,11 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 from urllib.parse import urlsplit
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evaluator_host.model.errors import HostError, InvalidRequest, Refused, TooLarge, TooSlow, Unauthorized
@@ -77,10 +79,12 @@ class AccessMiddleware:
             headers = _headers(scope)
             ceiling = self._upload_bytes if _is_upload(scope) else self._body_bytes
             self._check(headers, ceiling)
-            await self._admit(scope, headers)
-            await self._app(scope, self._bounded(receive, ceiling), sending)
+            with await self._admit(scope, headers):
+                await self._app(scope, self._bounded(receive, ceiling), sending)
         except HostError as error:
             await self._answer(error, scope, receive, sending)
+        except ClientDisconnect:
+            _log.info("%s %s: the client hung up before its request was complete", scope["method"], scope["path"])
         except Exception as error:  # noqa: BLE001 - the outermost layer: the caller gets the common error shape
             _log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
             await self._answer(HostError("the host failed; its log says where"), scope, receive, sending)
@@ -108,14 +112,16 @@ class AccessMiddleware:
         if length.isdecimal() and int(length[:20]) > ceiling:
             raise _too_large(ceiling)
 
-    async def _admit(self, scope: Scope, headers: dict[bytes, str]) -> None:
+    async def _admit(self, scope: Scope, headers: dict[bytes, str]) -> AbstractContextManager[None]:
+        """Store the caller of a request in its scope; return what counts the request while it is under way."""
         if scope["path"] in self._open or (scope["method"] in _READING and self._is_page(scope["path"])):
-            return
+            return nullcontext()
         if self._access is None:
             raise Unauthorized("this host accepts no calls")
         caller = await self._access.keyring.admit(headers.get(b"authorization"))
         self._access.rates.count_request(caller.key_id)
         set_caller(scope, caller)
+        return self._access.requests.hold(caller.workspace, "requests")
 
     def _bounded(self, receive: Receive, ceiling: int) -> Receive:
         """Return `receive` with the limits of size and time for the body."""
