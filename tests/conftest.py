@@ -15,7 +15,8 @@ from evaluator_host.service import Service
 from evaluator_host.wiring.service import open_service
 from tests.databases import EACH_ENGINE, Databases
 from tests.distribution import ByGroup, Recorder, longest_first
-from tests.engines import engine_address
+from tests.engines import ENGINE_DIR, engine_address, remove_unused_engines
+from tests.leftovers import begin_run, remove_leftovers
 
 BACKENDS = ("bubblewrap", "docker")
 DATA_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_DATA", "/var/tmp/evaluator-host-tests/data"))
@@ -31,7 +32,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register what notes durations, in the process that hands out tests."""
+    """Name the run; register what notes durations, in the process that hands out tests."""
+    begin_run()
     if config.getoption("--write-seconds") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Recorder())
 
@@ -55,9 +57,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByGroup:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Remove what hosts of earlier runs kept; no later one does: each has a database of its own."""
+    """Remove what earlier runs left that were killed, and what their hosts kept: each host has a database of its own."""
     if hasattr(session.config, "workerinput"):
         return
+    remove_leftovers(DATA_DIR.parent, spared=f"{ENGINE_DIR}/")
+    remove_unused_engines()
     kept = [path for name in ("databases", "datasets", "filesets") for path in (DATA_DIR / name).glob("*")]
     for path in (*kept, *DATA_DIR.glob("evaluator-host.db*")):
         if path.stat().st_mtime < time.time() - _KEPT_S:

@@ -1,17 +1,14 @@
 """A second Docker Engine, one that tests may kill. Who has it, has it alone; its images stay for the next run."""
 
 import fcntl
-import os
 import signal
-import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import docker
 
-from evaluator_host.sandbox.linux.watchdog import child_pids
 from tests import engines
 
 
@@ -36,14 +33,8 @@ class CrashEngine:
         engines.stop_dockerd(self._folder, how=signal.SIGKILL)
 
     def stop(self) -> None:
-        """Stop it, and clean up after those that were killed: shims, what is left of their containers, and mounts."""
-        engines.stop_dockerd(self._folder)
-        for shim in self._shims():
-            for pid in (*child_pids(shim), shim):
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-        for mount in self._mounts():
-            subprocess.run(["umount", mount], check=True)
+        """Stop it, and clean up after those that were killed."""
+        engines.remove_engine_leftovers(self._folder)
 
     def copy_image(self, image: str, *, source: str) -> None:
         """Copy an image of the engine at `source`, unless it is here."""
@@ -61,21 +52,11 @@ class CrashEngine:
         near.close()
         far.close()
 
-    def _shims(self) -> list[int]:
-        found = subprocess.run(
-            ["pgrep", "-f", f"containerd-shim.*{self._folder}"], check=False, capture_output=True, text=True
-        )
-        return [int(pid) for pid in found.stdout.split()]
-
-    def _mounts(self) -> list[str]:
-        mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
-        return [mount for mount in reversed(mounts) if mount.startswith(f"{self._folder}/")]
-
 
 @contextmanager
 def crash_engine(image: str, *, source: str) -> Iterator[CrashEngine]:
     """Yield it running, with an image of the engine at `source` in it."""
-    folder = engines.ENGINE_DIR.parent / "docker-crash"
+    folder = engines.CRASH_DIR
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "users.lock").open("w") as users:
         fcntl.flock(users, fcntl.LOCK_EX)

@@ -16,7 +16,6 @@ import pwd
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from pathlib import Path
 from typing import Self
@@ -24,6 +23,8 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
+
+from tests.leftovers import make_folder
 
 ENGINES = ("sqlite", "postgresql")
 EACH_ENGINE = ("sqlite", pytest.param("postgresql", marks=pytest.mark.engine))  # as parameters of a test
@@ -39,7 +40,7 @@ class PostgreSQL:
     """A throw-away server. `url(name)` names a database of it."""
 
     def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="eh-pg-"))
+        self._folder = make_folder("eh-pg")
         self._log = self._folder / "log"
         self._bin = _binaries()
         data = self._folder / "data"

@@ -24,13 +24,17 @@ _BY_BACKEND: Final = {
     "tests/integration/test_real_sets_shared.py",
 }  # fmt: skip
 _BROWSER: Final = "tests/browser/"
+# These look at records that take a while to make; the others share a host without them.
+_OF_RECORDS: Final = {
+    f"{_BROWSER}test_{name}.py" for name in ("datasets", "evaluators", "job_rows", "jobs", "record_pages")
+}
 
 
 def group_of(test: str) -> str:
-    """Return the group of a test: its file, with its backend where files are split; the browser's tests share a host."""
-    if test.startswith(_BROWSER):
-        return _BROWSER
+    """Return the group of a test: its file, with its backend where files are split; the browser's tests share two hosts."""
     file = test.split("::", 1)[0]
+    if file.startswith(_BROWSER):
+        return f"{_BROWSER} of records" if file in _OF_RECORDS else _BROWSER
     backend = _BACKEND.search(test) if file in _BY_BACKEND else None
     return f"{file} {backend[1]}" if backend else file
 

@@ -35,9 +35,12 @@ import requests
 from evaluator_host.sandbox.docker.engine import image_labels
 from evaluator_host.sandbox.docker.image.build import build_image
 from evaluator_host.sandbox.docker.image.recipe import LABEL_RECIPE, recipe_digest
+from evaluator_host.sandbox.linux.watchdog import child_pids
+from tests.leftovers import command_line, engine_processes, unmount_below
 
 ENGINE_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_ENGINE_DIR", "/var/tmp/evaluator-host-tests/docker"))
 DATA_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_DATA", "/var/tmp/evaluator-host-tests/data"))  # of tests.conftest
+CRASH_DIR = ENGINE_DIR.with_name(f"{ENGINE_DIR.name}-crash")  # of tests.crash_engine
 PROBE_RUNTIMES = Path(__file__).parent / "fixtures" / "engine_runtimes"
 PROBE_IMAGE = "evaluator-host/probe:1"
 
@@ -66,7 +69,7 @@ def running_engine() -> Iterator[str]:
         finally:
             with _exclusive("start.lock"), contextlib.suppress(BlockingIOError):
                 fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while another session uses it
-                stop_dockerd()
+                remove_engine_leftovers()
 
 
 @cache
@@ -180,11 +183,11 @@ def _configured(folder: Path) -> Path:
 
 
 def stop_dockerd(folder: Path = ENGINE_DIR, *, how: signal.Signals = signal.SIGTERM) -> None:
-    """Stop the dockerd of that folder, and what a killed one leaves; waits until it is gone."""
+    """Stop the dockerd of that folder; waits until it is gone."""
     pidfile = folder / "dockerd.pid"
-    if not pidfile.exists():
+    pid = int(pidfile.read_text()) if pidfile.exists() else 0
+    if f"{folder}/" not in command_line(pid):  # the number is another's by now
         return
-    pid = int(pidfile.read_text())
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, how)
     deadline = time.monotonic() + _STOP_S
@@ -192,6 +195,26 @@ def stop_dockerd(folder: Path = ENGINE_DIR, *, how: signal.Signals = signal.SIGT
         if time.monotonic() > deadline:
             pytest.fail(f"dockerd {pid} does not end")
         time.sleep(0.05)
+
+
+def remove_engine_leftovers(folder: Path = ENGINE_DIR) -> None:
+    """Stop the engine of that folder, and clean up after those that were killed: containerd, shims, containers, mounts."""
+    stop_dockerd(folder)
+    for pid in engine_processes(folder):
+        for process in (*child_pids(pid), pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+    unmount_below(folder)
+
+
+def remove_unused_engines() -> None:
+    """Remove what runs that were killed left of engines, unless another run uses the engine."""
+    for folder in (ENGINE_DIR, CRASH_DIR):
+        if os.geteuid() != 0 or not (folder / "users.lock").exists():
+            continue
+        with (folder / "users.lock").open("w") as users, contextlib.suppress(BlockingIOError):
+            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove_engine_leftovers(folder)
 
 
 def _alive(pid: int) -> bool:

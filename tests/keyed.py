@@ -14,7 +14,7 @@ import httpx
 
 from evaluator_host.store.audit import AuditLine
 from evaluator_host.store.store import open_store
-from tests.server import COMMAND
+from tests import forked
 
 EXACT = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['correct_answer']\n"
 BODY: dict[str, Any] = {"evaluator": {"code": EXACT}, "inputs": {"correct_answer": "Paris"}, "outputs": "Paris"}
@@ -22,13 +22,7 @@ BODY: dict[str, Any] = {"evaluator": {"code": EXACT}, "inputs": {"correct_answer
 
 def command(*arguments: str, url: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     """Run the command line on a database."""
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        env={**os.environ, "EVALUATOR_HOST_DATABASE_URL": url, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    return forked.run(arguments, env={**os.environ, "EVALUATOR_HOST_DATABASE_URL": url, **environment}, timeout=60)
 
 
 def make_key(name: str, workspace: str, *, url: str, expires_s: float | None = None) -> str:

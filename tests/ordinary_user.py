@@ -17,6 +17,8 @@ import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.leftovers import RUN
+
 PROJECT = Path(__file__).resolve().parents[1]
 _INSTALLED = Path(sysconfig.get_path("data")).resolve()  # its `bin` is where packages look for their programs
 PACKAGES = Path(sysconfig.get_path("purelib")).resolve()
@@ -81,6 +83,7 @@ def ordinary_user_command(arguments: Sequence[str | Path], *, also: Sequence[Pat
         "LANG": "C.UTF-8",
         "PYTHONPATH": f"{public[PROJECT]}:{public[_INSTALLED] / PACKAGES.relative_to(_INSTALLED)}",
         "PYTHONDONTWRITEBYTECODE": "1",
+        RUN: os.environ.get(RUN, ""),
         "LD_LIBRARY_PATH": str(public[prefix] / "lib"),  # a shared libpython is looked for where it was installed
     }
     command = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "--inh-caps=-all", "env", "-i"]

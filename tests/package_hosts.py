@@ -11,6 +11,7 @@ from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.model.evaluator import Evaluator, Row
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.service import Service
+from tests import forked
 from tests.conftest import DATA_DIR
 from tests.engines import engine_address
 from tests.package_index import Index
@@ -77,13 +78,7 @@ class Host:
 
     def run(self, *arguments: str, code: int = 0, as_json: bool = True) -> Any:
         """Run a command line to its end and return what it printed, or what it complained of."""
-        done = subprocess.run(
-            [*COMMAND, *arguments, *(["--json"] if as_json else [])],
-            env=self.environment(),
-            capture_output=True,
-            text=True,
-            timeout=200,
-        )
+        done = forked.run([*arguments, *(["--json"] if as_json else [])], env=self.environment(), timeout=200)
         assert done.returncode == code, done.stderr
         return json.loads(done.stdout) if done.stdout else done.stderr
 

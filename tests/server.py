@@ -14,6 +14,7 @@ from typing import Self
 import httpx
 
 from tests.conftest import DATA_DIR
+from tests.forked import Forked
 
 COMMAND = [sys.executable, "-m", "evaluator_host"]
 
@@ -28,30 +29,37 @@ class Server:
         log: Path,
         environment: dict[str, str] | None = None,
         data_dir: Path = DATA_DIR,
-        stderr: int = subprocess.STDOUT,
-        command: Sequence[str] = COMMAND,
+        command: Sequence[str] | None = None,
         host: str = "127.0.0.1",
     ) -> None:
+        """Start it.
+
+        Args:
+          command: The program and what comes before `serve`; without it, the process is forked from one that has imported
+            all of it (`tests.forked`), unless `environment` sets another PYTHONPATH.
+        """
         self.port = free_port()
         self._log_path = log
+        variables = {**os.environ, **index_environment(), **(environment or {})}
+        arguments = [
+            "serve",
+            "--host",
+            host,
+            "--port",
+            str(self.port),
+            "--data-dir",
+            str(data_dir),
+            "--sandbox",
+            backend,
+        ]
         with log.open("wb") as file:
-            self.process = subprocess.Popen(
-                [
-                    *command,
-                    "serve",
-                    "--host",
-                    host,
-                    "--port",
-                    str(self.port),
-                    "--data-dir",
-                    str(data_dir),
-                    "--sandbox",
-                    backend,
-                ],
-                stdout=file,
-                stderr=stderr,
-                env={**os.environ, **index_environment(), **(environment or {})},
-            )
+            self.process: Forked | subprocess.Popen[bytes]
+            if command is None and "PYTHONPATH" not in (environment or {}):
+                self.process = Forked(arguments, env=variables, stdout=file.fileno(), stderr=subprocess.STDOUT)
+            else:
+                self.process = subprocess.Popen(
+                    [*(command or COMMAND), *arguments], env=variables, stdout=file, stderr=subprocess.STDOUT
+                )
         self.url = f"http://127.0.0.1:{self.port}"
         self.client = httpx.Client(base_url=self.url, timeout=60)
 

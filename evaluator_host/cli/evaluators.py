@@ -19,10 +19,6 @@ app = typer.Typer(name="evaluators", help="Evaluators stored on a host.", no_arg
 
 _NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, dots, dashes, underscores.")]
 _ReferenceArgument = Annotated[str, typer.Argument(metavar="NAME[@VERSION]", help="Default: the newest version.")]
-_DescriptionOption = Annotated[str | None, typer.Option(help="Description for people.")]
-_SamplingOption = Annotated[float | None, typer.Option(min=0, max=1, help="Fraction of live traces to score.")]
-_ForceOption = Annotated[bool, typer.Option("--force", help="Store it even if it does not load.")]
-_ThresholdOption = Annotated[float | None, typer.Option(help="A row passes if score >= threshold.")]
 
 
 @app.command("update", help="Create a new version. If nothing changed, no version is created.")
@@ -32,25 +28,25 @@ def store(
     name: _NameArgument,
     file: options.FileArgument,
     *,
-    description: _DescriptionOption = None,
-    sampling: _SamplingOption = None,
+    description: Annotated[str | None, typer.Option(help="Description for people.")] = None,
+    sampling: Annotated[float | None, typer.Option(min=0, max=1, help="Fraction of live traces to score.")] = None,
     language: options.LanguageOption = None,
     contract: options.ContractOption = Contract.AUTO,
     entry: options.EntryOption = None,
     config: options.ConfigOption = None,
-    threshold: _ThresholdOption = None,
+    threshold: Annotated[float | None, typer.Option(help="A row passes if score >= threshold.")] = None,
     package: options.PackageOption = None,
     policy: options.PolicyOption = Policy.NONE,
     timeout_s: options.TimeoutOption = None,
     memory_mb: options.MemoryOption = None,
-    force: _ForceOption = False,
+    force: Annotated[bool, typer.Option("--force", help="Store it even if it does not load.")] = False,
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
 ) -> None:
     """Store an evaluator: its first version for `create`, a further one for `update`."""
     given = options.read_evaluator(
         file, language, host=load_settings(), contract=contract, threshold=threshold, packages=package, policy=policy,
-        settings={"entry": entry, "config": config}, limits={"timeout_s": timeout_s, "memory_mb": memory_mb},
+        entry=entry, config=config, timeout_s=timeout_s, memory_mb=memory_mb,
     )  # fmt: skip
     with host(url) as client:
         if context.info_name == "update":

@@ -29,24 +29,6 @@ _JobArgument = Annotated[
 ]
 _EvaluatorOption = Annotated[str | None, typer.Option(help="An evaluator of the job: exact-match@1, or its name.")]
 
-_TargetUrlOption = Annotated[
-    str | None, typer.Option("--target-url", help="OpenAI-compatible API that produces the outputs: https://host/v1")
-]
-_TargetModelOption = Annotated[str | None, typer.Option("--model", help="Name of its model.")]
-_TargetPromptOption = Annotated[
-    str | None, typer.Option("--prompt", help="Template of the user message: {{ question }}")
-]
-_TargetSystemOption = Annotated[str | None, typer.Option("--system", help="Template of the system message.")]
-_TargetKeyOption = Annotated[
-    str | None, typer.Option("--api-key-secret", help="Name of the secret that holds its API key.")
-]
-_TargetInferenceOption = Annotated[
-    list[str] | None,
-    typer.Option("--inference", help="A parameter NAME=VALUE of the request: temperature=0. Repeatable."),
-]
-_TargetConcurrencyOption = Annotated[int, typer.Option("--concurrency", min=1, max=256, help="Requests in parallel.")]
-_TargetTimeoutOption = Annotated[float, typer.Option("--target-timeout-s", help="Seconds to wait for one response.")]
-_TargetRetriesOption = Annotated[int, typer.Option("--retries", min=0, max=20, help="Retries after a failed request.")]
 _CHANGES_SHOWN = 10
 
 
@@ -58,15 +40,25 @@ def create(
     ],
     dataset: Annotated[str, typer.Option("--dataset", "-d", help="Name of a data set.")],
     map_: Annotated[list[str] | None, typer.Option("--map", help="FIELD=COLUMN or FIELD={{ template }}.")] = None,
-    target_url: _TargetUrlOption = None,
-    model: _TargetModelOption = None,
-    prompt: _TargetPromptOption = None,
-    system: _TargetSystemOption = None,
-    api_key_secret: _TargetKeyOption = None,
-    inference: _TargetInferenceOption = None,
-    concurrency: _TargetConcurrencyOption = 8,
-    target_timeout_s: _TargetTimeoutOption = 60.0,
-    retries: _TargetRetriesOption = 4,
+    target_url: Annotated[
+        str | None,
+        typer.Option("--target-url", help="OpenAI-compatible API that produces the outputs: https://host/v1"),
+    ] = None,
+    model: Annotated[str | None, typer.Option("--model", help="Name of its model.")] = None,
+    prompt: Annotated[str | None, typer.Option("--prompt", help="Template of the user message: {{ question }}")] = None,
+    system: Annotated[str | None, typer.Option("--system", help="Template of the system message.")] = None,
+    api_key_secret: Annotated[
+        str | None, typer.Option("--api-key-secret", help="Name of the secret that holds its API key.")
+    ] = None,
+    inference: Annotated[
+        list[str] | None,
+        typer.Option("--inference", help="A parameter NAME=VALUE of the request: temperature=0. Repeatable."),
+    ] = None,
+    concurrency: Annotated[int, typer.Option("--concurrency", min=1, max=256, help="Requests in parallel.")] = 8,
+    target_timeout_s: Annotated[
+        float, typer.Option("--target-timeout-s", help="Seconds to wait for one response.")
+    ] = 60.0,
+    retries: Annotated[int, typer.Option("--retries", min=0, max=20, help="Retries after a failed request.")] = 4,
     parallelism: Annotated[
         int | None, typer.Option(min=1, help="Sandboxes in parallel.", show_default="the host's")
     ] = None,

@@ -21,7 +21,7 @@ from evaluator_host.model.json_values import InvalidJson, decode_json
 from evaluator_host.packages.lock import Pin
 from evaluator_host.packages.pin_parser import parse
 from evaluator_host.packages.scripts import read_script
-from evaluator_host.web.api.bodies import EnvironmentIn, EvaluatorIn
+from evaluator_host.web.api.bodies import EnvironmentIn, EvaluatorIn, LimitsIn, SettingsIn
 
 _Body = TypeVar("_Body", bound=pydantic.BaseModel)
 _SUFFIXES: Final = {
@@ -43,7 +43,6 @@ ContractOption = Annotated[Contract, typer.Option(help="How the code is called. 
 EntryOption = Annotated[
     str | None, typer.Option(help="Name of the function or class to call, if the code has several.")
 ]
-ScoreOutputOption = Annotated[str | None, typer.Option(help="The output that is the score, if there are several.")]
 ConfigOption = Annotated[
     str | None, typer.Option(help="Arguments of a class, or its configuration: a JSON object, or a file with one.")
 ]
@@ -54,14 +53,6 @@ PythonOption = Annotated[str | None, typer.Option(help="Minor version of Python 
 PolicyOption = Annotated[Policy, typer.Option(help="restricted: run under RestrictedPython (Python only).")]
 TimeoutOption = Annotated[float | None, typer.Option(help="Seconds for one row.", show_default="10")]
 MemoryOption = Annotated[int | None, typer.Option(help="Memory of a sandbox in MB.", show_default="256")]
-ProcessesOption = Annotated[
-    int | None, typer.Option(help="Maximum number of processes and threads of a row.", show_default="32")
-]
-DiskOption = Annotated[int | None, typer.Option(help="Size of /tmp in MB.", show_default="64")]
-LogOption = Annotated[int | None, typer.Option(help="KB kept of stdout, and of stderr.", show_default="64")]
-ResultOption = Annotated[
-    int | None, typer.Option(help="Maximum size of the returned value as JSON, in KB.", show_default="1024")
-]
 UrlOption = Annotated[str | None, typer.Option(help="Use the running host at this URL instead of this process.")]
 DataDirOption = Annotated[Path | None, typer.Option(help="Directory for data and prepared tools.", show_default=False)]
 SandboxOption = Annotated[
@@ -96,21 +87,19 @@ def read_evaluator(
       host: Where a pin that is not exact is looked up.
       with_modules: Returns the code with the modules of its project; None for that of the project that it lies in.
       alone: Leave the project's modules out.
-      fields: As in the body of `POST /v1/evaluate`; nested under `limits` and `settings`. Pins that the file itself
-        declares (PEP 723, `npm:` specifiers) are added to `packages`; `settings.config` is JSON, or the file of it.
+      fields: As in the body of `POST /v1/evaluate`, those of `limits` and `settings` beside the others. Pins that the
+        file itself declares (PEP 723, `npm:` specifiers) are added to `packages`; `config` is JSON, or the file of it.
 
     Raises:
       InvalidPin: the file declares a package that is not pinned exactly.
       InvalidRequest: the file cannot be read as source, a field cannot be taken, or a module cannot go along.
     """
-    given = _given(fields)
-    if "config" in given.get("settings", ()):
-        given["settings"]["config"] = _config(given["settings"]["config"])
+    if fields.get("config") is not None:
+        fields["config"] = _config(fields["config"])
     language = language or _language(file)
     script = read_script(_source(file), language, parse=partial(_parse, host))
-    packages = [*given.pop("packages", ()), *(pin.text for pin in script.pins)]
-    body = {"code": script.source, "language": language, "packages": packages, **given}
-    evaluator = _evaluator(body)
+    fields["packages"] = [*(fields.get("packages") or ()), *(pin.text for pin in script.pins)]
+    evaluator = evaluator_of(code=script.source, language=language, **fields)
     if not alone and language is Language.PYTHON and evaluator.policy is Policy.NONE:
         evaluator = replace(evaluator, code=(with_modules or _with_project_modules)(script.source, file))
     return LoadedEvaluator(evaluator, script.requires_python)
@@ -124,13 +113,16 @@ def _with_project_modules(code: str, file: Path) -> str:
     return code
 
 
-def evaluator_from_text(code: str, language: Language, **fields: Any) -> LoadedEvaluator:
-    """Return an evaluator made from a text that this program wrote; fields as in `read_evaluator`.
+def evaluator_of(**fields: Any) -> Evaluator:
+    """Return the evaluator of these fields, as in `read_evaluator`.
 
     Raises:
       InvalidRequest: a field cannot be taken.
     """
-    return LoadedEvaluator(_evaluator({"code": code, "language": language, **_given(fields)}))
+    body = {name: value for name, value in fields.items() if value is not None}
+    for group, model in (("settings", SettingsIn), ("limits", LimitsIn)):
+        body[group] = {name: body.pop(name) for name in model.model_fields if name in body}
+    return _validated(EvaluatorIn, body).to_model()
 
 
 def read_set(pins: Sequence[str], language: Language, python: str | None) -> EnvironmentIn:
@@ -140,10 +132,6 @@ def read_set(pins: Sequence[str], language: Language, python: str | None) -> Env
       InvalidRequest: one of them cannot be taken.
     """
     return _validated(EnvironmentIn, {"packages": list(pins), "language": language, "python": python})
-
-
-def _evaluator(body: dict[str, Any]) -> Evaluator:
-    return _validated(EvaluatorIn, body).to_model()
 
 
 def _validated(model: type[_Body], body: dict[str, Any]) -> _Body:
@@ -162,11 +150,6 @@ def require_file(file: Path) -> None:
     """
     if not file.is_file():
         raise InvalidRequest(f"cannot read {file}: there is no such file")
-
-
-def _given(fields: dict[str, Any]) -> dict[str, Any]:
-    nested = {name: _given(value) if isinstance(value, dict) else value for name, value in fields.items()}
-    return {name: value for name, value in nested.items() if value is not None}
 
 
 def _config(given: str) -> Any:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import ExitStack, aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final
 
@@ -33,24 +33,6 @@ if TYPE_CHECKING:
 _BAD_LINES_SHOWN: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class RunPlan:
-    """The options of one `run` command over a data file."""
-
-    given: options.LoadedEvaluator
-    data: Path
-    mapping: Mapping
-    limit: int | None
-    isolation: Isolation
-    parallelism: int | None
-    out: Path | None
-    include_rows: bool
-    fail_under: float | None
-    strict: bool
-    as_json: bool
-    url: str | None
-
-
 def run(
     file: options.FileArgument,
     *,
@@ -64,7 +46,9 @@ def run(
     contract: options.ContractOption = Contract.AUTO,
     entry: options.EntryOption = None,
     config: options.ConfigOption = None,
-    score_output: options.ScoreOutputOption = None,
+    score_output: Annotated[
+        str | None, typer.Option(help="The output that is the score, if there are several.")
+    ] = None,
     correct_answer_key: Annotated[
         str | None, typer.Option(help="evaluate-v1: the input passed as correct_answer.")
     ] = None,
@@ -74,10 +58,14 @@ def run(
     python: options.PythonOption = None,
     timeout_s: options.TimeoutOption = None,
     memory_mb: options.MemoryOption = None,
-    processes: options.ProcessesOption = None,
-    disk_mb: options.DiskOption = None,
-    log_kb: options.LogOption = None,
-    result_kb: options.ResultOption = None,
+    processes: Annotated[
+        int | None, typer.Option(help="Maximum number of processes and threads of a row.", show_default="32")
+    ] = None,
+    disk_mb: Annotated[int | None, typer.Option(help="Size of /tmp in MB.", show_default="64")] = None,
+    log_kb: Annotated[int | None, typer.Option(help="KB kept of stdout, and of stderr.", show_default="64")] = None,
+    result_kb: Annotated[
+        int | None, typer.Option(help="Maximum size of the returned value as JSON, in KB.", show_default="1024")
+    ] = None,
     isolation: Annotated[
         Isolation, typer.Option(help="batch: rows may share a process (faster; state can leak).")
     ] = Isolation.ROW,
@@ -106,20 +94,16 @@ def run(
         packages=package,
         policy=policy,
         python=python,
-        settings={
-            "entry": entry,
-            "config": config,
-            "correct_answer_key": correct_answer_key,
-            "score_output": score_output,
-        },
-        limits={
-            "timeout_s": timeout_s,
-            "memory_mb": memory_mb,
-            "processes": processes,
-            "disk_mb": disk_mb,
-            "log_kb": log_kb,
-            "result_kb": result_kb,
-        },
+        entry=entry,
+        config=config,
+        correct_answer_key=correct_answer_key,
+        score_output=score_output,
+        timeout_s=timeout_s,
+        memory_mb=memory_mb,
+        processes=processes,
+        disk_mb=disk_mb,
+        log_kb=log_kb,
+        result_kb=result_kb,
     )
     single = {"inputs": inputs, "outputs": outputs, "trace": trace, "variables": variables, "criteria": criteria}
     if data is None:
@@ -127,7 +111,8 @@ def run(
         raise typer.Exit(run_async(lambda: _run_one(given, row, settings, url=url, as_json=as_json)))
     if described := [f"--{name}" for name, value in single.items() if value is not None]:
         raise InvalidRequest(f"{', '.join(described)} describe a single row; leave them out, or leave out --data")
-    plan = RunPlan(
+    work = Run(
+        settings=settings,
         given=given,
         data=data,
         mapping=Mapping.parse(map_ or []),
@@ -141,93 +126,7 @@ def run(
         as_json=as_json,
         url=url,
     )
-    raise typer.Exit(run_async(lambda: Run(plan, settings).run()))
-
-
-class Run:
-    """One run of an evaluator over a data file."""
-
-    def __init__(self, plan: RunPlan, settings: Settings) -> None:
-        self._plan = plan
-        self._settings = settings
-        self._summary = Summary()
-        self._waiting: dict[int, FileRow] = {}  # read, and without a result yet: a few per sandbox
-        self._rows = self._open_rows(self._report_bad_line)
-        self._scored = ScoredRows()
-
-    def _open_rows(self, report: Callable[[int, str], None]) -> RowFile:
-        plan, max_row_bytes = self._plan, self._settings.body_mb << 20
-        return RowFile(plan.data, plan.mapping, max_row_bytes=max_row_bytes, limit=plan.limit, report=report)
-
-    async def run(self) -> int:
-        """Evaluate every row, print the summary, and return the exit code."""
-        started = time.perf_counter()
-        with ExitStack() as stack:
-            results = stack.enter_context(_open(self._plan.out)) if self._plan.out else None
-            async with open_evaluation_service(self._settings, self._plan.url) as target:
-                await prepare(target, self._plan.given, shown=not self._plan.as_json)
-                started = time.perf_counter()
-                await self._evaluate(target, results)
-                await self._score_together(target)
-                seconds = time.perf_counter() - started
-        if not self._summary.rows:
-            raise InvalidRequest(f"there is no row to score in {self._plan.data} ({self._rows.bad} bad lines)")
-        self._print(seconds)
-        return self._exit_code()
-
-    async def _evaluate(self, target: EvaluationService, results: BinaryIO | None) -> None:
-        plan = self._plan
-        stream = target.evaluate_rows(
-            plan.given.evaluator, self._draw(), isolation=plan.isolation, parallelism=plan.parallelism
-        )
-        with Progress(self._rows.size, shown=not plan.as_json) as progress:
-            async with aclosing(stream) as answers:
-                async for index, result in answers:
-                    source = self._waiting.pop(index)
-                    self._summary.add(result, line=source.line)
-                    self._scored.note_result(index, result)
-                    if results is not None:
-                        results.write(self._line(index, source, result))
-                    progress.advance(self._rows.position, self._summary)
-
-    async def _score_together(self, target: "Service | RemoteService") -> None:
-        rows = self._open_rows(lambda _line, _message: None)  # its bad lines were reported before
-        try:
-            self._summary.together = await self._scored.score_corpus(target, self._plan.given.evaluator, rows)
-        except InvalidRequest as error:
-            err.print(plain(error.detail))
-
-    def _draw(self) -> Iterator[Row]:
-        for index, source in enumerate(self._rows):
-            self._waiting[index] = source
-            yield source.row
-
-    def _line(self, index: int, source: FileRow, result: EvaluationResult) -> bytes:
-        entry: dict[str, Any] = {"index": index, "line": source.line}
-        if self._plan.include_rows:
-            entry["row"] = source.record
-        return encode_json({**entry, "result": result}) + b"\n"
-
-    def _report_bad_line(self, line: int, message: str) -> None:
-        if self._rows.bad <= _BAD_LINES_SHOWN:
-            err.print(plain(f"{self._plan.data}:{line}: {message}; left out"))
-        elif self._rows.bad == _BAD_LINES_SHOWN + 1:
-            err.print("more bad lines follow; the summary has their number")
-
-    def _print(self, seconds: float) -> None:
-        if self._plan.as_json:
-            print_json(self._summary.to_json(bad_lines=self._rows.bad, seconds=seconds))
-        else:
-            out.print(self._summary.to_table(bad_lines=self._rows.bad, seconds=seconds))
-
-    def _exit_code(self) -> int:
-        plan, summary = self._plan, self._summary
-        if plan.strict and self._rows.bad:
-            return 2
-        if summary.lost:
-            return 3
-        under = plan.fail_under is not None and (summary.mean is None or summary.mean < plan.fail_under)
-        return 1 if under or summary.errors else 0
+    raise typer.Exit(run_async(work.run))
 
 
 class ScoredRows:
@@ -262,6 +161,105 @@ class ScoredRows:
         for (index, source), scored in zip(enumerate(rows), self._scored, strict=False):
             if scored:
                 yield replace(source.row, index=index)
+
+
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """One run of an evaluator over a data file: the options of one `run` command, and its state."""
+
+    settings: Settings
+    given: options.LoadedEvaluator
+    data: Path
+    mapping: Mapping
+    limit: int | None
+    isolation: Isolation
+    parallelism: int | None
+    out: Path | None
+    include_rows: bool
+    fail_under: float | None
+    strict: bool
+    as_json: bool
+    url: str | None
+    _rows: RowFile = field(init=False)
+    _waiting: dict[int, FileRow] = field(init=False, default_factory=dict)  # read, and without a result yet
+    _summary: Summary = field(init=False, default_factory=Summary)
+    _scored: ScoredRows = field(init=False, default_factory=ScoredRows)
+
+    def __post_init__(self) -> None:
+        self._rows = self._open_rows(self._report_bad_line)
+
+    def _open_rows(self, report: Callable[[int, str], None]) -> RowFile:
+        max_row_bytes = self.settings.body_mb << 20
+        return RowFile(self.data, self.mapping, max_row_bytes=max_row_bytes, limit=self.limit, report=report)
+
+    async def run(self) -> int:
+        """Evaluate every row, print the summary, and return the exit code."""
+        started = time.perf_counter()
+        with ExitStack() as stack:
+            results = stack.enter_context(_open(self.out)) if self.out else None
+            async with open_evaluation_service(self.settings, self.url) as target:
+                await prepare(target, self.given, shown=not self.as_json)
+                started = time.perf_counter()
+                await self._evaluate(target, results)
+                await self._score_together(target)
+                seconds = time.perf_counter() - started
+        if not self._summary.rows:
+            raise InvalidRequest(f"there is no row to score in {self.data} ({self._rows.bad} bad lines)")
+        self._print(seconds)
+        return self._exit_code()
+
+    async def _evaluate(self, target: EvaluationService, results: BinaryIO | None) -> None:
+        stream = target.evaluate_rows(
+            self.given.evaluator, self._draw(), isolation=self.isolation, parallelism=self.parallelism
+        )
+        with Progress(self._rows.size, shown=not self.as_json) as progress:
+            async with aclosing(stream) as answers:
+                async for index, result in answers:
+                    source = self._waiting.pop(index)
+                    self._summary.add(result, line=source.line)
+                    self._scored.note_result(index, result)
+                    if results is not None:
+                        results.write(self._line(index, source, result))
+                    progress.advance(self._rows.position, self._summary)
+
+    async def _score_together(self, target: "Service | RemoteService") -> None:
+        rows = self._open_rows(lambda _line, _message: None)  # its bad lines were reported before
+        try:
+            self._summary.together = await self._scored.score_corpus(target, self.given.evaluator, rows)
+        except InvalidRequest as error:
+            err.print(plain(error.detail))
+
+    def _draw(self) -> Iterator[Row]:
+        for index, source in enumerate(self._rows):
+            self._waiting[index] = source
+            yield source.row
+
+    def _line(self, index: int, source: FileRow, result: EvaluationResult) -> bytes:
+        entry: dict[str, Any] = {"index": index, "line": source.line}
+        if self.include_rows:
+            entry["row"] = source.record
+        return encode_json({**entry, "result": result}) + b"\n"
+
+    def _report_bad_line(self, line: int, message: str) -> None:
+        if self._rows.bad <= _BAD_LINES_SHOWN:
+            err.print(plain(f"{self.data}:{line}: {message}; left out"))
+        elif self._rows.bad == _BAD_LINES_SHOWN + 1:
+            err.print("more bad lines follow; the summary has their number")
+
+    def _print(self, seconds: float) -> None:
+        if self.as_json:
+            print_json(self._summary.to_json(bad_lines=self._rows.bad, seconds=seconds))
+        else:
+            out.print(self._summary.to_table(bad_lines=self._rows.bad, seconds=seconds))
+
+    def _exit_code(self) -> int:
+        summary = self._summary
+        if self.strict and self._rows.bad:
+            return 2
+        if summary.lost:
+            return 3
+        under = self.fail_under is not None and (summary.mean is None or summary.mean < self.fail_under)
+        return 1 if under or summary.errors else 0
 
 
 async def _run_one(
@@ -311,8 +309,9 @@ def check(
         packages=package,
         policy=policy,
         python=python,
-        settings={"entry": entry, "config": config},
-        limits={"memory_mb": memory_mb},
+        entry=entry,
+        config=config,
+        memory_mb=memory_mb,
     )
     report = run_async(lambda: _check(given, settings, url, shown=not as_json))
     print_found(report, _table, as_json=as_json)

@@ -14,7 +14,10 @@ _HEAP_EXHAUSTED: Final = re.compile(
     re.IGNORECASE,
 )
 _ABORTS: Final = frozenset({signal.SIGABRT, signal.SIGTRAP, signal.SIGILL, signal.SIGSEGV, signal.SIGBUS})
+_RUNNER_STARVED: Final = 72  # the machine refused the runner what it needs, not through its evaluator (PROTOCOL.md)
 _NODE_ABORTED: Final = 134  # 128 + SIGABRT: a shell, or a runner that passes on the exit code of its child
+
+_LOST: Final = (ErrorCode.SANDBOX_LOST, "the sandbox was lost, not through the evaluator; try again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ def classify_exit(exit_status: ExitStatus, *, memory_mb: int) -> tuple[ErrorCode
       memory_mb: Memory limit of the sandbox in MB, for the sentence.
     """
     if exit_status.lost:
-        return ErrorCode.SANDBOX_LOST, "the sandbox was lost, not through the evaluator; try again"
+        return _LOST
     if exit_status.oom_killed or _heap_exhausted(exit_status):
         return (
             ErrorCode.MEMORY_LIMIT,
@@ -59,6 +62,8 @@ def classify_exit(exit_status: ExitStatus, *, memory_mb: int) -> tuple[ErrorCode
             ErrorCode.PROCESS_LIMIT,
             "the evaluator started too many processes or threads; start fewer or raise limits.processes",
         )
+    if exit_status.exit_code == _RUNNER_STARVED:
+        return _LOST
     return ErrorCode.CRASHED, f"the evaluator ended its sandbox ({_manner(exit_status)})"
 
 

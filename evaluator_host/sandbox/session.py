@@ -318,9 +318,9 @@ class Sandbox:
         exit_status = await self.destroy()
         if isinstance(no_answer, _NoAnswer) and no_answer.timed_out:
             return Failed(messages.timeout_error(timeout_s))
-        if exit_status.lost:
-            raise SandboxLost(f"the {self.backend} backend lost a sandbox: {exit_status.stderr_tail[-300:]}")
         code, message = classify_exit(exit_status, memory_mb=self.spec.memory_mb)
+        if code is ErrorCode.SANDBOX_LOST:
+            raise SandboxLost(f"the {self.backend} backend lost a sandbox: {exit_status.stderr_tail[-300:]}")
         failed = Failed(EvaluationError(code, message))
         if exit_status.exit_code == RUNNER_GAVE_UP and code is ErrorCode.CRASHED:
             raise RunnerGaveUp(failed)

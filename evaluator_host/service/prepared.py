@@ -13,7 +13,16 @@ from evaluator_host.dialects.table import dialect_of
 from evaluator_host.environments.record import empty_environment
 from evaluator_host.environments.store import InstalledSet
 from evaluator_host.model.errors import InvalidRequest, Problem
-from evaluator_host.model.evaluator import Contract, Environment, Evaluator, Language, Policy, SandboxSpec, StandIn
+from evaluator_host.model.evaluator import (
+    Contract,
+    Environment,
+    Evaluator,
+    Language,
+    Limits,
+    Policy,
+    SandboxSpec,
+    StandIn,
+)
 from evaluator_host.pool import LeaseRequest
 from evaluator_host.sandbox.messages import LoadRequest
 from evaluator_host.service.source import CleanSource, clean
@@ -96,14 +105,7 @@ def prepare(
         request=LeaseRequest(
             workspace=workspace,
             digest=f"check {key}" if check else key,  # the runner looks at imports when it loads
-            spec=SandboxSpec(
-                language=environment.language,
-                environment=environment,
-                memory_mb=limits.memory_mb,
-                processes=limits.processes,
-                disk_mb=limits.disk_mb,
-                stand_in=stand_in,
-            ),
+            spec=sandbox_spec(environment, limits, stand_in),
             load=LoadRequest(
                 code=source.code,
                 language=evaluator.language,
@@ -116,6 +118,18 @@ def prepare(
                 config=evaluator.settings.config,
             ),
         ),
+    )
+
+
+def sandbox_spec(environment: Environment, limits: Limits, stand_in: StandIn | None = None) -> SandboxSpec:
+    """Return the sandbox spec of evaluators in an environment, under these limits."""
+    return SandboxSpec(
+        language=environment.language,
+        environment=environment,
+        memory_mb=limits.memory_mb,
+        processes=limits.processes,
+        disk_mb=limits.disk_mb,
+        stand_in=stand_in,
     )
 
 

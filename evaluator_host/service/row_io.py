@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from evaluator_host.dialects.binding import Binding, encode
+from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.row_binding import encoded_row, from_child, shape, shape_in_child, shaped_at_once
 from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.errors import LimitExceeded
@@ -235,6 +236,35 @@ class RunInfo:
     environment: EnvironmentInfo
     sandbox: SandboxInfo
 
+    def result(
+        self,
+        status: Status,
+        logs: Logs,
+        *,
+        notes: tuple[Note, ...],
+        error: EvaluationError | None = None,
+        value: Json = None,
+        scored: Scored | None = None,
+    ) -> EvaluationResult:
+        """Return the result of a row of this run; without `scored` it has no score."""
+        scored = scored or Scored(score=None, passed=None, metrics={})
+        return EvaluationResult(
+            status=status,
+            score=scored.score,
+            passed=scored.passed,
+            label=scored.label,
+            reason=scored.reason,
+            metrics=scored.metrics,
+            value=value,
+            warnings=notes,
+            error=error,
+            logs=logs,
+            timing_ms=self.timing_ms,
+            evaluator=self.evaluator,
+            environment=self.environment,
+            sandbox=self.sandbox,
+        )
+
 
 def normalise(
     outcome: Outcome | Skipped,
@@ -258,38 +288,22 @@ def normalise(
     """
     if isinstance(outcome, Failed):
         error = outcome.error if source is None else source.locate(outcome.error)
-        return _without_value(Status.FAILED, outcome.logs, info=info, notes=notes, error=error)
+        return info.result(Status.FAILED, outcome.logs, notes=notes, error=error)
     if isinstance(outcome, Skipped):
-        return _without_value(Status.SKIPPED, Logs(), info=info, notes=(outcome.note,))
+        return info.result(Status.SKIPPED, Logs(), notes=(outcome.note,))
     contract = info.evaluator.contract
     rules = dialect_of(Contract.EVALUATE if contract is None or contract is Contract.AUTO else contract)
     scored = rules.interpret(outcome, evaluator.language, settings=evaluator.settings)
     if isinstance(scored, EvaluationError):
         all_notes, value = (*notes, *outcome.notes), _value(outcome)
-        return _without_value(Status.FAILED, outcome.logs, info=info, notes=all_notes, error=scored, value=value)
-    score, passed = scored.score, scored.passed
+        return info.result(Status.FAILED, outcome.logs, notes=all_notes, error=scored, value=value)
     warnings = (*notes, *outcome.notes, *scored.notes) if notes or outcome.notes or scored.notes else ()
-    if score is not None:
-        if passed is None and evaluator.threshold is not None:
-            passed = score >= evaluator.threshold
+    if (score := scored.score) is not None:
+        if scored.passed is None and evaluator.threshold is not None:
+            scored = replace(scored, passed=score >= evaluator.threshold)
         if not 0 <= score <= 1:
             warnings = (*warnings, Note("out_of_range", f"score {score} lies outside 0..1"))
-    return EvaluationResult(
-        status=Status.SCORED,
-        score=score,
-        passed=passed,
-        label=scored.label,
-        reason=scored.reason,
-        metrics=scored.metrics,
-        value=outcome.value,
-        warnings=warnings,
-        error=None,
-        logs=outcome.logs,
-        timing_ms=info.timing_ms,
-        evaluator=info.evaluator,
-        environment=info.environment,
-        sandbox=info.sandbox,
-    )
+    return info.result(Status.SCORED, outcome.logs, notes=warnings, value=outcome.value, scored=scored)
 
 
 def _value(returned: Returned) -> Json:
@@ -297,30 +311,3 @@ def _value(returned: Returned) -> Json:
     if returned.kind in (Kind.MISSING, Kind.UNSUPPORTED) or not nests_within(returned.value, VALUE_DEPTH):
         return None
     return returned.value
-
-
-def _without_value(
-    status: Status,
-    logs: Logs,
-    *,
-    info: RunInfo,
-    notes: tuple[Note, ...],
-    error: EvaluationError | None = None,
-    value: Json = None,
-) -> EvaluationResult:
-    return EvaluationResult(
-        status=status,
-        score=None,
-        passed=None,
-        label=None,
-        reason=None,
-        metrics={},
-        value=value,
-        warnings=notes,
-        error=error,
-        logs=logs,
-        timing_ms=info.timing_ms,
-        evaluator=info.evaluator,
-        environment=info.environment,
-        sandbox=info.sandbox,
-    )

@@ -36,6 +36,7 @@ from evaluator_host.sandbox.session import RunnerGaveUp
 from evaluator_host.schemas.evaluation import CheckReport, HostInfo
 from evaluator_host.service.attempts import Models, answered, asked_for, attempt, each, score_together
 from evaluator_host.service.metrics import Metrics
+from evaluator_host.service.prepared import sandbox_spec
 from evaluator_host.service.preparer import Preparer, SetUsed
 from evaluator_host.service.row_io import Bound, bind
 from evaluator_host.service.rows import RowStream
@@ -296,12 +297,4 @@ class Service:
 
 def default_spec(language: Language, environment: Environment | None = None) -> SandboxSpec:
     """Return the sandbox spec of an evaluator with default limits; without `environment` it has no packages."""
-    environment = environment or empty_environment(language)
-    limits = Limits()
-    return SandboxSpec(
-        language=environment.language,
-        environment=environment,
-        memory_mb=limits.memory_mb,
-        processes=limits.processes,
-        disk_mb=limits.disk_mb,
-    )
+    return sandbox_spec(environment or empty_environment(language), Limits())

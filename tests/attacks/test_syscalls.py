@@ -73,6 +73,11 @@ def conditional() -> list[tuple[str, tuple[int, ...]]]:
     ]
     asked += [("ioctl", (0, command | high)) for command in (0x5411, 0x5412, 0x541C) for high in (0, 1 << 32)]
     asked += [("personality", (value,)) for value in (0, 0x40000, 0xFFFFFFFE, 0xFFFFFFFF, 1 << 32 | 0xFFFFFFFF)]
+    asked += [("fcntl", (ALL_ONES, command | high)) for command in (1024, 1026, 1030, 1040) for high in (0, 1 << 32)]
+    for name in ("sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity"):
+        asked += [(name, (pid,)) for pid in (0, 1, 1 << 32)]
+    asked += [("setpriority", (which, who, 0)) for which in (0, 1, 2) for who in (0, 1)]
+    asked += [("ioprio_set", (which, who, 0)) for which in (1, 2, 3) for who in (0, 1)]
     return asked
 
 

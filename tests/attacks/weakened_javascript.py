@@ -32,6 +32,8 @@ EDITS: Final[dict[Guard, tuple[tuple[str, str, str], ...]]] = {
     Guard.CLEANING: (
         ("worker/row_cleanup.cjs", "found.length > 0", "found.length < 0"),
         ("worker/row_cleanup.cjs", "for (const folder of folders) {", "for (const folder of []) {"),
+        ("worker/main.cjs", "!require('./module_state.cjs').resetModules()", "false"),
+        ("worker/integrity.cjs", " || !held.every(holds)", ""),
     ),
     Guard.ENCODING: (("guest/values.js", "  function encodeResult(value, limit) {\n", _BELIEVES),),
     Guard.STREAMS: (("worker/main.cjs", "if (slot.leavesFiles) output.collectFiles();", ""),),

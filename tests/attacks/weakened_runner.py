@@ -33,6 +33,7 @@ EDITS: Final[dict[Guard, tuple[tuple[str, str, str], ...]]] = {
         ("supervisor.py", 'return "files" if', 'return None and "files" if'),
         ("survivors.py", "    deadline = time", "    return True\n    deadline = time"),
         ("handles.py", "            os.killpg(self.pid, _SIGKILL)", "            kernel_kill(self.pid)"),
+        ("guest_setup.py", '        return "memory"\n', "        return None\n"),
     ),
     Guard.ANSWERS: (
         ("handles.py", " or length > self._answer_bytes", ""),

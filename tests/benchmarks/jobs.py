@@ -10,7 +10,7 @@ from evaluator_host.client import Client
 from evaluator_host.model.evaluator import Evaluator, Isolation, Json
 from evaluator_host.schemas.jobs import JobStatus
 from tests.benchmarks.floors import EXACT_MATCH, ROW
-from tests.server import Server, new_home
+from tests.server import COMMAND, Server, new_home
 
 ROWS = 20_000
 MANY_ROWS = 100_000
@@ -29,7 +29,7 @@ def run(rows: int, isolation: Isolation) -> JobRun:
     with tempfile.TemporaryDirectory(prefix="eh-bench-") as name:
         folder = Path(name)
         environment = {"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{folder / 'host.db'}"}
-        server = Server(data_dir=new_home(folder), log=folder / "log", environment=environment)
+        server = Server(command=COMMAND, data_dir=new_home(folder), log=folder / "log", environment=environment)
         with server, Client(server.url) as client:
             client.datasets.upload("rows", _rows(rows))
             started = time.perf_counter()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.faults.scene import FAST, scene
 from tests.left_behind import until_nothing_is_left
-from tests.server import Server
+from tests.server import COMMAND, Server
 
 
 def test_a_signal_lets_what_runs_finish_and_refuses_the_rest(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_calls_that_wait_are_served_before_the_end(tmp_path: Path) -> None:
 
 
 def test_a_signal_while_it_starts_leaves_nothing(tmp_path: Path) -> None:
-    server = Server(log=tmp_path / "log")
+    server = Server(command=COMMAND, log=tmp_path / "log")
     time.sleep(0.7)
     server.process.send_signal(signal.SIGTERM)
     assert server.process.wait(30) in {0, 128 + signal.SIGTERM, -signal.SIGTERM}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import forked
 from tests.conftest import DATA_DIR
 from tests.server import COMMAND, Server, index_environment
 
@@ -51,9 +52,7 @@ def environment(home: Path) -> dict[str, str]:
 
 def command(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command without a terminal."""
-    return subprocess.run(
-        [*COMMAND, *arguments], env=environment(home), capture_output=True, text=True, timeout=90, check=False
-    )
+    return forked.run(arguments, env=environment(home), timeout=90)
 
 
 def on_terminal(home: Path, *arguments: str) -> tuple[int, str]:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from evaluator_host.__main__ import main
+from tests import forked
 from tests.conftest import DATA_DIR
 from tests.server import Server, free_port
 
@@ -40,10 +41,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def cli(folder: Path, *arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    ran = subprocess.run(
-        [*COMMAND, *arguments],
-        cwd=folder, env={**ENVIRONMENT, **(environment or {})}, capture_output=True, text=True, timeout=100,
-    )  # fmt: skip
+    ran = forked.run(arguments, cwd=folder, env={**ENVIRONMENT, **(environment or {})}, timeout=100)
     assert "Traceback" not in ran.stderr, ran.stderr
     return ran
 

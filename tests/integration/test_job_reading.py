@@ -1,7 +1,6 @@
 """What pages and commands read of a job: single rows, a text, failures by group, what ran, pairs of two jobs."""
 
 import json
-import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -9,8 +8,9 @@ import pytest
 from evaluator_host.client import Client
 from evaluator_host.model.errors import NotFound
 from evaluator_host.model.evaluator import Evaluator, Isolation
+from tests import forked
 from tests.both_clients import FLAVOURS, open_client
-from tests.server import COMMAND, Server
+from tests.server import Server
 
 STRICT = """
 def evaluate(inputs, outputs, trace):
@@ -108,7 +108,7 @@ def test_two_jobs_are_paired_row_by_row(client: Client, jobs: list[str]) -> None
 
 def test_commands_read_the_same(url: str, jobs: list[str]) -> None:
     def said(*arguments: str) -> str:
-        done = subprocess.run([*COMMAND, "jobs", *arguments, "--url", url], capture_output=True, text=True, timeout=60)
+        done = forked.run(["jobs", *arguments, "--url", url], timeout=60)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -48,7 +48,7 @@ def slow_row(server: Server) -> Iterator[None]:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_clean_stop_leaves_nothing(backend: str, tmp_path: Path) -> None:
-    with Server(backend, log=tmp_path / "log", environment=environment(backend)) as server:
+    with Server(backend, command=COMMAND, log=tmp_path / "log", environment=environment(backend)) as server:
         assert server.client.post("/v1/evaluate", json={"evaluator": {"code": FAST}}).json()["score"] == 1.0
         with slow_row(server):
             assert left_behind(server.process.pid), "the check sees sandboxes while they live"
@@ -58,11 +58,13 @@ def test_a_clean_stop_leaves_nothing(backend: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_kill_9_leaves_no_process_and_the_next_start_removes_the_rest(backend: str, tmp_path: Path) -> None:
-    first = Server(backend, log=tmp_path / "first", environment=environment(backend)).wait_until_ready()
+    first = Server(
+        backend, command=COMMAND, log=tmp_path / "first", environment=environment(backend)
+    ).wait_until_ready()
     assert first.client.post("/v1/evaluate", json={"evaluator": {"code": FAST}}).json()["score"] == 1.0
     with slow_row(first):
         first.kill()
-    with Server(backend, log=tmp_path / "second", environment=environment(backend)) as second:
+    with Server(backend, command=COMMAND, log=tmp_path / "second", environment=environment(backend)) as second:
         assert second.client.post("/v1/evaluate", json={"evaluator": {"code": FAST}}).json()["score"] == 1.0
     until_nothing_is_left(first.process.pid)
 

@@ -13,8 +13,9 @@ from evaluator_host.client import Client
 from evaluator_host.model.errors import InvalidRequest, NameTaken, NotFound
 from evaluator_host.model.evaluator import Evaluator, Language
 from evaluator_host.schemas.jobs import JobStatus
+from tests import forked
 from tests.both_clients import FLAVOURS, open_client
-from tests.server import COMMAND, Server
+from tests.server import Server
 
 EXACT = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['correct_answer']\n"
 KIND = "def evaluate(inputs, outputs, trace):\n    return outputs.strip() == inputs['correct_answer']\n"
@@ -41,7 +42,7 @@ def either(url: str, request: pytest.FixtureRequest) -> Iterator[Client]:
 
 
 def command(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([*COMMAND, *arguments, "--url", url], capture_output=True, text=True, timeout=60)
+    done = forked.run([*arguments, "--url", url], timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     return done
 
@@ -82,8 +83,7 @@ def test_a_newcomer_s_path_by_command(url: str, tmp_path: Path) -> None:
 
 
 def test_a_job_before_the_first_is_refused(url: str) -> None:
-    asked = [*COMMAND, "jobs", "show", "last-999", "--url", url]
-    refused = subprocess.run(asked, capture_output=True, text=True, timeout=60)
+    refused = forked.run(["jobs", "show", "last-999", "--url", url], timeout=60)
     assert refused.returncode == 2
     assert "there is no last-999" in refused.stderr
 

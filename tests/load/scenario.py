@@ -13,7 +13,7 @@ from tests.conftest import DATA_DIR
 from tests.left_behind import until_nothing_is_left
 from tests.load.callers import Group, Tally, call_for
 from tests.load.watch import Watch, descriptors
-from tests.server import Server
+from tests.server import COMMAND, Server
 
 _SETTLES_S = 60
 
@@ -48,7 +48,7 @@ def run_load(folder: Path, *, backend: str, callers: int, seconds: float, enviro
         shutil.copytree(DATA_DIR / "toolchain", data / "toolchain")
     names = ("flood", "one", "two", "three", "quiet")
     keys = asyncio.run(_keys(data, names))
-    server = Server(backend, log=folder / "host.log", data_dir=data, environment=environment)
+    server = Server(backend, command=COMMAND, log=folder / "host.log", data_dir=data, environment=environment)
     server.client.headers["Authorization"] = f"Bearer {keys['quiet']}"
     with server:
         files, watch = _files(data), Watch(server.process.pid)

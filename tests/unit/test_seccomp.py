@@ -5,12 +5,15 @@ import struct
 
 import pytest
 
+from evaluator_host.config import settings as config
 from evaluator_host.config.settings import SANDBOX_IMAGES_DIR
+from evaluator_host.model.errors import SandboxUnavailable
 from evaluator_host.sandbox.bubblewrap.seccomp import (
     MAX_INSTRUCTIONS,
     SYSCALL_NUMBERS,
     UnknownPolicy,
     compile_policy,
+    read_policy,
     without_unix_sockets,
 )
 
@@ -74,6 +77,16 @@ def test_a_guest_with_network_gets_no_unix_socket_by_which_it_would_reach_the_ho
     assert both("socket", 1, 1) == (ALLOW, EAFNOSUPPORT)
     assert both("socket", 2, 1) == both("socket", 10, 2) == both("socketpair", 1, 1) == (ALLOW, ALLOW)
     assert both("socket", 16, 3) == (EAFNOSUPPORT, EAFNOSUPPORT)
+    assert both("socketpair", 1, 2 | 0o2000000) == (ALLOW, EAFNOSUPPORT), "a pair of datagrams connects to another"
+
+
+@pytest.mark.parametrize("content", [None, "", "[]", "{}", '{"defaultAction": "SCMP_ACT_ALLOW"}', '{"syscalls": 1}'])
+def test_without_a_policy_no_backend_starts_a_sandbox(content, tmp_path, monkeypatch):
+    if content is not None:
+        (tmp_path / "seccomp.json").write_text(content)
+    monkeypatch.setattr(config, "SANDBOX_IMAGES_DIR", tmp_path)
+    with pytest.raises(SandboxUnavailable, match="no sandbox starts without it"):
+        read_policy()
 
 
 def test_every_call_without_conditions_is_refused_with_its_error(ask):
@@ -127,6 +140,28 @@ def test_terminal_injection_is_refused_whatever_the_upper_half_of_the_argument(a
         assert ask("ioctl", 0, command) == EPERM
         assert ask("ioctl", 0, command | 1 << 32) == EPERM
     assert ask("ioctl", 0, 0x5413) == ALLOW  # TIOCGWINSZ
+
+
+def test_nobody_watches_or_leases_the_files_that_all_sandboxes_share(ask):
+    for name in filter(ask.has, ("inotify_init", "inotify_init1", "inotify_add_watch")):
+        assert ask(name) == ENOSYS
+    for command in (1024, 1026, 1040):  # F_SETLEASE, F_NOTIFY, F_SETDELEG
+        assert ask("fcntl", 3, command) == EPERM
+        assert ask("fcntl", 3, command | 1 << 32) == EPERM
+    for command in (0, 1, 2, 3, 4, 6, 1030, 1031):  # duplicates, flags, locks, F_DUPFD_CLOEXEC, F_SETPIPE_SZ
+        assert ask("fcntl", 3, command) == ALLOW
+
+
+@pytest.mark.parametrize("name", ["sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity"])
+def test_a_process_schedules_itself_only(ask, name):
+    assert ask(name, 0) == ALLOW
+    assert ask(name, 1) == ask(name, 4711) == EPERM
+
+
+def test_a_process_sets_its_own_priority_only(ask):
+    assert ask("setpriority", 0, 0, 19) == ask("ioprio_set", 1, 0) == ALLOW
+    assert ask("setpriority", 0, 1, 19) == ask("ioprio_set", 1, 1) == EPERM
+    assert ask("setpriority", 2, 0, 19) == ask("ioprio_set", 3, 0) == EPERM, "of all processes of the user"
 
 
 def test_personality_may_only_be_asked_for(ask):

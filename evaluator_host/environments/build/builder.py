@@ -6,7 +6,6 @@ only, no install scripts), and source builds are refused.
 
 import asyncio
 import contextlib
-import json
 import logging
 import os
 import platform
@@ -19,7 +18,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.config import settings as config
 from evaluator_host.environments.build.command import BuildLimits, BuildSandbox, DiskWatch
 from evaluator_host.environments.build.policy import BuildView, ProcessLimits, entry_command
 from evaluator_host.environments.contents import discard, open_up
@@ -36,7 +34,7 @@ from evaluator_host.sandbox.bubblewrap.mounts import (
     find_python,
 )
 from evaluator_host.sandbox.bubblewrap.policy import NOBODY, Identity
-from evaluator_host.sandbox.bubblewrap.seccomp import UnknownPolicy, compile_policy
+from evaluator_host.sandbox.bubblewrap.seccomp import UnknownPolicy, compile_policy, read_policy
 from evaluator_host.sandbox.linux.cgroup_discovery import cgroup_mounts
 from evaluator_host.sandbox.linux.cgroups import sweep as sweep_cgroups
 from evaluator_host.sandbox.linux.instance import is_dead, this_instance
@@ -182,8 +180,7 @@ class Builder:
         await asyncio.to_thread(self._sweep)
         try:
             bubblewrap = await find_bubblewrap()
-            policy = json.loads((config.SANDBOX_IMAGES_DIR / "seccomp.json").read_text(encoding="utf-8"))
-            seccomp = compile_policy(policy, platform.machine())
+            seccomp = compile_policy(read_policy(), platform.machine())
             found = await self._tried(BuildSandbox(bubblewrap, seccomp, self.tools.python, self._limits))
         except SandboxUnavailable as error:
             found = error.detail

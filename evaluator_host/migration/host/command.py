@@ -90,8 +90,10 @@ def migrate(
     fields: dict[str, Any] = {
         "alone": True,
         "packages": package,
-        "settings": {"entry": entry, "correct_answer_key": correct_answer_key},
-        "limits": {"timeout_s": timeout_s, "memory_mb": memory_mb},
+        "entry": entry,
+        "correct_answer_key": correct_answer_key,
+        "timeout_s": timeout_s,
+        "memory_mb": memory_mb,
     }
     plan = MigratePlan(
         given=tuple((file, options.read_evaluator(file, language, host=settings, **fields)) for file in files),

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, ConfigDict, FailFast, Field
+from pydantic import ConfigDict, FailFast, Field
 from starlette.routing import BaseRoute
 
 from evaluator_host.config.settings import Settings
@@ -19,7 +19,7 @@ from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Contract, Json, Row
 from evaluator_host.schemas.migration import Migration, StoredMigration
 from evaluator_host.service import Service
-from evaluator_host.web.api.bodies import EvaluatorIn, RowIn
+from evaluator_host.web.api.bodies import EvaluatorIn, RowIn, Wire
 from evaluator_host.web.app import ERRORS, respond
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.json_routes import JsonRoute
@@ -30,10 +30,8 @@ LEGACY: Final = (
 _STORED_ROWS: Final = 1000  # of a data set or a job; the old and the new code run on each
 
 
-class ProofIn(BaseModel):
+class ProofIn(Wire):
     """The rows to prove a migration on."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     rows: Annotated[list[RowIn], FailFast()] = Field(
         default_factory=list,

@@ -22,7 +22,12 @@ from evaluator_host.sandbox.bubblewrap.identity import choose_identity
 from evaluator_host.sandbox.bubblewrap.mounts import compile_runner, find_libraries, find_python, network_files
 from evaluator_host.sandbox.bubblewrap.policy import Host, Identity, bubblewrap_args, etc_files, runner_command
 from evaluator_host.sandbox.bubblewrap.processes import BubblewrapProcesses, kill_orphans
-from evaluator_host.sandbox.bubblewrap.seccomp import UnknownPolicy, compile_policy, without_unix_sockets
+from evaluator_host.sandbox.bubblewrap.seccomp import (
+    UnknownPolicy,
+    compile_policy,
+    read_policy,
+    without_unix_sockets,
+)
 from evaluator_host.sandbox.linux import cgroups
 from evaluator_host.sandbox.linux.cgroup_discovery import cgroup_mounts, find_cgroups
 from evaluator_host.sandbox.linux.cgroups import MEMORY, PIDS, Cgroups
@@ -160,7 +165,7 @@ class BubblewrapBackend(FolderBackend):
     async def _prepare(self) -> _Ready:
         bwrap = await doctor.find_bubblewrap()
         try:
-            policy = json.loads((config.SANDBOX_IMAGES_DIR / "seccomp.json").read_text(encoding="utf-8"))
+            policy = read_policy()
             machine = platform.machine()
             seccomp = {
                 False: compile_policy(policy, machine),

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evaluator_host.config.settings import SANDBOX_IMAGES_DIR
+from evaluator_host.config import settings as config
+from evaluator_host.model.errors import SandboxUnavailable
 
 MAX_INSTRUCTIONS: Final = 4096  # BPF_MAXINSNS
 
@@ -32,12 +33,20 @@ _NR_OFFSET: Final = 0
 _ARCH_OFFSET: Final = 4
 _ARGS_OFFSET: Final = 16
 
-_NO_UNIX_SOCKETS: Final = {
-    "names": ["socket"],
-    "action": "SCMP_ACT_ERRNO",
-    "errnoRet": 97,
-    "args": [{"index": 0, "value": 1, "op": "SCMP_CMP_EQ"}],
-}
+_NO_UNIX_SOCKETS: Final = (
+    {
+        "names": ["socket"],
+        "action": "SCMP_ACT_ERRNO",
+        "errnoRet": 97,
+        "args": [{"index": 0, "value": 1, "op": "SCMP_CMP_EQ"}],
+    },
+    {
+        "names": ["socketpair"],  # of datagrams: such a socket can be connected to another one
+        "action": "SCMP_ACT_ERRNO",
+        "errnoRet": 97,
+        "args": [{"index": 1, "value": 15, "valueTwo": 2, "op": "SCMP_CMP_MASKED_EQ"}],
+    },
+)
 
 _NEWEST_REVIEWED: Final = 469  # file_setattr, Linux 6.17: guests may not use later calls, which nobody has reviewed
 
@@ -60,9 +69,27 @@ class UnknownPolicy(ValueError):
 def without_unix_sockets(policy: Mapping[str, Any]) -> dict[str, Any]:
     """Return the policy without Unix sockets, for sandboxes in the host's network: these reach abstract sockets.
 
-    Socket pairs stay allowed; they connect to nothing else.
+    Socket pairs of streams stay allowed; they connect to nothing else.
     """
-    return {**policy, "syscalls": [*policy["syscalls"], _NO_UNIX_SOCKETS]}
+    return {**policy, "syscalls": [*policy["syscalls"], *_NO_UNIX_SOCKETS]}
+
+
+def read_policy() -> dict[str, Any]:
+    """Return the policy of `sandbox_images/seccomp.json`, without which no sandbox may start.
+
+    Raises:
+      SandboxUnavailable: the file is missing, or is not a policy of this version.
+    """
+    path = config.SANDBOX_IMAGES_DIR / "seccomp.json"
+    try:
+        policy: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        compile_policy(policy, next(iter(_PROCESSORS)))
+    except (OSError, ValueError, TypeError, AttributeError, LookupError) as error:
+        raise SandboxUnavailable(
+            f"the system call policy {path} cannot be used ({error!r}); no sandbox starts without it: "
+            "install Evaluator Host anew"
+        ) from error
+    return policy
 
 
 def compile_policy(policy: Mapping[str, Any], machine: str) -> bytes:
@@ -189,6 +216,6 @@ _COMPARISONS: Final[dict[str, Callable[[int, int, int], list[_Instruction]]]] = 
 }
 
 SYSCALL_NUMBERS: Final[dict[str, tuple[int | None, int | None]]] = json.loads(
-    (SANDBOX_IMAGES_DIR / "syscalls.json").read_bytes()
+    (config.SANDBOX_IMAGES_DIR / "syscalls.json").read_bytes()
 )
 """System call numbers by name: (x86_64, aarch64), as in the kernel's headers; None where a processor lacks the call."""

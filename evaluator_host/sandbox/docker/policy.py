@@ -12,6 +12,7 @@ from typing import Any, Final
 from evaluator_host.config.settings import RUNTIMES_DIR, SANDBOX_IMAGES_DIR
 from evaluator_host.model.evaluator import Language, SandboxSpec
 from evaluator_host.sandbox.bubblewrap.policy import ENVIRONMENT
+from evaluator_host.sandbox.bubblewrap.seccomp import read_policy
 from evaluator_host.sandbox.linux.masked_paths import docker_masked_paths
 from evaluator_host.sandbox.linux.rlimits import GVISOR_MEMORY_MB, GVISOR_PROCESSES, NOFILE, is_gvisor, process_limit
 
@@ -102,7 +103,11 @@ class ContainerPolicy:
 def container_policy(
     facts: EngineFacts, *, image: str, runtime: str | None, labels: Mapping[str, str]
 ) -> ContainerPolicy:
-    """Return the policy for containers of an image, with our seccomp profile if the engine supports one."""
+    """Return the policy for containers of an image, with our seccomp profile if the engine supports one.
+
+    Raises:
+      SandboxUnavailable: the profile cannot be read.
+    """
     return ContainerPolicy(image, runtime, _seccomp(facts), _node_flags(), labels)
 
 
@@ -207,16 +212,17 @@ def _tmpfs(size_mb: int, engine: EngineFacts) -> str:
 
 def _seccomp(facts: EngineFacts) -> str | None:
     """Docker takes the profile itself, Podman the path of a file on its own machine."""
-    if not facts.seccomp or not _SECCOMP.is_file():
+    if not facts.seccomp:
         return None
+    profile = _profile()
     if facts.podman:
         return str(_SECCOMP) if facts.local else None
-    return _profile()
+    return profile
 
 
 @cache
 def _profile() -> str:
-    return json.dumps(json.loads(_SECCOMP.read_bytes()), separators=(",", ":"))
+    return json.dumps(read_policy(), separators=(",", ":"))
 
 
 @cache

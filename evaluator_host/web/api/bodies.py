@@ -39,7 +39,9 @@ Moment: TypeAlias = Annotated[datetime, AfterValidator(_in_utc)]
 """A time in UTC; one without an offset is taken as UTC."""
 
 
-class _Wire(BaseModel):
+class Wire(BaseModel):
+    """A JSON object of a request."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     @model_validator(mode="before")
@@ -51,7 +53,7 @@ class _Wire(BaseModel):
         return data
 
 
-class LimitsIn(_Wire):
+class LimitsIn(Wire):
     """Limits for one row. Each has a default and an upper limit set by the operator (`GET /v1/info`)."""
 
     timeout_s: float = Field(10.0, gt=0, allow_inf_nan=False, description="Wall-clock seconds for one row.")
@@ -64,7 +66,7 @@ class LimitsIn(_Wire):
     result_kb: WholeNumber = Field(1024, ge=1, description="Maximum size of the returned value as JSON, in KB.")
 
 
-class SettingsIn(_Wire):
+class SettingsIn(Wire):
     """Settings of the contract: how the code is called."""
 
     correct_answer_key: str = Field(
@@ -75,7 +77,7 @@ class SettingsIn(_Wire):
     score_output: str | None = Field(None, description="The output that is the score, if there are several.")
 
 
-class PinIn(_Wire):
+class PinIn(Wire):
     """One package at one version."""
 
     name: str = Field(min_length=1)
@@ -94,7 +96,7 @@ Minor: TypeAlias = Annotated[
 ]
 
 
-class EvaluatorIn(_Wire):
+class EvaluatorIn(Wire):
     """An evaluator: its code and settings."""
 
     code: str = Field(description="Source code as pasted. A code fence, line numbers, CRLF and BOM are removed.")
@@ -137,8 +139,12 @@ EvaluatorRef: TypeAlias = Annotated[
 ]
 """An evaluator, or the name of a stored one. An error names the fields of the form that was used."""
 
+_EvaluatorField: TypeAlias = Annotated[
+    EvaluatorRef, Field(description="An evaluator, or the name of a stored one: exact-match, exact-match@3.")
+]
 
-class RowIn(_Wire):
+
+class RowIn(Wire):
     """The arguments of one call."""
 
     inputs: dict[str, Any] = Field(
@@ -171,12 +177,10 @@ class EvaluateIn(RowIn):
         }
     )
 
-    evaluator: EvaluatorRef = Field(
-        description="An evaluator, or the name of a stored one: exact-match, exact-match@3."
-    )
+    evaluator: _EvaluatorField
 
 
-class BatchIn(_Wire):
+class BatchIn(Wire):
     """Body of `POST /v1/evaluate/batch`: an evaluator and its rows."""
 
     model_config = ConfigDict(
@@ -193,9 +197,7 @@ class BatchIn(_Wire):
         }
     )
 
-    evaluator: EvaluatorRef = Field(
-        description="An evaluator, or the name of a stored one: exact-match, exact-match@3."
-    )
+    evaluator: _EvaluatorField
     rows: Annotated[list[RowIn], FailFast()]
     isolation: Isolation = Field(
         Isolation.ROW,
@@ -203,17 +205,15 @@ class BatchIn(_Wire):
     )
 
 
-class CheckIn(_Wire):
+class CheckIn(Wire):
     """Body of `POST /v1/check`: an evaluator."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"evaluator": {"code": EXACT_MATCH}}]})
 
-    evaluator: EvaluatorRef = Field(
-        description="An evaluator, or the name of a stored one: exact-match, exact-match@3."
-    )
+    evaluator: _EvaluatorField
 
 
-class EnvironmentIn(_Wire):
+class EnvironmentIn(Wire):
     """Body of `POST /v1/environments`: a package set."""
 
     model_config = ConfigDict(

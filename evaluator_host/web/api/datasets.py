@@ -45,8 +45,7 @@ def datasets_api(shelf: DatasetService, access: Access) -> APIRouter:
 
         Lines that are not rows are left out, and reported by number.
         """
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "datasets.upload"):
+        with AuditedCall(access, caller_of(request.scope), "datasets.upload") as caller:
             format_ = Format.of_media_type(request.headers.get("content-type", ""))
             report = await shelf.add_dataset(caller.workspace, name, request.stream(), format_, replace=replace)
         return json_response(report, 201, {"Location": f"/v1/datasets/{report.name}"})
@@ -84,8 +83,7 @@ def datasets_api(shelf: DatasetService, access: Access) -> APIRouter:
     @router.delete("/{name}", status_code=204, responses=_MISSING)
     async def delete(name: str, request: Request) -> Response:
         """Delete a data set. Jobs that use its rows keep them."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "datasets.delete"):
+        with AuditedCall(access, caller_of(request.scope), "datasets.delete") as caller:
             await shelf.delete_dataset(caller.workspace, name)
         return Response(status_code=204)
 

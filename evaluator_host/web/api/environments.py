@@ -38,8 +38,7 @@ def environments_api(service: Service, access: Access) -> APIRouter:
     @router.post("", response_model=EnvironmentReport, responses=_REFUSED)
     async def build(body: EnvironmentIn, request: Request) -> Response:
         """Install a package set: 200 when it is ready, 202 while it is being built."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "environments.build"):
+        with AuditedCall(access, caller_of(request.scope), "environments.build") as caller:
             pins = pin_texts(body.packages, body.language)
             report = await service.install(pins, body.language, body.python, workspace=caller.workspace)
             access.package_visibility.note(caller.workspace, report.key, report.digest)
@@ -61,8 +60,7 @@ def environments_api(service: Service, access: Access) -> APIRouter:
     )
     async def delete(digest: str, request: Request) -> Response:
         """Delete a package set and its lock. If another workspace requested it too, it is only hidden from this one."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "environments.delete"):
+        with AuditedCall(access, caller_of(request.scope), "environments.delete") as caller:
             report = await _seen(service, access, caller, digest)
             if await access.package_visibility.is_shared(caller, report):
                 await access.package_visibility.forget(caller, report)

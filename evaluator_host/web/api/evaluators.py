@@ -93,8 +93,7 @@ def evaluators_api(registry: EvaluatorRegistry, access: Access) -> APIRouter:
     @router.delete("/{name}", status_code=204, responses=_MISSING)
     async def delete(name: str, request: Request) -> Response:
         """Delete an evaluator and all its versions. Jobs keep their copies."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "evaluators.delete"):
+        with AuditedCall(access, caller_of(request.scope), "evaluators.delete") as caller:
             await registry.delete_evaluator(caller.workspace, name)
         return Response(status_code=204)
 

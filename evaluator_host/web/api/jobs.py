@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from evaluator_host.dialects.table import row_document
 from evaluator_host.jobs.service import JobService
@@ -15,7 +15,7 @@ from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Evaluator, Isolation
 from evaluator_host.schemas.jobs import JobConfig, JobReport, JobStatus, Target
 from evaluator_host.store.jobs import DesiredState
-from evaluator_host.web.api.bodies import EXACT_MATCH, EvaluatorRef, Moment, WholeNumber
+from evaluator_host.web.api.bodies import EXACT_MATCH, EvaluatorRef, Moment, WholeNumber, Wire
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import JsonRoute, json_response
@@ -32,11 +32,7 @@ _EVENTS: dict[int | str, dict[str, Any]] = {
 }
 
 
-class _Wire(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class InlineRowsIn(_Wire):
+class InlineRowsIn(Wire):
     """Rows inside the body of a job."""
 
     rows: list[dict[str, Any]] = Field(
@@ -44,7 +40,7 @@ class InlineRowsIn(_Wire):
     )
 
 
-class EvalSetIn(_Wire):
+class EvalSetIn(Wire):
     """An eval set inside the body of a job, with the executions of the agent."""
 
     eval_set: dict[str, Any] = Field(
@@ -55,7 +51,7 @@ class EvalSetIn(_Wire):
     )
 
 
-class JobConfigIn(_Wire):
+class JobConfigIn(Wire):
     """Parallelism and limits of a job."""
 
     parallelism: int | None = Field(
@@ -71,13 +67,13 @@ class JobConfigIn(_Wire):
     )
 
 
-class SecretNameIn(_Wire):
+class SecretNameIn(Wire):
     """A reference to a secret by name."""
 
     secret: str = Field(min_length=1, max_length=63, description="Name of a secret in the workspace.")
 
 
-class TargetIn(_Wire):
+class TargetIn(Wire):
     """An OpenAI-compatible model that produces the outputs before they are scored."""
 
     base_url: str = Field(min_length=1, max_length=2000, description="Base URL of the API: https://host/v1")
@@ -107,7 +103,7 @@ class TargetIn(_Wire):
         return Target(**{**given, "api_key": self.api_key.secret if self.api_key else None})
 
 
-class JobIn(_Wire):
+class JobIn(Wire):
     """Body of `POST /v1/jobs`: evaluators, and the rows to score."""
 
     model_config = ConfigDict(
@@ -176,8 +172,7 @@ def jobs_api(service: JobService, access: Access) -> APIRouter:
         idempotency_key: Annotated[str | None, Header(min_length=1, max_length=200)] = None,
     ) -> Response:
         """Queue a job. A request with the same Idempotency-Key returns the first job instead of a new one."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "jobs.create"):
+        with AuditedCall(access, caller_of(request.scope), "jobs.create") as caller:
             report = await service.create_job(body.to_spec(), caller.workspace, idempotency_key=idempotency_key)
         return json_response(report, 202, {"Location": f"/v1/jobs/{report.id}"})
 
@@ -217,8 +212,7 @@ def jobs_api(service: JobService, access: Access) -> APIRouter:
     @router.delete("/{job_id}", status_code=204, responses=_ENDED)
     async def delete(job_id: str, request: Request) -> Response:
         """Delete a job that has ended, and its results."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "jobs.delete"):
+        with AuditedCall(access, caller_of(request.scope), "jobs.delete") as caller:
             await service.delete_job(caller.workspace, job_id)
         return Response(status_code=204)
 
@@ -229,8 +223,7 @@ def _add_verb(
     router: APIRouter, service: JobService, access: Access, verb: str, desired: DesiredState, text: str
 ) -> None:
     async def ask(job_id: str, request: Request) -> Response:
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, f"jobs.{verb}"):
+        with AuditedCall(access, caller_of(request.scope), f"jobs.{verb}") as caller:
             report = await service.set_desired_state(caller.workspace, job_id, desired)
         return json_response(report, 200 if report.status is not JobStatus.RUNNING else 202)
 

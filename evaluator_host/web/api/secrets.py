@@ -40,16 +40,14 @@ def secrets_api(secrets: Secrets, access: Access) -> APIRouter:
     @router.put("/{name}", response_model=SecretReport, responses=_REFUSED)
     async def put(name: str, body: SecretIn, request: Request) -> Response:
         """Create a secret, or replace its value."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "secrets.set"):
+        with AuditedCall(access, caller_of(request.scope), "secrets.set") as caller:
             report = await secrets.set_secret(caller.workspace, name, body.value.get_secret_value())
         return json_response(report)
 
     @router.delete("/{name}", status_code=204, responses=_MISSING)
     async def delete(name: str, request: Request) -> Response:
         """Delete a secret. Jobs that still need it fail."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "secrets.delete"):
+        with AuditedCall(access, caller_of(request.scope), "secrets.delete") as caller:
             await secrets.delete_secret(caller.workspace, name)
         return Response(status_code=204)
 

@@ -190,8 +190,9 @@ class AuditedCall:
         self._rows = rows
         self._started = time.perf_counter()
 
-    def __enter__(self) -> None:
-        """Begin the block that does the call."""
+    def __enter__(self) -> Caller:
+        """Begin the block that does the call; returns who calls."""
+        return self._caller
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -11,15 +11,19 @@ const { captureChildStderr } = require('./stderr_capture.cjs');
 
 let childrenDiverted = false;
 
-/** Consequences of handing out a part: the row can wait for something, can leave files, or has hidden state. */
+/**
+ * Consequences of handing out a part: the row can wait for something, can leave files, has hidden state, or has state
+ * that `module_state.cjs` resets.
+ */
 const WAITS = 1;
 const FILES = 2;
 const HIDES = 4;
+const RESETS = 8;
 
 /** @type {Record<string, number>} */
 const MODULES = {
   assert: 0, 'assert/strict': 0, buffer: 0, constants: 0, crypto: WAITS, events: 0, fs: WAITS | FILES, 'fs/promises': WAITS | FILES,
-  os: 0, path: 0, 'path/posix': 0, 'path/win32': 0, perf_hooks: WAITS, punycode: 0, querystring: 0, stream: WAITS,
+  os: RESETS, path: 0, 'path/posix': 0, 'path/win32': 0, perf_hooks: RESETS | WAITS, punycode: 0, querystring: 0, stream: RESETS | WAITS,
   'stream/consumers': WAITS, 'stream/promises': WAITS, 'stream/web': WAITS, string_decoder: 0, 'timers/promises': WAITS, url: 0,
   util: 0, 'util/types': 0, zlib: WAITS,
 };
@@ -29,8 +33,8 @@ const GLOBALS = {
   Buffer: 0, URL: 0, URLSearchParams: 0, URLPattern: 0, TextEncoder: 0, TextDecoder: 0, AbortController: 0, AbortSignal: WAITS, Event: 0,
   EventTarget: 0, CustomEvent: 0, MessageChannel: WAITS, MessagePort: WAITS, MessageEvent: 0, BroadcastChannel: HIDES | WAITS,
   Blob: WAITS, File: WAITS, FormData: 0, Headers: 0, Request: WAITS, Response: WAITS, fetch: HIDES | WAITS, WebSocket: HIDES | WAITS,
-  EventSource: HIDES | WAITS, performance: 0, PerformanceEntry: 0, PerformanceMark: 0, PerformanceMeasure: 0,
-  PerformanceObserver: WAITS, atob: 0, btoa: 0, crypto: WAITS, Crypto: 0, CryptoKey: 0, SubtleCrypto: 0, ReadableStream: WAITS,
+  EventSource: HIDES | WAITS, performance: RESETS, PerformanceEntry: 0, PerformanceMark: 0, PerformanceMeasure: 0,
+  PerformanceObserver: RESETS | WAITS, atob: 0, btoa: 0, crypto: WAITS, Crypto: 0, CryptoKey: 0, SubtleCrypto: 0, ReadableStream: WAITS,
   WritableStream: WAITS, TransformStream: WAITS, ByteLengthQueuingStrategy: 0, CountQueuingStrategy: 0, TextEncoderStream: WAITS,
   TextDecoderStream: WAITS, CompressionStream: WAITS, DecompressionStream: WAITS, DOMException: 0, navigator: 0,
 };
@@ -53,12 +57,18 @@ function builtin(id) {
     captureChildStderr(value, workerData.descriptors.errors);
     childrenDiverted = true;
   }
-  return { value, follows: MODULES[name] ?? WAITS | FILES | HIDES };
+  return handedOut(value, MODULES[name] ?? WAITS | FILES | HIDES);
 }
 
 /** @param {string} name @returns {{value: any, follows: number}} */
 function globalOf(name) {
-  return { value: /** @type {any} */ (globalThis)[name], follows: GLOBALS[name] ?? HIDES };
+  return handedOut(/** @type {any} */ (globalThis)[name], GLOBALS[name] ?? HIDES);
+}
+
+/** @param {any} value @param {number} follows */
+function handedOut(value, follows) {
+  if (follows & RESETS) require('./module_state.cjs'); // so that it knows the state before
+  return { value, follows };
 }
 
 const BRANDS = /** @type {[string, (value: unknown) => boolean][]} */ ([
@@ -95,4 +105,4 @@ function isNodes(value, brand) {
   return NODES[brand](value);
 }
 
-module.exports = { WAITS, FILES, HIDES, NAMES, builtin, globalOf, brandOf, isNodes, isBuiltin: nodeModule.isBuiltin, builtinModules: nodeModule.builtinModules };
+module.exports = { WAITS, FILES, HIDES, RESETS, NAMES, builtin, globalOf, brandOf, isNodes, isBuiltin: nodeModule.isBuiltin, builtinModules: nodeModule.builtinModules };

@@ -5,7 +5,11 @@
  * does not see a patched `Buffer.prototype`. Changes are not undone; the worker is replaced.
  */
 
-/** @typedef {{target: any, prototype: any, keys: PropertyKey[], descriptors: PropertyDescriptor[], extensible: boolean}} Snapshot */
+/**
+ * @typedef {{get: () => any, value: any, inside: any[] | null}} Held the value behind an accessor, and what that holds
+ * @typedef {{target: any, prototype: any, keys: PropertyKey[], descriptors: PropertyDescriptor[], extensible: boolean, held: Held[], size: number}} Snapshot
+ */
+const { isMap, isSet } = require('node:util').types;
 
 const DEPTH = 3;
 const SHARED = [
@@ -72,7 +76,8 @@ function collect(target, depth, seen, into) {
   seen.add(target);
   const keys = Reflect.ownKeys(target);
   const descriptors = keys.map((key) => /** @type {PropertyDescriptor} */ (Reflect.getOwnPropertyDescriptor(target, key)));
-  into.push({ target, prototype: Reflect.getPrototypeOf(target), keys, descriptors, extensible: Reflect.isExtensible(target) });
+  const held = descriptors.flatMap((descriptor) => heldBehind(target, descriptor));
+  into.push({ target, prototype: Reflect.getPrototypeOf(target), keys, descriptors, extensible: Reflect.isExtensible(target), held, size: sizeOf(target) });
   const prototype = Reflect.getPrototypeOf(target);
   if (prototype !== null && !SHARED.includes(prototype)) collect(prototype, depth, seen, into);
   descriptors.forEach((descriptor, index) => {
@@ -82,13 +87,37 @@ function collect(target, depth, seen, into) {
   });
 }
 
+/** Return the value behind an accessor that can be set, as `events.defaultMaxListeners`. @param {any} target @param {PropertyDescriptor} descriptor @returns {Held[]} */
+function heldBehind(target, { get, set }) {
+  if (!get || !set) return [];
+  try {
+    const value = get.call(target);
+    return [{ get: () => get.call(target), value, inside: insideOf(value) }];
+  } catch {
+    return []; // this accessor needs another receiver
+  }
+}
+
+/** @param {any} value @returns {any[] | null} names and values of an object, as `util.inspect.defaultOptions` */
+function insideOf(value) {
+  return typeof value === 'object' && value !== null ? Object.entries(value).flat() : null;
+}
+
+const sizes = [Map, Set].map((kind) => /** @type {() => number} */ (Object.getOwnPropertyDescriptor(kind.prototype, 'size')?.get));
+
+/** Return the number of entries of a map or set (listeners of an EventTarget), of anything else 0. @param {any} target */
+function sizeOf(target) {
+  return isMap(target) ? sizes[0].call(target) : isSet(target) ? sizes[1].call(target) : 0;
+}
+
 /** Return whether a function is a class or has functions as properties. @param {any} value */
 function hasMethods(value) {
   return Reflect.ownKeys(value).length > 3 || Reflect.ownKeys(value.prototype ?? {}).length > 1;
 }
 
 /** @param {Snapshot} snapshot */
-function unchanged({ target, prototype, keys, descriptors, extensible }) {
+function unchanged({ target, prototype, keys, descriptors, extensible, held, size }) {
+  if (sizeOf(target) !== size || !held.every(holds)) return false;
   if (Reflect.getPrototypeOf(target) !== prototype || Reflect.isExtensible(target) !== extensible) return false;
   if (Reflect.ownKeys(target).length !== keys.length) return false;
   for (let i = 0; i < keys.length; i++) {
@@ -98,6 +127,14 @@ function unchanged({ target, prototype, keys, descriptors, extensible }) {
     if (now.writable !== was.writable || now.enumerable !== was.enumerable || now.configurable !== was.configurable) return false;
   }
   return true;
+}
+
+/** @param {Held} held */
+function holds({ get, value, inside }) {
+  const now = get();
+  if (!Object.is(now, value)) return false;
+  const entries = insideOf(now);
+  return inside === null || (entries !== null && entries.length === inside.length && entries.every((entry, index) => Object.is(entry, inside[index])));
 }
 
 module.exports = { Integrity };

@@ -172,6 +172,7 @@ function end(slot) {
 function close(slot) {
   slot.over = true;
   if (!integrity.intact() || slot.hidesState) spoiled = true;
+  if (slot.changesModules && !require('./module_state.cjs').resetModules()) spoiled = true;
   if (slot.hidesState) killProcesses(ownSandbox);
   if (slot.leavesFiles) {
     if (ownSandbox) emptyFolders(TEMPORARY);

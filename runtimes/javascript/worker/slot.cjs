@@ -5,7 +5,7 @@
  * A slot serves one row, or the consecutive rows of one batch.
  */
 const { RowConsole } = require('./output.cjs');
-const { WAITS, FILES, HIDES } = require('./builtins.cjs');
+const { WAITS, FILES, HIDES, RESETS } = require('./builtins.cjs');
 
 /** @typedef {{type: string, message: string, stack: string, code: string, syscall: string}} Thrown */
 /** @typedef {(code: string, payload: string | Thrown | null) => void} Done */
@@ -101,6 +101,10 @@ class Slot {
 
   get hidesState() {
     return (this.follows & HIDES) !== 0;
+  }
+
+  get changesModules() {
+    return (this.follows & RESETS) !== 0;
   }
 
   get waits() {

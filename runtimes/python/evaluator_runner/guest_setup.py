@@ -26,6 +26,9 @@ _MOST_DESCRIPTORS = 1024  # far above what the runner opens, a dozen
 _getrusage = resource.getrusage
 _streams: list[_Stream] = []
 _set_blocking, _dup2, _close, _listdir = os.set_blocking, os.dup2, os.close, os.listdir
+_readlink, _fstat = os.readlink, os.fstat
+_STATELESS = frozenset(("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"))
+_FORMAT, _REGULAR, _ACCESS = 0o170000, 0o100000, 0o3
 
 
 class _CountingFile(io.FileIO):
@@ -174,6 +177,37 @@ def started_more(pid: int) -> str | None:
     if tasks > 1:
         return "threads"
     return "processes" if kernel.children_of(pid) else None
+
+
+def shared_state(control: int) -> str | None:
+    """Return what loading left open that rows forked from this process would share: `descriptors`, `memory` or None.
+
+    Rows share the offset of an open file, all of a pipe, socket or eventfd, and what a shared mapping holds. Devices
+    without state, and files that are only mapped to be read, stay.
+
+    Args:
+      control: The runner's own descriptor.
+    """
+    try:
+        maps = kernel.read_text("/proc/self/maps").splitlines()
+        names = _listdir("/proc/self/fd")
+    except OSError:  # no descriptor is free
+        return "descriptors"
+    if any(line.split(" ", 2)[1][1::2] == "ws" for line in maps):
+        return "memory"
+    mapped = {line.split(maxsplit=5)[-1] for line in maps}
+    own = {"1", "2", str(_SAVED_OUT), str(_SAVED_ERR), str(control)}
+    return "descriptors" if any(_has_state(name, mapped) for name in names if name not in own) else None
+
+
+def _has_state(fd: str, mapped: set[str]) -> bool:
+    try:
+        path = _readlink(f"/proc/self/fd/{fd}")
+        regular = _fstat(int(fd)).st_mode & _FORMAT == _REGULAR
+        flags = kernel.read_text(f"/proc/self/fdinfo/{fd}").partition("flags:")[2].split()[0]
+    except OSError:  # of the listing itself
+        return False
+    return path not in _STATELESS and not (regular and path in mapped and int(flags, 8) & _ACCESS == 0)
 
 
 def reset_child_signal(signal: Any = _signal.signal) -> None:

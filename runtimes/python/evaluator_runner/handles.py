@@ -22,10 +22,27 @@ _SIGKILL, _SIGCONT = 9, 18
 _READ_BYTES = 64 * 1024  # malloc would map a larger buffer anew for every read
 _REPORT_BYTES = 8 * 1024 * 1024
 _DESCRIPTION_BYTES = 64 * 1024
+# EAGAIN (processes), ENFILE (open files), ENOBUFS, ETOOMANYREFS (descriptors in flight): counted per user or machine
+_STARVED = frozenset((11, 23, 105, 109))
+_WAITING_CONNECTIONS = 16
+_CREDENTIALS_BYTES = 12  # struct ucred: process, user, group
 
 
 class Lost(Exception):
     """The sandbox cannot go on: its zygote ended, or sent an unexpected message."""
+
+    exit_code = 70
+
+
+class Starved(Lost):
+    """The machine refuses the runner a resource; other sandboxes, which may have the same kernel user, use it up."""
+
+    exit_code = 72
+
+
+def refused(error: OSError, what: str) -> Lost:
+    """Return the exception for a kernel call of the supervisor that failed."""
+    return (Starved if error.errno in _STARVED else Lost)(f"{what}: {error}")
 
 
 class Call:
@@ -59,6 +76,7 @@ class RowHandle:
     """The supervisor's end of a row process, with the calls that it was given.
 
     Attributes:
+      sock: Descriptor of the socket to the process.
       own_child: Whether the supervisor forked it (then it loads first) and not the zygote.
       ready: Whether it has loaded.
       used: Whether it was given a call; from then on only calls of the same `share` may follow.
@@ -67,14 +85,11 @@ class RowHandle:
       started_at: Monotonic seconds at which the first call in `calls` started.
     """
 
-    def __init__(self, *, answer_bytes: int) -> None:
-        ours, theirs = _socket.socketpair()
-        ours.setblocking(False)  # noqa: FBT003 - positional in _socket
-        self.sock = ours.detach()
-        self.theirs = theirs
-        self.pid = 0
-        self.own_child = False
-        self.ready = True
+    def __init__(self, sock: int, pid: int, *, answer_bytes: int, own_child: bool) -> None:
+        self.sock = sock
+        self.pid = pid
+        self.own_child = own_child
+        self.ready = not own_child
         self.used = False
         self.share: str | None = None
         self.ended = False
@@ -159,6 +174,50 @@ def kernel_kill(pid: int) -> None:
         pass
 
 
+class Listener:
+    """A listening socket to which the zygote connects before each fork, so that the row inherits its connection.
+
+    A descriptor sent over a socket would count against a limit that all sandboxes of an ordinary user share. The
+    address is an abstract name, chosen by the kernel after loading.
+
+    Raises:
+      OSError: the sandbox may not make such a socket.
+    """
+
+    def __init__(self) -> None:
+        self._socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK)
+        self._socket.bind(b"")
+        self._socket.listen(_WAITING_CONNECTIONS)
+        self.address: bytes = self._socket.getsockname()
+
+    def accept(self, pid: int) -> int:
+        """Return the descriptor of the connection that process `pid` made; close those of other processes.
+
+        Raises:
+          Lost: it made none.
+        """
+        while True:
+            try:
+                fd, _ = self._socket._accept()  # noqa: SLF001 - `accept` is the method of `socket.socket`
+            except BlockingIOError:
+                raise Lost("the zygote made no connection") from None
+            except OSError as error:
+                raise refused(error, "no connection can be accepted") from error
+            connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, fd)
+            peer = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, _CREDENTIALS_BYTES)
+            if peer[:4] == pid.to_bytes(4, sys.byteorder):
+                connection.setblocking(False)  # noqa: FBT003 - positional in _socket
+                return connection.detach()
+
+    def drop_waiting(self) -> None:
+        """Close the connections that nobody accepted."""
+        try:
+            while True:
+                os.close(self._socket._accept()[0])  # noqa: SLF001
+        except OSError:
+            pass
+
+
 class ZygoteHandle:
     """The supervisor's end of the zygote.
 
@@ -217,27 +276,49 @@ class ZygoteHandle:
             return False
         return True
 
-    def fork(self, handle: RowHandle, *, warm: bool) -> None:
-        """Let the zygote fork a row process for `handle` and reap the previous one, which must have been killed.
+    def fork(self, listener: Listener | None, *, warm: bool) -> tuple[int, int]:
+        """Let the zygote fork a row process and reap the previous one, which must have been killed.
 
-        `warm` says that no row is waiting, so the new process may take time to warm up.
+        `warm` says that no row is waiting, so the new process may take time to warm up. Without a listener, the row's
+        socket is sent to the zygote.
+
+        Returns:
+          The descriptor of the socket to the row process, and its process id.
 
         Raises:
           Lost: the zygote does not answer.
           BlockingIOError: the process limit does not allow a fork now.
         """
-        fd = handle.theirs.fileno().to_bytes(4, sys.byteorder)
+        command = zygote.FORK_WARM if warm else zygote.FORK
+        if listener is None:
+            return self._fork_with_socket(command)
         try:
-            self._control.sendmsg(
-                [zygote.FORK_WARM if warm else zygote.FORK], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fd)]
-            )
+            self._control.send(command + listener.address)
         except OSError as error:
             raise Lost("the zygote is gone") from error
+        try:
+            pid = self._forked()
+        except BlockingIOError:
+            listener.drop_waiting()
+            raise
+        return listener.accept(self.pid), pid
+
+    def _fork_with_socket(self, command: bytes) -> tuple[int, int]:
+        ours, theirs = _socket.socketpair()
+        rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, theirs.fileno().to_bytes(4, sys.byteorder))
+        try:
+            self._control.sendmsg([command], [rights])
+        except OSError as error:
+            raise refused(error, "the zygote takes no socket") from error
+        pid = self._forked()
+        ours.setblocking(False)  # noqa: FBT003 - positional in _socket
+        return ours.detach(), pid
+
+    def _forked(self) -> int:
         kind, value, _ = self._reply()
         if kind == zygote.REFUSED:
             raise BlockingIOError(value, "the row process could not be started")
-        handle.pid = value
-        handle.theirs.close()
+        return value
 
     def ask(self, command: bytes) -> tuple[int, int]:
         """Let the zygote reap the current row (`REAP`), or return how that row ended (`LOOK`): (si_code, si_status)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from evaluator_runner import frames_out, jsontext, zygote
-from evaluator_runner.handles import Lost, ZygoteHandle
+from evaluator_runner.handles import Lost, ZygoteHandle, refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Loading:
         try:
             return ZygoteHandle(lambda control: zygote.run(self._job, control))
         except OSError as error:
-            raise Lost(f"cannot start the zygote: {error}") from error
+            raise refused(error, "the zygote could not be started") from error
 
     def _watch(self) -> None:
         self._supervisor.zygote = self._zygote
@@ -93,8 +93,8 @@ class Loading:
         supervisor = self._supervisor
         left = known.pop("left") or supervisor.left_at_load()
         if left is not None:
-            code = "files_at_load" if left == "files" else "threads_at_load"
-            message = f"loading left {left} behind, so each row loads again in a process of its own"
+            code, name = _LEFT[left]
+            message = f"loading left {name} behind, so each row loads again in a process of its own"
             known["notes"].append({"code": code, "message": message})
         self._answer("loaded", known, body)
         supervisor.flush_now()
@@ -135,10 +135,17 @@ class Loading:
 def _describe(raw: bytes) -> dict[str, Any]:
     """Return a zygote's description of its evaluator; raises ValueError or a like error when it is not one."""
     description = jsontext.decode(raw.decode())
-    if not isinstance(description["notes"], list) or description["left"] not in {None, "threads", "processes"}:
+    if not isinstance(description["notes"], list) or description["left"] not in {None, *_LEFT}:
         raise ValueError("no description")
     known = {key: description[key] for key in (*_FIELDS, "left")}
     return {**known, "together": True} if description["together"] is True else known
 
 
+_LEFT = {
+    "threads": ("threads_at_load", "threads"),
+    "processes": ("threads_at_load", "processes"),
+    "files": ("files_at_load", "files"),
+    "descriptors": ("descriptors_at_load", "open files, sockets or pipes"),
+    "memory": ("memory_at_load", "shared memory"),
+}
 _FIELDS = ("contract", "contract_source", "reason", "entry", "parameters", "notes")

@@ -47,7 +47,7 @@ def run(order: Order, control: _socket.socket) -> None:
         guest_setup.open_streams()
         guest_setup.limit(order.limits, order.options)
         guest_setup.furnish(order.home, order.options)
-        zygote.report(control.fileno(), zygote.PREPARED, {"odd": _import_all(order)}, {})
+        zygote.report(control.fileno(), zygote.PREPARED, {"odd": _import_all(order, control.fileno())}, {})
         job = _job(control, order)
         guest_setup.restore_outputs(close=False)
         zygote.go_on(job, control, furnished=True)
@@ -79,7 +79,7 @@ def _receive(control: _socket.socket, size: int) -> bytes:
     return data
 
 
-def _import_all(order: Order) -> str | None:
+def _import_all(order: Order, control: int) -> str | None:
     """Import every module; return the reason why no load should use this process, or None."""
     pid = _getpid()
     try:
@@ -95,5 +95,5 @@ def _import_all(order: Order) -> str | None:
         return "importing replaced sys.stdout or sys.stderr"
     if _getcwd() != order.home:
         return "importing changed the working directory"
-    left = guest_setup.started_more(pid)
-    return f"importing left {left} running" if left else None
+    left = guest_setup.started_more(pid) or guest_setup.shared_state(control)
+    return f"importing left {left} behind" if left else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 
 from evaluator_runner import jsontext, kernel, preimport, zygote
-from evaluator_runner.handles import Lost, ZygoteHandle
+from evaluator_runner.handles import Lost, ZygoteHandle, refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Preparing:
         try:
             self._zygote = supervisor.zygote = ZygoteHandle(lambda control: preimport.run(order, control))
         except OSError as error:
-            raise Lost(f"cannot start a process: {error}") from error
+            raise refused(error, "a process could not be started") from error
         supervisor.watch(self._zygote.fd, self._on_report)
 
     @property

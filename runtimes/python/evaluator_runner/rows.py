@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import _socket
 import os
 import time
 
 from evaluator_runner import frames_out, kernel, row, zygote
-from evaluator_runner.handles import Call, Lost, RowHandle
+from evaluator_runner.handles import Call, Listener, Lost, RowHandle, Starved, refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Rows:
         self._load_deadline = 0.0
         self._early_deaths = 0
         self._look_at = 0.0
+        self._listener = None if reload else _listener()
 
     def dispatch(self) -> None:
         """Send the row process all the calls that it may take now, and keep a process waiting."""
@@ -265,35 +267,53 @@ class Rows:
 
     def _prepare(self) -> None:
         """Fork the next row process, so that it waits for a call."""
-        handle = RowHandle(answer_bytes=self._answer_bytes)
-        if self._reload:
-            self._fork_own(handle)
-        else:
-            self._fork_from_zygote(handle)
+        sock, pid = self._fork_own() if self._reload else self._fork_from_zygote()
+        handle = RowHandle(sock, pid, answer_bytes=self._answer_bytes, own_child=self._reload)
         self._row = handle
         self._supervisor.watch(handle.sock, self._on_row)
 
-    def _fork_own(self, handle: RowHandle) -> None:
-        handle.own_child = True
-        handle.ready = False
+    def _fork_own(self) -> tuple[int, int]:
         self._load_deadline = time.monotonic() + float(self._job.header["timeout_s"])
-        handle.pid = os.fork()
-        if handle.pid == 0:
-            zygote.run_row(self._job, handle.theirs.fileno())
-        handle.theirs.close()
+        try:
+            ours, theirs = _socket.socketpair()
+            pid = os.fork()
+        except OSError as error:
+            raise refused(error, "a row process could not be started") from error
+        if pid == 0:
+            zygote.run_row(self._job, theirs.fileno())
+        theirs.close()
+        ours.setblocking(False)  # noqa: FBT003 - positional in _socket
+        return ours.detach(), pid
 
-    def _fork_from_zygote(self, handle: RowHandle) -> None:
+    def _fork_from_zygote(self) -> tuple[int, int]:
         master = self._zygote()
         for _ in range(_FORK_TRIES):
             try:
-                master.fork(handle, warm=not self._supervisor.queue)
+                return master.fork(self._listener, warm=not self._supervisor.queue)
             except BlockingIOError:
                 time.sleep(_TICK_S)
-            else:
-                return
-        raise Lost("the zygote may not fork")
+        raise Lost("the zygote may not fork") if _may_fork() else Starved("no process may fork")
 
     def _zygote(self) -> ZygoteHandle:
         if self._supervisor.zygote is None:
             raise Lost("there is no zygote")
         return self._supervisor.zygote
+
+
+def _listener() -> Listener | None:
+    try:
+        return Listener()
+    except OSError:  # a sandbox with network has no such sockets
+        return None
+
+
+def _may_fork() -> bool:
+    """Return whether this process, which no row can limit, may fork."""
+    try:
+        pid = os.fork()
+    except OSError:
+        return False
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    return True

@@ -28,9 +28,14 @@ def run(arguments: list[str]) -> None:
     kernel.set_inspectable(inspectable=False)
     _say_hello()
 
-    from evaluator_runner import supervisor  # imported while the host handles the hello
+    from evaluator_runner import handles, supervisor  # imported while the host handles the hello
 
-    supervisor.Supervisor(CHANNEL_IN, CHANNEL_OUT, options=options).run()
+    try:
+        ours = supervisor.Supervisor(CHANNEL_IN, CHANNEL_OUT, options=options)
+    except OSError as error:
+        print(f"runner: {error}", file=sys.stderr)
+        raise SystemExit(handles.refused(error, "the runner could not start").exit_code) from error
+    ours.run()
 
 
 def _move_channel() -> None:

@@ -62,7 +62,7 @@ class Supervisor:
         except Lost as lost:
             sys.stderr.write(f"runner: {lost}\n")
             self._flush_last()
-            raise SystemExit(70) from None
+            raise SystemExit(lost.exit_code) from None
         except BrokenChannel as broken:
             sys.stderr.write(f"runner: {broken}\n")
             raise SystemExit(71) from None

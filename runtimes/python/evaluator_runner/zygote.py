@@ -29,6 +29,8 @@ _fork, _waitpid, _waitid, _close, _exit = os.fork, os.waitpid, os.waitid, os.clo
 _setsid, _getpid, _clock = os.setsid, os.getpid, time.perf_counter_ns
 _WEXITED, _WNOWAIT, _P_PID = os.WEXITED, os.WNOWAIT, os.P_PID
 _send, _freeze, _byteorder = row.send, gc.freeze, sys.byteorder
+_Socket, _CONNECTION = _socket.socket, (_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK)
+_COMMAND_BYTES = 128  # a letter and the address of a socket
 
 
 class Job:
@@ -129,7 +131,7 @@ def _load_and_report(job: Job, control: int, *, furnished: bool) -> program.Prog
         body["missing_imports"] = imports.missing_imports(code, FILENAME)
     if classes:
         body["classes"] = classes
-    header["left"] = _left_running(loaded)
+    header["left"] = _left_running(loaded, control)
     header["load_ms"] = (_clock() - started) / 1e6
     guest_setup.flush_streams()
     report(control, LOAD_FAILED if loaded is None else LOADED, header, body)
@@ -142,8 +144,10 @@ def report(control: int, kind: bytes, header: dict[str, Any], body: dict[str, An
     _send(control, kind + len(head).to_bytes(4, "big") + len(tail).to_bytes(4, "big") + head + tail)
 
 
-def _left_running(loaded: program.Program | None) -> str | None:
-    return guest_setup.started_more(_getpid()) if loaded is not None else None
+def _left_running(loaded: program.Program | None, control: int) -> str | None:
+    if loaded is None:
+        return None
+    return guest_setup.started_more(_getpid()) or guest_setup.shared_state(control)
 
 
 def _settle() -> None:
@@ -171,9 +175,10 @@ class _Nursery:
         flags = _socket.MSG_CMSG_CLOEXEC
         _freeze()
         while True:
-            command, ancillary, _, _ = self._receive(1, space, flags)
+            data, ancillary, _, _ = self._receive(_COMMAND_BYTES, space, flags)
+            command = data[:1]
             if command in {FORK, FORK_WARM}:
-                self._fork(int.from_bytes(ancillary[0][2], _byteorder), warm=command == FORK_WARM)
+                self._fork(data[1:], ancillary, warm=command == FORK_WARM)
             elif command == REAP:
                 self._reap()
                 self._reply(DONE)
@@ -182,13 +187,16 @@ class _Nursery:
             else:
                 return
 
-    def _fork(self, sock: int, *, warm: bool) -> None:
+    def _fork(self, address: bytes, ancillary: list[Any], *, warm: bool) -> None:
         """Fork a row before waiting for the previous one, which is dying and can end on another core meanwhile."""
         guest_setup.reset_pipes()
-        kernel.set_inspectable(inspectable=True)  # set for the child, to save it the call
+        sock = -1
         try:
+            sock = int.from_bytes(ancillary[0][2], _byteorder) if ancillary else _connect(address)
+            kernel.set_inspectable(inspectable=True)  # set for the child, to save it the call
             pid = _fork()
         except OSError as refused:
+            kernel.set_inspectable(inspectable=False)
             self._reap()
             self._reply(REFUSED, refused.errno or 0)
         else:
@@ -198,7 +206,8 @@ class _Nursery:
             self._reap()
             self._pid = pid
             self._reply(DONE, pid)
-        _close(sock)
+        if sock >= 0:
+            _close(sock)
 
     def _become_row(self, sock: int, *, warm: bool) -> None:
         try:
@@ -229,3 +238,11 @@ class _Nursery:
 
     def _reply(self, kind: bytes, first: int = 0, second: int = 0) -> None:
         _send(self._channel, kind + first.to_bytes(8, "big") + second.to_bytes(8, "big"))
+
+
+def _connect(address: bytes) -> int:
+    """Return a blocking socket that is connected to the supervisor's listener, without waiting for room there."""
+    made = _Socket(*_CONNECTION)
+    made.connect(address)
+    made.setblocking(True)  # noqa: FBT003 - positional in _socket
+    return made.detach()

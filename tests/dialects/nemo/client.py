@@ -1,10 +1,11 @@
-"""NVIDIA's own client in an environment of its own, installed once per machine."""
+"""NVIDIA's own client in an environment of its own, installed once per run."""
 
-import hashlib
+import atexit
 import json
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ import uv
 
 from tests.conftest import DATA_DIR
 from tests.dialects.nemo.metrics import EXPRESSIONS, GOLDEN
+from tests.leftovers import make_folder
 from tests.model_server import ModelServer, question_of
 
 PINS: Final = GOLDEN / "client.txt"
@@ -28,23 +30,16 @@ class Expressions(ModelServer):
         return made
 
 
+@cache
 def client_python() -> Path:
     """The Python that has the client; of the same minor version as this one."""
-    key = hashlib.sha256(PINS.read_bytes() + sys.version.encode()).hexdigest()[:12]
-    home = DATA_DIR.parent / f"nemo-client-{key}"
-    python = home / "bin" / "python"
-    if not (home / "whole").exists():
-        home.parent.mkdir(parents=True, exist_ok=True)
-        made = home.with_name(f"{home.name}.{id(home)}")
-        tool = uv.find_uv_bin()
-        subprocess.run([tool, "venv", "--quiet", "--python", sys.executable, str(made)], check=True)
-        there = ["--quiet", "--no-deps", "--python", str(made / "bin" / "python"), "-r", str(PINS)]
-        subprocess.run([tool, "pip", "install", *there], check=True)
-        (made / "whole").touch()
-        try:
-            made.rename(home)
-        except OSError:  # another run was first
-            shutil.rmtree(made)
+    DATA_DIR.parent.mkdir(parents=True, exist_ok=True)
+    home = make_folder("nemo-client", parent=DATA_DIR.parent)
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    python, tool = home / "bin" / "python", uv.find_uv_bin()
+    subprocess.run([tool, "venv", "--quiet", "--python", sys.executable, str(home)], check=True)
+    there = ["--quiet", "--no-deps", "--python", str(python), "-r", str(PINS)]
+    subprocess.run([tool, "pip", "install", *there], check=True)
     return python
 
 

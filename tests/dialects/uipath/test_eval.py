@@ -10,11 +10,12 @@ import pytest
 
 from evaluator_host.client import Client
 from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSettings
+from tests import forked
 from tests.conftest import DATA_DIR
 from tests.dialects.uipath.eval_sets import DOCUMENTED
 from tests.dialects.uipath.evaluators import CUSTOM, FIXTURES, PATTERN_SPAN
 from tests.dialects.uipath.projects import PATTERNS, make_project
-from tests.server import COMMAND, Server
+from tests.server import Server
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(400)]
 
@@ -31,10 +32,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def command(project: Path, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [*COMMAND, "uipath", *arguments, "--data-dir", str(DATA_DIR)],
-        cwd=project, capture_output=True, text=True, timeout=200,
-    )  # fmt: skip
+    done = forked.run(["uipath", *arguments, "--data-dir", str(DATA_DIR)], cwd=project, timeout=200)
     assert done.returncode == code, done.stdout + done.stderr
     return done
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from evaluator_host.client import Client
+from tests import forked
 from tests.conftest import DATA_DIR
 from tests.dialects.uipath.projects import SHARED_SET, WORDING, make_shared, write
-from tests.server import COMMAND, Server
+from tests.server import Server
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(400)]
 
@@ -23,7 +24,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def command(project: Path, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([*COMMAND, *arguments], cwd=project, capture_output=True, text=True, timeout=200)
+    done = forked.run(arguments, cwd=project, timeout=200)
     assert done.returncode == code, done.stdout + done.stderr
     return done
 

@@ -29,6 +29,20 @@ STATE = {
     "hidden state": "const h = require('http'); const n = h.globalAgent.left ? 2 : 1; h.globalAgent.left = 1; return n",
     "escaped": "const { constructor: Host } = Object.getPrototypeOf(Object.getPrototypeOf(new TextEncoder())); "
     "const { constructor: Its } = Host.keys({}); const n = Its === Array || Its.left ? 2 : 1; Its.left = 1; return n",
+    "performance timeline": "const n = performance.getEntries().length + 1; performance.mark('left'); return n",
+    "performance listeners": "let n = 1; performance.addEventListener('x', () => { throw n }); performance.dispatchEvent(new Event('y')); "
+    "const { getEventListeners } = require('events'); n = getEventListeners(performance, 'x').length; return n",
+    "performance observer": "const { performance: p, PerformanceObserver } = require('perf_hooks'); "
+    "p.mark('x'); new PerformanceObserver(() => console.log('late')).observe({ entryTypes: ['mark'] }); "
+    "return new Promise((done) => setTimeout(() => done(1), 5))",
+    "default listeners": "const e = require('events'); const n = e.defaultMaxListeners === 10 ? 1 : 2; e.setMaxListeners(11); return n",
+    "captured rejections": "const e = require('events'); const n = e.captureRejections ? 2 : 1; e.captureRejections = true; return n",
+    "inspect options": "const u = require('util'); const n = u.inspect.defaultOptions.depth === 2 ? 1 : 2; "
+    "u.inspect.defaultOptions = { depth: 50 }; return n",
+    "inspected bytes": "const b = require('buffer'); const n = b.INSPECT_MAX_BYTES === 50 ? 1 : 2; b.INSPECT_MAX_BYTES = 51; return n",
+    "stream default": "const s = require('stream'); const n = s.getDefaultHighWaterMark(true) === 16 ? 1 : 2; "
+    "s.setDefaultHighWaterMark(true, 17); return n",
+    "priority": "const o = require('os'); const n = o.getPriority() - 1; o.setPriority(2); return n === 1 ? 2 : 1",
     "timer": "globalThis.count = 0; setInterval(() => console.log('late'), 1); setTimeout(() => console.log('late'), 5); return 1",
 }
 

@@ -143,6 +143,18 @@ def evaluate(inputs, outputs, trace):
             assert body(runner.call({}, "no", None))["value"] == 0.5
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="needs a user id that nobody else runs under")
+def test_a_machine_that_lets_nobody_fork_is_not_the_evaluators_fault() -> None:
+    prlimit = shutil.which("prlimit")
+    assert prlimit is not None
+    two_processes = [prlimit, "--nproc=2"]  # the runner and the loaded evaluator
+    with RunnerProcess([*two_processes, *anyones_command("--drop-to", "54322:54322")]) as runner:
+        assert runner.load("def evaluate(a, b, c):\n    return 0.5\n").type == "loaded"
+        with pytest.raises(RunnerEnded, match="no process may fork"):
+            runner.call({}, 1, None)
+        assert runner.process.wait(5) == 72
+
+
 def test_private_tmp_is_emptied_after_each_row(tmp_path: Path) -> None:
     unshare = shutil.which("unshare")
     assert unshare is not None

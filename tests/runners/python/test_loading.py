@@ -1,7 +1,9 @@
 """Loading: what is reported, what failing to load looks like, and where in the user's code it went wrong."""
 
+from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from tests.runners.conftest import RunnerProcess, body
@@ -247,6 +249,48 @@ def evaluate(inputs, outputs, trace):
     assert [note["code"] for note in runner.load(code).header["notes"]] == ["files_at_load"]
     for _ in range(3):
         assert body(runner.call({}, 1, None))["value"] == [["made_at_load"], 2]
+
+
+@pytest.mark.parametrize(
+    ("made", "used", "note"),
+    [
+        ("import mmap; made = mmap.mmap(-1, 4096)", "made[0] += 1; seen = made[0]", "memory_at_load"),
+        ("import multiprocessing; made = multiprocessing.RawValue('i')", "made.value += 1; seen = made.value", "memory_at_load"),
+        ("import tempfile; made = tempfile.TemporaryFile()", "made.write(b'x'); seen = made.tell()", "descriptors_at_load"),
+        ("import os; made = os.pipe()", "os.write(made[1], b'x'); seen = len(os.read(made[0], 9))", "descriptors_at_load"),
+        ("import os; made = os.eventfd(0)", "os.eventfd_write(made, 1); seen = os.eventfd_read(made)", "descriptors_at_load"),
+        ("import socket; made = socket.socketpair()", "made[0].send(b'x'); seen = len(made[1].recv(9))", "descriptors_at_load"),
+        ("made = open('/etc/passwd')", "made.read(1); seen = made.tell()", "descriptors_at_load"),
+        ("import os; made = os.dup2(os.open('/etc/passwd', os.O_RDONLY), 0)",
+         "os.read(0, 1); seen = os.lseek(0, 0, 1)", "descriptors_at_load"),
+        ("made = [open('/etc/passwd') for _ in range(3)]; import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (6, 6))",
+         "seen = made[0].read(1) and made[0].tell()", "descriptors_at_load"),
+    ],
+)  # fmt: skip
+def test_what_forked_rows_would_share_makes_them_load_again(
+    runner: RunnerProcess, made: str, used: str, note: str
+) -> None:
+    code = f"import os\n{made}\ndef evaluate(inputs, outputs, trace):\n    {used}\n    return [seen, os.getpid()]\n"
+    assert [one["code"] for one in runner.load(code).header["notes"]] == [note]
+    (first, one), (second, other) = (body(runner.call({}, 1, None))["value"] for _ in range(2))
+    assert first == second == 1
+    assert one != other
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "open('/dev/urandom', 'rb'); keep = [open('/dev/null'), open('/dev/urandom', 'rb')]",
+        "import mmap; file = open('/etc/passwd', 'rb'); keep = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)",
+        "import mmap; keep = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)",
+        "import asyncio; asyncio.run(asyncio.sleep(0))",
+        "import numpy, pandas, pydantic",
+        "import numpy; numpy.random.default_rng().random(); numpy.linalg.inv(numpy.eye(300))",
+    ],
+)
+def test_what_holds_no_state_costs_no_row_its_speed(start: Any, made: str) -> None:
+    runner = start("--packages", str(Path(pd.__file__).parents[1]))
+    assert runner.load(f"{made}\ndef evaluate(a, b, c): return 1\n").header["notes"] == []
 
 
 def test_daemon_at_load_does_not_meet_two_rows(runner: RunnerProcess) -> None:

@@ -73,8 +73,7 @@ def workspaces_api(namespaces: Namespaces, access: Access) -> APIRouter:
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_workspace(body: WorkspaceIn, request: Request) -> Response:
         """Create a namespace in the workspace of the caller's key."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "nemo.workspaces.create"):
+        with AuditedCall(access, caller_of(request.scope), "nemo.workspaces.create") as caller:
             return json_response(await namespaces.create(caller.workspace, body.name, body.description), 201)
 
     @router.get("", response_model=parts.Described)
@@ -96,8 +95,7 @@ def workspaces_api(namespaces: Namespaces, access: Access) -> APIRouter:
     @router.delete("/{name}", status_code=204, responses=parts.IN_USE)
     async def delete_workspace(name: parts.Name, request: Request) -> Response:
         """Delete an empty namespace."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "nemo.workspaces.delete"):
+        with AuditedCall(access, caller_of(request.scope), "nemo.workspaces.delete") as caller:
             await namespaces.delete(caller.workspace, name)
         return Response(status_code=204)
 
@@ -179,7 +177,6 @@ def _add_reading(router: APIRouter, models: Models, access: Access, kind: Kind, 
     @router.delete(f"/{segment}/{{name}}", status_code=204, responses=parts.MISSING, name=f"delete_{segment}")
     async def delete(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
         """Delete a model or a model provider."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, f"nemo.{segment}.delete"):
+        with AuditedCall(access, caller_of(request.scope), f"nemo.{segment}.delete") as caller:
             await models.delete(kind, caller.workspace, workspace, name)
         return Response(status_code=204)

@@ -89,16 +89,14 @@ def filesets_api(filesets: Filesets, access: Access) -> APIRouter:
         workspace: parts.Namespace, name: parts.Name, body: FilesetChangesIn, request: Request
     ) -> Response:
         """Change the description of a fileset."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "nemo.filesets.change"):
+        with AuditedCall(access, caller_of(request.scope), "nemo.filesets.change") as caller:
             changes = body.model_dump(mode="json", exclude_unset=True)
             return json_response(await filesets.change(caller.workspace, workspace, name, changes))
 
     @router.delete("/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def delete_fileset(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
         """Delete a fileset with its files. Jobs keep the rows that they copied."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "nemo.filesets.delete"):
+        with AuditedCall(access, caller_of(request.scope), "nemo.filesets.delete") as caller:
             return json_response(await filesets.delete(caller.workspace, workspace, name))
 
     @router.get("/{name}/files", response_model=parts.Described, responses=parts.MISSING)
@@ -123,8 +121,7 @@ def files_api(filesets: Filesets, access: Access) -> APIRouter:
     @router.put("/{name}/-/{path:path}", response_model=parts.Described, responses=refused, openapi_extra=_FILE)
     async def upload(workspace: parts.Namespace, name: parts.Name, path: str, request: Request) -> Response:
         """Store a file; an existing file of that path is replaced."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "nemo.files.upload"):
+        with AuditedCall(access, caller_of(request.scope), "nemo.files.upload") as caller:
             kept = await filesets.upload(caller.workspace, workspace, name, path, chunks=request.stream())
         return json_response(kept)
 
@@ -137,8 +134,7 @@ def files_api(filesets: Filesets, access: Access) -> APIRouter:
     @router.delete("/{name}/-/{path:path}", response_model=parts.Described, responses=parts.MISSING)
     async def delete_file(workspace: parts.Namespace, name: parts.Name, path: str, request: Request) -> Response:
         """Delete a file of a fileset."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "nemo.files.delete"):
+        with AuditedCall(access, caller_of(request.scope), "nemo.files.delete") as caller:
             return json_response(await filesets.delete_file(caller.workspace, workspace, name, path))
 
     return router

@@ -41,8 +41,7 @@ def jobs_api(jobs: NemoJobs, results: NemoResults, access: Access, *, prefix: st
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_job(workspace: parts.Namespace, body: JobIn, request: Request) -> Response:
         """Queue a job: metrics over rows. `/v1/jobs` lists it too, and it survives a restart of the host."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "nemo.jobs.create"):
+        with AuditedCall(access, caller_of(request.scope), "nemo.jobs.create") as caller:
             return json_response(await jobs.create(caller.workspace, workspace, body), 201)
 
     add_reading(router, jobs, results, access)
@@ -78,8 +77,7 @@ def add_reading(router: APIRouter, jobs: NemoJobs, results: NemoResults, access:
     @router.delete("/{name}", status_code=204, responses=parts.IN_USE)
     async def delete_job(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
         """Delete a job that has ended, with its results."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "nemo.jobs.delete"):
+        with AuditedCall(access, caller_of(request.scope), "nemo.jobs.delete") as caller:
             await jobs.delete(caller.workspace, workspace, name)
         return Response(status_code=204)
 
@@ -94,8 +92,7 @@ def _add_verb(router: APIRouter, jobs: NemoJobs, access: Access, verb: str, want
         description=f"Ask a job to {verb}.",
     )  # fmt: skip
     async def ask(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, f"nemo.jobs.{verb}"):
+        with AuditedCall(access, caller_of(request.scope), f"nemo.jobs.{verb}") as caller:
             return json_response(await jobs.want(caller.workspace, workspace, name, wanted))
 
 

@@ -66,8 +66,7 @@ def _add_create(router: APIRouter, older: OlderVerbs, jobs: NemoJobs, access: Ac
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_metric_job(workspace: parts.Namespace, body: OlderJobIn, request: Request) -> Response:
         """Queue a job of one metric; the current job routes show it in their own format."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "nemo.jobs.create"):
+        with AuditedCall(access, caller_of(request.scope), "nemo.jobs.create") as caller:
             try:
                 order = await older.job(caller.workspace, workspace, body)
             except ValidationError as error:
@@ -94,8 +93,7 @@ def _add_metrics(router: APIRouter, nemo: Nemo, access: Access) -> None:
     @router.delete("/metrics/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def delete_built_in(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
         """Delete a metric; jobs keep their own copy."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "nemo.metrics.delete"):
+        with AuditedCall(access, caller_of(request.scope), "nemo.metrics.delete") as caller:
             gone = await nemo.metrics.delete(caller.workspace, workspace, name)
         return json_response(
             {"message": "Resource deleted successfully.", "id": gone.id, "deleted_at": stamp(gone.updated_at)}

@@ -41,8 +41,7 @@ def metrics_api(metrics: Metrics, access: Access) -> APIRouter:
         project: Annotated[str | None, Query(max_length=255)] = None,
     ) -> Response:
         """Store a metric under a name; it never changes."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "nemo.metrics.create"):
+        with AuditedCall(access, caller_of(request.scope), "nemo.metrics.create") as caller:
             bundle = body.model_dump(mode="json")
             return json_response(await metrics.create(caller.workspace, workspace, name, bundle, project), 201)
 
@@ -67,8 +66,7 @@ def metrics_api(metrics: Metrics, access: Access) -> APIRouter:
     @router.delete(f"{_PREFIX}/metrics/{{name}}", status_code=204, responses=parts.MISSING)
     async def delete_metric(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
         """Delete a metric; jobs keep their own copy."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "nemo.metrics.delete"):
+        with AuditedCall(access, caller_of(request.scope), "nemo.metrics.delete") as caller:
             await metrics.delete(caller.workspace, workspace, name)
         return Response(status_code=204)
 
@@ -100,8 +98,7 @@ def eval_results_api(jobs: NemoJobs, results: NemoResults, access: Access, *, pr
     @router.delete("/{name}", status_code=204, responses=parts.IN_USE)
     async def delete_eval_result(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
         """Delete a result and its job."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "nemo.results.delete"):
+        with AuditedCall(access, caller_of(request.scope), "nemo.results.delete") as caller:
             await jobs.delete(caller.workspace, workspace, name)
         return Response(status_code=204)
 

@@ -46,8 +46,7 @@ def secrets_api(secrets: Secrets, access: Access) -> APIRouter:
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_secret(workspace: parts.Namespace, body: NewSecretIn, request: Request) -> Response:
         """Create a secret, which models refer to by name."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "secrets.set"):
+        with AuditedCall(access, caller_of(request.scope), "secrets.set") as caller:
             if any(one.name == body.name for one in await secrets.list_secrets(caller.workspace)):
                 raise NameTaken(f"there is a secret named {body.name}")
             kept = await secrets.set_secret(caller.workspace, body.name, body.value.get_secret_value())
@@ -76,8 +75,7 @@ def secrets_api(secrets: Secrets, access: Access) -> APIRouter:
         workspace: parts.Namespace, name: parts.Name, body: SecretChangeIn, request: Request
     ) -> Response:
         """Replace the value of a secret."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "secrets.set"):
+        with AuditedCall(access, caller_of(request.scope), "secrets.set") as caller:
             kept = await secrets.get_secret(caller.workspace, name)
             if body.value is None:
                 problem = Problem("value", "there is none", "a description is not kept")
@@ -88,8 +86,7 @@ def secrets_api(secrets: Secrets, access: Access) -> APIRouter:
     @router.delete("/{name}", status_code=204, responses=parts.MISSING)
     async def delete_secret(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:  # noqa: ARG001
         """Delete a secret. Jobs that still need it fail."""
-        caller = caller_of(request.scope)
-        with AuditedCall(access, caller, "secrets.delete"):
+        with AuditedCall(access, caller_of(request.scope), "secrets.delete") as caller:
             await secrets.delete_secret(caller.workspace, name)
         return Response(status_code=204)
 

@@ -30,7 +30,7 @@ from evaluator_host.dialects.uipath.project import (
 )
 from evaluator_host.dialects.uipath.records import matched
 from evaluator_host.model.errors import InvalidRequest
-from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Language, Limits
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Limits
 from evaluator_host.model.json_values import encode_json
 
 _SHOWN: Final = 8
@@ -201,11 +201,10 @@ def _given(
             raise InvalidRequest(
                 f"{one.id} is one of UiPath's own evaluators; pin the package that has it: --package uipath==2.14.44"
             )
-        given = options.evaluator_from_text(
-            one.code, Language.PYTHON, contract=Contract.UIPATH, packages=packages, limits=limits
-        )
+        evaluator = options.evaluator_of(code=one.code, contract=Contract.UIPATH, packages=packages, **limits)
+        given = options.LoadedEvaluator(evaluator)
     else:
-        given = read(one.code, contract=Contract.UIPATH, limits=limits)
+        given = read(one.code, contract=Contract.UIPATH, **limits)
     evaluator = replace(given.evaluator, settings=EvaluatorSettings(entry=one.entry, config=one.config))
     return replace(given, evaluator=evaluator)
 

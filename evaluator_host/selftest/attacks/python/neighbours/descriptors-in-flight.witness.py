@@ -1,0 +1,2 @@
+def attack(inputs):
+    return None  # it only has to be answered

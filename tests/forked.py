@@ -1,0 +1,202 @@
+"""Runs the command line in processes forked from one that has imported it already: real processes, without a second of imports each.
+
+    ended = run(["keys", "list"], env=..., cwd=...)   # like subprocess.run: `returncode`, `stdout`, `stderr`
+    process = Forked(["serve", "--port", "0"], env=..., stdout=log.fileno())
+
+Each is a process of its own, with its own environment, arguments, files, signals and exit code. Its `/proc/PID/cmdline` and
+`environ` are those of the process that it was forked from; a test that reads them, or that is about how a start goes, runs
+`tests.server.COMMAND` instead. When the tests end, however they end, processes that still run are killed.
+"""
+
+import atexit
+import contextlib
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+_MESSAGE_BYTES = 1 << 20
+_MODULES = (
+    "evaluator_host.cli.main", "evaluator_host.cli.command", "evaluator_host.cli.serve", "evaluator_host.cli.run",
+    "evaluator_host.cli.keys", "evaluator_host.cli.jobs", "evaluator_host.cli.packages", "evaluator_host.cli.doctor",
+    "evaluator_host.cli.evaluators", "evaluator_host.cli.datasets", "evaluator_host.cli.secrets", "evaluator_host.wiring.server",
+)  # fmt: skip
+
+
+class Forked:
+    """A command that runs. `pid`, `returncode`, `poll`, `wait`, `terminate`, `kill` and `send_signal` are as `subprocess.Popen` has them."""
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        stdout: int | None = None,
+        stderr: int | None = None,
+    ) -> None:
+        self.args = [*arguments]
+        self.returncode: int | None = None
+        self._ended, theirs = os.pipe()
+        out = os.open(os.devnull, os.O_WRONLY) if stdout is None else os.dup(stdout)
+        error = os.dup(out if stderr in (None, subprocess.STDOUT) else int(stderr or 0))
+        message = {
+            "arguments": self.args,
+            "env": dict(os.environ if env is None else env),
+            "cwd": str(cwd or Path.cwd()),
+        }
+        try:
+            self.pid = _ask(message, [out, error, theirs])
+        finally:
+            for descriptor in (out, error, theirs):
+                os.close(descriptor)
+
+    def poll(self) -> int | None:
+        """Return the exit code, minus the signal that ended it, or None while it runs."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end and return the exit code."""
+        if self.returncode is None:
+            if not select.select([self._ended], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(self.args, timeout or 0)
+            self.returncode = int(os.read(self._ended, 16) or -signal.SIGKILL)
+            os.close(self._ended)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Signal it, unless it has ended."""
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """End it as an operator would."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.send_signal(signal.SIGKILL)
+
+
+def run(
+    arguments: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: Path | None = None, timeout: float
+) -> "subprocess.CompletedProcess[str]":
+    """Run a command to its end and return what it printed.
+
+    Raises:
+      subprocess.TimeoutExpired: it took longer; it is killed.
+    """
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as error:
+        process = Forked(arguments, env=env, cwd=cwd, stdout=out.fileno(), stderr=error.fileno())
+        try:
+            code = process.wait(timeout)
+        finally:
+            process.kill()
+        printed = []
+        for file in (out, error):
+            file.seek(0)
+            printed.append(file.read())
+    return subprocess.CompletedProcess(process.args, code, *printed)
+
+
+@cache
+def _template() -> socket.socket:
+    """Return the connection to the process that all are forked from; it ends with this one."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    for end in (ours, theirs):
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MESSAGE_BYTES)
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-m", __name__, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            cwd=Path(__file__).parents[1],
+        )
+
+    def stop() -> None:
+        ours.close()
+        process.wait()
+
+    atexit.register(stop)
+    return ours
+
+
+def _ask(message: dict[str, Any], descriptors: list[int]) -> int:
+    connection = _template()
+    socket.send_fds(connection, [json.dumps(message).encode()], descriptors)
+    pid = connection.recv(64)
+    assert pid, "the process that commands are forked from has ended; what it printed says why"
+    return int(pid)
+
+
+def _serve(connection: socket.socket) -> list[str]:
+    """Fork a process for each message. Returns in each of those, with its arguments; exits when the other end closes."""
+    running: dict[int, tuple[int, int]] = {}  # by pidfd: its number, and where to write its end
+    while True:
+        ready = select.select([connection.fileno(), *running], [], [])[0]
+        for pidfd in running.keys() & set(ready):
+            _tell_end(pidfd, *running.pop(pidfd))
+        if connection.fileno() not in ready:
+            continue
+        data, descriptors, *_ = socket.recv_fds(connection, _MESSAGE_BYTES, 3)
+        if not data:
+            for pid, _ in running.values():
+                os.kill(pid, signal.SIGKILL)
+            os._exit(0)
+        message = json.loads(data)
+        pid = os.fork()
+        if pid == 0:
+            connection.close()
+            for pidfd, (_, told) in running.items():
+                os.close(pidfd)
+                os.close(told)
+            return _become(message, descriptors)
+        running[os.pidfd_open(pid)] = (pid, descriptors[2])
+        for descriptor in descriptors[:2]:
+            os.close(descriptor)
+        connection.send(str(pid).encode())
+
+
+def _tell_end(pidfd: int, pid: int, told: int) -> None:
+    _, status = os.waitpid(pid, 0)
+    os.close(pidfd)
+    with contextlib.suppress(BrokenPipeError):
+        os.write(told, str(os.waitstatus_to_exitcode(status)).encode())
+    os.close(told)
+
+
+def _become(message: dict[str, Any], descriptors: list[int]) -> list[str]:
+    for number, descriptor in enumerate(descriptors[:2], start=1):
+        os.dup2(descriptor, number)
+    for descriptor in descriptors:
+        os.close(descriptor)
+    os.chdir(message["cwd"])
+    os.environ.clear()
+    os.environ.update(message["env"])
+    return [str(argument) for argument in message["arguments"]]
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal; the end of the tests ends this too
+    gc.disable()
+    for module in _MODULES:
+        import_module(module)
+    gc.freeze()
+    from evaluator_host import __main__ as command
+
+    sys.argv = ["evaluator-host", *_serve(socket.socket(fileno=int(sys.argv[1])))]
+    sys.modules["__main__"] = command
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    command.main()
