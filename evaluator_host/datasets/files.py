@@ -8,7 +8,6 @@ import asyncio
 import hashlib
 import os
 import secrets
-import shutil
 import struct
 import tempfile
 import time
@@ -26,6 +25,7 @@ from evaluator_host.model.json_values import decode_json, encode_json
 from evaluator_host.sandbox.linux.instance import is_dead, this_instance
 from evaluator_host.schemas.stored import BadLine
 from evaluator_host.store.datasets import DatasetFacts
+from evaluator_host.system.tree import remove
 
 _SETTLED_S: Final = 3600.0
 _STRIDE: Final = 64  # finding a row reads at most so many lines
@@ -63,7 +63,7 @@ class RowsFolder:
                 (stage / "rows.index").write_bytes(writer.places)
                 stage.rename(target)
         finally:
-            shutil.rmtree(stage, ignore_errors=True)
+            remove(stage)
         return facts
 
     def temporary_file(self) -> BinaryIO:
@@ -111,7 +111,7 @@ class RowsFolder:
 
     def remove(self, dataset_id: str) -> None:
         """Remove the rows of a data set, if they exist."""
-        shutil.rmtree(self.path / dataset_id, ignore_errors=True)
+        remove(self.path / dataset_id)
 
     def ids(self) -> list[str]:
         """Return the ids of all data sets that have rows in this folder."""

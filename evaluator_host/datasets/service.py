@@ -12,6 +12,7 @@ from evaluator_host.model.errors import MachineExhausted
 from evaluator_host.model.evaluator import Json
 from evaluator_host.schemas.stored import DatasetReport
 from evaluator_host.store.datasets import Dataset, DatasetFacts, Datasets, name_taken, new_dataset_id
+from evaluator_host.store.usage import StorageUsage
 from evaluator_host.store.workspaces import require_name
 
 _AT_ONCE: Final = 2  # uploads read at a time; more would share the same cores
@@ -24,12 +25,16 @@ class DatasetService:
       store: Names and facts of data sets.
       folder: The rows of all data sets.
       max_bytes: Size limit of an upload, and of a data set.
+      usage: Checks whether a workspace may store more.
       max_row_bytes: Size limit of a row.
     """
 
-    def __init__(self, store: Datasets, folder: RowsFolder, *, max_bytes: int, max_row_bytes: int) -> None:
+    def __init__(
+        self, store: Datasets, folder: RowsFolder, usage: StorageUsage, *, max_bytes: int, max_row_bytes: int
+    ) -> None:
         self._store = store
         self._folder = folder
+        self._usage = usage
         self._max_bytes = max_bytes
         self._max_row_bytes = max_row_bytes
         self._turns = asyncio.Semaphore(_AT_ONCE)
@@ -50,13 +55,14 @@ class DatasetService:
           InvalidRequest: the name is not valid, or the file has another format or no row.
           NameTaken: there is a data set of that name, and `replace` is not set.
           TooLarge: the file is over this host's limit.
-          MachineExhausted: the disk is full.
+          OverQuota: the workspace stores as much as it may.
+          MachineExhausted: this machine has too little free disk.
         """
         require_name(name, "data set")
         if not replace and any(one.name == name for one in await self._store.list_datasets(workspace_id)):
             raise name_taken(name)
         with MachineExhausted.refused("store the data set"), self._folder.temporary_file() as upload:
-            async for chunk in at_most(self._max_bytes, chunks):
+            async for chunk in at_most(self._max_bytes, self._usage.metered(workspace_id, chunks)):
                 await asyncio.to_thread(upload.write, chunk)
             upload.seek(0)
             dataset_id = new_dataset_id()
@@ -77,6 +83,7 @@ class DatasetService:
           InvalidRequest: there is no row.
           TooLarge: the rows are over this host's limit.
         """
+        await self._usage.require_room(workspace_id)
         dataset_id = new_dataset_id()
         numbered = enumerate(records, start=1)
         async with self._turns:

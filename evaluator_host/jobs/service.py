@@ -21,6 +21,7 @@ from evaluator_host.service import Service
 from evaluator_host.service.prepared import evaluator_digest, require_fit
 from evaluator_host.store.datasets import Dataset, Datasets, new_dataset_id
 from evaluator_host.store.jobs import DesiredState, Job, JobEvaluator, JobOverview, Jobs
+from evaluator_host.store.usage import StorageUsage
 
 LOOK_EVERY_S: Final = 0.5  # between two looks at a watched job
 
@@ -38,6 +39,7 @@ class JobService:
       folder: The rows of all data sets.
       scheduler: Runs the jobs.
       resolve: Finds stored evaluators.
+      usage: Checks whether a workspace may store more.
       models: Checks targets; None for a host without online jobs.
     """
 
@@ -49,8 +51,10 @@ class JobService:
         folder: RowsFolder,
         scheduler: Scheduler,
         resolve: Resolve,
+        usage: StorageUsage,
         models: ModelAccess | None = None,
     ) -> None:
+        self._usage = usage
         self._service = service
         self._jobs = jobs
         self._datasets = datasets
@@ -68,11 +72,14 @@ class JobService:
           InvalidRequest: an evaluator, the mapping, the target or the data is not valid.
           InvalidPin: a package is not pinned exactly.
           NotFound: there is no such evaluator or data set.
+          OverQuota: the workspace stores as much as it may.
+          MachineExhausted: this machine has too little free disk.
         """
         if idempotency_key is not None:
             earlier = await self._jobs.find_by_idempotency_key(workspace_id, idempotency_key)
             if earlier is not None:
                 return await self.get_job(workspace_id, earlier.id)
+        await self._usage.require_room(workspace_id)
         stored = StoredSpec(spec.mapping, spec.target, spec.config)
         stored.parse_mapping()
         await self._require_target(spec, workspace_id)
@@ -163,6 +170,16 @@ class JobService:
           InUse: the job has not ended.
         """
         await self._jobs.delete_job(workspace_id, job_id)
+        await self._remove_unused_rows()
+
+    async def delete_ended(self, before: datetime) -> int:
+        """Delete the jobs of all workspaces that ended before a time; return how many."""
+        deleted = await self._jobs.delete_ended(before)
+        if deleted:
+            await self._remove_unused_rows()
+        return deleted
+
+    async def _remove_unused_rows(self) -> None:
         for dataset_id in await self._datasets.forget_unused():
             await asyncio.to_thread(self._folder.remove, dataset_id)
 

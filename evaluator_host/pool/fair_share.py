@@ -36,6 +36,7 @@ class PoolLimits:
     max_age_s: float = 3600.0
     queue_limit: int = 1000
     grace_s: float = 1.0
+    answers_mb: int = 256  # of large answers that are read at once
 
 
 class Capacity:

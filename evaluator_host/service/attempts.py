@@ -33,9 +33,9 @@ class Attempt:
     loaded: Loaded | None = None
     notes: tuple[Note, ...] = ()
 
-    def result(self, *, started: float) -> EvaluationResult:
+    async def result(self, *, started: float) -> EvaluationResult:
         """Return the call's result; `started` is the `time.perf_counter()` value from which its time counts."""
-        return result(self.context, self.outcome, notes=self.notes, started=started)
+        return await result(self.context, self.outcome, notes=self.notes, started=started)
 
 
 class LostRows:
@@ -136,7 +136,7 @@ async def score_together(
         made = await attempt(pool, prepared, bind_once)
     except _NothingToScore:
         return None
-    return made.result(started=started)
+    return await made.result(started=started)
 
 
 async def each(rows: Iterable[Row]) -> AsyncGenerator[Row, None]:

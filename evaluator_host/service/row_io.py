@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from evaluator_host.dialects.binding import Binding, encode
@@ -12,7 +13,7 @@ from evaluator_host.dialects.row_binding import encoded_row, from_child, shape, 
 from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.errors import LimitExceeded
 from evaluator_host.model.evaluator import Contract, EncodedRow, Evaluator, Json, Language, Row
-from evaluator_host.model.json_values import VALUE_DEPTH, encode_json, nests_within
+from evaluator_host.model.json_values import LARGE_BYTES, VALUE_DEPTH, encode_json, nests_within
 from evaluator_host.model.outcome import (
     EnvironmentInfo,
     ErrorCode,
@@ -158,7 +159,7 @@ def unloaded_context(prepared: Prepared, backend: str) -> ResultContext:
     )
 
 
-def result(
+async def result(
     context: ResultContext,
     outcome: Outcome | Skipped,
     *,
@@ -166,7 +167,7 @@ def result(
     notes: tuple[Note, ...] = (),
     first: bool = True,
 ) -> EvaluationResult:
-    """Return the normalised result of one row.
+    """Return the normalised result of one row; a large one is read in a thread.
 
     Args:
       context: Context of its lease.
@@ -193,7 +194,13 @@ def result(
     )
     all_notes = (*context.notes, *notes) if notes else context.notes
     prepared = context.prepared
-    return normalise(outcome, prepared.evaluator, info=info, notes=all_notes, source=prepared.source)
+    read = partial(normalise, outcome, prepared.evaluator, info=info, notes=all_notes, source=prepared.source)
+    return read() if size_bytes(outcome) <= LARGE_BYTES else await asyncio.to_thread(read)
+
+
+def size_bytes(outcome: Outcome | Skipped) -> int:
+    """Return about how much memory an outcome takes."""
+    return 0 if isinstance(outcome, Skipped) else outcome.size_bytes
 
 
 def _with_logs_of_load(outcome: Outcome | Skipped, loading: Logs) -> Outcome | Skipped:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Select, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -277,10 +277,30 @@ class Jobs(Repository):
         job = await self.get_job(workspace_id, job_id)
         if not job.status.final:
             raise InUse(f"the job is {job.status}; cancel it first")
+        await self._delete(job)
+        await self._database.give_space_back()
+
+    async def delete_ended(self, before: datetime) -> int:
+        """Delete the jobs that ended before a time, with their results; return how many."""
+        ended = select_jobs().where(JobTable.finished_at < before)
+        async with self._database.reading() as connection:
+            jobs = [as_job(row) for row in await connection.execute(ended)]
+        for job in jobs:
+            await self._delete(job)
+        if jobs:
+            await self._database.give_space_back()
+        return len(jobs)
+
+    async def _delete(self, job: Job) -> None:
+        """Delete results in parts, so that no other writer waits long; a job that lost some is deleted again."""
+        for table in (ResultTable, OutputTable):
+            for first in range(0, job.rows, _DELETED_AT_ONCE):
+                part = table.row.between(first, first + _DELETED_AT_ONCE - 1)
+                async with self._database.transaction() as connection:
+                    await connection.execute(delete(table).where(table.job_id == job.id, part))
         async with self._database.transaction() as connection:
-            for table in (ResultTable, OutputTable, JobEvaluatorTable):  # children first: no cascade in one statement
-                await connection.execute(delete(table).where(table.job_id == job_id))
-            await connection.execute(delete(JobTable).where(JobTable.id == job_id))
+            await connection.execute(delete(JobEvaluatorTable).where(JobEvaluatorTable.job_id == job.id))
+            await connection.execute(delete(JobTable).where(JobTable.id == job.id))
 
 
 def _overviews(chosen: ColumnElement[bool]) -> Select[Any]:
@@ -294,4 +314,5 @@ def _not_found(job_id: str) -> NotFound:
     return NotFound(f"there is no job {job_id[:80]}; `evaluator-host jobs list` has their ids")
 
 
-_UNENDED = (JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.PAUSED)
+_DELETED_AT_ONCE: Final = 2000  # rows
+_UNENDED: Final = (JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.PAUSED)

@@ -1,19 +1,22 @@
 """Reads stored results of jobs and answers of models: in pages, all of them, or only the values for statistics."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
 import orjson
-from sqlalchemy import Select, and_, false, func, null, or_, select
+from sqlalchemy import Select, and_, case, false, func, null, or_, select
 
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.store.database import Repository, columns_of
 from evaluator_host.store.job_queue import StoredOutput, StoredResult
 from evaluator_host.store.tables import OutputTable, ResultTable, TogetherTable
 
-_AT_ONCE: Final = 2000
+_AT_ONCE: Final = 500
+_BETWEEN: Final = 32
+_LONG: Final = 32 << 10  # characters; a longer text is read by itself
 _STRETCH_BYTES: Final = 8 << 20
 
 
@@ -99,12 +102,18 @@ class Results(Repository):
         """Yield for each result of an evaluator the values for statistics, in the order of rows."""
         table = ResultTable
         chosen = (table.job_id == job_id) & (table.position == position)
-        query = select(*columns_of(table, Figures)).where(chosen).order_by(table.row)
+        columns = [_unless_long(column) if column is table.metrics else column for column in columns_of(table, Figures)]
+        query = select(*columns).where(chosen).order_by(table.row)
         last = -1
         while True:
             rows = await self._database.fetch_all(query.where(table.row > last).limit(_AT_ONCE))
             page = [Figures(*row) for row in rows]
-            for one in page:
+            for number, one in enumerate(page):
+                if number % _BETWEEN == 0:
+                    await asyncio.sleep(0)  # the reader works on the event loop
+                if one.metrics is None:
+                    long = await self._database.fetch_value(select(table.metrics).where(chosen, table.row == one.row))
+                    one = replace(one, metrics=long)  # noqa: PLW2901 - the same, complete
                 yield one
             if len(page) < _AT_ONCE:
                 return
@@ -162,6 +171,11 @@ class _Order:
         if sort != self._sort or not isinstance(row, int) or not isinstance(position, int):
             raise InvalidRequest("the cursor is not of this query; take `next_cursor` of the page before, or none")
         return (value if isinstance(value, int | float) else None), row, position
+
+
+def _unless_long(column: Any) -> Any:
+    """Return an expression for a text that is null where the text is too long to be read with many others."""
+    return case((func.length(column) <= _LONG, column))
 
 
 def _selected(job_id: str, which: Filter) -> Any:

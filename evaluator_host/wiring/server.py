@@ -22,6 +22,7 @@ from evaluator_host import __version__
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
 from evaluator_host.models.judges import open_judges
+from evaluator_host.system.memory import return_large_blocks
 from evaluator_host.system.supervisor import Supervisor
 from evaluator_host.web.api.bodies import EXACT_MATCH
 from evaluator_host.web.app import create_app
@@ -206,6 +207,7 @@ async def serve_http(
       StoreUnavailable: the database does not answer.
     """
     asyncio.get_running_loop().set_exception_handler(log_loop_fault)
+    return_large_blocks()
     supervisor, connections = Supervisor(), room_for_connections()
     async with (
         open_store(settings) as store,

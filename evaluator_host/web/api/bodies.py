@@ -32,7 +32,14 @@ def _in_utc(moment: datetime) -> datetime:
         raise ValueError("the time in UTC is before the year 1 or after the year 9999") from error
 
 
-WholeNumber: TypeAlias = Annotated[int, Field(ge=-_MOST, le=_MOST)]
+def _not_below(number: int) -> int:
+    """Check the lower bound apart: a `ge` here would replace the `ge` of a field."""
+    if number < -_MOST:
+        raise PydanticCustomError("too_small", "it is below {least}", {"least": -_MOST})
+    return number
+
+
+WholeNumber: TypeAlias = Annotated[int, Field(le=_MOST), AfterValidator(_not_below)]
 """An integer that databases, files and every JSON parser can hold. Each integer of a request has this type."""
 
 Moment: TypeAlias = Annotated[datetime, AfterValidator(_in_utc)]

@@ -25,7 +25,7 @@ from evaluator_host.system.supervisor import Supervisor
 from evaluator_host.system.turns import Shares
 from evaluator_host.web.auth.keyring import REFRESH_S, Caller, Keyring
 from evaluator_host.web.auth.package_visibility import PackageVisibility
-from evaluator_host.web.http.json_routes import EventStreams
+from evaluator_host.web.http.event_streams import EventStreams
 
 _CALLER = "evaluator_host.caller"
 
@@ -178,7 +178,7 @@ class AuditedCall:
       rows: Number of rows in the request.
     """
 
-    __slots__ = ("_access", "_caller", "_evaluator", "_rows", "_started", "_verb")
+    __slots__ = ("_access", "_caller", "_evaluator", "_started", "_verb", "rows")
 
     def __init__(
         self, access: Access, caller: Caller, verb: str, *, evaluator: Evaluator | None = None, rows: int = 0
@@ -187,7 +187,7 @@ class AuditedCall:
         self._caller = caller
         self._verb = verb
         self._evaluator = evaluator
-        self._rows = rows
+        self.rows = rows
         self._started = time.perf_counter()
 
     def __enter__(self) -> Caller:
@@ -220,11 +220,11 @@ class AuditedCall:
     def failed(self, error: BaseException) -> None:
         """Record a call that raised."""
         outcome = error.code if isinstance(error, HostError) else HostError.code
-        self._note(self._digest(), failed=self._rows, outcome=outcome)
+        self._note(self._digest(), failed=self.rows, outcome=outcome)
 
     def abandoned(self) -> None:
         """Record a call whose caller hung up."""
-        self._note(self._digest(), failed=self._rows, outcome=ABANDONED)
+        self._note(self._digest(), failed=self.rows, outcome=ABANDONED)
 
     def _note_batch(self, batch: Batch) -> None:
         if not batch.results:
@@ -246,7 +246,7 @@ class AuditedCall:
                 key_id=self._caller.key_id,
                 verb=self._verb,
                 evaluator=digest,
-                rows=self._rows,
+                rows=self.rows,
                 failed=failed,
                 outcome=outcome,
                 duration_ms=round((time.perf_counter() - self._started) * 1000, 3),

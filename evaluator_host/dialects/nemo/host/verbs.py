@@ -38,7 +38,7 @@ def nemo_verbs(service: Service, records: StoredResources, settings: Settings) -
 
     entities = Entities(records.database)
     namespaces = Namespaces(entities)
-    filesets = Filesets(entities, namespaces, records.blobs, row_bytes=settings.body_mb << 20)
+    filesets = Filesets(entities, namespaces, records.blobs, records.usage, row_bytes=settings.body_mb << 20)
     models = Models(entities, namespaces, settings.models)
     metrics = Metrics(entities, namespaces)
     jobs = NemoJobs(
