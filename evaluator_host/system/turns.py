@@ -25,25 +25,27 @@ class Shares:
 
     Args:
       places: How many there are.
+      what: What takes a place, in the plural, for the message to a workspace that has its share.
       per_free: How many a workspace may have for each one that stays free, once another workspace has asked.
     """
 
-    def __init__(self, places: int, *, per_free: int = 3) -> None:
+    def __init__(self, places: int, what: str, *, per_free: int = 3) -> None:
         self._places = places
+        self._what = what
         self._per_free = per_free
         self._taken: dict[str, int] = {}
 
     @contextmanager
-    def hold(self, workspace: str, what: str) -> Iterator[None]:
+    def hold(self, workspace: str) -> Iterator[None]:
         """Hold a place during the block.
 
         Raises:
-          Busy: the workspace has its share; the message names `what` it has too much of.
+          Busy: the workspace has its share.
         """
         own = self._taken.setdefault(workspace, 0)
         free = self._places - sum(self._taken.values())
         if not may_take(own, free, per_free=self._per_free, known=len(self._taken)):
-            raise Busy(f"{own} {what} of this workspace are under way; send fewer at once", retry_after_s=2)
+            raise Busy(f"{own} {self._what} of this workspace are under way; send fewer at once", retry_after_s=2)
         self._taken[workspace] += 1
         try:
             yield

@@ -24,9 +24,9 @@ GRACE_S = 10
 class Tenants:
     """A host, a workspace `loud` and a neighbour."""
 
-    def __init__(self, server: Server, url: str) -> None:
+    def __init__(self, server: Server, *, loud: str, quiet: str) -> None:
         self.server = server
-        self.loud, self.quiet = (bearer(make_key(name, name, url=url)) for name in ("loud", "quiet"))
+        self.loud, self.quiet = bearer(loud), bearer(quiet)
         self.sockets = ExitStack()
 
     def flood(self, head: str, *, body: bytes = b"") -> list[socket.socket]:
@@ -58,13 +58,18 @@ class Tenants:
 @pytest.fixture
 def tenants(tmp_path: Path) -> Iterator[Tenants]:
     url = f"sqlite:///{tmp_path / 'host.db'}"
+    keys = {name: make_key(name, name, url=url) for name in ("loud", "quiet")}  # before: the host asks for them at once
     server = Server(
         log=tmp_path / "host.log",
-        environment={"EVALUATOR_HOST_DATABASE_URL": url, "EVALUATOR_HOST_STOP_GRACE_S": str(GRACE_S)},
+        environment={
+            "EVALUATOR_HOST_DATABASE_URL": url,
+            "EVALUATOR_HOST_STOP_GRACE_S": str(GRACE_S),
+            "EVALUATOR_HOST_BODY_TIMEOUT_S": "120",
+        },
         command=("prlimit", "--nofile=512:512", *COMMAND),
     )
     with server:
-        made = Tenants(server, url)
+        made = Tenants(server, **keys)
         assert made.neighbour() == [200] * 4
         with made.sockets:
             yield made
@@ -98,7 +103,8 @@ def test_event_streams_of_one_key_are_few_and_end_with_the_host(tenants: Tenants
     job = tenants.job(SLOW, tenants.loud)
     held = tenants.flood(f"GET /v1/jobs/{job}/events HTTP/1.1")
     assert tenants.neighbour() == [200] * 4
-    assert statuses(held, count=FLOOD) == {"200": 16, "429": FLOOD - 16}
+    seen = statuses(held, count=FLOOD - 10)
+    assert (set(seen), seen["200"]) == ({"200", "429"}, 16)
     refused = tenants.server.client.get(f"/v1/jobs/{job}/events", headers=tenants.loud)
     assert (refused.status_code, refused.json()["code"]) == (429, "busy")
     assert "16 streams" in refused.json()["detail"]
@@ -112,11 +118,10 @@ def test_uploads_of_one_workspace_leave_connections_and_a_hang_up_is_no_fault(te
     head = "POST /v1/datasets?name=x HTTP/1.1\r\nContent-Type: text/csv\r\nContent-Length: 1000000"
     held = tenants.flood(head, body=b"a")
     assert tenants.neighbour() == [200] * 4
-    refused = statuses(held, count=FLOOD - 288 * 3 // 4)
-    assert set(refused) == {"429"}
+    assert set(statuses(held, count=FLOOD - 40)) == {"429"}, "at most 32 are under way"
     tenants.sockets.close()
     until = time.monotonic() + 30
-    while tenants.server.log.count("hung up") < 100:
+    while tenants.server.log.count("hung up") < 20:
         assert time.monotonic() < until, tenants.server.log[-2000:]
         time.sleep(0.05)
     with httpx.Client(base_url=tenants.server.url, timeout=30) as client:

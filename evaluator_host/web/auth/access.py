@@ -29,6 +29,7 @@ from evaluator_host.web.http.event_streams import EventStreams
 
 _CALLER = "evaluator_host.caller"
 
+_UPLOADS: Final = 32  # under way; each has a file open besides its connection
 _BUCKETS_KEPT: Final = 10_000  # buckets; full ones are dropped when there are more
 
 _log = logging.getLogger(__name__)
@@ -91,7 +92,8 @@ class Access:
         self.audit_log = AuditLog(store.audit, days=settings.audit_days)
         self.package_visibility = PackageVisibility(store.package_sets)
         self.streams = EventStreams(settings.event_streams)
-        self.requests = Shares(connections)
+        self.requests = Shares(connections, "requests")
+        self.uploads = Shares(_UPLOADS, "uploads")
         self._failing: set[str] = set()
 
     def dropped(self) -> float:

@@ -87,9 +87,9 @@ class AccessMiddleware:
             ceiling = self._upload_bytes if _is_upload(scope) else self._body_bytes
             length = self._check(headers, ceiling)
             workspace = await self._admit(scope, headers)
-            with self._counted(workspace), self._memory.hold(workspace) as memory:
+            upload = _is_upload(scope)  # goes to disk while it arrives
+            with self._counted(workspace, upload=upload), self._memory.hold(workspace) as memory:
                 scope[_MEMORY] = sending.memory = memory
-                upload = _is_upload(scope)  # goes to disk while it arrives
                 if not upload:
                     memory.reserve(BODY_COPIES * length)
                 await self._app(scope, self._bounded(receive, ceiling, None if upload else memory), sending)
@@ -138,9 +138,11 @@ class AccessMiddleware:
         set_caller(scope, caller)
         return caller.workspace
 
-    def _counted(self, workspace: str) -> AbstractContextManager[None]:
+    def _counted(self, workspace: str, *, upload: bool) -> AbstractContextManager[None]:
         """Return what counts a request of a workspace while it is under way."""
-        return self._access.requests.hold(workspace, "requests") if self._access and workspace else nullcontext()
+        if self._access is None or not workspace:
+            return nullcontext()
+        return (self._access.uploads if upload else self._access.requests).hold(workspace)
 
     def _bounded(self, receive: Receive, ceiling: int, memory: Reservation | None) -> Receive:
         """Return `receive` with the limits of size, time and memory for the body."""
