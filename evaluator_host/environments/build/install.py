@@ -17,7 +17,7 @@ from evaluator_host.model.errors import HostError, PackagesFailed
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings, npm_workspace, uv_workspace
 from evaluator_host.packages.lock import Lock
-from evaluator_host.packages.npm.resolve import NO_ANSWER, manifest, platform_flags
+from evaluator_host.packages.npm.resolve import NO_ANSWER, from_outside, manifest, platform_flags
 from evaluator_host.packages.pip.resolve import last_cause, platform_tag, unanswered
 from evaluator_host.packages.tools import Resolver, shorten, unreachable
 from evaluator_host.system.processes import Command, Finished, LimitReached, OutputFlood, Run
@@ -116,7 +116,8 @@ async def _npm(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
         found = _NPM_CODE.search(finished.stderr)
         if found and NO_ANSWER.fullmatch(found[1]):
             raise unreachable(finished.stderr, index)
-        raise PackagesFailed(f"The packages cannot be installed:\n{shorten(finished.stderr, index)}")
+        said = f"The packages cannot be installed:\n{shorten(finished.stderr, index)}"
+        raise from_outside(finished.stderr) or PackagesFailed(said)
     (files / "node_modules").mkdir(exist_ok=True)
     # The last is npm's own note of where it got each package: a guest need not know the registry.
     for name in ("package.json", "package-lock.json", "node_modules/.package-lock.json"):

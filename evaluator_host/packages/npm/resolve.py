@@ -15,6 +15,7 @@ from evaluator_host.packages.tools import Resolver, close_name, shorten, unreach
 from evaluator_host.system.processes import OUTPUT_BYTES, Finished
 
 _VERSIONS: Final = Path(__file__).with_name("versions.cjs")
+_BUNDLES: Final = Path(__file__).with_name("bundles.cjs")
 _CPU: Final = {"x86_64": "x64", "aarch64": "arm64"}
 NO_ANSWER: Final = re.compile(
     r"ENOTFOUND|ECONN\w+|ETIMEDOUT|EAI_AGAIN|E(?:HOST|NET)UNREACH|EPIPE|EIDLETIMEOUT|ENOTCACHED|ERR_(?:SOCKET|TLS|SSL)\w*"
@@ -39,8 +40,10 @@ async def resolve_npm(
     """
     async with npm_workspace(resolver.index) as workspace:
         (workspace.path / "package.json").write_text(manifest(pins), "utf-8")
+        (workspace.path / _BUNDLES.name).write_text(_BUNDLES.read_text("utf-8"), "utf-8")
+        node, npm = resolver.tools.npm_command
         flags = ("install", "--package-lock-only", "--lockfile-version=3", "--json", *platform_flags(resolver.target))
-        finished = await resolver.attempt((*resolver.tools.npm_command, *flags), workspace)
+        finished = await resolver.attempt((node, "--require", f"./{_BUNDLES.name}", npm, *flags), workspace)
         if finished.code != 0:
             raise await _failure(finished, pins, resolver)
         lock = workspace.path / "package-lock.json"
@@ -207,10 +210,17 @@ async def _failure(finished: Finished, pins: Sequence[Pin], resolver: Resolver) 
     if error["code"] == "ERESOLVE":
         detail = error["detail"].split("Fix the upstream")[0]
         return PackagesFailed(f"These packages cannot be installed together:\n{shorten(detail, resolver.index)}")
-    if outside := _OUTSIDE.search(error["summary"]):
-        what = f"a package from outside the registry ({outside['kind']}), which is not allowed"
-        return PackagesFailed(f"One of these packages depends on {what}: pin another version or another package.")
+    if (outside := from_outside(error["summary"])) is not None:
+        return outside
     return PackagesFailed(f"The packages cannot be resolved: {shorten(error['summary'], resolver.index)}")
+
+
+def from_outside(said: str) -> PackagesFailed | None:
+    """Return the error when npm refuses a package that is not the registry's; None for any other message."""
+    if (outside := _OUTSIDE.search(said)) is None:
+        return None
+    what = f"a package from outside the registry ({outside['kind']}), which is not allowed"
+    return PackagesFailed(f"One of these packages depends on {what}: pin another version or another package.")
 
 
 def _no_package(error: dict[str, str]) -> PackagesFailed:
