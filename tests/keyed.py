@@ -56,9 +56,9 @@ def audited(url: str) -> list[AuditLine]:
     return asyncio.run(read())
 
 
-def shown(*arguments: str, url: str) -> Any:
+def shown(*arguments: str, url: str, **environment: str) -> Any:
     """Run a command with `--json` and return what it printed."""
-    done = command(*arguments, "--json", url=url)
+    done = command(*arguments, "--json", url=url, **environment)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -8,7 +8,8 @@ import typer
 
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
-from evaluator_host.cli.console import err, format_time, out, plain, print_json
+from evaluator_host.cli.console import err, format_time, out, plain, print_json, table
+from evaluator_host.cli.remote_service import host
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.wiring.store import open_store
@@ -179,3 +180,33 @@ def _text(line: "AuditLine") -> str:
         f"{format_time(line.at)}  {line.workspace:<16}  {line.key or '-':<16}  {line.verb:<18}  {line.outcome:<16}  "
         f"{line.rows} rows{failed}  {line.duration_ms:.1f} ms  {line.evaluator or ''}"
     )
+
+
+def usage(
+    *, url: options.UrlOption = None, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False
+) -> None:
+    """Show what workspaces store, the largest first; with --url, the workspace of the key alone."""
+    if url is not None:
+        with host(url) as client:
+            found = [client.usage()]
+    else:
+        settings = load_settings(data_dir=data_dir)
+        found = with_store(settings, lambda store: store.usage.list_usage())
+    if as_json:
+        print_json(found)
+        return
+    kinds = ("datasets", "files", "evaluators", "jobs", "traces")
+    rows = [
+        (
+            one.workspace,
+            _megabytes(one.total_bytes),
+            _megabytes(one.quota_bytes) if one.quota_bytes else "any",
+            *(_megabytes(getattr(one, f"{kind}_bytes")) for kind in kinds),
+        )
+        for one in found
+    ]
+    out.print(table(("WORKSPACE", "MB", "OF", *(kind.upper() for kind in kinds)), rows))
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / (1 << 20):.1f}"

@@ -23,6 +23,7 @@ _COMMANDS: Final = {
     "selftest": "selftest.command",
     "setup": "cli.doctor",
     "audit": "cli.keys",
+    "usage": "cli.keys",
 }
 _GROUPS: Final = {
     "images": "cli.doctor",

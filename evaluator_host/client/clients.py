@@ -21,6 +21,7 @@ from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Json,
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.evaluation import Batch, CheckReport, HostInfo
 from evaluator_host.schemas.migration import Migration
+from evaluator_host.schemas.stored import UsageReport
 
 
 class HostVerbs(Verbs[TransportT]):
@@ -137,6 +138,11 @@ class HostVerbs(Verbs[TransportT]):
     async def info(self) -> HostInfo:
         """Return the version of the host, its backend and its limits."""
         return await self._transport.send(Call("GET", "/v1/info", HostInfo))
+
+    @verb
+    async def usage(self) -> UsageReport:
+        """Return what the workspace of the caller's key stores, in bytes, and what it may store."""
+        return await self._transport.send(Call("GET", "/v1/usage", UsageReport))
 
     @verb
     async def ready(self) -> None:

@@ -1,6 +1,9 @@
 """Settings of a host, and where its own files lie. No other module reads environment variables."""
 
 import os
+import resource
+from collections.abc import Iterator
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -16,6 +19,9 @@ _ROOT: Final = _BUNDLED if _BUNDLED.is_dir() else _PACKAGE.parent  # in a checko
 
 RUNTIMES_DIR: Final = _ROOT / "runtimes"
 SANDBOX_IMAGES_DIR: Final = _ROOT / "sandbox_images"
+
+
+_IDLE_HOST_MB: Final = 192
 
 
 class SandboxChoice(StrEnum):
@@ -51,9 +57,38 @@ def python_homes() -> tuple[Path, ...]:
     return uv, Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
 
 
+def usable_memory_mb(proc: Path = Path("/proc/self"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
+    """Return how many MB this process may use: the machine's memory, or less by a cgroup or a resource limit."""
+    known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    soft = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
+    known += [limit for limit in soft if limit != resource.RLIM_INFINITY]
+    with suppress(OSError):
+        for line in (proc / "cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controllers == "" or "memory" in controllers.split(","):
+                mount = cgroups / controllers
+                group = mount / path.lstrip("/")
+                for folder in (group, *group.parents)[: len(Path(path).parts)]:
+                    known += _memory_limits(folder)
+                known += _memory_limits(mount)  # inside a container the path may be the machine's
+    return min(known) >> 20
+
+
+def _memory_limits(group: Path) -> Iterator[int]:
+    """Yield the limit of a cgroup's memory in bytes, if it has one."""
+    for name in ("memory.max", "memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):  # no such file, or "max"
+            yield int((group / name).read_text())
+
+
 def half_of_memory_mb() -> int:
-    """Return half of the machine's memory in MB, at least 512."""
-    return max(512, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (2 * 1024 * 1024))
+    """Return half of the memory that this process may use in MB, at least 512."""
+    return max(512, usable_memory_mb() // 2)
+
+
+def memory_for_requests_mb() -> int:
+    """Return half of the memory in MB that is left when the host has what it needs without requests, at least 96."""
+    return max(96, (usable_memory_mb() - _IDLE_HOST_MB) // 2)
 
 
 def plain_database_url() -> SecretStr | None:
@@ -119,9 +154,15 @@ class Settings(BaseSettings):
         default_factory=dict,
         description='Models that evaluators may name: JSON {"workspace/name": {"base_url", "model", "secret"}}.',
     )
+    event_streams: int = Field(16, ge=1, description="Event streams (of jobs and builds) that one key may have open.")
     jobs_at_once: int = Field(4, ge=1, description="Jobs that this host runs in parallel; more wait.")
+    jobs_days: int = Field(0, ge=0, description="Days to keep ended jobs and their results; 0 keeps them forever.")
     traces_mb: int = Field(4, ge=1, description="Largest export of spans, once decompressed; exporters send 512 spans.")
     traces_days: int = Field(30, ge=0, description="Days to keep traces of live traffic; 0 keeps them forever.")
+    workspace_mb: int = Field(
+        20_480, ge=0, description="Storage of a workspace: data sets, files, evaluators, jobs, traces; 0: no limit."
+    )
+    free_disk_mb: int = Field(256, ge=0, description="Disk that has to stay free in the data directory.")
     datasets_mb: int = Field(4096, ge=1, description="Largest data set and largest upload.")
 
     pythons: tuple[Path, ...] = Field(
@@ -160,6 +201,11 @@ class Settings(BaseSettings):
     )
 
     body_mb: int = Field(32, ge=1, description="Largest request body.")
+    memory_mb: int = Field(
+        default_factory=memory_for_requests_mb,
+        ge=64,
+        description="Memory for the bodies and results of all requests under way; more get 429.",
+    )
     body_timeout_s: float = Field(30.0, gt=0, description="Time limit for a request body to arrive.")
     code_kb: int = Field(1024, ge=1, description="Largest evaluator source.")
     max_rows_per_batch: int = Field(

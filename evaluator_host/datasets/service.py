@@ -1,7 +1,8 @@
 """Uploads, lists, reads and deletes data sets. An upload is read once and stored as JSON lines."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -12,8 +13,10 @@ from evaluator_host.model.errors import MachineExhausted
 from evaluator_host.model.evaluator import Json
 from evaluator_host.schemas.stored import DatasetReport
 from evaluator_host.store.datasets import Dataset, DatasetFacts, Datasets, name_taken, new_dataset_id
+from evaluator_host.store.usage import StorageUsage
 from evaluator_host.store.workspaces import require_name
 
+_PART_BYTES: Final = 64 << 10
 _AT_ONCE: Final = 2  # uploads read at a time; more would share the same cores
 
 
@@ -24,12 +27,16 @@ class DatasetService:
       store: Names and facts of data sets.
       folder: The rows of all data sets.
       max_bytes: Size limit of an upload, and of a data set.
+      usage: Checks whether a workspace may store more.
       max_row_bytes: Size limit of a row.
     """
 
-    def __init__(self, store: Datasets, folder: RowsFolder, *, max_bytes: int, max_row_bytes: int) -> None:
+    def __init__(
+        self, store: Datasets, folder: RowsFolder, usage: StorageUsage, *, max_bytes: int, max_row_bytes: int
+    ) -> None:
         self._store = store
         self._folder = folder
+        self._usage = usage
         self._max_bytes = max_bytes
         self._max_row_bytes = max_row_bytes
         self._turns = asyncio.Semaphore(_AT_ONCE)
@@ -50,13 +57,14 @@ class DatasetService:
           InvalidRequest: the name is not valid, or the file has another format or no row.
           NameTaken: there is a data set of that name, and `replace` is not set.
           TooLarge: the file is over this host's limit.
-          MachineExhausted: the disk is full.
+          OverQuota: the workspace stores as much as it may.
+          MachineExhausted: this machine has too little free disk.
         """
         require_name(name, "data set")
         if not replace and any(one.name == name for one in await self._store.list_datasets(workspace_id)):
             raise name_taken(name)
         with MachineExhausted.refused("store the data set"), self._folder.temporary_file() as upload:
-            async for chunk in at_most(self._max_bytes, chunks):
+            async for chunk in at_most(self._max_bytes, self._usage.metered(workspace_id, chunks)):
                 await asyncio.to_thread(upload.write, chunk)
             upload.seek(0)
             dataset_id = new_dataset_id()
@@ -77,6 +85,7 @@ class DatasetService:
           InvalidRequest: there is no row.
           TooLarge: the rows are over this host's limit.
         """
+        await self._usage.require_room(workspace_id)
         dataset_id = new_dataset_id()
         numbered = enumerate(records, start=1)
         async with self._turns:
@@ -98,13 +107,24 @@ class DatasetService:
         return [_report(dataset) for dataset in await self._store.list_datasets(workspace_id)]
 
     async def rows(self, workspace_id: str, name: str, first: int, *, limit: int) -> list[dict[str, Json]]:
-        """Return at most `limit` rows of a data set, from row `first` on.
+        """Return at most `limit` rows of a data set, from row `first` on, and fewer when these have 16 MB.
 
         Raises:
           NotFound: the workspace has no such data set.
         """
         dataset = await self._store.get_dataset(workspace_id, name)
         return await asyncio.to_thread(self._folder.page, dataset.id, first, limit=limit)
+
+    async def rows_json(self, workspace_id: str, name: str, first: int, *, limit: int) -> Iterator[bytes]:
+        """Return the parts of a JSON array of at most `limit` rows, from row `first` on; blocking, one row in memory.
+
+        Raises:
+          NotFound: the workspace has no such data set.
+        """
+        dataset = await self._store.get_dataset(workspace_id, name)
+        lines = islice(self._folder.lines(dataset.id, first=first), limit)
+        rows = ((b"," if place else b"") + line for place, (_, line) in enumerate(lines))
+        return _joined(chain((b"[",), rows, (b"]",)))
 
     async def path(self, workspace_id: str, name: str) -> Path:
         """Return the path of a data set's rows as JSON lines.
@@ -130,6 +150,18 @@ class DatasetService:
     async def _forget_unused(self) -> None:
         for dataset_id in await self._store.forget_unused():
             await asyncio.to_thread(self._folder.remove, dataset_id)
+
+
+def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the same bytes in fewer parts."""
+    held, size = [], 0
+    for part in parts:
+        held.append(part)
+        size += len(part)
+        if size >= _PART_BYTES:
+            yield b"".join(held)
+            held, size = [], 0
+    yield b"".join(held)
 
 
 def _report(dataset: Dataset) -> DatasetReport:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator_host.dialects.language_terms import described, terms, valid_returns
-from evaluator_host.dialects.metric_leaves import Leaves, NotFinite, TooDeep, finite, look_through
+from evaluator_host.dialects.metric_leaves import NotFinite, TooDeep, add_leaves, finite
 from evaluator_host.model.evaluator import Json, Language
 from evaluator_host.model.json_values import VALUE_DEPTH
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Kind, Note, Returned
@@ -82,12 +82,8 @@ def mapping(value: dict[str, Json], language: Language, *, needs_score: bool = F
     try:
         score, passed = _score(value, language, notes, needs_score=needs_score)
         metrics: dict[str, float | int] = {} if score is None else {"score": score}
-        leaves = Leaves(metrics, notes)
-        for key, item in value.items():
-            if key not in _RESERVED or (key in _PASSED and not isinstance(item, bool)):
-                leaves.add(item, key, f"$.{key}")
-            elif key != "score":
-                look_through(item, f"$.{key}")
+        reserved = [key for key in _RESERVED if key not in _PASSED or isinstance(value.get(key), bool)]
+        add_leaves(value, metrics, notes, reserved=reserved)
     except _Refused as refused:
         return refused.error
     except NotFinite as refused:

@@ -1,14 +1,18 @@
 """Finds the numbers inside a returned object by dotted name, and refuses those that no float can hold."""
 
 import math
-from typing import Final
+from collections.abc import Collection, Iterator
+from typing import Any, Final
 
 from evaluator_host.model.evaluator import Json
 from evaluator_host.model.json_values import VALUE_DEPTH
 from evaluator_host.model.outcome import Note
 
+MOST_METRICS: Final = 1000  # of one result
+NAME_CHARS: Final = 300
 _INT64: Final = 2**63
 _SHOWN: Final = 60
+_DUPLICATES: Final = 16  # that are named one by one
 
 
 class NotFinite(Exception):
@@ -35,61 +39,92 @@ def finite(value: float) -> float | int | None:
         return None
 
 
-class Leaves:
-    """Collects numbers and bools inside one object by dotted name; bools count as 1.0 or 0.0, lists are ignored."""
+def add_leaves(
+    value: dict[str, Json], metrics: dict[str, float | int], notes: list[Note], *, reserved: Collection[str]
+) -> None:
+    """Add the numbers and bools inside an object to `metrics` by dotted name, up to `MOST_METRICS` names in all.
+
+    Bools count as 1.0 or 0.0. Numbers in lists are no metrics. Each value is looked at once, however many there are.
+
+    Args:
+      value: The object.
+      metrics: Metrics so far.
+      notes: Gets a note of metrics that were left out.
+      reserved: Keys of the object whose values are no metrics.
+
+    Raises:
+      NotFinite: a number that would be a metric is none, or a float anywhere is not finite.
+      TooDeep: the object nests too deep.
+    """
+    found = _Metrics(metrics, notes)
+    levels: list[tuple[Iterator[tuple[Any, Json]], str | None]] = [(iter(value.items()), "")]
+    path: list[Any] = []  # of the innermost level; its prefix is None where numbers are no metrics
+    while levels:
+        items, prefix = levels[-1]
+        for key, item in items:
+            kind = type(item)
+            if kind is str or item is None:
+                continue
+            named = prefix is not None and not (len(levels) == 1 and key in reserved)
+            if kind is dict or kind is list:
+                if len(levels) > VALUE_DEPTH:  # one to spare: whether a leaf is a level is for the runners to say
+                    raise TooDeep
+                path.append(key)
+                inner = f"{_short(prefix, key)}." if named and kind is dict else None
+                levels.append((iter(item.items() if kind is dict else enumerate(item)), inner))
+                break
+            number = float(item) if kind is bool else finite(item)
+            if number is None and (named or kind is float):  # an integer of any size is fine where it is no metric
+                raise NotFinite(_path([*path, key]))
+            if named and number is not None:
+                found.add(_short(prefix, key), number)
+        else:
+            levels.pop()
+            if path:
+                path.pop()
+    found.note_left_out()
+
+
+class _Metrics:
+    """Metrics by name, up to a number of them."""
 
     def __init__(self, metrics: dict[str, float | int], notes: list[Note]) -> None:
         self._metrics = metrics
         self._notes = notes
+        self._duplicates = 0
+        self._left_out = 0
 
-    def add(self, item: Json, name: str, path: str, *, depth: int = 2) -> None:
-        """Collect `item` if it is a number or bool, else the numbers and bools inside it.
-
-        Raises:
-          NotFinite: a number that would be a metric is none, or a float anywhere below is not finite.
-          TooDeep: the object nests too deep.
-        """
-        if isinstance(item, dict):
-            _check_depth(depth)
-            for key, inner in item.items():
-                self.add(inner, f"{name}.{key}", f"{path}.{key}", depth=depth + 1)
-        elif isinstance(item, list):
-            look_through(item, path, depth=depth)
-        elif isinstance(item, int | float):
-            self._add_number(item, name, path)
-
-    def _add_number(self, item: float, name: str, path: str) -> None:
-        number = float(item) if isinstance(item, bool) else finite(item)
-        if number is None:
-            raise NotFinite(path)
-        if name in self._metrics:
-            self._notes.append(
-                Note("duplicate_metric", f"two outputs are named {name[:_SHOWN]!r}; the first one counts")
-            )
-        else:
+    def add(self, name: str, number: float) -> None:
+        if len(name) > NAME_CHARS:
+            self._left_out += 1
+        elif name in self._metrics:
+            self._duplicates += 1
+            if self._duplicates <= _DUPLICATES:
+                message = f"two outputs are named {name[:_SHOWN]!r}; the first one counts"
+                self._notes.append(Note("duplicate_metric", message))
+        elif len(self._metrics) < MOST_METRICS:
             self._metrics[name] = number
+        else:
+            self._left_out += 1
+
+    def note_left_out(self) -> None:
+        if self._left_out:
+            self._notes.append(too_many_metrics(self._left_out))
 
 
-def look_through(item: Json, path: str, *, depth: int = 2) -> None:
-    """Check a value that is not a metric: floats must be finite, and the nesting bounded.
-
-    Raises:
-      NotFinite: a float is not finite. An integer of any size is fine: it is nobody's score.
-      TooDeep: the value nests too deep.
-    """
-    if isinstance(item, dict):
-        _check_depth(depth)
-        for key, inner in item.items():
-            look_through(inner, f"{path}.{key}", depth=depth + 1)
-    elif isinstance(item, list):
-        _check_depth(depth)
-        for index, inner in enumerate(item):
-            if not isinstance(inner, str):
-                look_through(inner, f"{path}[{index}]", depth=depth + 1)
-    elif isinstance(item, float) and not math.isfinite(item):
-        raise NotFinite(path)
+def too_many_metrics(left_out: int) -> Note:
+    """Return the note on a result some of whose numbers are in `value` only."""
+    return Note(
+        "too_many_metrics",
+        f"{left_out} numbers are in value only: a result has at most {MOST_METRICS} metrics, with names of at most "
+        f"{NAME_CHARS} characters",
+    )
 
 
-def _check_depth(depth: int) -> None:
-    if depth > VALUE_DEPTH + 1:  # one to spare: whether a leaf is a level is for the runners to say
-        raise TooDeep
+def _short(prefix: str | None, key: str) -> str:
+    """Return a dotted name, cut soon after the limit, so that levels of long keys make no longer and longer names."""
+    return (prefix or "") + key[: NAME_CHARS + 1] if len(prefix or "") <= NAME_CHARS else str(prefix)
+
+
+def _path(keys: list[Any]) -> str:
+    return "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key[:_SHOWN]}" for key in keys)

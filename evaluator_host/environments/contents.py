@@ -1,32 +1,34 @@
 """The files of an installed set: their digests, which reveal tampering, and the modules of its packages."""
 
-import contextlib
 import hashlib
+import itertools
 import os
-import shutil
 import stat
 from collections.abc import Iterator, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final
 
 from packaging.utils import canonicalize_name
 
 from evaluator_host.model.errors import PackagesFailed
+from evaluator_host.system.tree import DEPTH, Entry, walk
 
 _MODULES_OF_ONE: Final = 3
 _ENTRIES: Final = 1_000_000
+_PATH_BYTES: Final = 1024  # of a path inside a set; with the data directory's it stays below the kernel's 4,096
+_RECORD_BYTES: Final = 16 * 1024 * 1024  # 270,000 files: each has a line with its hash
 _SUFFIXES: Final = (".py", ".so")
 
 
 def digests(root: Path) -> dict[str, str]:
     """Return `sha256:…` (or `link:target`) of every file in a folder, by path; make all readable to any user."""
+    root.chmod(0o755)
     found: dict[str, str] = {}
-    for folder, names, files in os.walk(root):
-        base = Path(folder)
-        base.chmod(0o755)
-        for name in sorted((*files, *(name for name in names if (base / name).is_symlink()))):
-            path = base / name
-            found[path.relative_to(root).as_posix()] = _digest(path)
+    for entry in walk(root):
+        if entry.is_folder:
+            entry.chmod(0o755)
+        else:
+            found[entry.path] = _digest(entry)
     return found
 
 
@@ -39,82 +41,56 @@ def differences(root: Path, recorded: dict[str, str]) -> list[str]:
     return sorted(path for path in present.keys() | recorded.keys() if present.get(path) != recorded.get(path))
 
 
-def size_bytes(root: Path) -> int:
-    """Return the total size of a folder's files; files that vanish meanwhile do not count."""
-    total = 0
-    for folder, _, files in os.walk(root):
-        for name in files:
-            try:
-                total += os.lstat(os.path.join(folder, name)).st_size  # noqa: PTH118 - half the time of Path
-            except OSError:
-                continue
-    return total
-
-
 def settle(root: Path) -> None:
     """Make installed files readable by all and writable by their owner; refuse entries that sandboxes must not see.
 
     Raises:
-      PackagesFailed: an entry is neither a file, a folder nor a link, a link leads out of the set, or there are too
-        many entries.
+      PackagesFailed: an entry is neither a file, a folder nor a link, lies too deep or has too long a path, a folder
+        cannot be read, a link leads out of the set, or there are too many entries.
     """
-    count = 0
-    for parent, names, files in os.walk(root, onerror=_refuse):
-        for name in (*names, *files):
-            count += 1
-            _settle_one(Path(parent, name), root)
-    if count > _ENTRIES:
-        raise PackagesFailed(f"The set has more than {_ENTRIES:,} files: pin fewer or other packages.")
-    if strange := outward_links(root):
-        raise PackagesFailed(f"A package contains a link that leads out of it ({strange[0]!r}): pin another version.")
+    home = root.resolve()
+    try:
+        for count, entry in enumerate(walk(root), start=1):
+            if count > _ENTRIES:
+                raise PackagesFailed(f"The set has more than {_ENTRIES:,} files: pin fewer or other packages.")
+            _settle_one(entry, home)
+    except PermissionError as error:
+        raise PackagesFailed(f"A package contains a folder that cannot be read ({error.filename!r}).") from error
 
 
-def _settle_one(path: Path, root: Path) -> None:
-    mode = path.lstat().st_mode
-    if stat.S_ISDIR(mode):
-        path.chmod(0o755)
-    elif stat.S_ISREG(mode):
-        wanted = 0o755 if mode & 0o111 else 0o644
-        if stat.S_IMODE(mode) != wanted:  # a file that is linked to downloads is changed there too
-            path.chmod(wanted)
-    elif not stat.S_ISLNK(mode):
-        name = path.relative_to(root).as_posix()
-        raise PackagesFailed(f"A package contains {name!r}, which is no file, folder or link: pin another version.")
-
-
-def _refuse(error: OSError) -> None:
-    raise PackagesFailed(f"A package contains a folder that cannot be read ({error.filename!r}).") from error
-
-
-def open_up(root: Path) -> None:
-    """Give the owner write access to every folder inside, so that the tree can be removed."""
-    with contextlib.suppress(OSError):
-        root.chmod(0o700)
-    for parent, names, _ in os.walk(root):
-        for name in names:
-            path = Path(parent, name)
-            if not path.is_symlink():
-                with contextlib.suppress(OSError):
-                    path.chmod(0o700)
-
-
-def discard(root: Path) -> None:
-    """Remove a folder, even when folders inside it are read-only."""
-    open_up(root)
-    shutil.rmtree(root, ignore_errors=True)
+def _settle_one(entry: Entry, home: Path) -> None:
+    if entry.depth > DEPTH or len(os.fsencode(entry.path)) > _PATH_BYTES:
+        raise PackagesFailed(
+            f"A package nests folders more than {DEPTH} levels deep, or has a path of more than {_PATH_BYTES:,} bytes "
+            f"({entry.path[:80]!r}…): pin another version."
+        )
+    if entry.is_folder:
+        entry.chmod(0o755)
+    elif entry.is_file:  # a file that is linked to downloads is changed there too
+        entry.chmod(0o755 if entry.stat.st_mode & 0o111 else 0o644)
+    elif not entry.is_link:
+        raise PackagesFailed(
+            f"A package contains {entry.path!r}, which is no file, folder or link: pin another version."
+        )
+    elif not _stays(entry, home):
+        raise PackagesFailed(f"A package contains a link that leads out of it ({entry.path!r}): pin another version.")
 
 
 def outward_links(root: Path) -> list[str]:
-    """Return the symbolic links that lead out of the set: inside a sandbox they would name other files."""
+    """Return the symbolic links that lead out of a set, or nowhere: inside a sandbox they would name other files."""
     home = root.resolve()
-    return [path.relative_to(root).as_posix() for path in _links(root) if not _stays(path, home)]
+    return [entry.path for entry in walk(root) if entry.is_link and not _stays(entry, home)]
 
 
-def _stays(link: Path, home: Path) -> bool:
+def _stays(link: Entry, home: Path) -> bool:
     try:
-        return (link.parent.resolve() / link.readlink()).resolve().is_relative_to(home)
-    except (OSError, RuntimeError):  # a loop of links: another exception in 3.13 than in 3.11
+        handle = os.open(link.name, os.O_PATH | os.O_CLOEXEC, dir_fd=link.folder)  # the kernel follows 40 links at most
+    except OSError:
         return False
+    try:
+        return Path(f"/proc/self/fd/{handle}").readlink().is_relative_to(home)
+    finally:
+        os.close(handle)
 
 
 def python_modules(site: Path, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -130,46 +106,43 @@ def python_modules(site: Path, names: Sequence[str]) -> dict[str, tuple[str, ...
 
 def _modules(record: Path, name: str) -> tuple[str, ...]:
     try:
-        lines = record.read_text("utf-8", "replace").splitlines()
+        with record.open("rb") as file:
+            lines = file.read(_RECORD_BYTES).decode("utf-8", "replace").splitlines()
     except OSError:
         return ()
     modules = {module for line in lines if (module := _module(line.rpartition(",")[0].rpartition(",")[0]))}
-    tops = [m for m in sorted(modules) if not any(m.startswith(f"{other}.") for other in modules)]
+    tops = [module for module in modules if not any(parent in modules for parent in _parents(module))]
     public = [module for module in tops if not module.startswith("_")] or tops
     # The package of its own name first: others beside it are often tests or internals.
     public.sort(key=lambda module: (canonicalize_name(module) != name, module.count("."), module))
     return tuple(public[:_MODULES_OF_ONE])
 
 
+def _parents(module: str) -> Iterator[str]:
+    return itertools.accumulate(module.split(".")[:-1], "{}.{}".format)
+
+
 def _module(path: str) -> str | None:
     """Return the module of a file: `a.b` for `a/b/__init__.py`, `a` for `a.py`, None for other files in folders."""
-    parts = PurePosixPath(path.strip('"')).parts
-    if not parts or not parts[-1].endswith(_SUFFIXES):
+    path = path.strip('"')
+    parts = path.split("/")
+    if not path.endswith(_SUFFIXES) or len(parts) > DEPTH:
         return None
     if parts[-1] == "__init__.py":
         parts = parts[:-1]
     elif len(parts) == 1:
-        parts = (parts[0].partition(".")[0],)
+        parts = [parts[0].partition(".")[0]]
     else:
         return None
     return ".".join(parts) if parts and all(part.isidentifier() for part in parts) else None
 
 
-def _digest(path: Path) -> str:
-    if path.is_symlink():
-        return f"link:{path.readlink()}"
-    mode = path.stat().st_mode
-    if not stat.S_ISREG(mode):  # reading a pipe would wait for ever
+def _digest(entry: Entry) -> str:
+    if entry.is_link:
+        return f"link:{entry.target()}"
+    mode = entry.stat.st_mode
+    if not entry.is_file:  # reading a pipe would wait for ever
         return f"mode:{mode:o}"
-    if mode & 0o444 != 0o444:
-        path.chmod(mode | 0o444)
-    with path.open("rb") as file:
+    entry.chmod(stat.S_IMODE(mode) | 0o444)
+    with entry.open() as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _links(root: Path) -> Iterator[Path]:
-    for folder, names, files in os.walk(root):
-        for name in (*names, *files):
-            path = Path(folder, name)
-            if path.is_symlink():
-                yield path

@@ -14,20 +14,23 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import logging
 import os
-import shutil
 import time
 import uuid
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.environments.contents import differences, digests, size_bytes
+from evaluator_host.environments.contents import differences, digests
 from evaluator_host.environments.record import Record
 from evaluator_host.model.errors import NotFound
 from evaluator_host.model.evaluator import Environment
 from evaluator_host.packages.lock import Lock
 from evaluator_host.system.files import FileLock, replace_file
+from evaluator_host.system.tree import remove, size_bytes
+
+_log = logging.getLogger(__name__)
 
 _PREFIX: Final = "sha256:"
 _USED_EVERY_S: Final = 60.0
@@ -116,7 +119,7 @@ class EnvironmentFolder:
         The caller holds the build lock.
         """
         for dead in self.staging.glob(f"{_hex(key)}.*"):
-            shutil.rmtree(dead, ignore_errors=True)
+            remove(dead)
         stage = self.staging / f"{_hex(key)}.{uuid.uuid4().hex[:8]}"
         stage.mkdir()
         stage.chmod(0o755)
@@ -170,20 +173,23 @@ class EnvironmentFolder:
         return self._sweep(self._removed, "use")
 
     def _sweep(self, folder: Path, kind: str) -> int:
-        """Remove the folders `<hex>.…` whose lock nobody holds."""
+        """Remove the folders `<hex>.…` whose lock nobody holds; one that cannot be removed stays, and is logged."""
         count = 0
         for dead in list(folder.iterdir()):
             lock = FileLock(self._locks / f"{kind}-{dead.name.partition('.')[0]}")
-            if lock.acquire():
-                shutil.rmtree(dead, ignore_errors=True)
+            try:
+                if lock.acquire():
+                    count += remove(dead)
+            except Exception:  # noqa: BLE001 - a host starts whatever an earlier one left
+                _log.exception("%r could not be removed", str(dead))
+            finally:
                 lock.release()
-                count += 1
         return count
 
     def drop_downloads(self) -> int:
         """Delete the download caches of uv and npm; return their size in bytes."""
         size = size_bytes(self.downloads)
-        shutil.rmtree(self.downloads, ignore_errors=True)
+        remove(self.downloads)
         self.downloads.mkdir(parents=True, exist_ok=True)
         return size
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_host.environments.build.build import BuildContext, Builds
+from evaluator_host.environments.build.build import Build, BuildContext, Builds
 from evaluator_host.environments.folder import Usage, digest_of, is_digest, not_installed
 from evaluator_host.environments.queries import PackageQueries
 from evaluator_host.environments.record import (
@@ -143,7 +143,7 @@ class Environments:
             record = await self._installed(key)
             if record is None:
                 record = await asyncio.shield(self._builds.begin(key, pins, language, target, workspace=workspace))
-            if self._use(record) and self._folder.record(record.digest) is not None:
+            if self._use(record) and await asyncio.to_thread(self._folder.record, record.digest) is not None:
                 return self._folder.environment(record)
 
     async def request(
@@ -170,12 +170,12 @@ class Environments:
           NotFound: there is none.
         """
         if (running := self._builds.find_running(name)) is not None:
-            return running.report(self._folder)
+            return await asyncio.to_thread(running.report, self._folder)
         record = await asyncio.to_thread(self._folder.found, name)
         if record is not None:
             return record.report()
         if (failed := self._builds.find_failed(name)) is not None:
-            return failed.report(self._folder)
+            return await asyncio.to_thread(failed.report, self._folder)
         raise not_installed(name)
 
     async def built(self, name: str) -> EnvironmentReport:
@@ -192,11 +192,14 @@ class Environments:
 
     async def reports(self) -> list[EnvironmentReport]:
         """Return the reports of all package sets: being built, installed (most recently used first), failed."""
-        records = await asyncio.to_thread(self._folder.records)
+        running, failed = list(self._builds.running), list(self._builds.failed)
+        return await asyncio.to_thread(self._all_reports, running, failed)
+
+    def _all_reports(self, running: Sequence[Build], failed: Sequence[Build]) -> list[EnvironmentReport]:
         return [
-            *(build.report(self._folder) for build in self._builds.running),
-            *(record.report() for record in records),
-            *(build.report(self._folder) for build in self._builds.failed),
+            *(build.report(self._folder) for build in running),
+            *(record.report() for record in self._folder.records()),
+            *(build.report(self._folder) for build in failed),
         ]
 
     async def events(self, name: str) -> AsyncGenerator[BuildEvent, None]:

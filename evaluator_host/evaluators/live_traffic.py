@@ -26,6 +26,7 @@ from evaluator_host.pool.fair_share import SANDBOXES_PER_FREE
 from evaluator_host.schemas.stored import TraceReport
 from evaluator_host.service import Service
 from evaluator_host.store.traces import ScoredTrace, Traces
+from evaluator_host.store.usage import StorageUsage
 from evaluator_host.system.turns import Turns
 from evaluator_host.traces.export import TraceSpans, read_request, traces_of
 from evaluator_host.traces.otlp import TRACE_SPANS
@@ -83,18 +84,20 @@ class Traffic:
       service: Evaluates the traces.
       registry: Finds the evaluators.
       store: Stores the scored traces.
+      usage: Checks whether a workspace may store more.
 
     Attributes:
       dropped: How many traces were not scored, or not stored.
       stop_by: `time.monotonic()` by which `run` has to end once it is cancelled; None for the stop grace from then on.
     """
 
-    def __init__(self, service: Service, registry: EvaluatorRegistry, store: Traces) -> None:
+    def __init__(self, service: Service, registry: EvaluatorRegistry, store: Traces, usage: StorageUsage) -> None:
         self.dropped = 0
         self.stop_by: float | None = None
         self._service = service
         self._registry = registry
         self._store = store
+        self._usage = usage
         self._pending: dict[_Key, _Pending] = {}
         self._due: dict[str, deque[tuple[_Key, _Pending]]] = {}
         self._held: Counter[str] = Counter()  # bytes by workspace
@@ -127,7 +130,9 @@ class Traffic:
           InvalidRequest: it is no export.
           TooLarge: it is over the ceiling, `EVALUATOR_HOST_TRACES_MB`, or has over 10,000 spans.
           Busy: the waiting spans of this workspace, or of all, have as many MB as they may.
+          OverQuota: the workspace stores as much as it may.
         """
+        await self._usage.require_room(workspace_id)
         found = await self._registry.resolve(workspace_id, reference)
         self._require_room(workspace_id, 1)
         answer = await self._service.processes.call(
@@ -204,8 +209,9 @@ class Traffic:
                 self._begin([key for key, pending in self._pending.items() if pending.due(now)])
                 self._tell_dropped()
                 await self._prune(now)
-        finally:
+        except asyncio.CancelledError:
             await self._finish()
+            raise
 
     async def _finish(self) -> None:
         self._begin(list(self._pending))
@@ -301,9 +307,11 @@ async def _patiently(work: Callable[[], Awaitable[_T]]) -> _T:
 
 
 @asynccontextmanager
-async def open_traffic(service: Service, registry: EvaluatorRegistry, store: Traces) -> AsyncIterator[Traffic]:
+async def open_traffic(
+    service: Service, registry: EvaluatorRegistry, store: Traces, usage: StorageUsage
+) -> AsyncIterator[Traffic]:
     """Yield a `Traffic` that scores traces until the block ends."""
-    traffic = Traffic(service, registry, store)
+    traffic = Traffic(service, registry, store, usage)
     async with service.supervisor.running("the scoring of live traffic", traffic.run):
         yield traffic
 

@@ -1,5 +1,6 @@
 """Stores named evaluators in versions, after checking that they load, and resolves references (`exact-match@3`)."""
 
+import asyncio
 import re
 from dataclasses import dataclass, replace
 from typing import Final
@@ -15,6 +16,7 @@ from evaluator_host.schemas.stored import EvaluatorReport, Origin
 from evaluator_host.service import Service
 from evaluator_host.service.prepared import evaluator_digest
 from evaluator_host.store.evaluators import Evaluators, StoredVersion, VersionContent
+from evaluator_host.store.usage import StorageUsage
 
 _REFERENCE: Final = re.compile(r"(?P<name>[^@]+)(?:@(?P<version>[0-9]{1,9}|latest))?")
 _EVALUATOR: Final = TypeAdapter(Evaluator)
@@ -43,9 +45,10 @@ class ResolvedEvaluator:
 class EvaluatorRegistry:
     """The named evaluators of one host."""
 
-    def __init__(self, service: Service, store: Evaluators) -> None:
+    def __init__(self, service: Service, store: Evaluators, usage: StorageUsage) -> None:
         self._service = service
         self._store = store
+        self._usage = usage
 
     async def create_evaluator(
         self,
@@ -72,8 +75,10 @@ class EvaluatorRegistry:
         Raises:
           InvalidRequest: the name is not valid, or the evaluator does not load; the problems say why.
           NameTaken: there is an evaluator of that name.
+          OverQuota: the workspace stores as much as it may.
           HostError: as `Service.check`.
         """
+        await self._usage.require_room(workspace_id, len(evaluator.code))
         content = await self._content(workspace_id, evaluator, force=force, key_id=key_id)
         stored = await self._store.create_evaluator(
             workspace_id, name, content, description=description, sampling=sampling
@@ -100,7 +105,9 @@ class EvaluatorRegistry:
         Raises:
           NotFound: there is no evaluator of that name.
           InvalidRequest: the evaluator does not load.
+          OverQuota: the workspace stores as much as it may.
         """
+        await self._usage.require_room(workspace_id, len(evaluator.code))
         await self._store.get_version(workspace_id, name)
         content = await self._content(workspace_id, evaluator, force=force, key_id=key_id)
         if origin is not None:
@@ -163,7 +170,8 @@ class EvaluatorRegistry:
         self, evaluator: Evaluator, report: CheckReport, problem: EvaluationError | None, key_id: str | None
     ) -> VersionContent:
         pinned = bool(report.environment.packages)
-        lock = self._service.environments.lock_of(report.environment.digest) if pinned else None
+        environments = self._service.environments
+        lock = await asyncio.to_thread(environments.lock_of, report.environment.digest) if pinned else None
         return VersionContent(
             digest=evaluator_digest(evaluator),
             content=_EVALUATOR.dump_json(replace(evaluator, name=None, version=None)).decode(),

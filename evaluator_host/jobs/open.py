@@ -1,11 +1,16 @@
 """Opens the services over the store, together with the scheduler that runs jobs."""
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Final
 
 from evaluator_host.config.settings import Settings
-from evaluator_host.datasets.files import BlobFolder, RowsFolder
+from evaluator_host.datasets.files import FILES, FileFolder, RowsFolder
 from evaluator_host.datasets.orphan_files import OrphanFiles
 from evaluator_host.datasets.service import DatasetService
 from evaluator_host.evaluators.live_traffic import Traffic, open_traffic
@@ -16,11 +21,17 @@ from evaluator_host.jobs.results.row_reader import RowReader
 from evaluator_host.jobs.run import JobContext
 from evaluator_host.jobs.scheduler import Scheduler, owner_name
 from evaluator_host.jobs.service import JobService
+from evaluator_host.model.errors import StoreUnavailable
 from evaluator_host.models.access import ModelAccess
 from evaluator_host.service import Service
 from evaluator_host.store.database import Database
 from evaluator_host.store.secrets import Secrets
 from evaluator_host.store.store import Store
+from evaluator_host.store.usage import StorageUsage
+
+_DELETE_EVERY_S: Final = 3600.0
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +47,7 @@ class StoredResources:
     secrets: Secrets
     traffic: Traffic
     database: Database
-    blobs: BlobFolder
+    usage: StorageUsage
 
 
 @asynccontextmanager
@@ -48,49 +59,62 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
     """
     settings = service.settings
     swept = orphan_files(settings)
-    folder, blobs = swept.rows, swept.blobs
+    folder = swept.rows
     await swept.sweep(store)
     models = ModelAccess(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
-    context = JobContext(service, store.job_queue, folder, owner_name(), models)
+    context = JobContext(service, store.job_queue, folder, owner_name(), store.usage, models)
     scheduler = Scheduler(context, store.jobs, at_once=settings.jobs_at_once)
     supervisor = service.supervisor
     supervisor.checks.append(store.watch.require_serving)
-    registry = EvaluatorRegistry(service, store.evaluators)
+    registry = EvaluatorRegistry(service, store.evaluators, store.usage)
+    jobs = JobService(
+        service,
+        store.jobs,
+        store.datasets,
+        folder=folder,
+        scheduler=scheduler,
+        resolve=registry.resolve,
+        usage=store.usage,
+        models=models,
+    )
     async with (
         supervisor.running("the watch of the database", store.watch.run),
         supervisor.running("the scheduler of jobs", scheduler.run),
+        supervisor.running("the deletion of old jobs", partial(_delete_old_jobs, jobs, settings.jobs_days)),
     ):
         results = JobResults(store.jobs, store.results, store.datasets, folder)
         rows = RowReader(store.jobs, store.results, store.datasets, folder, outputs=store.outputs)
-        async with open_traffic(service, registry, store.traces) as traffic:
+        async with open_traffic(service, registry, store.traces, store.usage) as traffic:
             yield StoredResources(
                 evaluators=registry,
                 datasets=DatasetService(
                     store.datasets,
                     folder,
+                    store.usage,
                     max_bytes=settings.datasets_mb << 20,
                     max_row_bytes=settings.body_mb << 20,
                 ),
-                jobs=JobService(
-                    service,
-                    store.jobs,
-                    store.datasets,
-                    folder=folder,
-                    scheduler=scheduler,
-                    resolve=registry.resolve,
-                    models=models,
-                ),
+                jobs=jobs,
                 results=results,
                 rows=rows,
                 exports=JobExports(results, rows),
                 secrets=store.secrets,
                 traffic=traffic,
                 database=store.database,
-                blobs=blobs,
+                usage=store.usage,
             )
+
+
+async def _delete_old_jobs(jobs: JobService, days: int) -> None:
+    """Delete the jobs that ended longer ago than so many days, now and every hour; 0 deletes none."""
+    while True:
+        with suppress(StoreUnavailable):  # which the watch of the database tells
+            if days and (deleted := await jobs.delete_ended(datetime.now(UTC) - timedelta(days=days))):
+                _log.info("deleted %d jobs that ended over %d days ago", deleted, days)
+        await asyncio.sleep(_DELETE_EVERY_S)
 
 
 def orphan_files(settings: Settings) -> OrphanFiles:
     """Return the object that removes unreferenced rows and files of a host."""
-    blobs = BlobFolder(settings.data_dir / "filesets", max_bytes=settings.datasets_mb << 20)
-    return OrphanFiles(settings.data_dir, RowsFolder(settings.data_dir / "datasets"), blobs)
+    files = FileFolder(settings.data_dir / FILES)
+    return OrphanFiles(settings.data_dir, RowsFolder(settings.data_dir / "datasets"), files)

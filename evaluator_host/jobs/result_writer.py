@@ -16,7 +16,7 @@ from evaluator_host.store.jobs import DesiredState
 FLUSH_S: Final = 0.25
 _AT_ONCE: Final = 500
 _WAITING: Final = 4 * _AT_ONCE  # then scoring waits for the store
-_OUTPUT_BYTES: Final = 32 << 10  # so many bytes of answers count as one result
+_COUNTED_BYTES: Final = 16 << 10  # so many bytes count as one result: a write has about 8 MB, and 32 MB may wait
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 10.0
 
@@ -48,7 +48,7 @@ class ResultWriter:
         self._on_desired = on_desired
         self._results: list[StoredResult] = []
         self._outputs: list[StoredOutput] = []
-        self._output_bytes = 0
+        self._output_bytes = self._result_bytes = 0
         self._room = asyncio.Event()
         self._room.set()
         self._full = asyncio.Event()
@@ -57,17 +57,20 @@ class ResultWriter:
         self._unsure = False  # whether the last write may have succeeded although it raised
         self.failed = self.stored = 0
 
-    async def add_result(self, position: int, row: int, result: EvaluationResult) -> None:
-        """Add a result to the next batch; wait while the database is behind."""
-        self._results.append(stored_result(position, row, result))
+    async def add_result(self, position: int, row: int, result: EvaluationResult, *, large: bool = False) -> None:
+        """Add a result to the next batch; wait while the database is behind. One that may be `large` takes a thread."""
+        made = (position, row, result)
+        stored = await asyncio.to_thread(stored_result, *made) if large else stored_result(*made)
+        self._results.append(stored)
+        self._result_bytes += _size(stored)
         self.failed += result.error is not None
-        await self._wait_for_room(len(self._results))
+        await self._wait_for_room(max(len(self._results), self._result_bytes // _COUNTED_BYTES))
 
     async def add_output(self, output: StoredOutput) -> None:
         """Add a model's answer to the next batch; wait while the database is behind."""
         self._outputs.append(output)
         self._output_bytes += len(output.output or "")
-        await self._wait_for_room(max(len(self._outputs), self._output_bytes // _OUTPUT_BYTES))
+        await self._wait_for_room(max(len(self._outputs), self._output_bytes // _COUNTED_BYTES))
 
     async def write_together(self, position: int, result: EvaluationResult) -> None:
         """Store an evaluator's score over all rows together.
@@ -128,6 +131,7 @@ class ResultWriter:
             self._output_bytes = sum(len(one.output or "") for one in self._outputs)
         self._apply(await self._queue.save(self._job_id, self._owner, results, running_s=running_s))
         del self._results[: len(results)]
+        self._result_bytes = sum(map(_size, self._results))
         self.stored += len(results)
         self._since = now
         self._room.set()
@@ -167,6 +171,10 @@ def stored_result(position: int, row: int, result: EvaluationResult) -> StoredRe
         metrics=encode_json(result.metrics).decode(),
         result=encode_json(result).decode(),
     )
+
+
+def _size(result: StoredResult) -> int:
+    return len(result.result) + len(result.metrics)
 
 
 def _marked(marks: bytearray, row: int) -> bool:

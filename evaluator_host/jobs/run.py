@@ -1,6 +1,7 @@
 """Runs one job: calls every evaluator for every row that has no result yet.
 
-A job ends because it is done, paused, cancelled or failed, or because its host shuts down; its results are stored
+A run ends because the job is done, paused, cancelled or failed, because its workspace may store no more (the job is
+paused then, with the reason), or because its host shuts down; its results are stored
 before the host releases it. A host that dies loses the results since the last write, and the next host scores those
 rows again.
 """
@@ -35,9 +36,11 @@ from evaluator_host.schemas.jobs import JobStatus
 from evaluator_host.service import Service
 from evaluator_host.store.job_queue import JobQueue
 from evaluator_host.store.jobs import DesiredState, Job, JobEvaluator
+from evaluator_host.store.usage import StorageUsage
 from evaluator_host.system.turns import Turns
 
 _TOGETHER_AT_ONCE: Final = 2
+_ROOM_EVERY_S: Final = 5.0  # between two looks whether the workspace may store more
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0
 _PATIENCE: Final = 40  # tries in a row without a result, about ten minutes; then the job fails
@@ -59,6 +62,7 @@ class JobContext:
       queue: Job queue in the store.
       folder: The rows of all data sets.
       owner: Name of this host's scheduler, see `scheduler.owner_name`.
+      usage: Checks whether a workspace may store more.
       models: For online jobs; None for a host without them.
       together: Taken while an evaluator scores all rows together, because these are all in memory: two at a time.
     """
@@ -67,6 +71,7 @@ class JobContext:
     queue: JobQueue
     folder: RowsFolder
     owner: str
+    usage: StorageUsage
     models: ModelAccess | None = None
     together: Turns = field(default_factory=lambda: Turns(_TOGETHER_AT_ONCE))
 
@@ -128,7 +133,8 @@ class JobRun:
         scoring = asyncio.create_task(self._score())
         writing = asyncio.create_task(self._writer.run())
         stopping = asyncio.create_task(self._stop.wait())
-        tasks = (scoring, writing, stopping)
+        watching = asyncio.create_task(self._watch_room())
+        tasks = (scoring, writing, stopping, watching)
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -138,9 +144,24 @@ class JobRun:
         if not writing.cancelled():
             writing.result()  # raises the fault that ended it
         await self._writer.flush()
+        if not watching.cancelled():
+            _, error = self._ending(watching.exception())
+            return JobStatus.PAUSED, error
         if scoring.cancelled():
             return self._stopped_as(), None
         return self._ending(scoring.exception())
+
+    async def _watch_room(self) -> None:
+        """Run until the workspace may store no more, then raise why.
+
+        Raises:
+          OverQuota: the workspace stores as much as it may.
+          MachineExhausted: this machine has too little free disk.
+        """
+        while True:
+            with suppress(StoreUnavailable):
+                await self._context.usage.require_room(self._job.workspace_id)
+            await asyncio.sleep(_ROOM_EVERY_S)
 
     def _stopped_as(self) -> JobStatus:
         match self._desired:
@@ -304,10 +325,10 @@ class JobRun:
             workspace=self._job.workspace_id,
             lock=kept.lock,
         )
-        scored = 0
+        scored, large = 0, evaluator.limits.has_large_results
         async with aclosing(stream) as answers:
             async for index, result in answers:
-                await self._writer.add_result(kept.position, chunk.numbers[index], result)
+                await self._writer.add_result(kept.position, chunk.numbers[index], result, large=large)
                 scored += 1
                 self._require_few_failures()
         return scored

@@ -1,6 +1,7 @@
 """Creates, lists, watches, pauses, resumes, cancels and deletes jobs."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -20,6 +21,7 @@ from evaluator_host.service import Service
 from evaluator_host.service.prepared import evaluator_digest, require_fit
 from evaluator_host.store.datasets import Dataset, Datasets, new_dataset_id
 from evaluator_host.store.jobs import DesiredState, Job, JobEvaluator, JobOverview, Jobs
+from evaluator_host.store.usage import StorageUsage
 
 LOOK_EVERY_S: Final = 0.5  # between two looks at a watched job
 
@@ -37,6 +39,7 @@ class JobService:
       folder: The rows of all data sets.
       scheduler: Runs the jobs.
       resolve: Finds stored evaluators.
+      usage: Checks whether a workspace may store more.
       models: Checks targets; None for a host without online jobs.
     """
 
@@ -48,8 +51,10 @@ class JobService:
         folder: RowsFolder,
         scheduler: Scheduler,
         resolve: Resolve,
+        usage: StorageUsage,
         models: ModelAccess | None = None,
     ) -> None:
+        self._usage = usage
         self._service = service
         self._jobs = jobs
         self._datasets = datasets
@@ -57,6 +62,8 @@ class JobService:
         self._scheduler = scheduler
         self._resolve = resolve
         self._models = models
+        self._watched: Counter[str] = Counter()
+        self._looking: asyncio.Task[dict[str, JobReport | None]] | None = None
 
     async def create_job(self, spec: JobSpec, workspace_id: str, *, idempotency_key: str | None = None) -> JobReport:
         """Queue a job and return it; an idempotency key that was used before returns the earlier job.
@@ -65,11 +72,14 @@ class JobService:
           InvalidRequest: an evaluator, the mapping, the target or the data is not valid.
           InvalidPin: a package is not pinned exactly.
           NotFound: there is no such evaluator or data set.
+          OverQuota: the workspace stores as much as it may.
+          MachineExhausted: this machine has too little free disk.
         """
         if idempotency_key is not None:
             earlier = await self._jobs.find_by_idempotency_key(workspace_id, idempotency_key)
             if earlier is not None:
                 return await self.get_job(workspace_id, earlier.id)
+        await self._usage.require_room(workspace_id)
         stored = StoredSpec(spec.mapping, spec.target, spec.config)
         stored.parse_mapping()
         await self._require_target(spec, workspace_id)
@@ -106,20 +116,39 @@ class JobService:
         return [_report(job) for job in jobs]
 
     async def watch_job(self, workspace_id: str, job_id: str) -> AsyncGenerator[JobReport, None]:
-        """Yield a job at once, then after every change, until it has ended.
+        """Yield a job at once, then after every change, until it has ended or was deleted.
 
         Raises:
           NotFound: the workspace has no job of that id.
         """
-        last: JobReport | None = None
-        while True:
-            report = await self.get_job(workspace_id, job_id)
-            if report != last:
-                yield report
-            if report.status.final:
-                return
-            last = report
-            await asyncio.sleep(LOOK_EVERY_S)
+        last = await self.get_job(workspace_id, job_id)
+        yield last
+        self._watched[job_id] += 1
+        try:
+            while not last.status.final:
+                seen = await self._look()
+                if (report := seen.get(job_id, last)) is None:
+                    return
+                if report != last:
+                    yield report
+                last = report
+        finally:
+            self._watched[job_id] -= 1
+            if not self._watched[job_id]:
+                del self._watched[job_id]
+
+    async def _look(self) -> dict[str, JobReport | None]:
+        """Return each watched job as it is half a second later, None for a deleted one; all watchers share a look."""
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look_later())
+            self._looking.add_done_callback(lambda done: done.cancelled() or done.exception())  # perhaps unread
+        return await asyncio.shield(self._looking)
+
+    async def _look_later(self) -> dict[str, JobReport | None]:
+        await asyncio.sleep(LOOK_EVERY_S)
+        asked = list(self._watched)
+        found = {one.job.id: _report(one) for one in await self._jobs.find_overviews(asked)} if asked else {}
+        return {job_id: found.get(job_id) for job_id in asked}
 
     async def set_desired_state(self, workspace_id: str, job_id: str, desired: DesiredState) -> JobReport:
         """Ask a job to run, pause or stop, and return it.
@@ -141,6 +170,16 @@ class JobService:
           InUse: the job has not ended.
         """
         await self._jobs.delete_job(workspace_id, job_id)
+        await self._remove_unused_rows()
+
+    async def delete_ended(self, before: datetime) -> int:
+        """Delete the jobs of all workspaces that ended before a time; return how many."""
+        deleted = await self._jobs.delete_ended(before)
+        if deleted:
+            await self._remove_unused_rows()
+        return deleted
+
+    async def _remove_unused_rows(self) -> None:
         for dataset_id in await self._datasets.forget_unused():
             await asyncio.to_thread(self._folder.remove, dataset_id)
 

@@ -16,6 +16,7 @@ What a guest does (raise, hang, flood, die) is never an exception: it is a value
     ├── NameTaken             409  there is one of that name already
     ├── TooSlow               408  a body that did not arrive in time
     ├── TooLarge              413  a body over its limit
+    ├── OverQuota             507  the workspace stores as much as it may
     ├── Busy                  429  the queue is full; `retry_after_s` says when to come back
     │   └── RateLimited       429  this key asks more often than it may
     ├── SandboxUnavailable    503  no backend can start a sandbox
@@ -117,6 +118,10 @@ class TooLarge(HostError, code="too_large", status=413, exit_code=2):
 
 class TooSlow(HostError, code="too_slow", status=408, exit_code=2):
     """The request body did not arrive in time."""
+
+
+class OverQuota(HostError, code="over_quota", status=507, exit_code=2):
+    """The workspace stores as much as it may; delete something, or ask the operator for more."""
 
 
 class Busy(HostError, code="busy", status=429):

@@ -74,6 +74,11 @@ class Limits:
     log_kb: int = 64
     result_kb: int = 1024
 
+    @property
+    def has_large_results(self) -> bool:
+        """Whether a result may be so large that encoding it would keep the event loop busy."""
+        return self.result_kb > 1024
+
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorSettings:

@@ -1,6 +1,6 @@
 """Frozen types of the outcome of an evaluation: the returned value, the error, the result. No I/O, no policy."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -160,7 +160,10 @@ class MissingImport:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The value that a call returned. `unsupported` names type and path (`$.a[0]`) of a value without JSON form."""
+    """The value that a call returned. `unsupported` names type and path (`$.a[0]`) of a value without JSON form.
+
+    `size_bytes` is about how much memory it takes.
+    """
 
     kind: Kind
     value: Json
@@ -170,6 +173,7 @@ class Returned:
     logs: Logs = Logs()
     run_ms: float = 0.0
     peak_memory_kb: int | None = None
+    size_bytes: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +186,7 @@ class Failed:
     peak_memory_kb: int | None = None
     imports: tuple[MissingImport, ...] = ()
     classes: tuple[EvaluatorClass, ...] = ()
+    size_bytes: int = field(default=0, compare=False)
 
 
 Outcome: TypeAlias = Returned | Failed

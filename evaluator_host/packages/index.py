@@ -5,11 +5,10 @@ all messages before anybody sees those.
 """
 
 import base64
-import contextlib
 import json
 import re
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,8 +18,10 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 import certifi
 
 from evaluator_host.model.errors import Misconfigured
+from evaluator_host.system.tree import work_folder
 
 _INDEX_NAME: Final = "operator"
+_PREFIX: Final = "evaluator-host-resolve-"
 _RETRIES: Final = "2"
 _HIDDEN: Final = "***"
 _SHORTEST_SECRET: Final = 4  # a shorter one would blank out letters of ordinary words; in a URL it is removed anyway
@@ -89,14 +90,14 @@ class Workspace:
     environment: Mapping[str, str] = field(repr=False)
 
 
-@contextlib.contextmanager
-def uv_workspace(index: IndexSettings) -> Iterator[Workspace]:
+@asynccontextmanager
+async def uv_workspace(index: IndexSettings) -> AsyncIterator[Workspace]:
     """Yield a directory for one uv process; remove it afterwards, with the credentials in it.
 
     Raises:
       Misconfigured: the CA file cannot be read.
     """
-    with _directory(index.work_dir) as path:
+    async with work_folder(index.work_dir, _PREFIX) as path:
         environment = _proxy(index) | {
             "HOME": str(path),
             "UV_CACHE_DIR": str(index.cache_dir / "uv"),
@@ -115,14 +116,14 @@ def uv_workspace(index: IndexSettings) -> Iterator[Workspace]:
         yield Workspace(path, environment)
 
 
-@contextlib.contextmanager
-def npm_workspace(index: IndexSettings) -> Iterator[Workspace]:
+@asynccontextmanager
+async def npm_workspace(index: IndexSettings) -> AsyncIterator[Workspace]:
     """Yield a directory with an `.npmrc` for one npm process; remove it afterwards, with the credentials in it.
 
     Raises:
       Misconfigured: the CA file cannot be read.
     """
-    with _directory(index.work_dir) as path:
+    async with work_folder(index.work_dir, _PREFIX) as path:
         (path / "home").mkdir()
         rc_file = path / "home" / "user.npmrc"
         rc_file.write_text(_npmrc(index), "utf-8")
@@ -138,20 +139,6 @@ def npm_workspace(index: IndexSettings) -> Iterator[Workspace]:
         if index.ca_file is not None:
             environment["NODE_EXTRA_CA_CERTS"] = str(_copied(index.ca_file, path / "home"))
         yield Workspace(path, environment)
-
-
-@contextlib.contextmanager
-def _directory(parent: Path | None) -> Iterator[Path]:
-    if parent is not None:
-        parent.mkdir(parents=True, exist_ok=True)
-    try:
-        prefix = "evaluator-host-resolve-"
-        with tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True) as name:
-            yield Path(name).resolve()
-    finally:
-        if parent is not None:
-            with contextlib.suppress(OSError):  # another resolver is in it
-                parent.rmdir()
 
 
 def _npmrc(index: IndexSettings) -> str:

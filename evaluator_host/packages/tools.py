@@ -8,7 +8,7 @@ import difflib
 import json
 import re
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,6 +28,8 @@ LOOKUPS_AT_ONCE: Final = 3  # processes that ask an index for versions
 
 _LINES: Final = 15
 _CHARACTERS: Final = 2_000
+_LINE_CHARS: Final = 2_000  # patterns that look for names take quadratic time on one long word
+_SAID_CHARS: Final = 100_000
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _ABSOLUTE_PATH: Final = re.compile(r"(?<![\w@/:.-])/(?:[\w.@+-]+/)+[\w.@+-]*")
@@ -104,7 +106,7 @@ class Resolver:
         """
         timeout_s = self.index.timeout_s
         try:
-            return await self.run(Command(argv, workspace.path, workspace.environment), timeout_s)
+            finished = await self.run(Command(argv, workspace.path, workspace.environment), timeout_s)
         except TimeoutError as error:
             raise unreachable(f"resolving took longer than {timeout_s:g} s", self.index) from error
         except OutputFlood as error:
@@ -113,6 +115,12 @@ class Resolver:
             raise PackagesFailed(f"The packages cannot be installed here: {error}.") from error
         except OSError as error:
             raise Misconfigured(f"The resolver cannot be started ({error.strerror}): reinstall this host.") from error
+        return replace(finished, stderr=_clipped(finished.stderr))
+
+
+def _clipped(said: str) -> str:
+    """Return the end of what a tool wrote, long lines cut: it may quote what a package says of itself."""
+    return "\n".join(line[:_LINE_CHARS] for line in said[-_SAID_CHARS:].splitlines())
 
 
 def in_turn(turns: Turns, workspace: str) -> Run:

@@ -91,7 +91,7 @@ class VersionList:
             "machine": target.machine,
             "glibc": target.glibc,
         }
-        with uv_workspace(self._index) as workspace:
+        async with uv_workspace(self._index) as workspace:
             asked["authorities"] = workspace.environment.get("SSL_CERT_FILE", certifi.where())
             question = workspace.path / "asked.json"
             question.write_text(json.dumps(asked), "utf-8")
@@ -108,7 +108,7 @@ class VersionList:
         """Return the index that uv asks when the operator names none."""
         tools = resolver.tools
         if self._default_index is None:
-            with uv_workspace(self._index) as workspace:
+            async with uv_workspace(self._index) as workspace:
                 (workspace.path / "none.in").touch()
                 argv = (
                     str(tools.uv), "pip", "compile", "none.in", "--emit-index-url", "--no-header", "--no-config",

@@ -27,6 +27,7 @@ from evaluator_host.pool.fair_share import Capacity, FairShare, PoolLimits
 from evaluator_host.pool.prewarmed import PrewarmedSandboxes, start_sandbox
 from evaluator_host.sandbox.base import Backend
 from evaluator_host.sandbox.session import Sandbox
+from evaluator_host.system.memory import ByteTurns
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +41,7 @@ class Pool:
     def __init__(self, backend: Backend, limits: PoolLimits) -> None:
         self.backend = backend
         self.limits = limits
+        self._turns = ByteTurns(limits.answers_mb << 20)
         self.capacity = Capacity(max_sandboxes=limits.max_sandboxes, memory_mb=limits.memory_mb)
         self._shares = FairShare(self.capacity, queue_limit=limits.queue_limit)
         self._prewarmed = PrewarmedSandboxes(
@@ -234,7 +236,7 @@ class Pool:
         try:
             if sandbox is None:
                 sandbox = await start_sandbox(self.backend, request.spec, grace_s=self.limits.grace_s)
-            loaded = await sandbox.load(replace(request.load, bundle=owner.bundle))
+            loaded = await sandbox.load(replace(request.load, bundle=owner.bundle), turns=self._turns)
         except HostError as error:
             _log.warning("a sandbox could not be started or was lost: %s", error.detail)
             owner.fail_waiters(error)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evaluator_host.model.evaluator import Contract, Json, Language, Limits, Policy, SandboxSpec
-from evaluator_host.model.json_values import VALUE_DEPTH, decode_json, nests_within
+from evaluator_host.model.json_values import VALUE_DEPTH, decode_json, memory_bytes, nests_within
 from evaluator_host.model.outcome import (
     ErrorCode,
     EvaluationError,
@@ -132,8 +132,9 @@ def read_outcome(frame: Frame) -> Outcome:
         header, body = frame.header, decode_json(frame.body)
         logs, run_ms, peak = _logs(header.get("logs")), _number(header.get("run_ms")), header.get("peak_memory_kb")
         peak_kb = peak if isinstance(peak, int) and not isinstance(peak, bool) else None
+        size = memory_bytes(frame.body) + len(logs.stdout) + len(logs.stderr)
         if frame.type == "failed":
-            return Failed(_error(body["error"]), logs, run_ms, peak_kb)
+            return Failed(_error(body["error"]), logs, run_ms, peak_kb, size_bytes=size)
         if frame.type != "result":
             raise ProtocolError(f"unexpected frame {frame.type!r}")
         unsupported = body.get("unsupported")
@@ -146,6 +147,7 @@ def read_outcome(frame: Frame) -> Outcome:
             logs=logs,
             run_ms=run_ms,
             peak_memory_kb=peak_kb,
+            size_bytes=size,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ProtocolError(f"malformed {frame.type!r} frame: {error!r}") from error

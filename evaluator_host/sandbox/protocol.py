@@ -50,12 +50,15 @@ class FrameDecoder:
 
     `feed` keeps an incomplete frame for the next call. Memory is bounded: a length that cannot be is refused when its
     eight bytes have arrived, before anything is kept for it.
+
+    Attributes:
+      body_bytes: Size limit of the bodies to come.
     """
 
     def __init__(self, *, header_bytes: int = HEADER_BYTES, body_bytes: int = BODY_BYTES) -> None:
         self._buffer = bytearray()
         self._header_bytes = header_bytes
-        self._body_bytes = body_bytes
+        self.body_bytes = body_bytes
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Add bytes, and yield every frame that is now complete.
@@ -72,12 +75,17 @@ class FrameDecoder:
         finally:
             del self._buffer[:start]
 
+    @property
+    def announced_bytes(self) -> int:
+        """Size of the body of the frame that is arriving; 0 before its prefix is there."""
+        return int.from_bytes(self._buffer[4:_PREFIX], "big") if len(self._buffer) >= _PREFIX else 0
+
     def _end_of_frame(self, start: int) -> int | None:
         if len(self._buffer) - start < _PREFIX:
             return None
         head = int.from_bytes(self._buffer[start : start + 4], "big")
         body = int.from_bytes(self._buffer[start + 4 : start + 8], "big")
-        if head > self._header_bytes or body > self._body_bytes:
+        if head > self._header_bytes or body > self.body_bytes:
             raise ProtocolError(f"frame too large: header {head} bytes, body {body} bytes")
         if head == 0:
             raise ProtocolError("frame without a header")
@@ -86,10 +94,12 @@ class FrameDecoder:
 
     def _frame(self, start: int, end: int) -> Frame:
         head_end = start + _PREFIX + int.from_bytes(self._buffer[start : start + 4], "big")
+        with memoryview(self._buffer) as buffer:  # a slice of the buffer itself would be one more copy
+            head, body = bytes(buffer[start + _PREFIX : head_end]), bytes(buffer[head_end:end])
         try:
-            header = decode_json(bytes(self._buffer[start + _PREFIX : head_end]))
+            header = decode_json(head)
         except InvalidJson as error:
             raise ProtocolError(str(error)) from error
         if not isinstance(header, dict) or not isinstance(header.get("type"), str):
             raise ProtocolError("frame header is not an object with a type")
-        return Frame(header, bytes(self._buffer[head_end:end]))
+        return Frame(header, body)

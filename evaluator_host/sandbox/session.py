@@ -7,13 +7,14 @@ question, silence past the limit) ends the sandbox: it is destroyed, never repai
 import asyncio
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Final, TypeVar
 
 from evaluator_host.model.errors import SandboxLost, SandboxUnavailable
 from evaluator_host.model.evaluator import Language, SandboxSpec
-from evaluator_host.model.json_values import encode_json
+from evaluator_host.model.json_values import LARGE_BYTES, encode_json, memory_bytes
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Failed, Loaded, Outcome
 from evaluator_host.sandbox import messages
 from evaluator_host.sandbox.base import Link
@@ -27,12 +28,16 @@ from evaluator_host.sandbox.protocol import (
     ProtocolError,
     encode,
 )
+from evaluator_host.system.memory import ByteTurns
 
 _LAST_READ_S: Final = 0.01  # for a frame that came in time while the host itself was stopped or swapped out
 _AHEAD_S: Final = 0.02  # of rows sent ahead: hides the host's own latency
 HELLO_TIMEOUT_S: Final = 20.0  # a bubblewrap runner takes 25 ms, a container under gVisor on a loaded machine seconds
 
 
+RESULT_EXTRA_BYTES: Final = 256 << 10  # of a result's body besides its value, as the runners have it
+_DECODED_BYTES: Final = 64 << 20  # that any body may take once decoded
+_DECODED_PER_BYTE: Final = 8  # and so many more for each of its bytes: enough for long lists of numbers
 RUNNER_GAVE_UP: Final = 70  # exit code of a runner that found its own state destroyed (PROTOCOL.md)
 
 
@@ -49,6 +54,20 @@ class RunnerGaveUp(SandboxLost):
 
 
 _Answer = TypeVar("_Answer", Loaded | Failed, Outcome)
+_Read = TypeVar("_Read")
+
+
+async def _aside(frame: Frame, read: Callable[[Frame], _Read]) -> _Read:
+    """Read an answer; a large one in a thread, unless it would fill the host's memory.
+
+    Raises:
+      ProtocolError: it is no such answer.
+    """
+    if len(frame.body) <= LARGE_BYTES:
+        return read(frame)
+    if memory_bytes(frame.body) > _DECODED_BYTES + _DECODED_PER_BYTE * len(frame.body):
+        raise ProtocolError(f"a body of {len(frame.body)} bytes has more values than a host decodes")
+    return await asyncio.to_thread(read, frame)
 
 
 class _NoAnswer(Exception):
@@ -124,6 +143,8 @@ class Sandbox:
         self.runtime = ""
         self._grace_s = grace_s
         self._decoder = FrameDecoder()
+        self._turns: ByteTurns | None = None
+        self._turn = AsyncExitStack()  # of the large answer that is arriving
         self._frames: deque[Frame] = deque()
         self._last_id = 0
         self._window = SendWindow()
@@ -179,18 +200,25 @@ class Sandbox:
             await self.destroy()
             return str(no_answer)
 
-    async def load(self, request: messages.LoadRequest) -> Loaded | Failed:
+    async def load(self, request: messages.LoadRequest, *, turns: ByteTurns | None = None) -> Loaded | Failed:
         """Compile the code and run it at module level. Anything the code does, even a crash, is returned as a value.
+
+        Args:
+          request: The code, and how it is called.
+          turns: Lets the large answers of all sandboxes wait for each other.
 
         Raises:
           SandboxLost: the sandbox died for a reason that is not the guest's.
         """
+        self._turns = turns
         try:
             self.link.write(encode(request.header(self._new_id()), encode_json(request.body())))
-            frame = await self._answer(request.timeout_s + self._grace_s)
-            answer = messages.read_loaded(frame)
+            async with self._turn:
+                frame = await self._answer(request.timeout_s + self._grace_s)
+                answer = await _aside(frame, messages.read_loaded)
         except (_NoAnswer, ProtocolError) as no_answer:
             return await self._failed(no_answer, request.timeout_s)
+        self._decoder.body_bytes = (request.limits.result_kb << 10) + RESULT_EXTRA_BYTES
         if isinstance(answer, Failed):
             self.broken = True
             return self._name_memory_kill(answer)
@@ -232,9 +260,10 @@ class Sandbox:
     async def receive(self, *, timeout_s: float) -> Outcome:
         """Return the outcome of the oldest unanswered row; see `call`."""
         try:
-            frame = await self._answer(timeout_s + self._grace_s)
-            self._window.answered()
-            outcome = self._name_memory_kill(messages.read_outcome(frame))
+            async with self._turn:
+                frame = await self._answer(timeout_s + self._grace_s)
+                self._window.answered()
+                outcome = self._name_memory_kill(await _aside(frame, messages.read_outcome))
         except (_NoAnswer, ProtocolError) as no_answer:
             return await self._failed(no_answer, timeout_s)
         if self._took_too_much(outcome):
@@ -253,9 +282,10 @@ class Sandbox:
         try:
             for call_id in self._unanswered:
                 self.link.write(encode({"type": "cancel", "id": call_id}))
-            while self._unanswered:
-                await self._answer(self._grace_s)
-                self._window.answered()
+            async with self._turn:
+                while self._unanswered:
+                    await self._answer(self._grace_s)
+                    self._window.answered()
         except (_NoAnswer, ProtocolError):
             self.broken = True
 
@@ -292,18 +322,33 @@ class Sandbox:
     async def _fill(self, timeout_s: float) -> bool:
         """Read at least one frame; false when none came in time."""
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(timeout_s) as limit:
                 await self.link.drain()
                 while not self._frames:
                     data = await self.link.read()
                     if not data:
                         raise _NoAnswer("the runner ended")
                     self._frames.extend(self._decoder.feed(data))
+                    if self._decoder.announced_bytes > LARGE_BYTES:
+                        await self._take_turn(limit)
         except TimeoutError:
             return False
         except ProtocolError as error:
             raise _NoAnswer(str(error)) from error
         return True
+
+    async def _take_turn(self, limit: asyncio.Timeout) -> None:
+        """Wait until the large frame that is arriving may be read; the wait is not the row's time."""
+        turns, until = self._turns, limit.when()
+        if turns is None or limit.expired():  # or it has its turn already
+            return
+        now = asyncio.get_running_loop().time
+        since = now()
+        limit.reschedule(None)
+        await self._turn.enter_async_context(turns.turn(_DECODED_PER_BYTE * self._decoder.announced_bytes))
+        self._turns = None
+        self._turn.callback(setattr, self, "_turns", turns)
+        limit.reschedule(None if until is None else until + now() - since)
 
     def _name_memory_kill(self, outcome: _Answer) -> _Answer | Failed:
         """Turn `crashed` into `memory_limit` when the kernel counted a kill; the runner only saw a child killed."""

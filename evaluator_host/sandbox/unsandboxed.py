@@ -5,7 +5,6 @@ import contextlib
 import itertools
 import json
 import os
-import shutil
 import signal
 import tempfile
 from pathlib import Path
@@ -20,6 +19,7 @@ from evaluator_host.sandbox.linux.child import Child
 from evaluator_host.sandbox.linux.instance import is_dead, this_instance
 from evaluator_host.sandbox.linux.pipe_link import PipeLink
 from evaluator_host.sandbox.pythons import Pythons, host_platform, own_python
+from evaluator_host.system.tree import remove
 
 _PREFIX: Final = "evaluator-host-"
 
@@ -53,7 +53,7 @@ class UnsandboxedBackend(FolderBackend):
         try:
             child = Child(self._command(spec), env=environment, cwd=str(scratch))
         except (OSError, Misconfigured) as error:
-            shutil.rmtree(scratch, ignore_errors=True)
+            remove(scratch)
             raise SandboxUnavailable(f"the runner could not be started: {error}") from error
         name = f"{spec.language.runner}-{next(self._numbers)}"
         return PipeLink(name, child, scope=_ProcessGroup(child, scratch), wrapped=False)
@@ -98,8 +98,7 @@ def _sweep() -> int:
     removed = 0
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}host-*"):
         if is_dead(folder.name.removeprefix(_PREFIX).partition(".")[0]):
-            shutil.rmtree(folder, ignore_errors=True)
-            removed += 1
+            removed += remove(folder)
     return removed
 
 
@@ -124,4 +123,4 @@ class _ProcessGroup:
         return False
 
     async def remove(self) -> None:
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        await asyncio.to_thread(remove, self._scratch)

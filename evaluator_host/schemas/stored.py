@@ -135,3 +135,28 @@ class SecretReport:
     name: str
     created_at: datetime
     updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReport:
+    """The storage of a workspace, the answer of `GET /v1/usage`. Package sets are shared, and not counted.
+
+    Attributes:
+      workspace: Its name.
+      quota_bytes: What it may store; 0 for any.
+      total_bytes: What it stores: the sum of the following.
+      datasets_bytes: Rows of data sets, those that came with jobs included.
+      files_bytes: Files and the other entities of NeMo's routes.
+      evaluators_bytes: Versions of named evaluators, with their locks.
+      jobs_bytes: Jobs: their evaluators, results and answers of models.
+      traces_bytes: Scored traces of live traffic.
+    """
+
+    workspace: str
+    quota_bytes: int
+    total_bytes: int = 0
+    datasets_bytes: int = 0
+    files_bytes: int = 0
+    evaluators_bytes: int = 0
+    jobs_bytes: int = 0
+    traces_bytes: int = 0

@@ -4,9 +4,7 @@ import asyncio
 import hashlib
 import os
 import secrets
-import shutil
 import socket
-import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -15,6 +13,7 @@ from typing import Any, Final
 
 from evaluator_host.model.evaluator import Json
 from evaluator_host.sandbox.linux.instance import is_dead, this_instance
+from evaluator_host.system.tree import remove, temporary_folder
 
 ENGINE_SOCKETS: Final = (
     "/var/run/docker.sock",
@@ -79,9 +78,8 @@ def _folder(data_dir: Path) -> Iterator[Path]:
     data_dir.mkdir(parents=True, exist_ok=True)
     for left in data_dir.glob(f"{_PREFIX}*"):  # of a selftest that was killed
         if is_dead(left.name.removeprefix(_PREFIX).rpartition("_")[0]):
-            shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{this_instance()}_", dir=data_dir) as name:
-        folder = Path(name)
+            remove(left)
+    with temporary_folder(data_dir, f"{_PREFIX}{this_instance()}_") as folder:
         folder.chmod(0o755)
         yield folder
 

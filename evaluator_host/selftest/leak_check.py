@@ -16,6 +16,7 @@ from evaluator_host.sandbox.docker.cleanup import LABEL_INSTANCE
 from evaluator_host.sandbox.linux.cgroup_discovery import cgroup_mounts
 from evaluator_host.sandbox.linux.cgroups import FOLDER
 from evaluator_host.sandbox.linux.instance import this_instance
+from evaluator_host.system.tree import walk
 
 _PROC: Final = Path("/proc")
 _SPARE_DESCRIPTORS: Final = 8
@@ -101,10 +102,11 @@ def _mounts() -> Iterator[str]:
 def _cgroups() -> Iterator[str]:
     instance = this_instance()
     for mount in cgroup_mounts():
-        for path, names, _ in os.walk(mount):
-            if Path(path).name == FOLDER:
-                yield from (f"{path}/{name}" for name in names if name.partition(".")[0] == instance)
-                names.clear()
+        for entry in walk(mount, only_folders=True, strict=False):
+            if entry.above and entry.above[-1] == FOLDER:
+                entry.enter = False
+                if entry.name.partition(".")[0] == instance:
+                    yield str(mount / entry.path)
 
 
 def _containers(engine: str) -> list[str]:

@@ -33,9 +33,9 @@ class Attempt:
     loaded: Loaded | None = None
     notes: tuple[Note, ...] = ()
 
-    def result(self, *, started: float) -> EvaluationResult:
+    async def result(self, *, started: float) -> EvaluationResult:
         """Return the call's result; `started` is the `time.perf_counter()` value from which its time counts."""
-        return result(self.context, self.outcome, notes=self.notes, started=started)
+        return await result(self.context, self.outcome, notes=self.notes, started=started)
 
 
 class LostRows:
@@ -115,7 +115,7 @@ class _NothingToScore(Exception):
 
 
 async def score_together(
-    pool: Pool, prepared: Prepared, rows: AsyncIterable[Row], *, started: float
+    pool: Pool, prepared: Prepared, rows: AsyncIterable[Row | EncodedRow], *, started: float
 ) -> EvaluationResult | None:
     """Score all rows of an evaluator together; None when it has no such scores, or there are no rows.
 
@@ -136,10 +136,10 @@ async def score_together(
         made = await attempt(pool, prepared, bind_once)
     except _NothingToScore:
         return None
-    return made.result(started=started)
+    return await made.result(started=started)
 
 
-async def each(rows: Iterable[Row]) -> AsyncGenerator[Row, None]:
+async def each(rows: Iterable[Row | EncodedRow]) -> AsyncGenerator[Row | EncodedRow, None]:
     """Turn an iterable of rows into an async generator."""
     for row in rows:
         yield row

@@ -4,15 +4,23 @@ import asyncio
 import time
 from collections.abc import AsyncIterable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from evaluator_host.dialects.binding import Binding, encode
 from evaluator_host.dialects.interpret import Scored
-from evaluator_host.dialects.row_binding import encoded_row, from_child, shape, shape_in_child, shaped_at_once
+from evaluator_host.dialects.row_binding import (
+    decoded_row,
+    encoded_row,
+    from_child,
+    shape,
+    shape_in_child,
+    shaped_at_once,
+)
 from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.errors import LimitExceeded
 from evaluator_host.model.evaluator import Contract, EncodedRow, Evaluator, Json, Language, Row
-from evaluator_host.model.json_values import VALUE_DEPTH, encode_json, nests_within
+from evaluator_host.model.json_values import LARGE_BYTES, VALUE_DEPTH, encode_json, nests_within
 from evaluator_host.model.outcome import (
     EnvironmentInfo,
     ErrorCode,
@@ -79,7 +87,7 @@ async def bind(
     return Bound(shaped, notes)
 
 
-async def bind_together(bind_one: Callable[[Row], Binding], rows: AsyncIterable[Row]) -> Bound | None:
+async def bind_together(bind_one: Callable[[Row], Binding], rows: AsyncIterable[Row | EncodedRow]) -> Bound | None:
     """Return the call's body for scoring all rows together, None when there are no rows.
 
     Rows are held as JSON only, and no more of them than a sandbox takes.
@@ -87,8 +95,8 @@ async def bind_together(bind_one: Callable[[Row], Binding], rows: AsyncIterable[
     body = bytearray(b'{"together":[')
     empty = len(body)
     async for row in rows:
-        is_small = shaped_at_once(row) is not None
-        part = encode(bind_one(row)) if is_small else await asyncio.to_thread(lambda row: encode(bind_one(row)), row)
+        small = shaped_at_once(row)
+        part = encode(bind_one(small)) if small is not None else await asyncio.to_thread(_encoded, bind_one, row)
         if isinstance(part, EvaluationError):
             return Bound(part)
         if len(body) > empty:
@@ -97,6 +105,10 @@ async def bind_together(bind_one: Callable[[Row], Binding], rows: AsyncIterable[
         if len(body) + 2 > BODY_BYTES:
             return Bound(_too_long("the rows together have over", BODY_BYTES, hint="take fewer rows"))
     return Bound(bytes(body + b"]}")) if len(body) > empty else None
+
+
+def _encoded(bind_one: Callable[[Row], Binding], row: Row | EncodedRow) -> bytes | EvaluationError:
+    return encode(bind_one(row if isinstance(row, Row) else decoded_row(row)))
 
 
 def _too_long(what: str, size: int, *, hint: str) -> EvaluationError:
@@ -158,7 +170,7 @@ def unloaded_context(prepared: Prepared, backend: str) -> ResultContext:
     )
 
 
-def result(
+async def result(
     context: ResultContext,
     outcome: Outcome | Skipped,
     *,
@@ -166,7 +178,7 @@ def result(
     notes: tuple[Note, ...] = (),
     first: bool = True,
 ) -> EvaluationResult:
-    """Return the normalised result of one row.
+    """Return the normalised result of one row; a large one is read in a thread.
 
     Args:
       context: Context of its lease.
@@ -193,7 +205,13 @@ def result(
     )
     all_notes = (*context.notes, *notes) if notes else context.notes
     prepared = context.prepared
-    return normalise(outcome, prepared.evaluator, info=info, notes=all_notes, source=prepared.source)
+    read = partial(normalise, outcome, prepared.evaluator, info=info, notes=all_notes, source=prepared.source)
+    return read() if size_bytes(outcome) <= LARGE_BYTES else await asyncio.to_thread(read)
+
+
+def size_bytes(outcome: Outcome | Skipped) -> int:
+    """Return about how much memory an outcome takes."""
+    return 0 if isinstance(outcome, Skipped) else outcome.size_bytes
 
 
 def _with_logs_of_load(outcome: Outcome | Skipped, loading: Logs) -> Outcome | Skipped:

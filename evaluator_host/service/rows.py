@@ -20,11 +20,20 @@ from evaluator_host.model.outcome import EvaluationError, EvaluationResult, Fail
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.service.attempts import LostRows, Models, answered, asked_for, lease_sandbox
 from evaluator_host.service.prepared import Prepared
-from evaluator_host.service.row_io import Bound, ResultContext, bind, leased_context, result, unloaded_context
+from evaluator_host.service.row_io import (
+    Bound,
+    ResultContext,
+    bind,
+    leased_context,
+    result,
+    size_bytes,
+    unloaded_context,
+)
 from evaluator_host.system.limited_process import LimitedProcesses
 
 _AT_MODELS: Final = 64  # rows that wait for models at once; no more are drawn meanwhile
 BUFFERED: Final = 256  # results that may wait for a slow consumer
+BUFFERED_BYTES: Final = 16 << 20  # of memory that they may take
 _SHARES: Final = count(1)
 
 
@@ -48,7 +57,9 @@ class _Leased:
 
 
 class RowStream:
-    """One evaluation of many rows. Iterate it once; it yields `(index, result)` as rows finish.
+    """One evaluation of many rows. Iterate it once; it yields `(index, result, size)` as rows finish.
+
+    `size` is about how many bytes of memory the result takes.
 
     Args:
       pool: Leases the sandboxes.
@@ -80,7 +91,9 @@ class RowStream:
         self._parallelism = parallelism
         self._models = models
         self._at_models: set[asyncio.Task[None]] = set()  # model requests of rows that will return
-        self._results: asyncio.Queue[tuple[int, EvaluationResult] | None] = asyncio.Queue(BUFFERED)
+        self._results: asyncio.Queue[tuple[int, EvaluationResult, int] | None] = asyncio.Queue(BUFFERED)
+        self._waiting_bytes = 0  # of the results in that queue
+        self._room = asyncio.Event()
         self._lost = LostRows()
         self._leasing = 0  # workers that wait for a sandbox
         self._admitted = False  # one of them has got a sandbox
@@ -88,7 +101,7 @@ class RowStream:
         self._exhausted = False
         self._abandoned = False  # the consumer has stopped
 
-    async def __aiter__(self) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
+    async def __aiter__(self) -> AsyncGenerator[tuple[int, EvaluationResult, int], None]:
         """Yield results until every row has one.
 
         Raises:
@@ -98,6 +111,8 @@ class RowStream:
         producer = asyncio.create_task(self._produce())
         try:
             while (item := await self._results.get()) is not None:
+                self._waiting_bytes -= item[2]
+                self._room.set()
                 yield item
             await producer
         finally:
@@ -234,7 +249,7 @@ class RowStream:
         while (item := self._draw()) is not None:
             index, row = item
             outcome = row if isinstance(row, Skipped) else failed
-            await self._put(index, result(context, outcome, started=time.perf_counter()))
+            await self._put(index, await result(context, outcome, started=time.perf_counter()), 0)
 
     def _draw(self) -> tuple[int, Given] | None:
         if not self._returned and len(self._at_models) >= _AT_MODELS:
@@ -259,8 +274,13 @@ class RowStream:
         leased.lease.answered += 1
         notes = bound.notes if bound else ()
         started = started or time.perf_counter()
-        await self._put(index, result(leased.context, outcome, notes=notes, started=started, first=first))
+        scored = await result(leased.context, outcome, notes=notes, started=started, first=first)
+        await self._put(index, scored, size_bytes(outcome))
 
-    async def _put(self, index: int, scored: EvaluationResult) -> None:
-        await self._results.put((index, scored))
+    async def _put(self, index: int, scored: EvaluationResult, size: int) -> None:
+        while self._waiting_bytes >= BUFFERED_BYTES:
+            self._room.clear()
+            await self._room.wait()
+        self._waiting_bytes += size
+        await self._results.put((index, scored, size))
         self._open -= 1

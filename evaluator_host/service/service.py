@@ -11,7 +11,7 @@ from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.table import dialect_of
 from evaluator_host.environments.record import EnvironmentReport, empty_environment
 from evaluator_host.environments.store import Environments
-from evaluator_host.model.errors import HostError
+from evaluator_host.model.errors import HostError, TooLarge
 from evaluator_host.model.evaluator import (
     EncodedRow,
     Environment,
@@ -36,16 +36,18 @@ from evaluator_host.sandbox.session import RunnerGaveUp
 from evaluator_host.schemas.evaluation import CheckReport, HostInfo
 from evaluator_host.service.attempts import Models, answered, asked_for, attempt, each, score_together
 from evaluator_host.service.metrics import Metrics
-from evaluator_host.service.prepared import sandbox_spec
+from evaluator_host.service.prepared import Prepared, sandbox_spec
 from evaluator_host.service.preparer import Preparer, SetUsed
 from evaluator_host.service.row_io import Bound, bind
 from evaluator_host.service.rows import RowStream
 from evaluator_host.service.summaries import check_report, host_info
 from evaluator_host.system.limited_process import LimitedProcesses
+from evaluator_host.system.memory import Reservation
 from evaluator_host.system.supervisor import Supervisor
 
 DEFAULT_WORKSPACE: Final = "default"
 _PINS_ASKED: Final = 20
+_BATCH_MB: Final = 256  # of memory for the results of a batch, which are several times smaller as JSON
 _ROWS_WORTH_A_SANDBOX: Final = 16  # fewer rows finish before another sandbox has started
 
 
@@ -92,6 +94,7 @@ class Service:
         self.environments = environments
         self.processes = processes
         self._models = models
+        self._batch_bytes = min(_BATCH_MB, settings.memory_mb) << 20
         self._preparer = Preparer(settings, environments, on_set_used=on_set_used)
         self._expecting: set[asyncio.Task[None]] = set()
 
@@ -124,7 +127,7 @@ class Service:
             if not asks or isinstance(given, EvaluationError):
                 break
             given = await answered(self._models, given, asks, workspace=workspace)
-        scored = made.result(started=started)
+        scored = await made.result(started=started)
         self.metrics.count(scored)
         return scored
 
@@ -154,6 +157,19 @@ class Service:
         """
         prepared = await self._preparer.prepare(evaluator, workspace, lock=lock)
         prepared = prepared.with_network() if network else prepared
+        stream = self._stream(prepared, rows, isolation, parallelism, models)
+        async with aclosing(stream) as answers:
+            async for index, scored, _ in answers:
+                yield index, scored
+
+    async def _stream(
+        self,
+        prepared: Prepared,
+        rows: Iterable[Given],
+        isolation: Isolation,
+        parallelism: int | None,
+        models: Models | None = None,
+    ) -> AsyncGenerator[tuple[int, EvaluationResult, int], None]:
         ceiling = self.settings.max_sandboxes_per_evaluator
         stream = RowStream(
             self.pool,
@@ -165,31 +181,44 @@ class Service:
             models=models or self._models,
         )
         async with aclosing(aiter(stream)) as answers:
-            async for index, scored in answers:
-                self.metrics.count(scored)
-                yield index, scored
+            async for answer in answers:
+                self.metrics.count(answer[1])
+                yield answer
 
     async def evaluate_batch(
         self,
         evaluator: Evaluator,
-        rows: list[Row],
+        rows: Sequence[Row | EncodedRow],
         *,
         isolation: Isolation = Isolation.ROW,
         workspace: str = DEFAULT_WORKSPACE,
         lock: str | None = None,
+        memory: Reservation | None = None,
     ) -> list[EvaluationResult]:
-        """Evaluate rows and return their results in the rows' order."""
+        """Evaluate rows and return their results in the rows' order.
+
+        Raises:
+          TooLarge: the results take more memory than a batch may have.
+          Busy: too many calls wait already, or `memory` has no room for the results.
+        """
+        prepared = await self._preparer.prepare(evaluator, workspace, lock=lock)
         parallelism = 1 + len(rows) // _ROWS_WORTH_A_SANDBOX
-        stream = self.evaluate_rows(
-            evaluator, rows, isolation=isolation, parallelism=parallelism, workspace=workspace, lock=lock
-        )
-        results = {index: scored async for index, scored in stream}
+        results: dict[int, EvaluationResult] = {}
+        taken = 0
+        async with aclosing(self._stream(prepared, rows, isolation, parallelism)) as answers:
+            async for index, scored, size in answers:
+                results[index] = scored
+                taken += size
+                if taken > self._batch_bytes:
+                    raise batch_too_large(len(results))
+                if memory is not None:
+                    memory.add(size)
         return [results[index] for index in range(len(rows))]
 
     async def evaluate_together(
         self,
         evaluator: Evaluator,
-        rows: Sequence[Row],
+        rows: Sequence[Row | EncodedRow],
         results: Sequence[EvaluationResult],
         *,
         workspace: str = DEFAULT_WORKSPACE,
@@ -205,7 +234,7 @@ class Service:
     async def score_together(
         self,
         evaluator: Evaluator,
-        rows: AsyncIterable[Row],
+        rows: AsyncIterable[Row | EncodedRow],
         *,
         workspace: str = DEFAULT_WORKSPACE,
         lock: str | None = None,
@@ -293,6 +322,14 @@ class Service:
         modules = [one.module for one in asked]
         pins = await self.environments.queries.pins_for(modules, language, workspace=workspace)
         return (*(replace(one, pin=pin) for one, pin in zip(asked, pins, strict=True)), *others)
+
+
+def batch_too_large(rows: int) -> TooLarge:
+    """Return the error for a batch whose results are too large for one response."""
+    return TooLarge(
+        f"the results of the first {rows} rows are too large for one response; send fewer rows, have the evaluator "
+        "return less, or create a job (POST /v1/jobs), whose results are stored and read in pages"
+    )
 
 
 def default_spec(language: Language, environment: Environment | None = None) -> SandboxSpec:

@@ -26,6 +26,7 @@ from evaluator_host.model.errors import InvalidRequest, Misconfigured, StoreUnav
 
 _WAIT_S: Final = 15.0  # for another process's write, or for a free connection
 _CONNECTIONS: Final = 8
+_VACUUMED_PAGES: Final = 2000
 _KEPT: Final = 2  # connections for keys and for the watch, however many calls wait for the others
 LOOK_EVERY_S: Final = 2.0
 _LOOK_S: Final = 5.0
@@ -185,6 +186,18 @@ class Database:
             removed += count
             if count < at_once:
                 return removed
+
+    async def give_space_back(self) -> None:
+        """Return the space of deleted rows to the file system, a few megabytes at a time; PostgreSQL does so itself.
+
+        A SQLite file that an earlier version made keeps its size; docs/operations.md says how to change that.
+        """
+        while self.address.engine is Engine.SQLITE:
+            async with self.transaction() as connection:
+                before = await connection.scalar(text("PRAGMA freelist_count"))
+                (await connection.exec_driver_sql(f"PRAGMA incremental_vacuum({_VACUUMED_PAGES})")).close()
+                if await connection.scalar(text("PRAGMA freelist_count")) in (0, before):
+                    return
 
     async def close(self) -> None:
         """Close every connection."""

@@ -85,16 +85,20 @@ class JobQueue(Repository):
             (JobTable.id == job.id) & (JobTable.status == job.status) & JobTable.owner.is_not_distinct_from(job.owner)
         )
         values = {"status": JobStatus.RUNNING, "owner": owner, "heartbeat_at": now, "started_at": job.started_at or now}
-        values["attempts"] = job.attempts + 1
+        values |= {"attempts": job.attempts + 1, "error": None}  # the error of a job that a host paused
         return await self._database.change_rows(update(JobTable).where(unchanged).values(**values)) == 1
 
     async def release_job(
         self, job_id: str, owner: str, status: JobStatus, *, running_s: float = 0.0, error: str | None = None
     ) -> bool:
-        """Give up a job with a new status; return whether this host still owned it."""
+        """Give up a job with a new status; return whether this host still owned it.
+
+        With an error, a paused job stays paused until a caller resumes it; without one, a caller may have done so.
+        """
         finished = datetime.now(UTC) if status.final else None
         new: Any = status
-        if status is JobStatus.PAUSED:  # a caller may have resumed it meanwhile
+        held = {"wanted": DesiredState.PAUSE} if status is JobStatus.PAUSED and error is not None else {}
+        if status is JobStatus.PAUSED and error is None:
             new = case((JobTable.wanted == DesiredState.RUN, JobStatus.QUEUED), else_=JobStatus.PAUSED)
         async with self._database.transaction() as connection:
             done = await connection.execute(
@@ -108,6 +112,7 @@ class JobQueue(Repository):
                     error=error,
                     finished_at=finished,
                     running_s=JobTable.running_s + running_s,
+                    **held,
                 )
             )
             return done.rowcount == 1
@@ -120,8 +125,9 @@ class JobQueue(Repository):
         All results are stored, or none; a second result for a row raises.
         """
         failed = sum(result.status == "failed" for result in results)
+        size = sum(len(result.result) + len(result.metrics) for result in results)
         async with self._database.transaction() as connection:
-            counts = {"done": len(results), "failed": failed}
+            counts = {"done": len(results), "failed": failed, "stored_bytes": size}
             wanted = await _note(connection, job_id, owner, progress=bool(results), running_s=running_s, **counts)
             if wanted is not None and results:
                 await connection.execute(
@@ -133,8 +139,11 @@ class JobQueue(Repository):
         self, job_id: str, owner: str, outputs: Sequence[StoredOutput], *, running_s: float = 0.0
     ) -> DesiredState | None:
         """Store a model's answers; otherwise as `save`."""
+        size = sum(len(output.output or "") + len(output.log) for output in outputs)
         async with self._database.transaction() as connection:
-            wanted = await _note(connection, job_id, owner, progress=bool(outputs), running_s=running_s)
+            wanted = await _note(
+                connection, job_id, owner, progress=bool(outputs), running_s=running_s, stored_bytes=size
+            )
             if wanted is not None and outputs:
                 await connection.execute(
                     insert(OutputTable), [{"job_id": job_id, **row_values(output)} for output in outputs]
@@ -195,25 +204,20 @@ class JobQueue(Repository):
 
 
 async def _note(
-    connection: AsyncConnection,
-    job_id: str,
-    owner: str,
-    *,
-    progress: bool,
-    done: int = 0,
-    failed: int = 0,
-    running_s: float = 0.0,
+    connection: AsyncConnection, job_id: str, owner: str, *, progress: bool, running_s: float = 0.0, **counts: int
 ) -> DesiredState | None:
-    """Write heartbeat and counts in the caller's transaction; return None when another host owns the job."""
+    """Write the heartbeat and add to `counts` (`done`, `failed`, `stored_bytes`) in the caller's transaction.
+
+    Returns None when another host owns the job.
+    """
     changed = await connection.execute(
         update(JobTable)
         .where(_owned(job_id, owner))
         .values(
             heartbeat_at=datetime.now(UTC),
-            done=JobTable.done + done,
-            failed=JobTable.failed + failed,
             running_s=JobTable.running_s + running_s,
             attempts=0 if progress else JobTable.attempts,
+            **{name: getattr(JobTable, name) + count for name, count in counts.items()},
         )
     )
     if changed.rowcount != 1:

@@ -7,13 +7,13 @@ paused (and queued again when its host shuts down)
 """
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Select, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Select, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from evaluator_host.model.errors import InUse, NotFound
@@ -199,10 +199,14 @@ class Jobs(Repository):
         Raises:
           NotFound: the workspace has no job of that id.
         """
-        found = await self._overviews(_overviews(workspace_id).where(JobTable.id == job_id))
+        found = await self._overviews(_overviews((JobTable.workspace_id == workspace_id) & (JobTable.id == job_id)))
         if not found:
             raise _not_found(job_id)
         return found[0]
+
+    async def find_overviews(self, job_ids: Collection[str]) -> list[JobOverview]:
+        """Return the jobs with these ids, of whatever workspace, using two SQL statements."""
+        return await self._overviews(_overviews(JobTable.id.in_(job_ids)))
 
     async def list_overviews(
         self, workspace_id: str, *, limit: int, before: datetime | None = None, status: JobStatus | None = None
@@ -215,7 +219,7 @@ class Jobs(Repository):
           before: `created_at` of the last job of the previous page.
           status: Only jobs of this status.
         """
-        query = _overviews(workspace_id)
+        query = _overviews(JobTable.workspace_id == workspace_id)
         if before is not None:
             query = query.where(JobTable.created_at < before)
         if status is not None:
@@ -273,21 +277,42 @@ class Jobs(Repository):
         job = await self.get_job(workspace_id, job_id)
         if not job.status.final:
             raise InUse(f"the job is {job.status}; cancel it first")
+        await self._delete(job)
+        await self._database.give_space_back()
+
+    async def delete_ended(self, before: datetime) -> int:
+        """Delete the jobs that ended before a time, with their results; return how many."""
+        ended = select_jobs().where(JobTable.finished_at < before)
+        async with self._database.reading() as connection:
+            jobs = [as_job(row) for row in await connection.execute(ended)]
+        for job in jobs:
+            await self._delete(job)
+        if jobs:
+            await self._database.give_space_back()
+        return len(jobs)
+
+    async def _delete(self, job: Job) -> None:
+        """Delete results in parts, so that no other writer waits long; a job that lost some is deleted again."""
+        for table in (ResultTable, OutputTable):
+            for first in range(0, job.rows, _DELETED_AT_ONCE):
+                part = table.row.between(first, first + _DELETED_AT_ONCE - 1)
+                async with self._database.transaction() as connection:
+                    await connection.execute(delete(table).where(table.job_id == job.id, part))
         async with self._database.transaction() as connection:
-            for table in (ResultTable, OutputTable, JobEvaluatorTable):  # children first: no cascade in one statement
-                await connection.execute(delete(table).where(table.job_id == job_id))
-            await connection.execute(delete(JobTable).where(JobTable.id == job_id))
+            await connection.execute(delete(JobEvaluatorTable).where(JobEvaluatorTable.job_id == job.id))
+            await connection.execute(delete(JobTable).where(JobTable.id == job.id))
 
 
-def _overviews(workspace_id: str) -> Select[Any]:
+def _overviews(chosen: ColumnElement[bool]) -> Select[Any]:
     asked = select(func.count()).where(OutputTable.job_id == JobTable.id).scalar_subquery()
     dataset = func.coalesce(DatasetTable.name, DatasetTable.id)
     query = select(JobTable.__table__, dataset.label("dataset"), asked.label("asked"))
-    return query.join(DatasetTable, DatasetTable.id == JobTable.dataset_id).where(JobTable.workspace_id == workspace_id)
+    return query.join(DatasetTable, DatasetTable.id == JobTable.dataset_id).where(chosen)
 
 
 def _not_found(job_id: str) -> NotFound:
     return NotFound(f"there is no job {job_id[:80]}; `evaluator-host jobs list` has their ids")
 
 
-_UNENDED = (JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.PAUSED)
+_DELETED_AT_ONCE: Final = 2000  # rows
+_UNENDED: Final = (JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.PAUSED)

@@ -144,6 +144,7 @@ def _alone(address: Address) -> Iterator[None]:
     try:
         os.close(os.open(address.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # it holds hashes of keys
         with closing(sqlite3.connect(address.file, timeout=_WAIT_S)) as connection:
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # has an effect on a new file only
             connection.execute("PRAGMA journal_mode = WAL")
         yield
     finally:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Final
 
 from sqlalchemy import inspect, select
 
@@ -20,7 +21,10 @@ from evaluator_host.store.schema import migrate
 from evaluator_host.store.secrets import SecretBox, Secrets
 from evaluator_host.store.tables import IdentityTable
 from evaluator_host.store.traces import Traces
+from evaluator_host.store.usage import Quota, StorageUsage
 from evaluator_host.store.workspaces import PackageSetUses, Workspaces
+
+_NO_QUOTA: Final = Quota()
 
 
 class Store:
@@ -32,8 +36,9 @@ class Store:
       StoreUnavailable: the database does not answer, or cannot write.
     """
 
-    def __init__(self, database: Database, seal: SecretBox) -> None:
+    def __init__(self, database: Database, seal: SecretBox, quota: Quota = _NO_QUOTA) -> None:
         self.database = database
+        self.usage = StorageUsage(database, quota)
         self._kept = database.with_kept_connections()
         self.watch = DatabaseWatch(database, self._kept)
         self.workspaces = Workspaces(database)
@@ -61,7 +66,7 @@ class Store:
 
 @asynccontextmanager
 async def open_store(
-    database_url: str | None, data_dir: Path, *, secrets_key: str | None = None
+    database_url: str | None, data_dir: Path, *, secrets_key: str | None = None, quota: Quota = _NO_QUOTA
 ) -> AsyncIterator[Store]:
     """Migrate the database of a host, and open its store.
 
@@ -69,6 +74,7 @@ async def open_store(
       database_url: See `address`; None for SQLite in the data directory.
       data_dir: Data directory of the host.
       secrets_key: See `SecretBox`.
+      quota: What workspaces may store.
 
     Raises:
       Misconfigured: the URL is not valid, or a newer version has used the database.
@@ -76,7 +82,7 @@ async def open_store(
     """
     address = address_of(database_url, data_dir)
     await asyncio.to_thread(migrate, address)
-    store = Store(Database(address), SecretBox(secrets_key, data_dir))
+    store = Store(Database(address), SecretBox(secrets_key, data_dir), quota)
     try:
         yield store
     finally:

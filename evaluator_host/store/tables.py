@@ -182,7 +182,10 @@ class TraceTable(Table):
     """Scored traces of live traffic. JSON: `result`, `trace`."""
 
     __tablename__ = "traces"
-    __table_args__ = (Index("ix_traces_evaluator_id_received_at", "evaluator_id", "received_at"),)
+    __table_args__ = (
+        Index("ix_traces_evaluator_id_received_at", "evaluator_id", "received_at"),
+        Index("ix_traces_evaluator_id_stored_bytes", "evaluator_id", "stored_bytes"),  # sums without reading traces
+    )
 
     id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
     evaluator_id: Mapped[str] = mapped_column(ForeignKey(EvaluatorTable.id, ondelete="CASCADE"))
@@ -195,6 +198,7 @@ class TraceTable(Table):
     error_code: Mapped[str | None]
     result: Mapped[str]
     trace: Mapped[str]
+    stored_bytes: Mapped[int] = mapped_column(server_default="0")
 
 
 class DatasetTable(Table):
@@ -222,6 +226,7 @@ class DatasetTable(Table):
 class JobTable(Table):
     """Jobs, see `store.job.Job`. `request` is JSON; `wanted` is the state that a caller requested.
 
+    `stored_bytes` is the size of its results and of the answers of its model.
     The host that runs a job is its `owner` and keeps changing `heartbeat_at`; any host may claim a job whose owner
     stops doing so.
     """
@@ -251,6 +256,7 @@ class JobTable(Table):
     created_at: Mapped[datetime]
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
+    stored_bytes: Mapped[int] = mapped_column(BigInteger, server_default="0")
 
 
 class JobEvaluatorTable(Table):

@@ -38,7 +38,11 @@ class Traces(Repository):
         async with self._database.transaction() as connection:
             wanted = {trace.evaluator_id for trace in traces}
             known = set(await connection.scalars(select(EvaluatorTable.id).where(EvaluatorTable.id.in_(wanted))))
-            values = [row_values(one) for one in traces if one.evaluator_id in known]
+            values = [
+                {**row_values(one), "stored_bytes": len(one.result) + len(one.trace)}
+                for one in traces
+                if one.evaluator_id in known
+            ]
             if values:
                 await connection.execute(insert(TraceTable), values)
 

@@ -14,22 +14,30 @@ from evaluator_host.evaluators.registry import ResolvedEvaluator
 from evaluator_host.jobs.open import StoredResources
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.evaluation import Batch, CheckReport, HostInfo
+from evaluator_host.schemas.stored import UsageReport
 from evaluator_host.service import Service, summarise
+from evaluator_host.service.service import batch_too_large
+from evaluator_host.store.usage import StorageUsage
+from evaluator_host.system.memory import Reservation
+from evaluator_host.system.turns import Turns
 from evaluator_host.web.api.bodies import BatchIn, CheckIn, EvaluateIn, EvaluatorIn
 from evaluator_host.web.api.datasets import datasets_api
 from evaluator_host.web.api.environments import environments_api, packages_api
 from evaluator_host.web.api.evaluators import evaluators_api
 from evaluator_host.web.api.job_results import job_results_api
 from evaluator_host.web.api.jobs import jobs_api
+from evaluator_host.web.api.large_rows import RowsRoute
 from evaluator_host.web.api.secrets import secrets_api
 from evaluator_host.web.api.traces import traces_api
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.auth.keyring import Caller
 from evaluator_host.web.http.error_responses import describe_error, install_error_handlers
-from evaluator_host.web.http.json_routes import JsonRoute, json_response
-from evaluator_host.web.http.middleware import AccessMiddleware
+from evaluator_host.web.http.json_routes import JsonRoute, json_response, large_json_response
+from evaluator_host.web.http.middleware import AccessMiddleware, memory_of
 from evaluator_host.web.workbench import Workbench, is_page
 
+_READ_AT_ONCE: Final = 2  # large bodies, in threads
+_BATCH_BYTES: Final = 64 << 20  # of the response
 _DESCRIPTION = "Runs pasted Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score."
 ERRORS: Final = {
     **describe_error(401, "The host needs a key, and the request has none that works."),
@@ -71,6 +79,8 @@ def create_app(
         redoc_url=None,
     )
     app.state.max_rows = settings.max_rows_per_batch
+    app.state.service = service
+    app.state.reading = Turns(_READ_AT_ONCE)
     install_error_handlers(app)
     kept = records or cast("StoredResources", _Described())
     given = cast("Access", access)
@@ -86,6 +96,7 @@ def create_app(
         body_bytes=settings.body_mb << 20,
         upload_bytes=settings.datasets_mb << 20,
         body_timeout_s=settings.body_timeout_s,
+        memory_bytes=settings.memory_mb << 20,
         open_paths=("/metrics",) if settings.open_metrics else (),
         is_page=is_page,
     )
@@ -94,23 +105,27 @@ def create_app(
 
 def api(service: Service, access: Access, records: StoredResources, *, traces_bytes: int) -> APIRouter:
     """Return all routes of `/v1`. `traces_bytes` limits an export of spans."""
-    router = APIRouter(route_class=JsonRoute)
+    router, of_rows = APIRouter(route_class=JsonRoute), APIRouter(route_class=RowsRoute)
 
-    @router.post("/v1/evaluate", response_model=EvaluationResult, responses=ERRORS, tags=["evaluate"])
+    @of_rows.post("/v1/evaluate", response_model=EvaluationResult, responses=ERRORS, tags=["evaluate"])
     async def evaluate(body: EvaluateIn, request: Request) -> Response:
         """Evaluate one row. A failure of the user's code is also a result (HTTP 200, `status: failed`)."""
         caller = caller_of(request.scope)
         found = await _found(records, caller, body.evaluator)
-        work = service.evaluate(found.evaluator, body.to_row(), workspace=caller.workspace, lock=found.lock)
-        return await respond(request, work, AuditedCall(access, caller, "evaluate", evaluator=found.evaluator, rows=1))
+        work = service.evaluate(found.evaluator, body.given(), workspace=caller.workspace, lock=found.lock)
+        audited_call = AuditedCall(access, caller, "evaluate", evaluator=found.evaluator, rows=1)
+        return await respond(request, work, audited_call, large=found.evaluator.limits.has_large_results)
 
-    @router.post("/v1/evaluate/batch", response_model=Batch, responses=ERRORS, tags=["evaluate"])
+    @of_rows.post("/v1/evaluate/batch", response_model=Batch, responses=ERRORS, tags=["evaluate"])
     async def evaluate_batch(body: BatchIn, request: Request) -> Response:
         """Evaluate rows. Results have the order of the rows."""
         caller = caller_of(request.scope)
         found = await _found(records, caller, body.evaluator)
         audited_call = AuditedCall(access, caller, "evaluate_batch", evaluator=found.evaluator, rows=len(body.rows))
-        return await respond(request, _batch(service, body, found, workspace=caller.workspace), audited_call)
+        work = _batch(service, body, found, workspace=caller.workspace, memory=memory_of(request.scope))
+        return await respond(request, work, audited_call, large=True)
+
+    router.routes.extend(of_rows.routes)
 
     @router.post("/v1/check", response_model=CheckReport, responses=ERRORS, tags=["evaluate"])
     async def check(body: CheckIn, request: Request) -> Response:
@@ -148,7 +163,19 @@ def api(service: Service, access: Access, records: StoredResources, *, traces_by
     router.routes.extend(datasets_api(records.datasets, access).routes)
     router.routes.extend(jobs_api(records.jobs, access).routes)
     router.routes.extend(secrets_api(records.secrets, access).routes)
+    router.routes.extend(_usage_api(records.usage).routes)
     router.routes.extend(job_results_api(records.results, records.rows, records.exports).routes)
+    return router
+
+
+def _usage_api(usage: StorageUsage) -> APIRouter:
+    router = APIRouter(route_class=JsonRoute)
+
+    @router.get("/v1/usage", response_model=UsageReport, tags=["host"])
+    async def show(request: Request) -> Response:
+        """Show what the workspace of the key stores, and what it may store, in bytes."""
+        return json_response(await usage.get_usage(caller_of(request.scope).workspace))
+
     return router
 
 
@@ -159,19 +186,23 @@ async def _found(records: StoredResources, caller: Caller, given: EvaluatorIn | 
     return ResolvedEvaluator(given.to_model(), None)
 
 
-async def _batch(service: Service, body: BatchIn, found: ResolvedEvaluator, *, workspace: str) -> Batch:
+async def _batch(
+    service: Service, body: BatchIn, found: ResolvedEvaluator, *, workspace: str, memory: Reservation
+) -> Batch:
     loop = asyncio.get_running_loop()
     started = loop.time()
-    rows = [row.to_row() for row in body.rows]
+    rows = [row.given() for row in body.rows]
     results = await service.evaluate_batch(
-        found.evaluator, rows, isolation=body.isolation, workspace=workspace, lock=found.lock
+        found.evaluator, rows, isolation=body.isolation, workspace=workspace, lock=found.lock, memory=memory
     )
     summary = summarise(results, seconds=loop.time() - started)
     together = await service.evaluate_together(found.evaluator, rows, results, workspace=workspace, lock=found.lock)
     return Batch(tuple(results), summary, together)
 
 
-async def respond(request: Request, work: Coroutine[Any, Any, Any], audited_call: AuditedCall) -> Response:
+async def respond(
+    request: Request, work: Coroutine[Any, Any, Any], audited_call: AuditedCall, *, large: bool = False
+) -> Response:
     """Run the work and return its result; stop it when the client hangs up. The audit log gets the call either way."""
     task = asyncio.create_task(work)
     hung_up = asyncio.create_task(_hung_up(request))
@@ -181,8 +212,11 @@ async def respond(request: Request, work: Coroutine[Any, Any, Any], audited_call
             audited_call.abandoned()
             return Response(status_code=499)  # nobody reads it
         result = task.result()
+        response = await large_json_response(result) if large else json_response(result)
+        if len(response.body) > _BATCH_BYTES:
+            raise batch_too_large(audited_call.rows)
         audited_call.answered(result)
-        return json_response(result)
+        return response
     except asyncio.CancelledError:  # the host shuts down
         audited_call.abandoned()
         raise

@@ -132,4 +132,5 @@ def _pool_limits(settings: Settings) -> PoolLimits:
         max_age_s=settings.sandbox_max_age_s,
         queue_limit=settings.queue_limit,
         grace_s=settings.grace_s,
+        answers_mb=settings.memory_mb // 2,
     )

@@ -22,10 +22,11 @@ async def open_store(settings: Settings) -> AsyncIterator["Store"]:
       Misconfigured: the database belongs to another version, or its URL is invalid.
       StoreUnavailable: it does not answer.
     """
-    from evaluator_host.store import store  # noqa: PLC0415 - SQLAlchemy and Alembic, which `run` never needs
+    from evaluator_host.store import store, usage  # noqa: PLC0415 - SQLAlchemy and Alembic, which `run` never needs
 
+    quota = usage.Quota(settings.workspace_mb << 20, settings.free_disk_mb << 20, settings.data_dir)
     async with store.open_store(
-        revealed(settings.database_url), settings.data_dir, secrets_key=revealed(settings.secrets_key)
+        revealed(settings.database_url), settings.data_dir, secrets_key=revealed(settings.secrets_key), quota=quota
     ) as opened:
         yield opened
 

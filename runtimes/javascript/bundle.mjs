@@ -11,11 +11,13 @@ import { DEFINED, withModulePaths } from './module_paths.mjs';
  * @typedef {{message: string, line: number | null, column: number | null, module: string | null}} Fault `module`: an import
  *   that cannot be found
  * @typedef {{ok: true, text: string, map: string, isAsync: boolean} | {ok: false, faults: Fault[], crashed: string | null}} Build
- * @typedef {{esbuild: string, packages: string | null, language: string, isAsync: boolean, legacyDecorators?: boolean}} Options
+ * @typedef {{esbuild: string, packages: string | null, language: string, isAsync: boolean, legacyDecorators?: boolean, unmapped?: boolean}} Options
  */
 
 const OUTPUT_BYTES = 64 * 1024 * 1024;
 const FAULTS_BYTES = 1024 * 1024;
+/** The map of a program that was built without reading source maps, because a file names a broken one: no line of it is known. */
+const NO_PLACES = '{"version":3,"sources":[],"names":[],"mappings":""}';
 const MAP = /\n?\/\/# sourceMappingURL=data:application\/json;base64,([A-Za-z0-9+/=]*)\s*$/;
 
 /**
@@ -34,6 +36,9 @@ export async function build(text, options, signal) {
   }
   if (!options.legacyDecorators && faults.some((one) => /experimental decorators/i.test(one.message))) {
     return build(text, { ...options, legacyDecorators: true }, signal);
+  }
+  if (!options.unmapped && faults.some((one) => one.message.includes(' in source map'))) {
+    return build(text, { ...options, unmapped: true }, signal);
   }
   return { ok: false, faults, crashed: faults.length ? null : stderr.slice(-2000) || `esbuild ended with ${code}` };
 }
@@ -62,12 +67,12 @@ const COMMON = [
 ];
 
 /** @param {Options} options */
-function esbuildArguments({ language, isAsync, legacyDecorators }) {
+function esbuildArguments({ language, isAsync, legacyDecorators, unmapped }) {
   const loader = language === 'typescript' ? 'ts' : 'js';
   const compilerOptions = legacyDecorators ? { experimentalDecorators: true } : {};
   return [
-    ...COMMON, `--format=${isAsync ? 'esm' : 'cjs'}`, `--loader=${loader}`, `--sourcefile=${fileName(language)}`, '--sourcemap=inline',
-    '--sources-content=false', `--tsconfig-raw=${JSON.stringify({ compilerOptions })}`,
+    ...COMMON, `--format=${isAsync ? 'esm' : 'cjs'}`, `--loader=${loader}`, `--sourcefile=${fileName(language)}`,
+    ...(unmapped ? [] : ['--sourcemap=inline', '--sources-content=false']), `--tsconfig-raw=${JSON.stringify({ compilerOptions })}`,
   ];
 }
 
@@ -149,10 +154,11 @@ function collect(stream, limit) {
 }
 
 /** Return text and source map of an output. @param {string} output @param {Options} options */
-function split(output, { isAsync, packages }) {
+function split(output, { isAsync, packages, unmapped }) {
   const map = MAP.exec(output);
   const text = withModulePaths(map ? output.slice(0, map.index) : output, packages);
   const script = isAsync ? asFunctionBody(text) : makeModulesCallable(text);
+  if (unmapped) return { text: script, map: NO_PLACES };
   return { text: script, map: map ? Buffer.from(map[1], 'base64').toString('utf8') : '' };
 }
 

@@ -79,11 +79,18 @@ async def opened(database_url: str, folder: Path, *, jobs_at_once: int = 2) -> A
         service = Service(settings, pool, Metrics(), None, LimitedProcesses())  # type: ignore[arg-type] - no evaluator here pins packages
         rows = RowsFolder(folder / "datasets")
         models = ModelAccess(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
-        context = JobContext(service, store.job_queue, rows, owner_name(), models)
+        context = JobContext(service, store.job_queue, rows, owner_name(), store.usage, models)
         scheduler = Scheduler(context, store.jobs, at_once=jobs_at_once)
         task = asyncio.create_task(scheduler.run())
         board = JobService(
-            service, store.jobs, store.datasets, folder=rows, scheduler=scheduler, resolve=_resolve, models=models
+            service,
+            store.jobs,
+            store.datasets,
+            folder=rows,
+            scheduler=scheduler,
+            resolve=_resolve,
+            usage=store.usage,
+            models=models,
         )
         try:
             yield Desk(store, backend, board, JobResults(store.jobs, store.results, store.datasets, rows), rows)

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.jobs.spec import JobSpec
-from evaluator_host.model.errors import InUse, InvalidRequest, NotFound, StoreUnavailable
+from evaluator_host.model.errors import InUse, InvalidRequest, NotFound, OverQuota, StoreUnavailable
 from evaluator_host.model.evaluator import Evaluator, EvaluatorSettings, Limits
 from evaluator_host.schemas.jobs import JobConfig, JobStatus
+from evaluator_host.store import usage
 from evaluator_host.store.job_queue import JobQueue, StoredResult
 from evaluator_host.store.jobs import DesiredState
 from tests.jobs.desk import OK, WORKSPACE, Desk, opened
@@ -48,6 +49,24 @@ async def test_a_failing_row_never_fails_the_job(desk: Desk) -> None:
     job = await desk.ended(await desk.start(words))
     assert (job.status, job.progress.done, job.progress.failed) == (JobStatus.COMPLETED, 30, 15)
     assert await desk.rows_of(job) == list(range(30))
+
+
+async def test_a_job_over_its_workspaces_quota_is_paused_and_goes_on_once_there_is_room(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(usage, "_MEASURED_S", 0.0)
+    monkeypatch.setattr(desk.store.usage, "_quota", usage.Quota(workspace_bytes=1000, data_dir=tmp_path))
+    job = await desk.start(["ok"] * 200)  # nothing is stored yet, so it may begin
+    paused = await desk.reached(job, status=JobStatus.PAUSED)
+    assert paused.error is not None
+    assert (paused.error.code, paused.error.message.startswith("the workspace stores")) == ("over_quota", True)
+    with pytest.raises(OverQuota):
+        await desk.start(["ok"])
+    monkeypatch.setattr(desk.store.usage, "_quota", usage.Quota())
+    await desk.board.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)
+    ended = await desk.ended(job)
+    assert (ended.status, ended.progress.done, ended.error) == (JobStatus.COMPLETED, 200, None)
+    assert await desk.rows_of(job) == list(range(200))
 
 
 async def test_rows_with_criteria_by_evaluator_ask_only_those(desk: Desk) -> None:

@@ -116,10 +116,12 @@ def test_an_older_database_is_migrated_and_kept(
     copy.close()
 
 
-def test_a_job_of_an_older_version_has_ended_no_host(
+def test_a_job_of_an_older_version_has_ended_no_host_and_its_results_are_measured(
     where: Address, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    older = shutil.copytree(MIGRATIONS_DIR, tmp_path / "older", ignore=shutil.ignore_patterns("__pycache__", "r0006*"))
+    older = shutil.copytree(
+        MIGRATIONS_DIR, tmp_path / "older", ignore=shutil.ignore_patterns("__pycache__", "r0006*", "r0007*")
+    )
     with monkeypatch.context() as patched:
         patched.setattr(schema, "MIGRATIONS_DIR", older)
         migrate(where)
@@ -133,9 +135,12 @@ def test_a_job_of_an_older_version_has_ended_no_host(
             table = Table.metadata.tables[name]
             row = {column: value for column, value in {**values, "id": key}.items() if column in table.columns}
             connection.execute(sa.insert(table).values(row))
+        result = {"job_id": "j", "position": 0, "row": 0, "status": "scored", "run_ms": 1.0}
+        results = Table.metadata.tables["results"]
+        connection.execute(sa.insert(results).values({**result, "metrics": "{}", "result": "x" * 98}))
     engine.dispose()
     migrate(where)
-    assert asked(where, "SELECT id, attempts FROM jobs") == [("j", 0)]
+    assert asked(where, "SELECT id, attempts, stored_bytes FROM jobs") == [("j", 0, 100)]
 
 
 def test_a_newer_database_is_refused_by_name(where: Address, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ class _Loads:
         self.count, self._errors, self._load = 0, list(errors), Sandbox.load
         loads = self
 
-        async def load(sandbox: Sandbox, request: object) -> Loaded | Failed:
+        async def load(sandbox: Sandbox, request: object, **_: object) -> Loaded | Failed:
             return await loads.load(sandbox, request)
 
         monkeypatch.setattr(Sandbox, "load", load)
@@ -101,7 +101,7 @@ async def test_rows_together_are_drawn_once_and_called_once_more(
 ) -> None:
     load, calls, drawn = Sandbox.load, [], []
 
-    async def together(self: Sandbox, request: object) -> Loaded | Failed:
+    async def together(self: Sandbox, request: object, **_: object) -> Loaded | Failed:
         return replace(await load(self, request), contract=Contract.NEMO, together=True)
 
     async def lost(_self: Sandbox, body: bytes, **_more: object) -> None:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator_host.jobs.results.aggregate import aggregate, paired_difference, student_t
+from evaluator_host.jobs.results import aggregate as aggregation
+from evaluator_host.jobs.results.aggregate import ValuesByName, aggregate, by_name, paired_difference, student_t
 from evaluator_host.schemas.results import Bin
 
 
@@ -79,3 +80,19 @@ def test_differences_of_values_near_the_end_of_what_a_float_holds() -> None:
     assert (found.better, found.worse) == (2, 1)
     wide = paired_difference("score", [(0.0, 1e200), (0.0, -1e200)])
     assert (wide.difference, wide.interval) == (0.0, None)
+
+
+async def test_values_that_do_not_fit_are_gathered_in_further_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aggregation, "_VALUES", 1000)
+    passes = []
+
+    async def fill(values: ValuesByName) -> None:
+        passes.append(values)
+        for row in range(100):
+            for name in range(70):
+                values.add(f"m{name}", float(row), float(name))
+        assert sum(len(one) for pair in values.arrays.values() for one in pair) <= 1000
+
+    found = await by_name(fill, lambda name, rows, names: (name, sum(rows), sum(names)), most=60)
+    assert found == {f"m{name}": (f"m{name}", 4950.0, 100.0 * name) for name in range(60)}
+    assert 1 < len(passes) <= 16

@@ -1,6 +1,7 @@
 """What each returned value becomes under each contract, read from the runner's word for it; no code runs here."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -187,3 +188,34 @@ def test_every_value_has_one_meaning(
         json.dumps([found.metrics, found.score], allow_nan=False)
         assert found.metrics.get("score") == found.score
         assert found.score is not None or "no_score" in codes(found)
+
+
+def test_a_result_has_a_thousand_metrics_and_the_rest_in_its_value() -> None:
+    value = {"score": 1, **{f"m{k}": k for k in range(5000)}}
+    found = result(value, EVALUATE)
+    assert (len(found.metrics), found.metrics["m998"], codes(found)) == (1000, 998, ["too_many_metrics"])
+    assert found.value == value
+    assert "4001 numbers are in value only" in found.warnings[0].message
+
+
+def test_names_of_metrics_cannot_outgrow_the_result() -> None:
+    """A name has those of all objects around it, so one long key would be in each name below it."""
+    long = result({"score": 1, "k" * 1000: {str(k): 1 for k in range(5)}, "a": {"b" * 400: 1, "c": 1}}, EVALUATE)
+    assert (set(long.metrics), codes(long)) == ({"score", "a.c"}, ["too_many_metrics"])
+    deep: dict[str, Any] = {"x" * 300: 1}
+    for _ in range(60):
+        deep = {"x" * 300: deep}
+    assert set(result({"score": 1, "d": deep}, EVALUATE).metrics) == {"score"}
+    same = result({"score": 1, **{f"a.{k}": 1 for k in range(90)}, "a": {str(k): 2 for k in range(90)}}, EVALUATE)
+    assert codes(same) == ["duplicate_metric"] * 16
+
+
+def test_many_leaves_cost_processor_time_in_proportion() -> None:
+    def cpu_s(count: int) -> float:
+        value = {"score": 1, "in": {"a": {f"metric {k}": {"x": 1} for k in range(count)}}, "list": [{"y": 1.5}] * count}
+        before = time.thread_time()
+        assert result(value, EVALUATE).score == 1
+        return time.thread_time() - before
+
+    few = min(cpu_s(20_000) for _ in range(3))
+    assert cpu_s(200_000) < 30 * few

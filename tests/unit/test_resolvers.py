@@ -1,5 +1,6 @@
 """What the tools that resolve pins are told and what is told of them, and the locks that they make."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -20,16 +21,18 @@ def operator_index(directory: Path) -> IndexSettings:
     )
 
 
-def test_credentials_never_reach_an_argument_a_message_or_a_repr(tmp_path: Path) -> None:
+async def test_credentials_never_reach_an_argument_a_message_or_a_repr(tmp_path: Path) -> None:
     index = operator_index(tmp_path)
     said = "Failed: https://bob:p%40ss-w0rd@index.example.org/simple p@ss-w0rd npm_t0ken http://eve:pr0xy-pass@proxy"
-    with uv_workspace(index) as uv, npm_workspace(index) as npm:
+    async with uv_workspace(index) as uv, npm_workspace(index) as npm:
         shown = shorten(said, index) + repr(index) + repr(uv) + repr(npm) + uv.environment["UV_DEFAULT_INDEX"]
         rc_file = Path(npm.environment["npm_config_userconfig"])
+        rc_text, rc_mode = await asyncio.to_thread(lambda: (rc_file.read_text(), rc_file.stat().st_mode))
         assert uv.environment["UV_INDEX_OPERATOR_PASSWORD"] == "p@ss-w0rd"
-        assert '//index.example.org/npm/:_authToken="npm_t0ken"' in rc_file.read_text()
-        assert rc_file.stat().st_mode & 0o077 == 0
-    assert not rc_file.exists()
+        assert '//index.example.org/npm/:_authToken="npm_t0ken"' in rc_text
+        assert rc_mode & 0o077 == 0
+    assert not uv.path.is_dir()
+    assert not npm.path.is_dir()
     for secret in ("p%40ss-w0rd", "p@ss-w0rd", "npm_t0ken", "pr0xy-pass"):
         assert secret not in shown
 

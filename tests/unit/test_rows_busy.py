@@ -34,13 +34,13 @@ async def test_a_row_that_breaks_its_sandbox_does_not_cost_the_rows_after_it_the
         await until(lambda: pool.waiting == 1)
         rest = asyncio.create_task(_all(results))
         pool.release(await other)
-        assert [result.status for _, result in [first, *await rest]] == ["scored", "failed", "scored"]
+        assert [result.status for _, result, _ in [first, *await rest]] == ["scored", "failed", "scored"]
 
 
 async def test_a_second_sandbox_that_is_not_to_be_had_does_not_fail_the_rows(tmp_path: Path) -> None:
     async with opened(max_sandboxes=2, max_per_evaluator=2, queue_limit=1) as (pool, _):
         found = await _all(aiter(stream(pool, "ok", "ok", folder=tmp_path, parallelism=2)))
-        assert [result.status for _, result in found] == ["scored", "scored"]
+        assert [result.status for _, result, _ in found] == ["scored", "scored"]
 
 
 async def test_rows_for_which_there_is_no_place_are_refused(tmp_path: Path) -> None:

@@ -6,12 +6,13 @@ The runner turns a `MetricResult` into
 declared types have them; an infinity is null.
 """
 
+from itertools import islice
 from typing import Final
 
 from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, EntryPoint, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.interpret import Scored
-from evaluator_host.dialects.metric_leaves import finite
+from evaluator_host.dialects.metric_leaves import MOST_METRICS, NAME_CHARS, finite, too_many_metrics
 from evaluator_host.dialects.model_requests import asks_of
 from evaluator_host.dialects.trace_tree import convert
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
@@ -51,8 +52,12 @@ def interpret(
         return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
     scores: dict[str, Json] = value["scores"]
     notes: list[Note] = []
-    metrics = {name: number for name, raw in scores.items() if (number := _number(name, raw, notes)) is not None}
     name = _only(scores) if settings.score_output is None else settings.score_output
+    named = (item for item in scores.items() if len(item[0]) <= NAME_CHARS)
+    first = dict(islice(named, MOST_METRICS)) | {key: scores[key] for key in [name] if key in scores}
+    metrics = {key: number for key, raw in first.items() if (number := _number(key, raw, notes)) is not None}
+    if len(scores) > len(first):
+        notes.append(too_many_metrics(len(scores) - len(first)))
     if name is None:
         notes.append(Note("no_score", _no_score(len(scores))))
     elif name not in scores:

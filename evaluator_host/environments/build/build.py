@@ -14,7 +14,7 @@ from typing import Final
 from evaluator_host.environments.build.builder import Builder
 from evaluator_host.environments.build.import_check import check_imports
 from evaluator_host.environments.build.install import compile_sources, install
-from evaluator_host.environments.contents import discard, settle, size_bytes
+from evaluator_host.environments.contents import settle
 from evaluator_host.environments.folder import EnvironmentFolder
 from evaluator_host.environments.record import BuildEvent, BuildStatus, EnvironmentReport, Record, Step, now
 from evaluator_host.model.errors import HostError, MachineExhausted
@@ -24,6 +24,7 @@ from evaluator_host.packages.lock import Lock, Pin, Target
 from evaluator_host.packages.resolve import resolve
 from evaluator_host.sandbox.base import Backend
 from evaluator_host.system.files import hold_lock
+from evaluator_host.system.tree import remove, size_bytes
 from evaluator_host.system.turns import Turns
 
 _AT_ONCE: Final = 2  # more would share the same line and the same disk
@@ -125,7 +126,7 @@ class Build:
 
     async def _find_or_build(self, context: BuildContext) -> Record:
         started = time.monotonic()
-        lock = context.folder.lock_of(self.key)
+        lock = await asyncio.to_thread(context.folder.lock_of, self.key)
         if lock is not None and (record := context.folder.record(lock.digest)) is not None:
             return record
         self.tell(BuildEvent(Step.RESOLVING))
@@ -143,7 +144,7 @@ class Build:
             self.tell(BuildEvent(Step.CHECKING, 0, len(lock.packages)))
             return await adopt(context, stage, key=self.key, lock=lock, started=started)
         finally:
-            await asyncio.shield(asyncio.to_thread(discard, stage))
+            await asyncio.shield(asyncio.to_thread(remove, stage))
 
     async def _resolve(self, context: BuildContext) -> Lock:
         return await resolve(

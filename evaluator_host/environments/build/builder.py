@@ -9,10 +9,8 @@ import contextlib
 import logging
 import os
 import platform
-import shutil
 import signal
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +18,6 @@ from typing import Final
 
 from evaluator_host.environments.build.command import BuildLimits, BuildSandbox, DiskWatch
 from evaluator_host.environments.build.policy import BuildView, ProcessLimits, entry_command
-from evaluator_host.environments.contents import discard, open_up
 from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
 from evaluator_host.packages.tools import Tools, installed_tools
 from evaluator_host.sandbox.base import Finding
@@ -34,11 +31,17 @@ from evaluator_host.sandbox.bubblewrap.mounts import (
     find_python,
 )
 from evaluator_host.sandbox.bubblewrap.policy import NOBODY, Identity
-from evaluator_host.sandbox.bubblewrap.seccomp import UnknownPolicy, compile_policy, read_policy
+from evaluator_host.sandbox.bubblewrap.seccomp import (
+    UnknownPolicy,
+    compile_policy,
+    read_policy,
+    without_unix_sockets,
+)
 from evaluator_host.sandbox.linux.cgroup_discovery import cgroup_mounts
 from evaluator_host.sandbox.linux.cgroups import sweep as sweep_cgroups
 from evaluator_host.sandbox.linux.instance import is_dead, this_instance
 from evaluator_host.system.processes import Command, Finished, LimitReached, run
+from evaluator_host.system.tree import remove, take_over, work_folder
 
 _log = logging.getLogger(__name__)
 
@@ -123,19 +126,18 @@ class Builder:
         if isinstance(sandbox, str):
             raise Misconfigured("Source builds need bubblewrap: install it, or turn allow_source_builds off.")
         identity = choose_identity()
-        self.work.mkdir(parents=True, exist_ok=True)
-        private = Path(tempfile.mkdtemp(prefix="private-", dir=self.work))
-        cache, scratch = private / "cache", private / "tmp"
-        try:
+        async with work_folder(self.work, "private-") as private:
+            cache, scratch = private / "cache", private / "tmp"
             await asyncio.to_thread(_prepare, [cache, scratch, command.cwd, *also], identity)
             binds = [Bind(path, path) for path in (command.cwd, scratch, *also)]
             binds.append(Bind(cache, self.home / "downloads" / "builder"))
             view = build_view(command, self.tools, binds, compilers=True, scratch=scratch)
             limit_mb = _WRITES * self._limits.file_mb
             disk_watch = DiskWatch(self.home, limit_mb=limit_mb, own=(private, command.cwd, *also))
-            return await sandbox.run(command, view, identity=identity, disk_watch=disk_watch, timeout_s=timeout_s)
-        finally:
-            await asyncio.shield(asyncio.to_thread(_clear, private, [command.cwd, *also]))
+            try:
+                return await sandbox.run(command, view, identity=identity, disk_watch=disk_watch, timeout_s=timeout_s)
+            finally:
+                await asyncio.shield(asyncio.to_thread(_take_back, [command.cwd, *also]))
 
     async def findings(self) -> list[Finding]:
         """Return the `doctor` findings about the isolation of builds; starts one command to test it."""
@@ -171,16 +173,17 @@ class Builder:
         return finished
 
     async def _find(self) -> BuildSandbox | str:
-        """Return the sandbox of builds, or why there is none; tried once."""
-        if self._sandbox is None:
-            self._sandbox = asyncio.ensure_future(self._try())
-        return await asyncio.shield(self._sandbox)
+        """Return the sandbox of builds, or why there is none; tried until one of both is known."""
+        found = self._sandbox
+        if found is None or (found.done() and (found.cancelled() or found.exception() is not None)):
+            found = self._sandbox = asyncio.ensure_future(self._try())
+        return await asyncio.shield(found)
 
     async def _try(self) -> BuildSandbox | str:
         await asyncio.to_thread(self._sweep)
         try:
             bubblewrap = await find_bubblewrap()
-            seccomp = compile_policy(read_policy(), platform.machine())
+            seccomp = compile_policy(without_unix_sockets(read_policy()), platform.machine())
             found = await self._tried(BuildSandbox(bubblewrap, seccomp, self.tools.python, self._limits))
         except SandboxUnavailable as error:
             found = error.detail
@@ -207,10 +210,13 @@ class Builder:
 
     def _sweep(self) -> None:
         """Remove what builds of dead hosts left."""
-        sweep_cgroups(cgroup_mounts())
-        for folder in self.work.parent.glob("host-*"):
-            if is_dead(folder.name):
-                discard(folder)
+        try:
+            sweep_cgroups(cgroup_mounts())
+            for folder in self.work.parent.glob("host-*"):
+                if is_dead(folder.name):
+                    remove(folder)
+        except Exception:  # noqa: BLE001 - leftovers must not keep a host from building
+            _log.exception("leftovers of builds of dead hosts stay")
 
 
 def build_view(
@@ -281,30 +287,14 @@ def _builder_uid() -> int | None:
     return NOBODY
 
 
-def _give(folder: Path, uid: int) -> None:
-    """Make a user the owner of a folder and of all below it; a cheap call when it owns the folder."""
-    if folder.lstat().st_uid == uid:
-        return
-    for parent, names, files in os.walk(folder):
-        for name in (*names, *files):
-            os.lchown(os.path.join(parent, name), uid, uid)  # noqa: PTH118 - half the time of Path
-    os.lchown(folder, uid, uid)
-
-
 def _prepare(folders: Sequence[Path], identity: Identity) -> None:
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
-        if identity.drop:
-            _give(folder, identity.uid)
+        if identity.drop and folder.lstat().st_uid != identity.uid:
+            take_over(folder, identity.uid)
 
 
-def _clear(private: Path, used: Sequence[Path]) -> None:
-    """Remove the private folder of a source build, and take back the folders that it shared."""
-    uid = _builder_uid()
-    for folder in (private, *used):
-        open_up(folder)
-        if uid is not None:
-            _give(folder, uid)
-    shutil.rmtree(private, ignore_errors=True)
-    with contextlib.suppress(OSError):
-        private.parent.rmdir()
+def _take_back(used: Sequence[Path]) -> None:
+    """Give the folders that a source build shared to the builder's user."""
+    for folder in used:
+        take_over(folder, _builder_uid())

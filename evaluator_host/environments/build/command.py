@@ -11,6 +11,7 @@ import itertools
 import logging
 import os
 import resource
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from evaluator_host.sandbox.linux.instance import this_instance
 from evaluator_host.sandbox.linux.rlimits import lower_rlimit
 from evaluator_host.sandbox.linux.watchdog import Watch, Watchdog, process_tree
 from evaluator_host.system.processes import OUTPUT_BYTES, Command, Finished, LimitReached, OutputFlood
+from evaluator_host.system.tree import size_bytes
 
 _log = logging.getLogger(__name__)
 
@@ -37,6 +39,7 @@ _DATA_MARGIN_MB: Final = 1024  # RLIMIT_DATA counts reserved memory, and V8 rese
 _MB: Final = 1024 * 1024
 _NUMBERS: Final = itertools.count(1_000_000)  # backends of this process count from 1 in the same folder
 _LOOK_EVERY_S: Final = 0.25
+_TRIES: Final = 3
 _FILES: Final = 2_000_000  # a large set has 100,000; each takes an inode, empty or not
 _RESERVE_MB: Final = 256  # left to the rest of the machine
 
@@ -62,11 +65,23 @@ class DiskWatch:
 
     async def watch(self, pid: int | None, kill: Callable[[], None]) -> None:
         """Check the disk use of a process and its descendants until cancelled; kill all when over a limit."""
+        spent_s = 0.0
         while pid is not None and self.reached is None:
-            await asyncio.sleep(_LOOK_EVERY_S)
-            self.reached = await asyncio.to_thread(self._look, pid)
+            await asyncio.sleep(max(_LOOK_EVERY_S, spent_s))  # many files take at most half of a thread's time
+            started = time.monotonic()
+            self.reached = await self._try_look(pid)
+            spent_s = time.monotonic() - started
         if self.reached is not None:
             kill()
+
+    async def _try_look(self, pid: int) -> str | None:
+        """Return the limit that is reached, if one is: it counts as one that three looks at the files fail."""
+        for _ in range(_TRIES):
+            try:
+                return await asyncio.to_thread(self._look, pid)
+            except Exception as error:  # noqa: BLE001 - a folder was moved meanwhile; a limit that is not watched does not hold
+                _log.warning("the disk use of a build cannot be seen: %s: %s", type(error).__name__, error)
+        return "this host cannot see how much they write"
 
     def _look(self, pid: int) -> str | None:
         disk = os.statvfs(self._home)
@@ -74,7 +89,8 @@ class DiskWatch:
             return "the disk of this host's data directory is nearly full; the operator must make room"
         if disk.f_files and self._inodes - disk.f_favail > _FILES:
             return f"they have more than {_FILES:,} files"
-        if max(written_bytes(pid), sum(map(_occupied_bytes, self._own))) > self._limit_mb * _MB:
+        occupied = sum(size_bytes(folder, occupied=True) for folder in self._own)
+        if max(written_bytes(pid), occupied) > self._limit_mb * _MB:
             return f"they write more than this host takes for one set ({self._limit_mb} MB)"
         return None
 
@@ -86,15 +102,6 @@ def written_bytes(pid: int) -> int:
         with contextlib.suppress(OSError, ValueError, IndexError):
             fields = dict(line.split(": ") for line in Path(f"/proc/{process}/io").read_text().splitlines())
             total += int(fields.get("wchar", 0))
-    return total
-
-
-def _occupied_bytes(folder: Path) -> int:
-    total = 0
-    for parent, _, files in os.walk(folder):
-        for name in files:
-            with contextlib.suppress(OSError):
-                total += os.lstat(os.path.join(parent, name)).st_blocks * 512  # noqa: PTH118 - half the time of Path
     return total
 
 

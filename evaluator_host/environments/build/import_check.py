@@ -5,9 +5,13 @@ missing. A package that hangs, ends its process, floods its output or takes all 
 and so is a set of which no package can be imported.
 """
 
+import asyncio
+import contextlib
+import itertools
 import json
+import stat
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -15,6 +19,7 @@ from typing import Final
 from evaluator_host.environments.contents import python_modules
 from evaluator_host.model.errors import PackagesFailed, Problem
 from evaluator_host.model.evaluator import Contract, Environment, Language, Limits, Policy, SandboxSpec
+from evaluator_host.model.json_values import decode_json
 from evaluator_host.model.outcome import ErrorCode, Failed, Loaded, Logs, Returned
 from evaluator_host.packages.lock import Pin
 from evaluator_host.sandbox.base import Backend
@@ -33,6 +38,10 @@ _HARMS: Final = {
     ErrorCode.DISK_LIMIT: f"writes more than {_LIMITS.disk_mb} MB",
     ErrorCode.CRASHED: "ends the process that it is imported in",
 }
+_MOST_MS: Final = 1000 * _IMPORT_S
+_MOST_SOURCES: Final = 5_000  # of one import; torch with transformers reads some 3,000
+_PATH_CHARS: Final = 1_024
+_MANIFEST_BYTES: Final = 1024 * 1024  # a package.json has some kilobytes
 _ENDS: Final = ("SystemExit", "process.exit")
 _IMPORT: Final = """
 import importlib
@@ -69,7 +78,7 @@ async def check_imports(environment: Environment, pins: Sequence[Pin], backend: 
     if environment.path is None:
         return ImportReport()
     if environment.language is Language.PYTHON:
-        modules = python_modules(environment.path, [pin.name for pin in pins])
+        modules = await asyncio.to_thread(python_modules, environment.path, [pin.name for pin in pins])
         health = await _python(environment, modules, backend)
     else:
         health = await _javascript(environment, [pin.name for pin in pins], backend)
@@ -99,7 +108,7 @@ async def _python(environment: Environment, modules: Mapping[str, Sequence[str]]
             if isinstance(outcome, Failed):
                 health.notes.append(f"{module} cannot be imported: {_said(outcome)}")
             else:
-                _measure(health, module, outcome, environment)
+                await asyncio.to_thread(_measure, health, module, outcome, environment)
     finally:
         if sandbox is not None:
             await sandbox.destroy()
@@ -127,24 +136,23 @@ def _measure(health: ImportReport, module: str, outcome: Returned, environment: 
     """Note the time and the files of an import. The package runs in the same process and may have changed both."""
     said = outcome.value if isinstance(outcome.value, dict) else {}
     spent_ms, files = said.get("ms"), said.get("files")
-    if not isinstance(spent_ms, int | float) or not isinstance(files, list):
+    if not isinstance(spent_ms, int | float) or not 0 <= spent_ms < _MOST_MS or not isinstance(files, list):
         health.notes.append(f"{module} changes the interpreter it is imported in: its time is not known")
         spent_ms, files = outcome.run_ms, []
     health.import_ms[module] = round(float(spent_ms), 1)
-    health.sources |= _own_sources(environment, [file for file in files if isinstance(file, str)])
+    if environment.path is not None:
+        health.sources.update(_own_sources(environment.path, files))
 
 
-def _own_sources(environment: Environment, said: Sequence[str]) -> set[str]:
-    """Return the named files that are Python sources of the set; the names come from a guest and are not trusted."""
-    root = environment.path
-    found = set()
-    for name in said if root is not None else ():
-        relative = PurePosixPath(name).relative_to(_MOUNT) if name.startswith(f"{_MOUNT}/") else None
-        if relative is None or ".." in relative.parts or relative.suffix != ".py" or root is None:
-            continue
-        if (root / relative).is_file() and not (root / relative).is_symlink():
-            found.add(relative.as_posix())
-    return found
+def _own_sources(root: Path, said: Sequence[object]) -> Iterator[str]:
+    """Yield the named files that are Python sources of the set; the names come from a guest and are not trusted."""
+    prefix = f"{_MOUNT}/"
+    names = (name for name in said if isinstance(name, str) and len(name) <= _PATH_CHARS and name.endswith(".py"))
+    for name in itertools.islice((name for name in names if name.startswith(prefix)), _MOST_SOURCES):
+        relative = PurePosixPath(name.removeprefix(prefix))
+        with contextlib.suppress(OSError, ValueError):  # no name that a file can have
+            if ".." not in relative.parts and stat.S_ISREG((root / relative).lstat().st_mode):
+                yield relative.as_posix()
 
 
 async def _javascript(environment: Environment, names: Sequence[str], backend: Backend) -> ImportReport:
@@ -166,7 +174,9 @@ async def _javascript(environment: Environment, names: Sequence[str], backend: B
         _refuse_harm(name, loaded, loaded.logs if isinstance(loaded, Failed) else Logs())
         if isinstance(loaded, Failed):
             health.notes.append(f"{name} cannot be imported: {_said(loaded)}")
-            health.in_parts |= environment.path is not None and _has_parts(environment.path / "node_modules" / name)
+            if environment.path is not None:
+                package = environment.path / "node_modules" / name
+                health.in_parts |= await asyncio.to_thread(_has_parts, package)
         else:
             health.import_ms[name] = round(loaded.load_ms or (time.perf_counter() - started) * 1000, 1)
     return health
@@ -175,7 +185,9 @@ async def _javascript(environment: Environment, names: Sequence[str], backend: B
 def _has_parts(package: Path) -> bool:
     """Whether an npm package offers sub-paths to import: some refuse an import of their own name on purpose."""
     try:
-        exports = json.loads((package / "package.json").read_text("utf-8")).get("exports")
+        with (package / "package.json").open("rb") as file:
+            text = file.read(_MANIFEST_BYTES + 1)
+        exports = decode_json(text).get("exports") if len(text) <= _MANIFEST_BYTES else None
     except (OSError, ValueError, AttributeError):
         return False
     return isinstance(exports, dict) and any(key.startswith("./") and key != "./package.json" for key in exports)

@@ -3,9 +3,7 @@
 import asyncio
 import contextlib
 import re
-import shutil
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -14,16 +12,16 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from evaluator_host.environments.build.builder import Builder
-from evaluator_host.environments.contents import size_bytes
 from evaluator_host.environments.record import BuildEvent, Step
 from evaluator_host.model.errors import HostError, PackagesFailed
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings, npm_workspace, uv_workspace
 from evaluator_host.packages.lock import Lock
-from evaluator_host.packages.npm.resolve import NO_ANSWER, manifest, platform_flags
+from evaluator_host.packages.npm.resolve import NO_ANSWER, from_outside, manifest, platform_flags
 from evaluator_host.packages.pip.resolve import last_cause, platform_tag, unanswered
 from evaluator_host.packages.tools import Resolver, shorten, unreachable
 from evaluator_host.system.processes import Command, Finished, LimitReached, OutputFlood, Run
+from evaluator_host.system.tree import remove, size_bytes, work_folder
 
 Tell: TypeAlias = Callable[[BuildEvent], None]
 
@@ -65,7 +63,7 @@ async def _pip(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
     sources = lock.source_builds
     index = index.for_builder() if sources else index
     tools, target = builder.tools, lock.target
-    with uv_workspace(index) as workspace:
+    async with uv_workspace(index) as workspace:
         (workspace.path / "set.txt").write_text(lock.text, "utf-8")
         argv = (
             str(tools.uv), "pip", "install", "--target", str(files), "--python", str(tools.python),
@@ -79,7 +77,7 @@ async def _pip(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
     if finished.code != 0:
         raise _pip_failure(finished, index)
     (files / ".lock").unlink(missing_ok=True)  # uv's own
-    await asyncio.to_thread(shutil.rmtree, files / "bin", ignore_errors=True)  # scripts that name this host's Python
+    await asyncio.to_thread(remove, files / "bin")  # scripts that name this host's Python
 
 
 async def compile_sources(files: Path, sources: Sequence[str], *, lock: Lock, builder: Builder) -> None:
@@ -90,8 +88,8 @@ async def compile_sources(files: Path, sources: Sequence[str], *, lock: Lock, bu
     """
     if lock.target.runtime != f"{sys.version_info.major}.{sys.version_info.minor}" or not sources:
         return
-    with tempfile.TemporaryDirectory(prefix="evaluator-host-compile-", dir=files.parent) as folder:
-        listing = Path(folder, "sources")
+    async with work_folder(files.parent, "evaluator-host-compile-") as folder:
+        listing = folder / "sources"
         await asyncio.to_thread(listing.write_text, "\0".join(sorted(sources)), "utf-8", "surrogateescape")
         argv = (str(builder.tools.python), "-I", "-S", "-c", _COMPILE, str(files), str(listing))
         with contextlib.suppress(TimeoutError, OutputFlood, LimitReached):  # it works without, slower
@@ -107,7 +105,7 @@ def _pip_failure(finished: Finished, index: IndexSettings) -> HostError:
 async def _npm(lock: Lock, files: Path, builder: Builder, index: IndexSettings) -> None:
     (files / "package.json").write_text(manifest(lock.pins), "utf-8")
     (files / "package-lock.json").write_text(lock.text, "utf-8")
-    with npm_workspace(index) as workspace:
+    async with npm_workspace(index) as workspace:
         argv = (
             *builder.tools.npm_command, "ci", "--ignore-scripts",
             "--no-audit", "--no-fund", "--loglevel=error", *platform_flags(lock.target),
@@ -118,7 +116,8 @@ async def _npm(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
         found = _NPM_CODE.search(finished.stderr)
         if found and NO_ANSWER.fullmatch(found[1]):
             raise unreachable(finished.stderr, index)
-        raise PackagesFailed(f"The packages cannot be installed:\n{shorten(finished.stderr, index)}")
+        said = f"The packages cannot be installed:\n{shorten(finished.stderr, index)}"
+        raise from_outside(finished.stderr) or PackagesFailed(said)
     (files / "node_modules").mkdir(exist_ok=True)
     # The last is npm's own note of where it got each package: a guest need not know the registry.
     for name in ("package.json", "package-lock.json", "node_modules/.package-lock.json"):
@@ -143,7 +142,10 @@ async def _watched(
         known = await asyncio.to_thread(_downloaded, index.cache_dir, lock.language)
         while True:
             await asyncio.sleep(_LOOK_EVERY_S)
-            done, size = await asyncio.to_thread(_look, files, lock, index.cache_dir, known)
+            try:
+                done, size = await asyncio.to_thread(_look, files, lock, index.cache_dir, known)
+            except OSError:  # a folder was moved meanwhile; `DiskWatch` ends a command that cannot be looked at
+                continue
             if size > ceiling_mb << 20 and work is not None:
                 too_large = True
                 work.cancel()

@@ -20,7 +20,6 @@ import json
 import os
 import shutil
 import tarfile
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -41,6 +40,7 @@ from evaluator_host.sandbox.docker.engine import ENGINE_ERRORS, Engine, image_la
 from evaluator_host.sandbox.docker.environment_images import LABEL_OWNER, EnvironmentImages
 from evaluator_host.sandbox.docker.image.package_tree import ImageFiles, as_file, tree_digest
 from evaluator_host.sandbox.docker.policy import IMAGE_PACKAGES
+from evaluator_host.system.tree import DEPTH, temporary_folder
 
 MAX_BYTES: Final = 8 * 1024**3
 
@@ -186,8 +186,8 @@ def _fetch(
 def _take_out(image: ImageFiles, *, target: Path, digest: str | None, max_bytes: int, tell: Progress) -> Record:
     """Copy record and files out of an image, check them, and let them appear at `target`."""
     try:
-        with tempfile.TemporaryDirectory(prefix=".pulled-", dir=target.parent) as stage:
-            files = Path(stage) / "packages"
+        with temporary_folder(target.parent, ".pulled-") as stage:
+            files = stage / "packages"
             files.mkdir()
             with image.archive(RECORD_PATH) as pieces:
                 record, tree = _read_record(read_file(pieces, max_bytes=_RECORD_BYTES))
@@ -230,7 +230,7 @@ def _read_record(content: bytes) -> tuple[Record, str]:
         if stored["format"] != _FORMAT:
             raise PackagesFailed("the package set was pushed by another version of this program")
         return Record.from_json(stored["record"]), str(stored["tree"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise PackagesFailed(f"the record of the package set cannot be read: {error}") from error
 
 
@@ -267,7 +267,7 @@ def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
                     links[path] = member.linkname
                 elif path != folder:
                     _write(tar, member, path)
-    except tarfile.TarError as error:
+    except (tarfile.TarError, RecursionError) as error:
         raise PackagesFailed(f"the package set is no whole tar: {error}") from error
     for path, target in links.items():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -289,12 +289,14 @@ def read_file(pieces: Iterator[bytes], *, max_bytes: int) -> bytes:
             if member is None or content is None or member.size > max_bytes:
                 raise PackagesFailed("the record of the package set is no file, or too large")
             return content.read()
-    except tarfile.TarError as error:
+    except (tarfile.TarError, RecursionError) as error:
         raise PackagesFailed(f"the record of the package set is no whole tar: {error}") from error
 
 
 def _inside(folder: Path, name: str) -> Path:
     parts = PurePosixPath(name).parts
+    if len(parts) > DEPTH + 1:
+        raise PackagesFailed(f"{name[:80]!r}… in the package set lies more than {DEPTH} folders deep")
     if not parts or parts[0] == "/" or ".." in parts:
         raise PackagesFailed(f"{name!r} in the package set leads out of it")
     return folder.joinpath(*parts[1:])

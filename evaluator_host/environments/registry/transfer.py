@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evaluator_host.environments.build.build import BuildContext, adopt
-from evaluator_host.environments.contents import discard
 from evaluator_host.environments.folder import not_installed
 from evaluator_host.environments.record import EnvironmentReport, Record, require_fit, set_key
 from evaluator_host.model.errors import InUse, PackagesFailed
 from evaluator_host.packages.lock import Lock, Progress, Target
 from evaluator_host.system.files import hold_lock
+from evaluator_host.system.tree import remove
 
 if TYPE_CHECKING:
     from evaluator_host.environments.registry.push_pull import Pulled
@@ -117,7 +117,7 @@ class RegistryTransfer:
                 )
                 record = await self._receive(pulled, stage)
             finally:
-                await asyncio.shield(asyncio.to_thread(discard, stage))
+                await asyncio.shield(asyncio.to_thread(remove, stage))
         self._use(record)
         await self._on_pulled()
         return record.report()

@@ -6,24 +6,89 @@ histogram has ten equal bins of which the last is closed. A comparison is a pair
 mean ± t · s / √n over the rows that both jobs scored (s over n - 1), and the points of a scatter plot.
 """
 
+import asyncio
 import math
 from array import array
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
-from evaluator_host.model.json_values import decode_json
+from evaluator_host.dialects.metric_leaves import NAME_CHARS
+from evaluator_host.model.json_values import decode_large
 from evaluator_host.schemas.results import Aggregate, Bin, Difference, LevelCount, Point
 from evaluator_host.store.job_queue import StoredResult
 
 Rubrics: TypeAlias = dict[str, list[str]]
 
+Finished = TypeVar("Finished")
+
+NAMES: Final = 10_000  # of metrics that a job has figures for
+_VALUES: Final = 8 << 20
+_PASSES: Final = 16  # over all results
 _BINS: Final = 10
 _PERCENTILES: Final = tuple(range(10, 101, 10))
 CONFIDENCE: Final = 0.95
 POINTS: Final = 2000
 _CELLS: Final = 40  # along each axis of a grid, so 1600 points at most
+
+
+class ValuesByName:
+    """The values of metrics, 8 bytes each, within a bound of memory.
+
+    When there are too many values, half of the names are dropped and put into `postponed`, for another pass over the
+    results.
+
+    Args:
+      wanted: Names to gather; None for all.
+      most: Names to gather at most.
+    """
+
+    def __init__(self, wanted: Collection[str] | None = None, *, most: int = NAMES) -> None:
+        self._wanted = wanted
+        self._most = most
+        self._count = 0
+        self.arrays: dict[str, tuple[array[float], ...]] = {}
+        self.postponed: dict[str, None] = {}
+
+    def add(self, name: str, *values: float) -> None:
+        """Add one row's values of a metric; all rows of a metric have as many."""
+        found = self.arrays.get(name)
+        if found is None:
+            unknown = name not in self._wanted if self._wanted is not None else len(name) > NAME_CHARS
+            if unknown or name in self.postponed or len(self.arrays) + len(self.postponed) >= self._most:
+                return
+            found = self.arrays[name] = tuple(array("d") for _ in values)
+        for one, value in zip(found, values, strict=True):
+            one.append(value)
+        self._count += len(values)
+        if self._count > _VALUES and len(self.arrays) > 1:
+            for last in list(self.arrays)[len(self.arrays) // 2 :]:
+                self._count -= sum(map(len, self.arrays.pop(last)))
+                self.postponed[last] = None
+
+
+async def by_name(
+    fill: Callable[[ValuesByName], Awaitable[None]], finish: Callable[..., Finished], *, most: int = NAMES
+) -> dict[str, Finished]:
+    """Return what `finish(name, *arrays)` makes of the values of each metric; computed in a thread.
+
+    Args:
+      fill: Adds the values of all rows; called again when they do not fit into memory at once.
+      finish: Works on the values of one metric.
+      most: Metrics to look at; further ones are left out.
+    """
+    made: dict[str, Finished] = {}
+    wanted: Collection[str] | None = None
+    for _ in range(_PASSES):
+        values = ValuesByName(wanted, most=most)
+        await fill(values)
+        arrays = values.arrays
+        made |= await asyncio.to_thread(lambda: {name: finish(name, *arrays[name]) for name in arrays})  # noqa: B023
+        wanted = values.postponed
+        if not wanted:
+            break
+    return made
 
 
 def aggregate(name: str, values: Iterable[float], *, nan_count: int = 0) -> Aggregate:
@@ -104,22 +169,23 @@ async def with_rubrics(
     metrics: tuple[Aggregate, ...], rubrics: Rubrics, results: AsyncIterator[StoredResult]
 ) -> tuple[Aggregate, ...]:
     """Return the statistics with the number of rows at each rubric level; `results` are of scored rows."""
-    labels: Counter[tuple[str, str]] = Counter()
+    labels = Counter({(f"{name}.label", label): 0 for name, rubric in rubrics.items() for label in rubric})
     async for one in results:
-        given = _value(one).get("labels")
-        labels.update((name, str(label)) for name, label in (given if isinstance(given, dict) else {}).items())
+        given = (await _value(one)).get("labels")
+        found = given.items() if isinstance(given, dict) else ()
+        labels.update(pair for name, label in found if (pair := (name, str(label))) in labels)
     return tuple(_with_levels(metric, rubrics.get(metric.name), labels) for metric in metrics)
 
 
-def rubrics_of(result: StoredResult) -> Rubrics:
+async def rubrics_of(result: StoredResult) -> Rubrics:
     """Return the rubrics in a result; values of another shape are skipped, because a sandbox wrote them."""
-    found = _value(result).get("rubrics")
+    found = (await _value(result)).get("rubrics")
     known = found.items() if isinstance(found, dict) else ()
     return {name: [str(label) for label in labels] for name, labels in known if isinstance(labels, list) and labels}
 
 
-def _value(result: StoredResult) -> dict[str, Any]:
-    value = decode_json(result.result.encode())["value"]
+async def _value(result: StoredResult) -> dict[str, Any]:
+    value = (await decode_large(result.result.encode()))["value"]
     return value if isinstance(value, dict) else {}
 
 

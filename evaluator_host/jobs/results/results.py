@@ -4,7 +4,7 @@ import asyncio
 import re
 from array import array
 from collections import Counter, OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterable
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, Final
@@ -16,9 +16,12 @@ from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.datasets.mapping import is_keyed
 from evaluator_host.dialects.row_documents import CRITERIA
 from evaluator_host.jobs.results.aggregate import (
+    NAMES,
     Scatter,
+    ValuesByName,
     aggregate,
     as_float,
+    by_name,
     paired_difference,
     percentile,
     rubrics_of,
@@ -26,9 +29,10 @@ from evaluator_host.jobs.results.aggregate import (
 )
 from evaluator_host.jobs.spec import evaluator_of
 from evaluator_host.model.errors import InvalidRequest, NotFound
-from evaluator_host.model.json_values import decode_json
+from evaluator_host.model.json_values import decode_json, decode_large
 from evaluator_host.model.outcome import EvaluationResult, Status
 from evaluator_host.schemas.results import (
+    Aggregate,
     Change,
     Comparison,
     ErrorCount,
@@ -81,12 +85,14 @@ class JobResults:
         if (known := self._ended.get(job_id)) is not None:
             return known
         evaluators = await self._jobs.evaluators(job_id)
-        found = JobFigures(tuple([await self._of_evaluator(job_id, one) for one in evaluators]))
+        made: list[EvaluatorFigures] = []
+        for one in evaluators:
+            made.append(await self._of_evaluator(job_id, one, most=NAMES - _names(made)))
         if job.status.final:
-            self._ended[job_id] = found
-            while len(self._ended) > _REMEMBERED:
+            self._ended[job_id] = JobFigures(tuple(made))
+            while len(self._ended) > _REMEMBERED or sum(_names(one.evaluators) for one in self._ended.values()) > NAMES:
                 self._ended.popitem(last=False)
-        return found
+        return JobFigures(tuple(made))
 
     async def compare(
         self, workspace_id: str, job_id: str, other_id: str, *, evaluator: str | None = None
@@ -175,52 +181,92 @@ class JobResults:
                 "by row; compare jobs over the same data set"
             )
 
-    async def _of_evaluator(self, job_id: str, evaluator: JobEvaluator) -> EvaluatorFigures:
+    async def _of_evaluator(self, job_id: str, evaluator: JobEvaluator, *, most: int) -> EvaluatorFigures:
         gathered = _Gathered()
-        async for one in self._results.figures(job_id, evaluator.position):
-            gathered.add(one)
+
+        async def fill(values: ValuesByName) -> None:
+            nonlocal gathered
+            gathered = _Gathered()
+            async for one in self._results.figures(job_id, evaluator.position):
+                gathered.add(one)
+                if one.status != Status.SKIPPED:
+                    for name, value in _metrics(one).items():
+                        values.add(name, value)
+
+        def figures_of(name: str, values: "array[float]") -> Aggregate:
+            return aggregate(name, values, nan_count=max(0, gathered.scored - len(values)))
+
+        metrics = tuple((await by_name(fill, figures_of, most=most)).values())
         together = await self._results.together(job_id, evaluator.position)
-        found = gathered.figures(evaluator.label, together=None if together is None else _read_result(together))
+        found = gathered.figures(evaluator.label, metrics, None if together is None else _read_result(together))
         scored = Filter(evaluator.position, Status.SCORED)
         first, _ = await self._results.page(job_id, scored, limit=1)
-        if not first or not (rubrics := rubrics_of(first[0])):
+        if not first or not (rubrics := await rubrics_of(first[0])):
             return found
         return replace(found, metrics=await with_rubrics(found.metrics, rubrics, self._results.every(job_id, scored)))
 
     async def _comparison(self, before: Job, after: Job, old: JobEvaluator, new: JobEvaluator) -> Comparison:
-        metrics: dict[str, list[tuple[float, float]]] = {}
-        fallen, risen = [], []
-        async for one, other in _paired(
-            self._results.figures(before.id, old.position), self._results.figures(after.id, new.position)
-        ):
-            was, now = _metrics(one), _metrics(other)
-            for name in was.keys() & now.keys():
-                metrics.setdefault(name, []).append((was[name], now[name]))
-            change = Change(one.row, one.score, other.score)
-            if (gain := _gain(one, other)) < 0:
-                fallen.append((gain, change))
-            elif gain > 0:
-                risen.append((-gain, change))
-        fallen.sort(key=lambda pair: pair[0])
-        risen.sort(key=lambda pair: pair[0])
+        fallen, risen = _Changes(), _Changes()
+
+        async def fill(values: ValuesByName) -> None:
+            nonlocal fallen, risen
+            fallen, risen = _Changes(), _Changes()
+            async for one, other in _paired(
+                self._results.figures(before.id, old.position), self._results.figures(after.id, new.position)
+            ):
+                was, now = _metrics(one), _metrics(other)
+                for name in was:
+                    if name in now:
+                        values.add(name, was[name], now[name])
+                change = Change(one.row, one.score, other.score)
+                if (gain := _gain(one, other)) < 0:
+                    fallen.add(gain, change)
+                elif gain > 0:
+                    risen.add(-gain, change)
+
+        metrics = await by_name(fill, lambda name, *pair: paired_difference(name, zip(*pair, strict=True)))
         return Comparison(
             before=old.label,
             after=new.label,
-            metrics=tuple(paired_difference(name, metrics[name]) for name in sorted(metrics)),
-            regressions=tuple(change for _, change in fallen[:CHANGES_SHOWN]),
-            improvements=tuple(change for _, change in risen[:CHANGES_SHOWN]),
-            regressed=len(fallen),
-            improved=len(risen),
+            metrics=tuple(metrics[name] for name in sorted(metrics)),
+            regressions=fallen.greatest(),
+            improvements=risen.greatest(),
+            regressed=fallen.count,
+            improved=risen.count,
         )
 
 
+def _names(evaluators: Iterable[EvaluatorFigures]) -> int:
+    """Return of how many metrics there are figures."""
+    return sum(len(one.metrics) for one in evaluators)
+
+
+class _Changes:
+    """Counts rows whose score changed, and keeps those that changed most."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._most: list[tuple[float, Change]] = []
+
+    def add(self, order: float, change: Change) -> None:
+        self.count += 1
+        self._most.append((order, change))
+        if len(self._most) > 10 * CHANGES_SHOWN:
+            self._most = self._sorted()
+
+    def greatest(self) -> tuple[Change, ...]:
+        return tuple(change for _, change in self._sorted())
+
+    def _sorted(self) -> list[tuple[float, Change]]:
+        return sorted(self._most, key=lambda pair: pair[0])[:CHANGES_SHOWN]
+
+
 class _Gathered:
-    """Gathers the values of an evaluator's rows, eight bytes each."""
+    """Gathers what the rows of an evaluator have besides metrics."""
 
     def __init__(self) -> None:
         self._statuses: Counter[str] = Counter()
         self._verdicts: Counter[bool | None] = Counter()
-        self._values: dict[str, array[float]] = {}
         self._errors: dict[str, tuple[int, int]] = {}
         self._run_ms = array("d")
 
@@ -230,25 +276,26 @@ class _Gathered:
             return
         self._verdicts[one.passed] += 1
         self._run_ms.append(one.run_ms)
-        for name, value in _metrics(one).items():
-            self._values.setdefault(name, array("d")).append(value)
         if one.error_code is not None:
             count, example = self._errors.get(one.error_code, (0, one.row))
             self._errors[one.error_code] = (count + 1, example)
 
-    def figures(self, label: str, *, together: EvaluationResult | None) -> EvaluatorFigures:
-        scored = self._statuses[Status.SCORED]
+    @property
+    def scored(self) -> int:
+        return self._statuses[Status.SCORED]
+
+    def figures(
+        self, label: str, metrics: tuple[Aggregate, ...], together: EvaluationResult | None
+    ) -> EvaluatorFigures:
         judged = self._verdicts[True] + self._verdicts[False]
         return EvaluatorFigures(
             evaluator=label,
             rows=self._statuses.total(),
-            scored=scored,
+            scored=self.scored,
             failed=self._statuses[Status.FAILED],
             skipped=self._statuses[Status.SKIPPED],
             pass_rate=self._verdicts[True] / judged if judged else None,
-            metrics=tuple(
-                aggregate(name, values, nan_count=max(0, scored - len(values))) for name, values in self._values.items()
-            ),
+            metrics=metrics,
             errors=tuple(
                 ErrorCount(code, count, example)
                 for code, (count, example) in sorted(self._errors.items(), key=lambda item: -item[1][0])
@@ -310,7 +357,7 @@ async def failure_groups(label: str, failures: AsyncIterable[StoredResult]) -> l
     """
     groups: dict[tuple[Any, ...], tuple[FailureGroup, list[int], int]] = {}
     async for one in failures:
-        error = decode_json(one.result.encode())["error"]
+        error = (await decode_large(one.result.encode()))["error"]
         message = str(error["message"])[:_MESSAGE]
         key: tuple[Any, ...] = (error["code"], error["type"], error["line"], _NUMBERS.sub("#", message))
         if key not in groups and len(groups) >= GROUPS:

@@ -1,5 +1,6 @@
 """Resolves npm pins with npm: runs no package script, and takes packages only from the registry."""
 
+import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -11,14 +12,16 @@ from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import npm_workspace
 from evaluator_host.packages.lock import LockedPackage, Pin, Target
 from evaluator_host.packages.tools import Resolver, close_name, shorten, unreachable
-from evaluator_host.system.processes import Finished
+from evaluator_host.system.processes import OUTPUT_BYTES, Finished
 
 _VERSIONS: Final = Path(__file__).with_name("versions.cjs")
+_BUNDLES: Final = Path(__file__).with_name("bundles.cjs")
 _CPU: Final = {"x86_64": "x64", "aarch64": "arm64"}
 NO_ANSWER: Final = re.compile(
     r"ENOTFOUND|ECONN\w+|ETIMEDOUT|EAI_AGAIN|E(?:HOST|NET)UNREACH|EPIPE|EIDLETIMEOUT|ENOTCACHED|ERR_(?:SOCKET|TLS|SSL)\w*"
     r"|\w*CERT\w*|UNABLE_TO_\w+|EPROTO|E401|E403|E407|E42\d|E5\d\d|FETCH_ERROR"
 )
+_SAID_CHARS: Final = 20_000  # of an error, which may quote what a package says of itself
 _NEEDS: Final = ("dependencies", "optionalDependencies", "peerDependencies")
 _TARGET: Final = re.compile(r"No matching version found for (?P<spec>@?[^@\s]+@\S+?)\.?$")
 _OUTSIDE: Final = re.compile(r'Fetching packages of type "(?P<kind>\w+)" have been disabled')
@@ -35,15 +38,31 @@ async def resolve_npm(
         registry; the message is npm's.
       IndexUnavailable: the registry does not answer.
     """
-    with npm_workspace(resolver.index) as workspace:
+    async with npm_workspace(resolver.index) as workspace:
         (workspace.path / "package.json").write_text(manifest(pins), "utf-8")
+        (workspace.path / _BUNDLES.name).write_text(_BUNDLES.read_text("utf-8"), "utf-8")
+        node, npm = resolver.tools.npm_command
         flags = ("install", "--package-lock-only", "--lockfile-version=3", "--json", *platform_flags(resolver.target))
-        finished = await resolver.attempt((*resolver.tools.npm_command, *flags), workspace)
+        finished = await resolver.attempt((node, "--require", f"./{_BUNDLES.name}", npm, *flags), workspace)
+        if finished.code != 0:
+            raise await _failure(finished, pins, resolver)
         lock = workspace.path / "package-lock.json"
-        text = lock.read_text("utf-8") if finished.code == 0 and lock.is_file() else None
-    if text is None:
-        raise await _failure(finished, pins, resolver)
-    packages, notes = _packages(json.loads(text), {pin.name for pin in pins}, resolver.target)
+        return await asyncio.to_thread(_read_lock, lock, {pin.name for pin in pins}, resolver.target)
+
+
+def _read_lock(
+    file: Path, requested: set[str], target: Target
+) -> tuple[tuple[LockedPackage, ...], str, tuple[str, ...]]:
+    try:
+        if file.stat().st_size > OUTPUT_BYTES:
+            raise PackagesFailed("The set resolves to more than a host can keep; pin fewer packages.")
+        text = file.read_text("utf-8")
+        packages, notes = _packages(json.loads(text), requested, target)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise PackagesFailed(
+            f"npm's lock cannot be read ({type(error).__name__}): the entry of a package in the registry is broken. "
+            "Pin another version."
+        ) from error
     return packages, text, notes
 
 
@@ -55,12 +74,12 @@ async def matching_versions(specs: Sequence[tuple[str, str]], resolver: Resolver
     """
     if not specs:
         return []
-    with npm_workspace(resolver.index) as workspace:
+    async with npm_workspace(resolver.index) as workspace:
         queries = workspace.path / "queries.json"
         queries.write_text(json.dumps(specs), "utf-8")
         argv = (str(resolver.tools.node), str(_VERSIONS), str(resolver.tools.npm), str(queries))
         finished = await resolver.attempt(argv, workspace)
-    answers = _json(finished.stdout)
+    answers = await asyncio.to_thread(_json, finished.stdout)
     if finished.code != 0 or not isinstance(answers, list) or len(answers) != len(specs):
         raise PackagesFailed(
             f"npm cannot list versions: {shorten(finished.stderr, resolver.index) or 'it gave no reason'}"
@@ -163,7 +182,7 @@ def _allows(listed: list[str] | str | None, value: str) -> bool:
 def _json(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
@@ -171,7 +190,7 @@ def _error(answer: Any, finished: Finished) -> dict[str, str]:
     error = answer.get("error") if isinstance(answer, dict) else None
     if not isinstance(error, dict):
         return {"code": "", "summary": finished.stderr or "npm gave no reason", "detail": ""}
-    return {key: str(error.get(key) or "") for key in ("code", "summary", "detail")}
+    return {key: str(error.get(key) or "")[:_SAID_CHARS] for key in ("code", "summary", "detail")}
 
 
 def _no_answer(error: dict[str, str], resolver: Resolver) -> IndexUnavailable:
@@ -179,7 +198,7 @@ def _no_answer(error: dict[str, str], resolver: Resolver) -> IndexUnavailable:
 
 
 async def _failure(finished: Finished, pins: Sequence[Pin], resolver: Resolver) -> HostError:
-    error = _error(_json(finished.stdout), finished)
+    error = _error(await asyncio.to_thread(_json, finished.stdout), finished)
     asked = {pin.text: pin for pin in pins}
     if NO_ANSWER.fullmatch(error["code"]):
         return _no_answer(error, resolver)
@@ -191,10 +210,17 @@ async def _failure(finished: Finished, pins: Sequence[Pin], resolver: Resolver) 
     if error["code"] == "ERESOLVE":
         detail = error["detail"].split("Fix the upstream")[0]
         return PackagesFailed(f"These packages cannot be installed together:\n{shorten(detail, resolver.index)}")
-    if outside := _OUTSIDE.search(error["summary"]):
-        what = f"a package from outside the registry ({outside['kind']}), which is not allowed"
-        return PackagesFailed(f"One of these packages depends on {what}: pin another version or another package.")
+    if (outside := from_outside(error["summary"])) is not None:
+        return outside
     return PackagesFailed(f"The packages cannot be resolved: {shorten(error['summary'], resolver.index)}")
+
+
+def from_outside(said: str) -> PackagesFailed | None:
+    """Return the error when npm refuses a package that is not the registry's; None for any other message."""
+    if (outside := _OUTSIDE.search(said)) is None:
+        return None
+    what = f"a package from outside the registry ({outside['kind']}), which is not allowed"
+    return PackagesFailed(f"One of these packages depends on {what}: pin another version or another package.")
 
 
 def _no_package(error: dict[str, str]) -> PackagesFailed:

@@ -1,5 +1,6 @@
 """Resolves pip pins with uv: wheels only, a hash for every file; no package code runs."""
 
+import asyncio
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -47,10 +48,11 @@ async def resolve_pip(
       IndexUnavailable: the index does not answer.
     """
     finished = await _compile([pin.text for pin in pins], resolver, sources=sources)
-    if finished.code == 0:
-        packages = read_requirements(finished.stdout, {pin.name for pin in pins})
-        return packages, requirements_text(packages), tuple(_notes(finished.stderr, resolver))
-    raise await _failure(finished, pins, resolver)
+    if finished.code != 0:
+        raise await _failure(finished, pins, resolver)
+    packages = await asyncio.to_thread(read_requirements, finished.stdout, {pin.name for pin in pins})
+    text = await asyncio.to_thread(requirements_text, packages)
+    return packages, text, tuple(_notes(finished.stderr, resolver))
 
 
 async def newest_version(requirement: str, resolver: Resolver, *, lowest: bool = False) -> str | None:
@@ -76,7 +78,7 @@ async def _compile(
     lowest: bool = False,
     deps: bool = True,
 ) -> Finished:
-    with uv_workspace(resolver.index) as workspace:
+    async with uv_workspace(resolver.index) as workspace:
         (workspace.path / _SOURCE).write_text("".join(f"{line}\n" for line in requirements), "utf-8")
         flags = [] if sources else ["--only-binary", ":all:"]
         flags += ["--resolution", "lowest"] if lowest else []

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from evaluator_host.sandbox.linux.instance import is_dead
+from evaluator_host.system.tree import walk
 
 FOLDER: Final = "evaluator-host"
 MEMORY, PIDS, CPU = "memory", "pids", "cpu"
@@ -204,10 +205,10 @@ def _kill_all(folder: Path) -> None:
 
 
 def _folders_of_ours(mount: Path) -> Iterator[Path]:
-    for path, names, _ in os.walk(mount):
-        if FOLDER in names:
-            yield Path(path) / FOLDER
-        names[:] = [name for name in names if name != FOLDER]
+    for entry in walk(mount, only_folders=True, strict=False):
+        if entry.name == FOLDER:
+            entry.enter = False
+            yield mount / entry.path
 
 
 def _subfolders(folder: Path) -> list[Path]:

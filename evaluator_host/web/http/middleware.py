@@ -9,17 +9,23 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 from urllib.parse import urlsplit
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from evaluator_host.model.errors import HostError, InvalidRequest, Refused, TooLarge, TooSlow, Unauthorized
+from evaluator_host.model.errors import Busy, HostError, InvalidRequest, Refused, TooLarge, TooSlow, Unauthorized
+from evaluator_host.model.json_values import LARGE_BYTES
+from evaluator_host.system.memory import MemoryBudget, Reservation
 from evaluator_host.web.auth.access import Access, set_caller
 from evaluator_host.web.http.error_responses import SECURITY_HEADERS, problem_response
 
+BODY_COPIES: Final = 4  # of a body: in parts, whole, in the row for the sandbox, in its frame
 BYTES_PER_S: Final = 256 * 1024  # a body that arrives faster than this may take any time
 
+_MEMORY: Final = "evaluator_host.memory"
 _OPEN: Final = frozenset({"/healthz", "/readyz"})
 _READING: Final = frozenset({"GET", "HEAD"})
 _UPLOADS: Final = frozenset({"/v1/datasets"})
@@ -42,6 +48,7 @@ class AccessMiddleware:
       body_bytes: Size limit of a body.
       upload_bytes: Size limit of an upload, which goes to disk while it arrives.
       body_timeout_s: Time limit of a body; one that arrives steadily may take longer.
+      memory_bytes: Memory for all requests under way; see `MemoryBudget`.
       open_paths: Paths that need no key, besides the probes.
       is_page: Whether a path belongs to the workbench, which needs no key.
     """
@@ -55,6 +62,7 @@ class AccessMiddleware:
         body_bytes: int,
         upload_bytes: int,
         body_timeout_s: float,
+        memory_bytes: int,
         open_paths: Iterable[str] = (),
         is_page: Callable[[str], bool] = lambda _: False,
     ) -> None:
@@ -64,6 +72,7 @@ class AccessMiddleware:
         self._body_bytes = body_bytes
         self._upload_bytes = upload_bytes
         self._body_timeout_s = body_timeout_s
+        self._memory = MemoryBudget(memory_bytes)
         self._open = _OPEN | set(open_paths)
         self._is_page = is_page
 
@@ -76,11 +85,18 @@ class AccessMiddleware:
         try:
             headers = _headers(scope)
             ceiling = self._upload_bytes if _is_upload(scope) else self._body_bytes
-            self._check(headers, ceiling)
-            await self._admit(scope, headers)
-            await self._app(scope, self._bounded(receive, ceiling), sending)
+            length = self._check(headers, ceiling)
+            workspace = await self._admit(scope, headers)
+            upload = _is_upload(scope)  # goes to disk while it arrives
+            with self._counted(workspace, upload=upload), self._memory.hold(workspace) as memory:
+                scope[_MEMORY] = sending.memory = memory
+                if not upload:
+                    memory.reserve(BODY_COPIES * length)
+                await self._app(scope, self._bounded(receive, ceiling, None if upload else memory), sending)
         except HostError as error:
             await self._answer(error, scope, receive, sending)
+        except ClientDisconnect:
+            _log.info("%s %s: the client hung up before its request was complete", scope["method"], scope["path"])
         except Exception as error:  # noqa: BLE001 - the outermost layer: the caller gets the common error shape
             _log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
             await self._answer(HostError("the host failed; its log says where"), scope, receive, sending)
@@ -90,7 +106,8 @@ class AccessMiddleware:
             raise error
         await problem_response(error)(scope, receive, sending)
 
-    def _check(self, headers: dict[bytes, str], ceiling: int) -> None:
+    def _check(self, headers: dict[bytes, str], ceiling: int) -> int:
+        """Return how many bytes the body has as far as the headers tell."""
         host = headers.get(b"host", "").lower()
         named = _HOST.fullmatch(host)
         if named is None or (named.group(1) or named.group(2)) not in self._hosts:
@@ -104,21 +121,31 @@ class AccessMiddleware:
         # A browser that sends no Origin still names a request from another site; following a link is allowed.
         if headers.get(b"sec-fetch-site") == "cross-site" and headers.get(b"sec-fetch-mode") != "navigate":
             raise Refused("pages of another site may not use this host")
-        length = headers.get(b"content-length", "0")
-        if length.isdecimal() and int(length[:20]) > ceiling:
+        text = headers.get(b"content-length", "0")
+        length = int(text[:20]) if text.isdecimal() else 0
+        if length > ceiling:
             raise _too_large(ceiling)
+        return length
 
-    async def _admit(self, scope: Scope, headers: dict[bytes, str]) -> None:
+    async def _admit(self, scope: Scope, headers: dict[bytes, str]) -> str:
+        """Return the workspace of the caller; empty for paths that need no key."""
         if scope["path"] in self._open or (scope["method"] in _READING and self._is_page(scope["path"])):
-            return
+            return ""
         if self._access is None:
             raise Unauthorized("this host accepts no calls")
         caller = await self._access.keyring.admit(headers.get(b"authorization"))
         self._access.rates.count_request(caller.key_id)
         set_caller(scope, caller)
+        return caller.workspace
 
-    def _bounded(self, receive: Receive, ceiling: int) -> Receive:
-        """Return `receive` with the limits of size and time for the body."""
+    def _counted(self, workspace: str, *, upload: bool) -> AbstractContextManager[None]:
+        """Return what counts a request of a workspace while it is under way."""
+        if self._access is None or not workspace:
+            return nullcontext()
+        return (self._access.uploads if upload else self._access.requests).hold(workspace)
+
+    def _bounded(self, receive: Receive, ceiling: int, memory: Reservation | None) -> Receive:
+        """Return `receive` with the limits of size, time and memory for the body."""
         loop = asyncio.get_running_loop()
         seen, arrived, deadline = 0, False, loop.time() + self._body_timeout_s
 
@@ -136,25 +163,65 @@ class AccessMiddleware:
                 arrived = not message.get("more_body", False)
                 if seen > ceiling:
                     raise _too_large(ceiling)
+                if memory is not None:
+                    memory.reserve(BODY_COPIES * seen)  # more than at first when the headers have no length
             return message
 
         return bounded
 
 
 class _Sending:
-    """Sends a response with the security headers, and knows whether it has begun."""
+    """Sends a response with the security headers, and knows whether it has begun.
+
+    A large response takes memory until its reader has got it. Without room for it the response is 429, and `refused`.
+    """
 
     def __init__(self, send: Send) -> None:
-        self.started = False
+        self.started = self.refused = False
+        self.memory: Reservation | None = None
         self._send = send
 
     async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
+        if self.refused:
+            return
+        if message["type"] == "http.response.body":
+            await self._send_body(message)
+            return
+        if message["type"] == "http.response.start" and not self.started:
+            try:
+                self._reserve(message)
+            except Busy as error:
+                self.refused = True
+                await problem_response(error)({"type": "http"}, _nothing, self._send)
+                return
             self.started = True
             headers = message.setdefault("headers", [])
             own = {name for name, _ in headers}
             message["headers"] = [*headers, *(pair for pair in SECURITY_HEADERS if pair[0] not in own)]
         await self._send(message)
+
+    def _reserve(self, message: Message) -> None:
+        length = next((int(value) for name, value in message.get("headers", ()) if name == b"content-length"), 0)
+        if self.memory is not None and length > LARGE_BYTES:
+            self.memory.add(length)
+
+    async def _send_body(self, message: Message) -> None:
+        """Send a body in parts, each after the one before was written: a reader that stops must not stop them all."""
+        body = memoryview(message.get("body", b""))
+        while len(body) > LARGE_BYTES:
+            await self._send({"type": message["type"], "body": bytes(body[:LARGE_BYTES]), "more_body": True})
+            body = body[LARGE_BYTES:]
+        await self._send({**message, "body": bytes(body)})
+
+
+async def _nothing() -> Message:
+    return {"type": "http.disconnect"}
+
+
+def memory_of(scope: Scope) -> Reservation:
+    """Return the memory that is reserved for a request."""
+    memory: Reservation = scope[_MEMORY]
+    return memory
 
 
 def _headers(scope: Scope) -> dict[bytes, str]:

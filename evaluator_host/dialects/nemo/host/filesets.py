@@ -6,14 +6,15 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
-from evaluator_host.datasets.files import BlobFolder
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.mapping import BadRow
 from evaluator_host.datasets.readers import read_records
+from evaluator_host.dialects.nemo.host.blobs import BlobFolder
 from evaluator_host.dialects.nemo.host.entities import Entities, Entity, Kind, Order, Place, split_ref
 from evaluator_host.dialects.nemo.host.names import page_kept, require_name, require_path, shown, stamp
 from evaluator_host.dialects.nemo.host.namespaces import Namespaces
 from evaluator_host.model.errors import InvalidRequest, NotFound
+from evaluator_host.store.usage import StorageUsage
 
 _CHANGEABLE: Final = ("description", "project", "purpose", "metadata", "custom_fields")
 
@@ -25,13 +26,17 @@ class Filesets:
       entities: What is known of them.
       namespaces: Where they are.
       blobs: Their files.
+      usage: Checks whether a workspace may store more.
       row_bytes: Greatest row of a data set.
     """
 
-    def __init__(self, entities: Entities, namespaces: Namespaces, blobs: BlobFolder, *, row_bytes: int) -> None:
+    def __init__(
+        self, entities: Entities, namespaces: Namespaces, blobs: BlobFolder, usage: StorageUsage, *, row_bytes: int
+    ) -> None:
         self._entities = entities
         self._namespaces = namespaces
         self._blobs = blobs
+        self._usage = usage
         self._row_bytes = row_bytes
 
     async def create(self, workspace_id: str, namespace: str, name: str, content: dict[str, Any]) -> dict[str, Any]:
@@ -104,10 +109,11 @@ class Filesets:
           InvalidRequest: it is no path.
           NotFound: there is no such fileset.
           TooLarge: the file is over this host's ceiling.
+          OverQuota: the workspace stores as much as it may.
         """
         require_path(path)
         await self._entities.get_entity(_place(workspace_id, namespace), name)
-        blob = await self._blobs.receive(chunks)
+        blob = await self._blobs.receive(self._usage.metered(workspace_id, chunks))
         place, key = Place(workspace_id, Kind.FILE, namespace), f"{name}/{path}"
         content = {"fileset": name, "path": path, "blob": blob.id, "size": blob.size, "digest": blob.digest}
         before = await self._entities.find_entity(place, key)

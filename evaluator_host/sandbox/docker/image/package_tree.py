@@ -22,6 +22,7 @@ import docker.errors
 from evaluator_host.model.errors import SandboxUnavailable
 from evaluator_host.sandbox.docker.cleanup import LABEL_BOOT, LABEL_INSTANCE, boot_id
 from evaluator_host.sandbox.linux.instance import this_instance
+from evaluator_host.system import tree
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -53,8 +54,7 @@ def entries(root: Path) -> Iterator[Entry]:
     Raises:
       SandboxUnavailable: it holds something that no package set does (a socket, a device).
     """
-    for path in sorted(root.rglob("*"), key=lambda one: one.relative_to(root).as_posix()):
-        yield _entry(path, path.relative_to(root).as_posix())
+    yield from sorted((_entry(root, one) for one in tree.walk(root)), key=lambda one: one.name)
 
 
 def tree_digest(root: Path) -> str:
@@ -121,14 +121,14 @@ def as_file(pieces: Iterator[bytes]) -> IO[bytes]:
 _BYTES: Final = ("utf-8", "surrogateescape")  # a name need not be UTF-8
 
 
-def _entry(path: Path, name: str) -> Entry:
-    about = path.lstat()
-    mtime = int(about.st_mtime)
-    if stat.S_ISLNK(about.st_mode):
-        return Entry(name, path, tarfile.SYMTYPE, target=str(path.readlink()), mtime=mtime)
-    if stat.S_ISDIR(about.st_mode):
+def _entry(root: Path, found: tree.Entry) -> Entry:
+    name, about = found.path, found.stat
+    path, mtime = root / name, int(about.st_mtime)
+    if found.is_link:
+        return Entry(name, path, tarfile.SYMTYPE, target=found.target(), mtime=mtime)
+    if found.is_folder:
         return Entry(name, path, tarfile.DIRTYPE, executable=True, mtime=mtime)
-    if not stat.S_ISREG(about.st_mode):
+    if not found.is_file:
         raise SandboxUnavailable(f"{path} is neither a file, a folder nor a link; build the environment again")
     executable = bool(about.st_mode & stat.S_IXUSR)
     return Entry(name, path, tarfile.REGTYPE, executable=executable, size=about.st_size, mtime=mtime)

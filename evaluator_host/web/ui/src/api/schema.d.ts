@@ -699,6 +699,16 @@ export interface components {
             };
             trace_id: string;
         };
+        UsageReport: {
+            datasets_bytes: number;
+            evaluators_bytes: number;
+            files_bytes: number;
+            jobs_bytes: number;
+            quota_bytes: number;
+            total_bytes: number;
+            traces_bytes: number;
+            workspace: string;
+        };
         /** @enum {string} */
         Verdict: "proven" | "differs" | "not_comparable";
     };

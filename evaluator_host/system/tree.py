@@ -1,0 +1,350 @@
+"""Trees of files that others made (guests, packages, builds): walks, measures, takes over and removes them.
+
+It works by descriptors, follows no link and does not recurse: strangers may nest folders thousands of levels deep,
+close them to their owner, give them names that are no text, and change them meanwhile. `os.walk`, `shutil.rmtree`,
+`Path.rglob` and `tempfile.TemporaryDirectory` fail on such trees; tests/unit/test_tree.py keeps them out of the host.
+"""
+
+import asyncio
+import errno
+import logging
+import os
+import secrets
+import stat
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+from typing import Final
+
+DEPTH: Final = 64  # levels of folders that a package set may have
+
+_log = logging.getLogger(__name__)
+
+_HELD: Final = 64  # descriptors that one walk keeps open; deeper it goes back up by `..`
+_PASSES: Final = 3  # over a tree that somebody still writes to
+_LINK: Final = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC  # a handle that reads nothing and needs no permission
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_GONE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})  # removed or replaced since it was listed
+
+
+@dataclass(slots=True)
+class Entry:
+    """A file, folder or link below the root of a walk; valid until the walk yields the next one.
+
+    Attributes:
+      name: Bytes that are no UTF-8 are surrogates, as `os.fsdecode` has them.
+      stat: Of itself, not of what a link points to.
+      folder: Descriptor of the folder that it lies in.
+      above: Names of the folders between the root and it.
+      enter: Whether the walk goes on into this folder.
+    """
+
+    name: str
+    stat: os.stat_result
+    folder: int
+    above: list[str]
+    enter: bool
+
+    @property
+    def path(self) -> str:
+        """Path relative to the root."""
+        return "/".join((*self.above, self.name))
+
+    @property
+    def depth(self) -> int:
+        """Levels below the root; 1 for an entry of the root itself."""
+        return len(self.above) + 1
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder."""
+        return stat.S_ISDIR(self.stat.st_mode)
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is an ordinary file."""
+        return stat.S_ISREG(self.stat.st_mode)
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a symbolic link."""
+        return stat.S_ISLNK(self.stat.st_mode)
+
+    def open(self) -> BufferedReader:
+        """Open the file for reading; a pipe that was put in its place does not block."""
+        return os.fdopen(os.open(self.name, _FILE, dir_fd=self.folder), "rb")
+
+    def target(self) -> str:
+        """Return what the link says."""
+        return os.readlink(self.name, dir_fd=self.folder)
+
+    def chmod(self, mode: int) -> None:
+        """Set the mode of the file or folder unless it is that already."""
+        if stat.S_IMODE(self.stat.st_mode) != mode:
+            handle = os.open(self.name, _LINK, dir_fd=self.folder)
+            try:
+                _chmod(handle, mode)
+            finally:
+                os.close(handle)
+
+
+@dataclass(slots=True)
+class _Level:
+    """A folder on the way down: its descriptor (-1: closed), name, device and inode, and the folders in it to enter."""
+
+    folder: int
+    name: str = ""
+    identity: tuple[int, int] = (0, 0)
+    left: list[str] | None = None
+
+
+def walk(root: Path, *, only_folders: bool = False, strict: bool = True) -> Iterator[Entry]:
+    """Yield everything below a folder, each folder before its content; entries that vanish meanwhile are left out.
+
+    Args:
+      root: A folder, not a link to one.
+      only_folders: Yield no files and links.
+      strict: Raise when a folder cannot be read; else leave out its content.
+
+    Raises:
+      OSError: the root is no folder, a folder cannot be read, or one more than 64 levels down was moved meanwhile.
+    """
+    try:
+        levels = [_Level(os.open(root, _FOLDER))]
+    except OSError:
+        if strict:
+            raise
+        return
+    above: list[str] = []
+    try:
+        while levels:
+            here = levels[-1]
+            if here.left is None:
+                here.left = []
+                for entry in _entries(here.folder, above, only_folders=only_folders):
+                    yield entry
+                    if entry.enter:
+                        here.left.append(entry.name)
+            elif here.left:
+                _descend(levels, above, strict=strict)
+            else:
+                _ascend(levels, above)
+    finally:
+        for level in levels:
+            if level.folder >= 0:
+                os.close(level.folder)
+
+
+def _entries(folder: int, above: list[str], *, only_folders: bool) -> Iterator[Entry]:
+    with os.scandir(folder) as found:
+        for one in found:
+            is_folder = one.is_dir(follow_symlinks=False)
+            if is_folder or not only_folders:
+                with suppress(FileNotFoundError):
+                    yield Entry(one.name, one.stat(follow_symlinks=False), folder, above, is_folder)
+
+
+def _descend(levels: list[_Level], above: list[str], *, strict: bool) -> None:
+    here = levels[-1]
+    assert here.left  # noqa: S101 - its caller looked
+    name = here.left.pop()
+    try:
+        folder = os.open(name, _FOLDER, dir_fd=here.folder)
+    except OSError as error:
+        if strict and error.errno not in _GONE:
+            raise
+        return
+    levels.append(_Level(folder))
+    above.append(name)
+    if len(levels) > _HELD:
+        here.identity = _identity(here.folder)
+        os.close(here.folder)
+        here.folder = -1
+
+
+def _ascend(levels: list[_Level], above: list[str]) -> None:
+    below = levels.pop()
+    try:
+        if above:
+            above.pop()
+        if levels and levels[-1].folder < 0:
+            levels[-1].folder = os.open("..", _FOLDER, dir_fd=below.folder)
+            if _identity(levels[-1].folder) != levels[-1].identity:
+                raise OSError(errno.ESTALE, "a folder was moved while it was read")
+    finally:
+        os.close(below.folder)
+
+
+def _identity(folder: int) -> tuple[int, int]:
+    about = os.fstat(folder)
+    return about.st_dev, about.st_ino
+
+
+def size_bytes(root: Path, *, occupied: bool = False) -> int:
+    """Return the bytes of all files below a folder, or what its entries occupy on the disk; 0 when it is not there.
+
+    Raises:
+      OSError: see `walk`.
+    """
+    try:
+        if occupied:
+            return sum(entry.stat.st_blocks * 512 for entry in walk(root))
+        return sum(entry.stat.st_size for entry in walk(root) if not entry.is_folder)
+    except FileNotFoundError:
+        return 0
+
+
+def take_over(root: Path, uid: int | None) -> None:
+    """Open every folder of a tree to its owner, and make a user the owner of all of it; None leaves the owners.
+
+    Raises:
+      OSError: see `walk`; the caller may not change the owners.
+    """
+    for entry in walk(root):
+        if uid is not None:
+            os.chown(entry.name, uid, uid, dir_fd=entry.folder, follow_symlinks=False)
+        if entry.is_folder:
+            entry.chmod(stat.S_IMODE(entry.stat.st_mode) | stat.S_IRWXU)
+    if uid is not None:
+        os.chown(root, uid, uid, follow_symlinks=False)
+
+
+def remove(root: Path) -> bool:
+    """Remove a file or a tree, whatever its depth, names and modes; return whether it is gone.
+
+    Raises no `OSError`: an entry that cannot be removed stays, and is logged. A tree that somebody still writes to is
+    gone over three times.
+    """
+    problem: OSError | None = None
+    for _ in range(_PASSES):
+        try:
+            folder = _open_up(root)
+            try:
+                problem = _Removal(folder).run()
+            finally:
+                os.close(folder)
+            root.rmdir()
+        except FileNotFoundError:
+            return True
+        except NotADirectoryError:
+            with suppress(OSError):
+                root.unlink(missing_ok=True)
+        except OSError as error:
+            problem = problem or error
+        else:
+            return True
+    _log.warning("%r could not be removed: %s", os.fspath(root), problem)
+    return False
+
+
+class _Removal:
+    """Removes everything below an open folder. Folders deeper than 64 levels are first moved up into it."""
+
+    def __init__(self, root: int) -> None:
+        self._levels = [_Level(root)]
+        self._token = f".{secrets.token_hex(8)}-"
+        self._moved = 0
+        self._problem: OSError | None = None
+
+    def run(self) -> OSError | None:
+        """Remove all that can be removed; return why something stays."""
+        try:
+            while self._levels:
+                try:
+                    self._step(self._levels[-1])
+                except FileNotFoundError:
+                    continue
+                except OSError as error:
+                    self._problem = error
+        finally:
+            for level in self._levels[1:]:
+                os.close(level.folder)
+        return self._problem
+
+    def _step(self, here: _Level) -> None:
+        if here.left is None:
+            here.left = []
+            self._remove_files(here.folder, here.left)
+        elif not here.left:
+            self._levels.pop()
+            if self._levels:
+                os.close(here.folder)
+                os.rmdir(here.name, dir_fd=self._levels[-1].folder)
+        elif len(self._levels) < _HELD:
+            name = here.left.pop()
+            self._levels.append(_Level(_open_up(name, here.folder), name))
+        else:
+            self._move_up(here.left.pop(), here.folder)
+
+    def _remove_files(self, folder: int, folders: list[str]) -> None:
+        with os.scandir(folder) as found:
+            for one in found:
+                if one.is_dir(follow_symlinks=False):
+                    folders.append(one.name)
+                    continue
+                try:
+                    os.unlink(one.name, dir_fd=folder)
+                except OSError as error:
+                    self._problem = error
+
+    def _move_up(self, name: str, folder: int) -> None:
+        os.close(_open_up(name, folder))  # one that its owner may not write to cannot be moved
+        root = self._levels[0]
+        self._moved += 1
+        new = f"{self._token}{self._moved}"
+        os.rename(name, new, src_dir_fd=folder, dst_dir_fd=root.folder)
+        root.left = root.left or []
+        root.left.append(new)
+
+
+def _open_up(folder: Path | str, parent: int | None = None) -> int:
+    """Return a descriptor of a folder after opening it to its owner."""
+    handle = os.open(folder, _LINK | os.O_DIRECTORY, dir_fd=parent)
+    try:
+        mode = stat.S_IMODE(os.fstat(handle).st_mode)
+        if mode & stat.S_IRWXU != stat.S_IRWXU:
+            with suppress(OSError):  # root needs no permission, another user cannot give it
+                _chmod(handle, mode | stat.S_IRWXU)
+        return os.open(".", _FOLDER, dir_fd=handle)
+    finally:
+        os.close(handle)
+
+
+def _chmod(handle: int, mode: int) -> None:
+    os.chmod(f"/proc/self/fd/{handle}", mode)  # noqa: PTH101 - by descriptor, so that no link can take the name's place
+
+
+@contextmanager
+def temporary_folder(parent: Path | None, prefix: str) -> Iterator[Path]:
+    """Yield a new folder, for its owner alone; remove it at the end of the block, whatever lies in it by then."""
+    path = _new_folder(parent, prefix)
+    try:
+        yield path
+    finally:
+        remove(path)
+
+
+@asynccontextmanager
+async def work_folder(parent: Path | None, prefix: str) -> AsyncIterator[Path]:
+    """Yield a folder as `temporary_folder` does, and remove it without blocking the event loop.
+
+    A missing parent is made, and removed with the last folder in it.
+    """
+    path = _new_folder(parent, prefix)
+    try:
+        yield path
+    finally:
+        await asyncio.shield(asyncio.to_thread(remove, path))
+        if parent is not None:
+            with suppress(OSError):  # something else is in it
+                os.rmdir(parent)  # noqa: PTH106 - by Path it would count as blocking the event loop
+
+
+def _new_folder(parent: Path | None, prefix: str) -> Path:
+    if parent is not None:
+        parent.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=prefix, dir=parent)).resolve()

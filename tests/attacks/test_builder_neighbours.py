@@ -1,0 +1,157 @@
+"""Packages that are large in what they say of themselves: the event loop of the host goes on for everybody else.
+
+What blocks the loop is measured as processor time of its thread between two turns, so a busy machine changes nothing.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.model.errors import PackagesFailed
+from evaluator_host.service import Service
+from tests.builds import JAVASCRIPT, building, evaluated, nothing_left, refusal
+from tests.indexes import Index
+from tests.packages import Archive, npm_package, tarball, wheel
+
+ONE = "def evaluate(i, o, t): return 1"
+_BLOCKED_S = 0.25
+
+
+@pytest.fixture(scope="module")
+def index() -> Iterator[Index]:
+    with Index() as serving:
+        yield serving
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="module")
+async def service(index: Index, home: Path) -> AsyncIterator[Service]:
+    async with building(home, index) as opened:
+        await evaluated(opened, ONE)
+        yield opened
+
+
+@asynccontextmanager
+async def never_blocked(service: Service) -> AsyncIterator[None]:
+    """Fail when one turn of the event loop takes too much processor time, or a warm evaluator of another one no turn."""
+    worst, rows, over = 0.0, 0, asyncio.Event()
+
+    async def measure() -> None:
+        nonlocal worst
+        while not over.is_set():
+            before = time.thread_time()
+            await asyncio.sleep(0)
+            worst = max(worst, time.thread_time() - before)
+            await asyncio.sleep(0.01)
+
+    async def call() -> None:
+        nonlocal rows
+        while not over.is_set():
+            assert (await evaluated(service, ONE)).score == 1
+            rows += 1
+            await asyncio.sleep(0.05)
+
+    tasks = [asyncio.create_task(measure()), asyncio.create_task(call())]
+    try:
+        yield
+    finally:
+        over.set()
+        await asyncio.gather(*tasks)
+    assert worst < _BLOCKED_S
+    assert rows > 0
+
+
+async def test_a_wheel_of_many_modules(service: Service, index: Index, home: Path) -> None:
+    """Comparing each with each took 36 seconds for 10,000."""
+    modules = {f"m{number:06d}.py": "" for number in range(6_000)}
+    index.add_python(wheel("many", {"many.py": "", **modules}))
+    async with never_blocked(service):
+        assert (await evaluated(service, "import many\n" + ONE, "many==1.0.0")).score == 1
+    nothing_left(home)
+
+
+def manifest_of(name: str, rest: str) -> Archive:
+    """A package that cannot be imported and whose package.json is what it is."""
+    described = npm_package(name, {}).manifest
+    text = json.dumps(described)[:-1] + f', "rest": {rest}}}'
+    files = {"package/package.json": text, "package/index.js": "throw new Error('no')"}
+    return Archive(name, f"{name}-1.0.0.tgz", tarball(files), manifest=described)
+
+
+@pytest.mark.parametrize(
+    ("name", "rest"),
+    [("deepjson", "[" * 20_000 + "]" * 20_000), ("bigjson", "[" + "{}," * 4_000_000 + "0]")],
+    ids=["nested", "large"],
+)
+async def test_a_package_json_that_is_nested_or_large(
+    service: Service, index: Index, home: Path, name: str, rest: str
+) -> None:
+    index.add_npm(manifest_of(name, rest))
+    async with never_blocked(service):
+        error = await refusal(service, f"{name}@1.0.0", language=JAVASCRIPT)
+    assert isinstance(error, PackagesFailed)
+    assert name in error.detail
+    nothing_left(home)
+
+
+LIES = """
+import sys, types
+for i in range(30_000):
+    module = types.ModuleType(f"lie{i}")
+    module.__file__ = f"/opt/packages/q{i}.py"
+    sys.modules[f"lie{i}"] = module
+"""
+ODD = """
+import sys, types
+for number, name in enumerate(("a" * 5000, "b" * 300, "c\\0d", "\\udcff\\ud800", "../../../etc/passwd")):
+    module = types.ModuleType(f"odd{number}")
+    module.__file__ = "/opt/packages/" + name + ".py"
+    sys.modules[f"odd{number}"] = module
+"""
+TIMES = """
+import time
+class Number:
+    __rsub__ = __sub__ = lambda self, other: self
+    __mul__ = lambda self, other: float("nan")
+time.perf_counter = Number
+"""
+
+
+@pytest.mark.parametrize(("name", "body"), [("lies", LIES), ("odd", ODD), ("times", TIMES)])
+async def test_what_a_package_says_of_its_own_import(
+    service: Service, index: Index, home: Path, name: str, body: str
+) -> None:
+    index.add_python(wheel(name, {f"{name}.py": body}))
+    async with never_blocked(service):
+        assert (await evaluated(service, ONE, f"{name}==1.0.0")).score == 1
+    nothing_left(home)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("optionalDependencies", "x"), ("dependencies", ["a"]), ("os", [1]), ("cpu", 5), ("libc", {"a": 1}),
+     ("deprecated", {"a": 1}), ("bin", 5), ("engines", [None]), ("peerDependenciesMeta", [1]), ("version", {"a": 1}),
+     ("dist", {"integrity": 5}), ("name", "../../x")],
+)  # fmt: skip
+async def test_an_odd_document_of_the_registry_is_an_answer(
+    service: Service, index: Index, home: Path, field: str, value: object
+) -> None:
+    name = f"odd-{field.lower()}"
+    index.add_npm(npm_package(name, {"index.js": "module.exports = 1"}))
+    kind, body = index.files[f"/npm/{name}"]
+    document = json.loads(body)
+    document["versions"]["1.0.0"][field] = value
+    index.files[f"/npm/{name}"] = (kind, json.dumps(document).encode())
+    code = f'import x from "{name}"; export const evaluate = () => 1'
+    with suppress(PackagesFailed):  # any other exception is a fault of the host's
+        assert (await evaluated(service, code, f"{name}@1.0.0", language=JAVASCRIPT)).error is None
+    nothing_left(home)

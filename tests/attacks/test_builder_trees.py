@@ -1,0 +1,167 @@
+"""Packages that nest folders beyond every limit: refused by name, removed, and nobody else notices, now or after a restart.
+
+Guards: `system.tree` (with `os.walk` and `rmtree` in its place the host does not start again), `contents.settle`,
+`DiskWatch`, which ends a build that it cannot look at.
+"""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.environments.build.builder import Builder
+from evaluator_host.environments.build.command import DiskWatch
+from evaluator_host.environments.contents import differences, digests, settle
+from evaluator_host.environments.folder import EnvironmentFolder
+from evaluator_host.model.errors import PackagesFailed
+from evaluator_host.sandbox.linux.instance import this_instance
+from evaluator_host.system.tree import remove, temporary_folder
+from tests.builds import building, evaluated, installed, nothing_left, refusal
+from tests.indexes import Index
+from tests.packages import source_archive, wheel
+from tests.unit.test_tree import nest
+
+ONE = "def evaluate(i, o, t): return 1"
+NESTED = """
+import os
+def nest(levels, mode=0o755):
+    top = os.getcwd()
+    os.mkdir("deep"); os.chdir("deep")
+    for _ in range(levels):
+        os.mkdir("d", mode); os.chdir("d")
+    os.chdir(top)
+"""
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A data directory that is removed by the module under test: pytest's own way fails on it as the host's did."""
+    with temporary_folder(None, "evaluator-host-trees-") as folder:
+        (folder / "data").mkdir()
+        yield folder / "data"
+
+
+async def test_a_wheel_of_nested_folders_is_refused_by_name_and_forgotten(home: Path) -> None:
+    with Index() as index:
+        index.add_python(wheel("nested", {"nested.py": "", "d/" * 1500 + "x.txt": "x"}))
+        index.add_python(wheel("long", {"long.py": "", "/".join(["n" * 200] * 6) + "/x.txt": "x"}))
+        index.add_python(wheel("harmless", {"harmless.py": ""}))
+        async with building(home, index) as service:
+            for name in ("nested", "long"):
+                error = await refusal(service, f"{name}==1.0.0")
+                assert isinstance(error, PackagesFailed)
+                assert "64 levels" in error.detail
+            assert installed(home) == []
+            nothing_left(home)
+            assert (await evaluated(service, ONE, "harmless==1.0.0")).score == 1
+            stage = home / "environments" / "build" / "staging" / f"{'0' * 64}.left"
+            nest(stage, 1500)  # as a host that was killed would leave it
+        async with building(home, index) as service:
+            assert (await evaluated(service, ONE, "harmless==1.0.0")).score == 1
+            nothing_left(home)
+            service.environments._folder.drop_downloads()
+            assert (await refusal(service, "nested==1.0.0")).detail.startswith("A package nests folders")
+            nothing_left(home)
+
+
+async def test_a_source_build_of_nested_folders_leaves_nothing_and_stops_no_other(home: Path) -> None:
+    with Index() as index:
+        index.add_python(source_archive("nested", NESTED + "def made():\n    nest(3000)\n    return {'nested.py': ''}"))
+        closed = NESTED + "def made():\n    nest(90, 0o300)\n    os.chmod('deep', 0)\n    return {'closed.py': ''}"
+        index.add_python(source_archive("closed", closed))
+        index.add_python(wheel("harmless", {"harmless.py": ""}))
+        async with building(home, index, allow_source_builds=True) as service:
+            for name in ("nested", "closed"):
+                assert (await evaluated(service, ONE, f"{name}==1.0.0")).score == 1
+            nothing_left(home)
+        left = home / "environments" / "work" / this_instance().replace(f"-{os.getpid()}-", "-999999999-")
+        left.mkdir(parents=True)
+        nest(left / "private", 3000, mode=0o000)
+        async with building(home, index, allow_source_builds=True) as service:
+            assert (await evaluated(service, ONE, "harmless==1.0.0")).score == 1
+            nothing_left(home)
+
+
+async def test_nested_folders_do_not_switch_off_the_limit_of_the_disk(home: Path) -> None:
+    body = (
+        NESTED
+        + """
+def made():
+    nest(1500)
+    for number in range(40):
+        with open(f"f{number}", "wb+") as file:
+            os.posix_fallocate(file.fileno(), 0, 20 << 20)
+        __import__("time").sleep(0.1)
+    return {"large.py": ""}
+"""
+    )
+    with Index() as index:
+        index.add_python(source_archive("large", body))
+        async with building(home, index, allow_source_builds=True, environments_mb=100) as service:
+            error = await refusal(service, "large==1.0.0")
+            assert "200 MB" in error.detail
+            nothing_left(home)
+
+
+async def test_a_build_that_cannot_be_looked_at_is_ended(home: Path) -> None:
+    watch = DiskWatch(home, limit_mb=100, own=(home / "file",))
+    (home / "file").touch()  # no folder: every look fails
+    killed = asyncio.Event()
+    await asyncio.wait_for(watch.watch(os.getpid(), killed.set), timeout=30)
+    assert killed.is_set()
+    assert watch.reached is not None
+
+
+async def test_a_builder_whose_start_failed_tries_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build = home / "environments" / "build"
+    build.mkdir(parents=True)
+    builder = Builder(build, file_mb=100)
+    with monkeypatch.context() as patched:
+        patched.setattr(Builder, "_tried", None)  # a fault that nobody foresaw
+        with pytest.raises(TypeError):
+            await builder.findings()
+    assert [finding.ok for finding in await builder.findings()] == [shutil.which("bwrap") is not None]
+    with monkeypatch.context() as patched:
+        patched.setattr("evaluator_host.environments.build.builder.is_dead", None)
+        (home / "environments" / "work" / "host-1").mkdir(parents=True)
+        other = Builder(build, file_mb=100)
+        assert [finding.ok for finding in await other.findings()] == [shutil.which("bwrap") is not None]
+
+
+def test_a_sweep_goes_on_after_a_folder_that_stays(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = EnvironmentFolder(home)
+    for name in "abc":
+        nest(folder.staging / f"{name * 64}.x", 3)
+
+    def fail(path: Path) -> bool:
+        if path.name.startswith("b"):
+            raise RecursionError
+        return remove(path)
+
+    monkeypatch.setattr("evaluator_host.environments.folder.remove", fail)
+    assert folder.sweep() == 2
+    monkeypatch.undo()
+    assert folder.sweep() == 1
+
+
+def test_an_installed_set_may_be_tampered_with_at_any_depth(home: Path) -> None:
+    files = home / "files"
+    (files / "a").mkdir(parents=True)
+    (files / os.fsdecode(b"\xff.py")).write_text("x")
+    (files / "a" / "b").symlink_to("../a")
+    settle(files)
+    known = digests(files)
+    nest(files / "deep", 2000)
+    assert len(differences(files, known)) == 2000
+    with pytest.raises(PackagesFailed, match="64 levels"):
+        settle(files)
+    assert remove(files / "deep")
+    assert differences(files, known) == []
+    for target in ("/etc/passwd", "../../escaped", "nowhere", "loop"):
+        (files / "loop").unlink(missing_ok=True)
+        (files / "loop").symlink_to(target)
+        with pytest.raises(PackagesFailed, match="leads out of it"):
+            settle(files)

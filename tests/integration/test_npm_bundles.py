@@ -1,0 +1,132 @@
+"""npm packages that bring others along (`bundledDependencies`, a shrinkwrap) or a broken source map: they load and score.
+
+What they name outside of the registry is not asked.
+"""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.model.errors import PackagesFailed
+from evaluator_host.model.evaluator import Evaluator, Language, Row
+from evaluator_host.service import Service
+from tests.builds import JAVASCRIPT, building, evaluated, nothing_left, refusal, value_of
+from tests.indexes import Index
+from tests.packages import npm_package
+
+SAYS = 'import x from "{0}";\nexport const evaluate = () => ({{ score: 1, said: x }})'
+INNER = {
+    "node_modules/inner/package.json": '{"name": "inner", "version": "1.0.0", "main": "i.js"}',
+    "node_modules/inner/i.js": "module.exports = 'bundled'",
+}
+NEEDS = {"dependencies": {"inner": "1.0.0"}}
+REQUIRES = "module.exports = require('inner')"
+
+
+@pytest.fixture(scope="module")
+def index() -> Iterator[Index]:
+    with Index() as serving:
+        serving.add_npm(npm_package("inner", {"index.js": "module.exports = 'registry'"}))
+        yield serving
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="module")
+async def host(index: Index, home: Path) -> AsyncIterator[Service]:
+    async with building(home, index) as opened:
+        yield opened
+
+
+def shrinkwrap(**inner: str) -> str:
+    packages = {"": {"name": "outer", "version": "1.0.0", **NEEDS}, "node_modules/inner": {"version": "1.0.0", **inner}}
+    return json.dumps({"name": "outer", "version": "1.0.0", "lockfileVersion": 3, "packages": packages})
+
+
+def dist(index: Index) -> dict[str, str]:
+    document = json.loads(index.files["/npm/inner"][1])
+    found: dict[str, str] = document["versions"]["1.0.0"]["dist"]
+    return found
+
+
+async def test_a_package_that_bundles_another_scores(host: Service, index: Index, home: Path) -> None:
+    manifest = {**NEEDS, "bundleDependencies": ["inner"]}
+    index.add_npm(npm_package("bundle", {"index.js": REQUIRES, **INNER}, manifest=manifest))
+    value = await value_of(host, SAYS.format("bundle"), "bundle@1.0.0", language=JAVASCRIPT)
+    assert value["said"] == "bundled"
+    nothing_left(home)
+
+
+async def test_a_package_with_a_shrinkwrap_scores(host: Service, index: Index, home: Path) -> None:
+    files = {"index.js": REQUIRES}
+    files["npm-shrinkwrap.json"] = shrinkwrap(resolved=dist(index)["tarball"], integrity=dist(index)["integrity"])
+    index.add_npm(npm_package("shrunk", files, manifest={**NEEDS, "_hasShrinkwrap": True}))
+    value = await value_of(host, SAYS.format("shrunk"), "shrunk@1.0.0", language=JAVASCRIPT)
+    assert value["said"] == "registry"
+    nothing_left(home)
+
+
+@pytest.mark.parametrize(
+    "resolved",
+    ["{0}/npm/inner/-/inner-1.0.0.tgz", "git+{0}/inner.git", "file:../../../../../etc", "../../../../../../etc"],
+)
+async def test_a_shrinkwrap_that_leads_out_of_the_registry_is_refused_and_asks_nobody(
+    host: Service, index: Index, home: Path, resolved: str
+) -> None:
+    name = f"leads-{abs(hash(resolved))}"
+    with Index() as elsewhere:
+        inner = shrinkwrap(resolved=resolved.format(elsewhere.url), integrity=dist(index)["integrity"])
+        files = {"index.js": REQUIRES, "npm-shrinkwrap.json": inner}
+        index.add_npm(npm_package(name, files, manifest={**NEEDS, "_hasShrinkwrap": True}))
+        error = await refusal(host, f"{name}@1.0.0", language=JAVASCRIPT)
+        assert isinstance(error, PackagesFailed)
+        assert elsewhere.asked == []
+    nothing_left(home)
+
+
+MAPS = {
+    "no-json": ("index.js.map", "this is no map"),
+    "climbs": ("../../../../etc/passwd", None),
+    "missing": ("nothing.js.map", None),
+    "empty": ("data:application/json;base64,e30x", None),
+}
+
+
+@pytest.mark.parametrize("name", MAPS)
+async def test_a_broken_source_map_fails_no_load(host: Service, index: Index, home: Path, name: str) -> None:
+    target, text = MAPS[name]
+    comment = f"\n//# sourceMappingURL={target}"
+    files = {"index.js": f"module.exports = 'ok'{comment}", **({target: text} if text else {})}
+    index.add_npm(npm_package(f"map-{name}", files))
+    code = SAYS.format(f"map-{name}")
+    for tail in ("", comment):
+        value = await value_of(host, code + tail, f"map-{name}@1.0.0", language=JAVASCRIPT)
+        assert value["said"] == "ok"
+    failing = await evaluated(
+        host, code.replace("({", "{ throw new Error(x); ({") + " }", f"map-{name}@1.0.0", language=JAVASCRIPT
+    )
+    assert failing.error is not None
+    assert failing.error.message == "ok"
+    nothing_left(home)
+
+
+async def test_a_real_package_with_bundled_ones_scores(service: Service) -> None:
+    code = """
+import { App, Chart, ApiObject, Yaml } from "cdk8s";
+export function evaluate(inputs, outputs) {
+  const chart = new Chart(new App(), "chart");
+  new ApiObject(chart, "one", { apiVersion: "v1", kind: outputs });
+  return { score: 1, said: Yaml.stringify(chart.toJson()[0]) };
+}
+"""
+    pins = ("cdk8s@2.70.106", "constructs@10.8.1")
+    evaluator = Evaluator(code=code, language=Language.JAVASCRIPT, packages=pins)
+    result = await service.evaluate(evaluator, Row(outputs="ConfigMap"))
+    assert result.error is None, result.error
+    assert result.score == 1
+    assert "kind: ConfigMap" in result.value["said"]  # type: ignore[index, call-overload]

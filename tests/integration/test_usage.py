@@ -1,0 +1,53 @@
+"""A real host with a small quota: what is refused, what is told, and who is not touched by it."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.databases import Databases
+from tests.keyed import BODY, bearer, command, make_key, shown
+from tests.server import Server
+
+ROWS = b"".join(b'{"outputs": "%s"}\n' % (b"x" * 1000) for _ in range(1030))
+JSONL = {"content-type": "application/x-ndjson"}
+
+
+@pytest.fixture
+def url(databases: Databases) -> str:
+    return databases.make("sqlite")
+
+
+def test_a_workspace_over_its_quota_may_not_store_more_but_evaluate(url: str, tmp_path: Path) -> None:
+    keys = {name: bearer(make_key(name, name, url=url)) for name in ("alpha", "beta")}
+    environment = {"EVALUATOR_HOST_DATABASE_URL": url, "EVALUATOR_HOST_WORKSPACE_MB": "1"}
+    with Server(log=tmp_path / "log", environment=environment, data_dir=tmp_path / "data") as server:
+        client = server.client
+        stored = client.post("/v1/datasets?name=first", content=ROWS, headers={**JSONL, **keys["alpha"]})
+        assert stored.status_code == 201, stored.text
+        told = client.get("/v1/usage", headers=keys["alpha"]).json()
+        assert told["quota_bytes"] == 1 << 20
+        assert told["total_bytes"] == told["datasets_bytes"] == stored.json()["size_bytes"] > 1_000_000
+        assert client.get("/v1/usage", headers=keys["beta"]).json()["total_bytes"] == 0
+        code = BODY["evaluator"]["code"] + "#" * 10_000
+        given: dict[str, Any]
+        for path, given in (
+            ("/v1/datasets?name=second", {"content": ROWS[:10_170], "headers": JSONL}),
+            ("/v1/evaluators", {"json": {"name": "exact", "code": code}, "headers": {}}),
+        ):
+            refused = client.post(path, **{**given, "headers": {**given["headers"], **keys["alpha"]}})
+            assert (refused.status_code, refused.json()["code"]) == (507, "over_quota"), refused.text
+            assert "EVALUATOR_HOST_WORKSPACE_MB" in refused.json()["detail"]
+            taken = client.post(path, **{**given, "headers": {**given["headers"], **keys["beta"]}})
+            assert taken.status_code == 201, taken.text
+        assert client.post("/v1/evaluate", json=BODY, headers=keys["alpha"]).json()["score"] == 1
+        assert [one["workspace"] for one in shown("usage", url=url)] == ["alpha", "beta"]
+        assert "alpha" in command("usage", url=url, EVALUATOR_HOST_WORKSPACE_MB="1").stdout
+        token = keys["alpha"]["Authorization"].removeprefix("Bearer ")
+        mine = shown("usage", "--url", server.url, url=url, EVALUATOR_HOST_KEY=token)
+        assert [(one["workspace"], one["total_bytes"]) for one in mine] == [("alpha", told["total_bytes"])]
+        assert client.delete("/v1/datasets/first", headers=keys["alpha"]).status_code == 204
+        time.sleep(0.6)  # a refusal is repeated from memory for half a second
+        again = client.post("/v1/datasets?name=second", content=ROWS[:10_170], headers={**JSONL, **keys["alpha"]})
+        assert again.status_code == 201, again.text

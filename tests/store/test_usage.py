@@ -1,0 +1,124 @@
+"""What workspaces store, on both databases: sums of every kind, quotas, free disk, space that comes back."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from evaluator_host.dialects.nemo.host.entities import Entities, Kind, Place
+from evaluator_host.model.errors import MachineExhausted, OverQuota
+from evaluator_host.schemas.jobs import JobStatus
+from evaluator_host.schemas.stored import UsageReport
+from evaluator_host.store.database import Engine
+from evaluator_host.store.evaluators import VersionContent
+from evaluator_host.store.job_queue import StoredOutput
+from evaluator_host.store.jobs import Job
+from evaluator_host.store.store import Store, open_store
+from evaluator_host.store.traces import ScoredTrace
+from evaluator_host.store.usage import Quota, StorageUsage
+from tests.store.records import FACTS, WORKSPACE, dataset, queued, result
+
+MB = 1 << 20
+CONTENT = VersionContent("sha256:1", "x" * 100, "evaluate", "declared", None, None, "y" * 50, "[]", None, None)
+TRACE = ScoredTrace("", 1, "t", datetime.now(UTC), "scored", 1.0, True, None, "r" * 30, "t" * 70)
+
+
+@pytest.fixture
+async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
+    async with open_store(database_url, tmp_path) as opened:
+        yield opened
+
+
+async def ended(store: Store, *, rows: int = 3, value: str = "") -> Job:
+    job = await queued(store, rows=rows)
+    await store.job_queue.claim_job(job, "host")
+    for first in range(0, rows, 1000):
+        some = [replace(result(row), result=value) for row in range(first, min(rows, first + 1000))]
+        await store.job_queue.save(job.id, "host", some)
+    await store.job_queue.release_job(job.id, "host", JobStatus.COMPLETED)
+    return job
+
+
+async def test_every_kind_is_counted_for_its_workspace(store: Store) -> None:
+    other = (await store.workspaces.ensure_workspace("other")).id
+    assert await store.usage.get_usage(WORKSPACE) == UsageReport(WORKSPACE, 0)
+    await dataset(store, "mine")
+    assert (await store.usage.get_usage(WORKSPACE)).datasets_bytes == FACTS.size_bytes
+    await Entities(store.database).add_entity(Place(other, Kind.FILE, ""), "f", {"blob": "b", "size": 5000})
+    await Entities(store.database).add_entity(Place(other, Kind.METRIC, ""), "m", {"text": "z" * 100})
+    made = await store.evaluators.create_evaluator(other, "exact", CONTENT)
+    await store.traces.add_traces([replace(TRACE, evaluator_id=made.evaluator_id)] * 2)
+    theirs = await store.usage.get_usage(other)
+    assert 5100 < theirs.files_bytes < 5300
+    assert (theirs.evaluators_bytes, theirs.traces_bytes, theirs.jobs_bytes, theirs.datasets_bytes) == (150, 200, 0, 0)
+    assert theirs.total_bytes == theirs.files_bytes + 350
+    assert [one.workspace for one in await store.usage.list_usage()] == ["other", "default"]
+
+
+async def test_results_and_answers_of_jobs_are_counted_until_the_job_is_deleted(store: Store) -> None:
+    job = await ended(store, value="{" + " " * 998 + "}")
+    after = await store.usage.get_usage(WORKSPACE)
+    assert 3000 < after.jobs_bytes < 3200
+    online = await queued(store)
+    await store.job_queue.claim_job(online, "host")
+    await store.job_queue.save_outputs(online.id, "host", [StoredOutput(0, "x" * 2000, None, 1.0, "{}")])
+    assert 2000 <= (await store.usage.get_usage(WORKSPACE)).jobs_bytes - after.jobs_bytes < 2100
+    await store.jobs.delete_job(WORKSPACE, job.id)
+    assert 2000 <= (await store.usage.get_usage(WORKSPACE)).jobs_bytes < 2100
+
+
+async def test_a_workspace_at_its_quota_is_refused_and_others_are_not(store: Store, tmp_path: Path) -> None:
+    other = (await store.workspaces.ensure_workspace("other")).id
+    usage = StorageUsage(store.database, Quota(workspace_bytes=MB, data_dir=tmp_path))
+    job = await ended(store, value="x" * (MB // 3))
+    with pytest.raises(OverQuota, match=r"stores 1\.0 MB, and may store 1 MB; delete"):
+        await usage.require_room(WORKSPACE)
+    await usage.require_room(other, MB)
+    with pytest.raises(OverQuota):
+        await usage.require_room(other, MB + 1)
+    await store.jobs.delete_job(WORKSPACE, job.id)
+    await asyncio.sleep(0.6)  # a refusal is not repeated from memory for longer
+    await usage.require_room(WORKSPACE)
+
+
+async def test_an_upload_is_stopped_where_the_quota_ends(store: Store, tmp_path: Path) -> None:
+    usage = StorageUsage(store.database, Quota(workspace_bytes=20 * MB, data_dir=tmp_path))
+    sent = 0
+
+    async def chunks() -> AsyncIterator[bytes]:
+        nonlocal sent
+        while True:
+            sent += MB
+            yield bytes(MB)
+
+    with pytest.raises(OverQuota):
+        async for _ in usage.metered(WORKSPACE, chunks()):
+            pass
+    assert sent == 32 * MB
+
+
+async def test_free_disk_is_kept(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(MachineExhausted, match="have to stay free"):
+        await StorageUsage(store.database, Quota(reserve_bytes=1 << 60, data_dir=tmp_path)).require_room(WORKSPACE)
+    await StorageUsage(store.database, Quota(reserve_bytes=1, data_dir=tmp_path)).require_room(WORKSPACE)
+
+
+async def test_old_jobs_are_deleted_and_a_new_sqlite_file_shrinks(store: Store) -> None:
+    old, running = await ended(store, rows=5000, value="x" * 2000), await queued(store)
+    assert await store.jobs.delete_ended(datetime.now(UTC) - timedelta(days=1)) == 0
+    assert await store.jobs.delete_ended(datetime.now(UTC) + timedelta(days=1)) == 1
+    left = [job.job.id for job in await store.jobs.list_overviews(WORKSPACE, limit=10)]
+    assert (left, old.id in left) == ([running.id], False)
+    assert [one async for one in store.results.figures(old.id, 0)] == []
+    if store.database.address.engine is Engine.SQLITE:
+        async with store.database.reading() as connection:
+            pages, page_bytes, free = [
+                await connection.scalar(text(f"PRAGMA {name}"))
+                for name in ("page_count", "page_size", "freelist_count")
+            ]
+        assert free == 0
+        assert pages * page_bytes < 1_000_000, "the results alone had ten million"

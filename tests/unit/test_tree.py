@@ -1,0 +1,179 @@
+"""Trees of strangers: nested beyond recursion and PATH_MAX, closed to their owner, with names that are no text, written to."""
+
+import ast
+import os
+import stat
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.system.tree import remove, size_bytes, take_over, temporary_folder, walk
+from tests.ordinary_user import pass_as_ordinary_user
+
+DEEP = 2_500
+NO_TEXT = os.fsdecode(b"\xff\xfe")
+HOST = Path(__file__).parents[2] / "evaluator_host"
+BANNED = {"rmtree", "rglob", "TemporaryDirectory", "fwalk", "copytree"}
+# These read what the user's own machine or this program's own folders hold, never what a stranger made.
+OWN = (
+    "cli",
+    "dialects",
+    "migration/host",
+    "selftest/attacks",
+    "sandbox/docker/image/recipe.py",
+    "environments/toolchain.py",
+)
+OWN += ("sandbox/docker/image/build.py",)
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A folder in memory: a disk takes seconds for thousands of nested folders."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm", ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def nest(root: Path, levels: int, *, name: str = "d", mode: int = 0o755) -> None:
+    """Make nested folders, each with a file of ten bytes, by descriptor: the path is longer than a call takes."""
+    root.mkdir()
+    folder = os.open(root, os.O_RDONLY)
+    for _ in range(levels):
+        os.mkdir(name, dir_fd=folder)
+        inner = os.open(name, os.O_RDONLY, dir_fd=folder)
+        file = os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=inner)
+        os.write(file, b"x" * 10)
+        os.close(file)
+        os.fchmod(folder, mode)
+        os.close(folder)
+        folder = inner
+    os.fchmod(folder, mode)
+    os.close(folder)
+
+
+def descriptors() -> int:
+    return len(names(Path("/proc/self/fd")))
+
+
+@pytest.mark.parametrize(("mode", "name"), [(0o755, "n" * 255), (0o555, "d"), (0o400, NO_TEXT), (0o000, "d")])
+def test_a_tree_is_removed_however_deep_and_whatever_its_modes_and_names(home: Path, mode: int, name: str) -> None:
+    before = descriptors()
+    nest(home / "tree", DEEP, name=name, mode=mode)
+    (home / "beside").write_text("x")
+    assert remove(home / "tree")
+    assert names(home) == ["beside"]
+    assert descriptors() == before
+
+
+def test_a_walk_sees_every_level_with_few_descriptors(home: Path) -> None:
+    before, most, paths = descriptors(), 0, 0
+    nest(home / "tree", DEEP, name=NO_TEXT)
+    for number, entry in enumerate(walk(home / "tree")):
+        if number % 500 == 0:
+            most = max(most, descriptors())
+        paths = max(paths, len(entry.path)) if entry.depth % 1000 == 0 else paths
+    assert most < before + 100
+    assert paths > 4096
+    assert descriptors() == before
+    assert size_bytes(home / "tree") == DEEP * 10
+    assert size_bytes(home / "tree", occupied=True) >= DEEP
+    assert size_bytes(home / "none") == 0
+    assert remove(home / "tree")
+
+
+def test_links_are_neither_followed_nor_their_targets_touched(home: Path) -> None:
+    for outside in ("kept", "kept2"):
+        (home / outside).mkdir(mode=0o500)
+        (home / outside / "file").touch() if os.geteuid() == 0 else None
+    tree = home / "tree"
+    tree.mkdir()
+    (tree / "out").symlink_to(home / "kept")
+    (tree / "loop").symlink_to("loop")
+    assert {entry.path for entry in walk(tree)} == {"out", "loop"}
+    take_over(tree, None)
+    assert stat.S_IMODE((home / "kept").stat().st_mode) == 0o500
+    assert remove(tree)
+    (home / "name").symlink_to(home / "kept2")
+    with pytest.raises(OSError, match="Not a directory"):
+        list(walk(home / "name"))
+    assert remove(home / "name")
+    assert names(home) == ["kept", "kept2"]
+    assert len(names(home / "kept")) == len(names(home / "kept2"))
+
+
+def test_a_tree_that_somebody_writes_to_is_removed_as_soon_as_they_stop(home: Path) -> None:
+    tree, stop = home / "tree", threading.Event()
+    (tree / "a" / "b").mkdir(parents=True)
+
+    def write() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            try:
+                (tree / "a" / f"b{number % 50}").mkdir(parents=True, exist_ok=True)
+                (tree / "a" / f"b{number % 50}" / "f").touch()
+                (tree / "a" / f"b{number % 50}").rename(tree / f"moved{number % 7}")
+            except OSError:
+                continue
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(20):
+            list(walk(tree)) if tree.exists() else None
+            remove(tree)  # it may not be gone, and never raises
+    finally:
+        stop.set()
+        writer.join()
+    assert remove(tree)
+
+
+def test_a_tree_is_taken_over_by_its_owner(home: Path) -> None:
+    nest(home / "tree", 100, mode=0o000)
+    (home / "tree").chmod(0o700)
+    uid = 12_345 if os.geteuid() == 0 else None
+    take_over(home / "tree", uid)
+    for entry in walk(home / "tree"):
+        assert not entry.is_folder or entry.stat.st_mode & 0o700 == 0o700
+        assert entry.stat.st_uid == (os.getuid() if uid is None else uid)
+    assert remove(home / "tree")
+
+
+def test_a_temporary_folder_goes_with_what_lies_in_it(home: Path) -> None:
+    with temporary_folder(home, "made-") as folder:
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        nest(folder / "deep", DEEP)
+    assert names(home) == []
+
+
+def test_a_folder_that_is_left_out_is_not_entered(home: Path) -> None:
+    for path in ("a/b/c", "x/b/d"):
+        (home / path).mkdir(parents=True)
+    seen = []
+    for entry in walk(home, only_folders=True):
+        entry.enter = entry.name != "b"
+        seen.append(entry.path)
+    assert sorted(seen) == ["a", "a/b", "x", "x/b"]
+
+
+def test_no_other_module_walks_or_removes_trees() -> None:
+    found = []
+    for file in HOST.rglob("*.py"):
+        name = file.relative_to(HOST).as_posix()
+        if not name.startswith(OWN):
+            for node in ast.walk(ast.parse(file.read_text())):
+                called = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+                walks = called == "walk" and isinstance(node, ast.Attribute) and ast.unparse(node) == "os.walk"
+                if called in BANNED or walks:
+                    found.append(f"{name}:{node.lineno} {called}")  # type: ignore[attr-defined]
+    assert found == [], "use evaluator_host.system.tree"
+
+
+def test_all_of_this_holds_for_an_ordinary_user_too() -> None:
+    pass_as_ordinary_user(Path(__file__))
