@@ -4,16 +4,13 @@ A folder of rows holds `rows.jsonl`, one JSON line each, and `rows.index`: the p
 little-endian bytes each. No file is ever whole in memory; each appears whole or not at all.
 """
 
-import asyncio
 import hashlib
 import os
-import secrets
 import struct
 import tempfile
 import time
 from array import array
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -32,7 +29,9 @@ _STRIDE: Final = 64  # finding a row reads at most so many lines
 _BAD_LINES_KEPT: Final = 100
 _COLUMNS_KEPT: Final = 1000
 _PLACE: Final = struct.Struct("<Q")
-_PARTIAL: Final = "partial-"
+PAGE_BYTES: Final = 16 << 20
+FILES: Final = "filesets"  # folder of the files that dialects keep, in a data directory
+PARTIAL: Final = "partial-"
 
 
 class RowsFolder:
@@ -87,12 +86,28 @@ class RowsFolder:
                     yield number, line
 
     def page(self, dataset_id: str, first: int, *, limit: int) -> list[dict[str, Any]]:
-        """Return at most `limit` rows, from row `first` on."""
-        return [record for _, record in islice(self.rows(dataset_id, first=first), limit)]
+        """Return at most `limit` rows, from row `first` on, and fewer when these have 16 MB."""
+        found: list[dict[str, Any]] = []
+        held = 0
+        for _, line in islice(self.lines(dataset_id, first=first), limit):
+            held += len(line)
+            if found and held > PAGE_BYTES:
+                break
+            found.append(decode_json(line))
+        return found
 
-    def some(self, dataset_id: str, numbers: Iterable[int]) -> dict[int, dict[str, Any]]:
-        """Return the rows with the given numbers; neighbouring rows are read together."""
+    def some(
+        self, dataset_id: str, numbers: Iterable[int], *, most_bytes: int | None = None
+    ) -> dict[int, dict[str, Any]]:
+        """Return the rows with the given numbers; neighbouring rows are read together.
+
+        Args:
+          dataset_id: The data set.
+          numbers: Of the rows.
+          most_bytes: Leave out the rows that follow once the rows have more; None for no limit.
+        """
         found: dict[int, dict[str, Any]] = {}
+        held = 0
         reading: Iterator[tuple[int, bytes]] = iter(())
         at: int | None = None  # the row that `reading` yields next
         for wanted in sorted(set(numbers)):
@@ -101,6 +116,9 @@ class RowsFolder:
             for number, line in reading:
                 at = number + 1
                 if number == wanted:
+                    held += len(line)
+                    if found and most_bytes is not None and held > most_bytes:
+                        return found
                     found[wanted] = decode_json(line)
                     break
         return found
@@ -196,65 +214,25 @@ def _place(index: Path, number: int) -> int:
         return int(_PLACE.unpack(file.read(_PLACE.size))[0])
 
 
-@dataclass(frozen=True, slots=True)
-class Blob:
-    """A stored file: its id, its size in bytes, and its SHA-256 in hex."""
+class FileFolder:
+    """A folder of files that dialects keep for their callers, each under its id; unfinished ones are `partial-…`."""
 
-    id: str
-    size: int
-    digest: str
-
-
-class BlobFolder:
-    """The folder of a host's stored files."""
-
-    def __init__(self, path: Path, *, max_bytes: int) -> None:
-        self._path = path
-        self._max_bytes = max_bytes
-
-    async def receive(self, chunks: AsyncIterator[bytes]) -> Blob:
-        """Store a file that arrives in chunks.
-
-        Raises:
-          TooLarge: the file is over this host's limit.
-          MachineExhausted: the disk is full.
-        """
-        size, digest = 0, hashlib.sha256()
-        with MachineExhausted.refused("keep the file"):
-            self._path.mkdir(parents=True, mode=0o700, exist_ok=True)
-            handle, name = tempfile.mkstemp(prefix=_PARTIAL, dir=self._path)
-            partial = Path(name)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    async for chunk in at_most(self._max_bytes, chunks):
-                        size += len(chunk)
-                        digest.update(chunk)
-                        await asyncio.to_thread(file.write, chunk)
-                    file.flush()
-                    await asyncio.to_thread(os.fsync, file.fileno())
-                blob = Blob(f"file_{secrets.token_hex(12)}", size, digest.hexdigest())
-                await asyncio.to_thread(partial.rename, self.file(blob.id))
-            finally:
-                await asyncio.to_thread(partial.unlink, missing_ok=True)
-        return blob
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
     def file(self, blob_id: str) -> Path:
         """Return the path of a file."""
-        return self._path / blob_id
-
-    def remove(self, blob_id: str) -> None:
-        """Remove a file, if it exists."""
-        self.file(blob_id).unlink(missing_ok=True)
+        return self.path / blob_id
 
     def ids(self) -> list[str]:
         """Return the ids of all stored files."""
-        found = self._path.iterdir() if self._path.is_dir() else ()
-        return [path.name for path in found if not path.name.startswith(_PARTIAL)]
+        found = self.path.iterdir() if self.path.is_dir() else ()
+        return [path.name for path in found if not path.name.startswith(PARTIAL)]
 
     def sweep(self, known: Collection[str]) -> int:
         """Remove broken uploads, and files over an hour old whose ids are not `known`; return how many."""
         gone = 0
-        for path in self._path.iterdir() if self._path.is_dir() else ():
+        for path in self.path.iterdir() if self.path.is_dir() else ():
             if path.name not in known and time.time() - path.stat().st_mtime > _SETTLED_S:
                 path.unlink(missing_ok=True)
                 gone += 1

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.datasets.files import BlobFolder, RowsFolder
+from evaluator_host.datasets.files import FileFolder, RowsFolder
 from evaluator_host.dialects.table import all_dialects
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.store.database import Address
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 class OrphanFiles:
     """Removes unreferenced files from the data directory of one database."""
 
-    def __init__(self, data_dir: Path, rows: RowsFolder, blobs: BlobFolder) -> None:
+    def __init__(self, data_dir: Path, rows: RowsFolder, blobs: FileFolder) -> None:
         self._data_dir = data_dir
         self._notes = data_dir / "databases"
         self.rows = rows

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from evaluator_host.config.settings import Settings
-from evaluator_host.datasets.files import BlobFolder, RowsFolder
+from evaluator_host.datasets.files import FILES, FileFolder, RowsFolder
 from evaluator_host.datasets.orphan_files import OrphanFiles
 from evaluator_host.datasets.service import DatasetService
 from evaluator_host.evaluators.live_traffic import Traffic, open_traffic
@@ -47,7 +47,6 @@ class StoredResources:
     secrets: Secrets
     traffic: Traffic
     database: Database
-    blobs: BlobFolder
     usage: StorageUsage
 
 
@@ -60,7 +59,7 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
     """
     settings = service.settings
     swept = orphan_files(settings)
-    folder, blobs = swept.rows, swept.blobs
+    folder = swept.rows
     await swept.sweep(store)
     models = ModelAccess(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
     context = JobContext(service, store.job_queue, folder, owner_name(), store.usage, models)
@@ -102,7 +101,6 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
                 secrets=store.secrets,
                 traffic=traffic,
                 database=store.database,
-                blobs=blobs,
                 usage=store.usage,
             )
 
@@ -118,5 +116,5 @@ async def _delete_old_jobs(jobs: JobService, days: int) -> None:
 
 def orphan_files(settings: Settings) -> OrphanFiles:
     """Return the object that removes unreferenced rows and files of a host."""
-    blobs = BlobFolder(settings.data_dir / "filesets", max_bytes=settings.datasets_mb << 20)
-    return OrphanFiles(settings.data_dir, RowsFolder(settings.data_dir / "datasets"), blobs)
+    files = FileFolder(settings.data_dir / FILES)
+    return OrphanFiles(settings.data_dir, RowsFolder(settings.data_dir / "datasets"), files)

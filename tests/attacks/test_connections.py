@@ -1,12 +1,16 @@
 """Connections that cost a host and never become a request: each is ended, and other callers notice nothing."""
 
+import asyncio
 import contextlib
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
+import uvicorn
 
-from evaluator_host.web.http.connection_limits import HEAD_BYTES, HEAD_TIMEOUT_S
+from evaluator_host.web.http.connection_limits import HEAD_BYTES, HEAD_TIMEOUT_S, ConnectionLimits
 from tests.server import Server
 
 HEAD = b"POST /v1/evaluate HTTP/1.1\r\nHost: localhost\r\n"
@@ -82,3 +86,85 @@ def test_heads_that_never_end_are_hung_up_on(server: Server) -> None:
         assert server.client.get("/healthz").status_code == 200
         for raw in slow:
             assert raw.recv(1) == b""
+
+
+@dataclass
+class Few:
+    """A server that takes three connections. A request for /wait is answered once `answer` is set."""
+
+    port: int
+    waiting: int = 0
+    answer: asyncio.Event = field(default_factory=asyncio.Event)
+    writers: list[asyncio.StreamWriter] = field(default_factory=list)
+
+    async def app(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] == "/wait":
+            self.waiting += 1
+            await self.answer.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    async def connect(self, path: str) -> asyncio.StreamReader:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        self.writers.append(writer)
+        return reader
+
+    async def wait_for(self, requests: int) -> None:
+        async with asyncio.timeout(10):
+            while self.waiting < requests:
+                await asyncio.sleep(0.01)
+
+
+class _Server(uvicorn.Server):
+    capture_signals = staticmethod(contextlib.nullcontext)  # those of the tests stay as they are
+
+
+async def status(reader: asyncio.StreamReader) -> bytes:
+    """Read a response whose body is two bytes; return its status, empty when the connection was closed."""
+    head = await asyncio.wait_for(reader.readline(), 10)
+    while head and (await reader.readline()).strip():
+        pass
+    await reader.read(2)
+    return head[9:12]
+
+
+@pytest.fixture
+async def few() -> AsyncIterator[Few]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        served = Few(listener.getsockname()[1])
+        limits = type("Three", (ConnectionLimits,), {"most_connections": 3})
+        config = uvicorn.Config(served.app, http=limits, ws="none", lifespan="off", log_config=None, interface="asgi3")
+        server = _Server(config)
+        task = asyncio.create_task(server.serve(sockets=[listener]))
+        yield served
+        served.answer.set()
+        server.should_exit = True
+        await task
+        for writer in served.writers:
+            writer.close()
+
+
+async def test_when_connections_run_out_the_quietest_is_closed(few: Few) -> None:
+    busy = await few.connect("/wait")
+    await few.wait_for(1)
+    quiet = []
+    for _ in range(2):
+        quiet.append(await few.connect("/"))
+        assert await status(quiet[-1]) == b"200"
+    newcomer = await few.connect("/")
+    assert await status(newcomer) == b"200"
+    assert await asyncio.wait_for(quiet[0].read(), 10) == b""  # the one that waited longest
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(quiet[1].read(), 0.1)
+    few.answer.set()
+    assert await status(busy) == b"200"
+
+
+async def test_when_every_connection_is_being_answered_a_newcomer_is_refused(few: Few) -> None:
+    busy = [await few.connect("/wait") for _ in range(3)]
+    await few.wait_for(3)
+    newcomer = await few.connect("/")
+    assert (await asyncio.wait_for(newcomer.read(), 10)).startswith(b"HTTP/1.1 429 ")
+    few.answer.set()
+    assert [await status(reader) for reader in busy] == [b"200"] * 3

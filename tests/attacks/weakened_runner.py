@@ -37,7 +37,7 @@ EDITS: Final[dict[Guard, tuple[tuple[str, str, str], ...]]] = {
     ),
     Guard.ANSWERS: (
         ("handles.py", " or length > self._answer_bytes", ""),
-        ("rows.py", 'raise ValueError("an answer that nobody asked for")', "return"),
+        ("rows.py", 'raise ValueError("a process sent a result without a request")', "return"),
         ("row.py", "if _getpid() != self._pid:", "if False:"),
         ("zygote.py", "if _getpid() != pid:", "if False:"),
     ),

@@ -12,6 +12,7 @@ from pydantic import SecretStr
 
 from evaluator_host.client import Client
 from evaluator_host.config.settings import Settings
+from evaluator_host.dialects.nemo.host.blobs import BlobFolder
 from evaluator_host.dialects.nemo.host.entities import Entities, Kind, Place
 from evaluator_host.jobs.open import orphan_files
 from evaluator_host.sandbox.base import Finding
@@ -55,7 +56,7 @@ class Home:
 
     async def file_alone(self) -> str:
         """Write a file that no database knows."""
-        return (await self.orphans.blobs.receive(_chunks())).id
+        return (await BlobFolder(self.orphans.blobs.path, max_bytes=1 << 20).receive(_chunks())).id
 
     def there(self) -> set[str]:
         return {path.name for name in ("datasets", "filesets") for path in (self.path / name).iterdir()}

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.datasets.files import BlobFolder, RowsFolder
+from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.mapping import BadRow
 from evaluator_host.datasets.service import DatasetService
+from evaluator_host.dialects.nemo.host.blobs import BlobFolder
 from evaluator_host.model.errors import InvalidRequest, MachineExhausted, TooLarge
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.schemas.stored import BadLine
@@ -65,7 +66,7 @@ async def test_a_disk_that_takes_no_more_is_said_to_be_the_machines(tmp_path: Pa
         for row in ROWS:
             yield encode_json(row) + b"\n"
 
-    uploads = DatasetService(Nobody(), RowsFolder(tmp_path), max_bytes=1 << 20, max_row_bytes=1 << 20)  # type: ignore[arg-type]
+    uploads = DatasetService(Nobody(), RowsFolder(tmp_path), Nobody(), max_bytes=1 << 20, max_row_bytes=1 << 20)  # type: ignore[arg-type]
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
     try:
@@ -85,7 +86,10 @@ def names(folder: Path) -> list[str]:
 
 
 class Nobody:
-    """A store without data sets."""
+    """A store without data sets and without a quota."""
+
+    def metered(self, _workspace: str, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        return chunks
 
     async def list_datasets(self, _workspace: str) -> list[Dataset]:
         return []

@@ -67,7 +67,13 @@ class Loading:
         try:
             known = {} if kind == zygote.LOAD_FAILED else _describe(description)
         except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
-            self._give_up(("crashed", "the evaluator spoke in its runner's place", None))
+            self._give_up(
+                (
+                    "crashed",
+                    "the evaluator's code wrote to its runner's channel",
+                    None,
+                )
+            )
             return
         if loaded:
             self._finish(known, body)

@@ -180,7 +180,7 @@ class Rows:
 
     def _deliver_load(self, handle: RowHandle, answer: Answer) -> None:
         if handle.ready or answer.kind == row.RESULT:
-            raise ValueError("an answer that nobody asked for")
+            raise ValueError("a process sent a result without a request")
         handle.ready = True
         if answer.kind == row.FAILED:
             self._load_error = answer

@@ -6,10 +6,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
-from evaluator_host.datasets.files import BlobFolder
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.mapping import BadRow
 from evaluator_host.datasets.readers import read_records
+from evaluator_host.dialects.nemo.host.blobs import BlobFolder
 from evaluator_host.dialects.nemo.host.entities import Entities, Entity, Kind, Order, Place, split_ref
 from evaluator_host.dialects.nemo.host.names import page_kept, require_name, require_path, shown, stamp
 from evaluator_host.dialects.nemo.host.namespaces import Namespaces

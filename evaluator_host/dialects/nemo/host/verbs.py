@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 from evaluator_host.config.settings import Settings
+from evaluator_host.datasets.files import FILES
+from evaluator_host.dialects.nemo.host.blobs import BlobFolder
 from evaluator_host.dialects.nemo.host.entities import Entities
 from evaluator_host.dialects.nemo.host.filesets import Filesets
 from evaluator_host.dialects.nemo.host.jobs import NemoJobs
@@ -38,7 +40,8 @@ def nemo_verbs(service: Service, records: StoredResources, settings: Settings) -
 
     entities = Entities(records.database)
     namespaces = Namespaces(entities)
-    filesets = Filesets(entities, namespaces, records.blobs, records.usage, row_bytes=settings.body_mb << 20)
+    blobs = BlobFolder(settings.data_dir / FILES, max_bytes=settings.datasets_mb << 20)
+    filesets = Filesets(entities, namespaces, blobs, records.usage, row_bytes=settings.body_mb << 20)
     models = Models(entities, namespaces, settings.models)
     metrics = Metrics(entities, namespaces)
     jobs = NemoJobs(
