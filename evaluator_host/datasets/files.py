@@ -29,6 +29,7 @@ _STRIDE: Final = 64  # finding a row reads at most so many lines
 _BAD_LINES_KEPT: Final = 100
 _COLUMNS_KEPT: Final = 1000
 _PLACE: Final = struct.Struct("<Q")
+PAGE_BYTES: Final = 16 << 20
 FILES: Final = "filesets"  # folder of the files that dialects keep, in a data directory
 PARTIAL: Final = "partial-"
 
@@ -85,12 +86,28 @@ class RowsFolder:
                     yield number, line
 
     def page(self, dataset_id: str, first: int, *, limit: int) -> list[dict[str, Any]]:
-        """Return at most `limit` rows, from row `first` on."""
-        return [record for _, record in islice(self.rows(dataset_id, first=first), limit)]
+        """Return at most `limit` rows, from row `first` on, and fewer when these have 16 MB."""
+        found: list[dict[str, Any]] = []
+        held = 0
+        for _, line in islice(self.lines(dataset_id, first=first), limit):
+            held += len(line)
+            if found and held > PAGE_BYTES:
+                break
+            found.append(decode_json(line))
+        return found
 
-    def some(self, dataset_id: str, numbers: Iterable[int]) -> dict[int, dict[str, Any]]:
-        """Return the rows with the given numbers; neighbouring rows are read together."""
+    def some(
+        self, dataset_id: str, numbers: Iterable[int], *, most_bytes: int | None = None
+    ) -> dict[int, dict[str, Any]]:
+        """Return the rows with the given numbers; neighbouring rows are read together.
+
+        Args:
+          dataset_id: The data set.
+          numbers: Of the rows.
+          most_bytes: Leave out the rows that follow once the rows have more; None for no limit.
+        """
         found: dict[int, dict[str, Any]] = {}
+        held = 0
         reading: Iterator[tuple[int, bytes]] = iter(())
         at: int | None = None  # the row that `reading` yields next
         for wanted in sorted(set(numbers)):
@@ -99,6 +116,9 @@ class RowsFolder:
             for number, line in reading:
                 at = number + 1
                 if number == wanted:
+                    held += len(line)
+                    if found and most_bytes is not None and held > most_bytes:
+                        return found
                     found[wanted] = decode_json(line)
                     break
         return found

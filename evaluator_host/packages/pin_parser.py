@@ -42,7 +42,7 @@ def parse(raw: Sequence[RawPin], language: Language) -> tuple[Pin, ...]:
     return _merged(_judged(texts, language), raw)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=64)
 def _judged(texts: tuple[str | Refusal, ...], language: Language) -> tuple[Pin | Refusal, ...]:
     clean = tuple(text for text in texts if isinstance(text, str))
     read = [pip_syntax.read(text) for text in clean] if language is Language.PYTHON else npm_syntax.read(clean)

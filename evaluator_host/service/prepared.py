@@ -27,7 +27,7 @@ from evaluator_host.pool import LeaseRequest
 from evaluator_host.sandbox.messages import LoadRequest
 from evaluator_host.service.source import CleanSource, clean
 
-cleaned = lru_cache(maxsize=32)(clean)  # an evaluator that is new is cleaned in two places
+cleaned = lru_cache(maxsize=4)(clean)  # an evaluator that is new is cleaned in two places
 
 
 @dataclass(frozen=True, slots=True)

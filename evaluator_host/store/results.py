@@ -1,7 +1,8 @@
 """Reads stored results of jobs and answers of models: in pages, all of them, or only the values for statistics."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
@@ -16,7 +17,8 @@ from evaluator_host.store.tables import OutputTable, ResultTable, TogetherTable
 
 _AT_ONCE: Final = 500
 _BETWEEN: Final = 32
-_LONG: Final = 32 << 10  # characters; a longer text is read by itself
+_LONG: Final = 16 << 10  # characters; a longer text is read by itself
+PAGE_BYTES: Final = 16 << 20
 _STRETCH_BYTES: Final = 8 << 20
 
 
@@ -59,20 +61,68 @@ class Results(Repository):
     """The results of all jobs in the database."""
 
     async def page(
-        self, job_id: str, which: Filter, *, sort: Sort = Sort.ROW, cursor: str | None = None, limit: int = 100
+        self,
+        job_id: str,
+        which: Filter,
+        *,
+        sort: Sort = Sort.ROW,
+        cursor: str | None = None,
+        limit: int = 100,
+        brief: bool = False,
+        most_bytes: int = PAGE_BYTES,
     ) -> tuple[list[StoredResult], str | None]:
         """Return a page of results, and the cursor of the next page, or None.
+
+        Args:
+          job_id: The job.
+          which: Filter of results.
+          sort: Their order.
+          cursor: Where the page starts.
+          limit: Most results of the page.
+          brief: Read of a result over 16 KB only the beginning of its JSON.
+          most_bytes: The page ends before the result with which it would be larger, unless that is its first.
 
         Raises:
           InvalidRequest: the cursor comes from another query.
         """
-        order = _Order(sort)
-        query = _selected(job_id, which).order_by(*order.by).limit(limit + 1)
+        order, table = _Order(sort), ResultTable
+        query = _selected(job_id, which).with_only_columns(table.row, table.position, table.score, table.run_ms)
         if cursor is not None:
             query = query.where(order.after(cursor))
-        found = [StoredResult(*row) for row in await self._database.fetch_all(query)]
-        more = len(found) > limit
-        return found[:limit], order.cursor(found[limit - 1]) if more else None
+        keys = await self._database.fetch_all(query.order_by(*order.by).limit(limit + 1))
+        found: list[StoredResult] = []
+        held = 0
+        async with aclosing(self._read(job_id, keys[:limit], brief=brief)) as results:
+            async for one in results:
+                held += len(one.result)
+                if found and held > most_bytes:
+                    return found, order.cursor(found[-1])
+                found.append(one)
+        return found, order.cursor(found[-1]) if len(keys) > limit and found else None
+
+    async def _read(
+        self, job_id: str, keys: Sequence[Any], *, brief: bool = False
+    ) -> AsyncGenerator[StoredResult, None]:
+        """Yield the results of keys (with `row` and `position`) in their order; a long one is read by itself."""
+        table = ResultTable
+        light = {column: _unless_long(column) for column in (table.metrics, table.result)}
+        if brief:
+            light = {table.metrics: func.coalesce(light[table.metrics], "{}"), table.result: _beginning(table.result)}
+        columns = [light.get(column, column) for column in columns_of(table, StoredResult)]
+        for start in range(0, len(keys), _AT_ONCE):
+            block = keys[start : start + _AT_ONCE]
+            rows: dict[int, list[int]] = {}
+            for key in block:
+                rows.setdefault(key.position, []).append(key.row)
+            places = or_(*((table.position == position) & table.row.in_(some) for position, some in rows.items()))
+            query = select(*columns).where(table.job_id == job_id, places)
+            found = {(one.row, one.position): one for one in map(_stored, await self._database.fetch_all(query))}
+            for key in block:
+                one = found.pop((key.row, key.position), None)  # none when it was deleted meanwhile
+                if one is not None and None in (one.metrics, one.result):
+                    one = next(map(_stored, await self._database.fetch_all(_of_key(job_id, key))), None)
+                if one is not None:
+                    yield one
 
     def after(self, result: StoredResult, sort: Sort) -> str:
         """Return the cursor of the page that starts after a result."""
@@ -84,12 +134,18 @@ class Results(Repository):
         return int(await self._database.fetch_value(query))
 
     async def of_row(self, job_id: str, row: int) -> list[StoredResult]:
-        """Return the results of a row, in the order of the evaluators."""
-        query = _selected(job_id, Filter()).where(ResultTable.row == row).order_by(ResultTable.position)
-        return [StoredResult(*found) for found in await self._database.fetch_all(query)]
+        """Return the results of a row, in the order of the evaluators; after 16 MB only the beginning of long ones."""
+        table, found, held = ResultTable, [], 0
+        query = select(table.row, table.position).where(table.job_id == job_id, table.row == row)
+        keys = await self._database.fetch_all(query.order_by(table.position))
+        for key in keys:
+            async for one in self._read(job_id, [key], brief=held > PAGE_BYTES):
+                held += len(one.result)
+                found.append(one)
+        return found
 
     async def every(self, job_id: str, which: Filter) -> AsyncGenerator[StoredResult, None]:
-        """Yield all results of a job by row, read 2,000 at a time."""
+        """Yield all results of a job by row, read some MB at a time."""
         cursor: str | None = None
         while True:
             page, cursor = await self.page(job_id, which, cursor=cursor, limit=_AT_ONCE)
@@ -178,6 +234,19 @@ def _unless_long(column: Any) -> Any:
     return case((func.length(column) <= _LONG, column))
 
 
+def _beginning(column: Any) -> Any:
+    return func.substr(column, 1, _LONG)
+
+
+def _stored(row: Any) -> StoredResult:
+    return StoredResult(*row)
+
+
+def _of_key(job_id: str, key: Any) -> Any:
+    table = ResultTable
+    return _selected(job_id, Filter(key.position)).where(table.row == key.row)
+
+
 def _selected(job_id: str, which: Filter) -> Any:
     table = ResultTable
     query: Any = select(*columns_of(table, StoredResult)).where(table.job_id == job_id)
@@ -207,6 +276,13 @@ class Outputs(Repository):
         query = select(func.count(), func.count(OutputTable.error)).where(OutputTable.job_id == job_id)
         asked, failed = await self._database.fetch_first(query)
         return asked, failed
+
+    async def sizes(self, job_id: str, rows: Collection[int]) -> dict[int, int]:
+        """Return the lengths of the model's answers for the rows of a page."""
+        table = OutputTable
+        query = select(table.row, func.coalesce(func.length(table.output), 0))
+        found = await self._database.fetch_all(query.where(table.job_id == job_id, table.row.in_(rows)))
+        return {one[0]: one[1] for one in found}
 
     async def of_rows(self, job_id: str, rows: Collection[int]) -> dict[int, StoredOutput]:
         """Return the model's answers for a few rows, such as those of a page."""

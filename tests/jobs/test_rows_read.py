@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.jobs.results import row_reader
 from evaluator_host.jobs.results.row_reader import RowReader
 from evaluator_host.store.job_queue import StoredResult
 from evaluator_host.store.results import Filter, Results
@@ -69,8 +70,10 @@ class GatedFolder(RowsFolder):
 
     gate: Gate
 
-    def some(self, dataset_id: str, numbers: Iterable[int]) -> dict[int, dict[str, Any]]:
-        found = super().some(dataset_id, numbers)
+    def some(
+        self, dataset_id: str, numbers: Iterable[int], *, most_bytes: int | None = None
+    ) -> dict[int, dict[str, Any]]:
+        found = super().some(dataset_id, numbers, most_bytes=most_bytes)
         return {number: _gated(GatedRow(row), self.gate) for number, row in found.items()}
 
 
@@ -103,3 +106,29 @@ async def test_another_request_is_answered_in_the_middle_of_a_search(where: str,
     assert [row.index for row in page.rows] == [0, 1, 2, 3]
     rest = await read.page(WORKSPACE, job.id, Filter(), text="OK", limit=4, cursor=page.next_cursor)
     assert ([row.index for row in rest.rows], rest.next_cursor) == ([4, 5], None)
+
+
+async def test_pages_end_at_a_number_of_bytes_and_together_have_every_row(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of rows, as of results: neither alone may fill the host."""
+    job = await desk.ended(await desk.start(["ok" + str(number) * 3000 for number in range(6)]))
+    read = RowReader(desk.store.jobs, desk.store.results, desk.store.datasets, desk.folder)
+    chunks = [[row.index for row in rows] async for rows in read.every(WORKSPACE, job.id, Filter())]
+    assert chunks == [[0, 1, 2, 3, 4, 5]]
+    monkeypatch.setattr(row_reader, "PART_BYTES", 9000)
+    chunks = [[row.index for row in rows] async for rows in read.every(WORKSPACE, job.id, Filter())]
+    assert max(map(len, chunks)) <= 3
+    assert [index for rows in chunks for index in rows] == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_result_whose_json_was_cut_has_its_first_fields_and_those_of_its_columns() -> None:
+    whole = (
+        '{"status":"scored","score":0.5,"passed":null,"label":"a","reason":"' + "r" * 900 + '","metrics":{"score":0.5}'
+    )
+    cut = StoredResult(0, 3, "scored", 0.5, None, None, 1.5, '{"score":0.5}', whole + ',"value":"xxxxxxx')
+    found = row_reader._decoded(cut)
+    assert (found["label"], found["reason"], found["value"]) == ("a", "r" * 900, None)
+    assert (found["metrics"], found["error"], found["timing_ms"]["run"]) == ({"score": 0.5}, None, 1.5)
+    earlier = row_reader._decoded(replace(cut, result=whole[:40], status="failed", error_code="crashed"))
+    assert (earlier["label"], earlier["error"]["code"]) == (None, "crashed")

@@ -1,6 +1,7 @@
 """Results in the store, on both databases: pages in every order, filters, figures."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,21 @@ async def test_one_result_is_found_by_its_row(store: Store, job: Job) -> None:
     assert found is not None
     assert (found.score, found.result) == (-3.0, '{"row": 6}')
     assert await store.results.one(job.id, 1, 6) is None
+
+
+async def test_a_page_ends_where_its_results_would_be_too_large(store: Store) -> None:
+    made = await queued(store, rows=6, count=1)
+    await store.job_queue.claim_job(made, "host")
+    sizes = [10, 50_000, 50_000, 10, 200_000, 10]
+    texts = [f'{{"status":"scored","score":{row},"reason":"{"é" * size}"}}' for row, size in enumerate(sizes)]
+    await store.job_queue.save(
+        made.id, "host", [replace(result(row, float(row)), result=text) for row, text in enumerate(texts)]
+    )
+    pages, cursor = [], None
+    while not pages or cursor is not None:
+        page, cursor = await store.results.page(made.id, Filter(), cursor=cursor, limit=5, most_bytes=101_000)
+        assert all(one.result == texts[one.row] for one in page)
+        pages.append([one.row for one in page])
+    assert pages == [[0, 1, 2, 3], [4], [5]]
+    brief, _ = await store.results.page(made.id, Filter(), sort=Sort.SCORE_DOWN, limit=3, brief=True)
+    assert [(one.row, one.result) for one in brief] == [(5, texts[5]), (4, texts[4][: 16 << 10]), (3, texts[3])]

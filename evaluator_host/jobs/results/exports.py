@@ -5,6 +5,7 @@ The columns of a flat file are known before its first row: those of the data set
 spreadsheets do themselves.
 """
 
+import asyncio
 import csv
 import io
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -43,13 +44,13 @@ class JobExports:
         chunks = self._rows.every(workspace_id, job_id, Filter(), evaluator=evaluator)
         if format_ is Format.JSONL:
             async for rows in chunks:
-                yield b"".join(encode_json(row) + b"\n" for row in rows)
+                yield await asyncio.to_thread(lambda: b"".join(encode_json(row) + b"\n" for row in rows))  # noqa: B023
             return
         columns = await self._columns(workspace_id, job_id)
         writer = _writer(format_)(columns.header)
         yield writer.begin()
         async for rows in chunks:
-            yield writer.add([_flat(row, columns) for row in rows])
+            yield await asyncio.to_thread(lambda: writer.add([_flat(row, columns) for row in rows]))  # noqa: B023
         yield writer.end()
 
     async def _columns(self, workspace_id: str, job_id: str) -> "_Columns":

@@ -1,9 +1,11 @@
 """Reads the rows of a job with their results: in pages, by a search, or all of them."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, Final
 
 from evaluator_host.datasets.files import RowsFolder
@@ -12,12 +14,13 @@ from evaluator_host.jobs.row_source import Chunk, RowSource
 from evaluator_host.jobs.spec import spec_from_json
 from evaluator_host.model.errors import InvalidRequest, NotFound
 from evaluator_host.model.evaluator import Json, Row
-from evaluator_host.model.json_values import decode_json
+from evaluator_host.model.json_values import InvalidJson, decode_json
 from evaluator_host.schemas.results import JobRow, JobRowDetail, JobRowPage
 from evaluator_host.store.datasets import Datasets
 from evaluator_host.store.job_queue import StoredOutput, StoredResult
 from evaluator_host.store.jobs import Job, JobEvaluator, Jobs
-from evaluator_host.store.results import Filter, Outputs, Results, Sort
+from evaluator_host.store.results import PAGE_BYTES, Filter, Outputs, Results, Sort
+from evaluator_host.system.memory import Reservation
 
 _TEXT: Final = 300
 _TEXTS: Final = 2000  # characters of all texts of a value together
@@ -26,6 +29,26 @@ _DEPTH: Final = 6
 _LEFT_OUT: Final = "…"
 _UNREAD: Final[dict[str, Json]] = {"value": None, "logs": {"stdout": "", "stderr": "", "truncated": True}}
 
+_CUT_OFF: Final[dict[str, Json]] = {
+    "label": None,
+    "reason": None,
+    "value": None,
+    "warnings": [],
+    "logs": _UNREAD["logs"],
+    "evaluator": None,
+    "environment": None,
+    "sandbox": None,
+}
+_NO_ERROR: Final[dict[str, Json]] = {
+    "message": _LEFT_OUT,
+    "type": None,
+    "line": None,
+    "column": None,
+    "traceback": None,
+    "hint": None,
+}
+PART_BYTES: Final = 4 << 20  # of results, rows or answers that are written to a download at once
+_DECODED_PER_BYTE: Final = 6
 _OF_RESULT: Final = ("label", "reason", "value", "error", "logs")
 
 _SEARCHED: Final = 500
@@ -100,8 +123,10 @@ class RowReader:
         limit: int = 100,
         text: str | None = None,
         total: bool = False,
+        brief: bool = False,
+        memory: Reservation | None = None,
     ) -> JobRowPage:
-        """Return a page of a job's rows with results.
+        """Return a page of a job's rows with results; it ends at 16 MB of rows, results or answers of models.
 
         Args:
           workspace_id: Owner of the job.
@@ -114,10 +139,13 @@ class RowReader:
           text: Only rows with this text in a value. One call searches 5,000 results, so a page may have fewer rows
             than `limit`, or none, and still a next page.
           total: Also count all rows that the filter lets through, whatever their text.
+          brief: Return short forms (`row_preview`); of a large result only the beginning is read.
+          memory: Gets what the page takes.
 
         Raises:
           NotFound: there is no such job, or it has no such evaluator.
           InvalidRequest: the cursor comes from another query.
+          Busy: `memory` has no room for the page.
         """
         job = await self._jobs.get_job(workspace_id, job_id)
         evaluators = await self._jobs.evaluators(job_id)
@@ -127,9 +155,15 @@ class RowReader:
             wanted = _Wanted(RowSearch(text), which, sort, limit)
             rows, next_cursor = await self._searched(job, evaluators, wanted, cursor)
         else:
-            found, next_cursor = await self._results.page(job_id, which, sort=sort, cursor=cursor, limit=limit)
+            found, next_cursor = await self._results.page(
+                job_id, which, sort=sort, cursor=cursor, limit=limit, brief=brief
+            )
+            if memory is not None:
+                memory.reserve(_DECODED_PER_BYTE * sum(len(one.result) for one in found))
             rows = await self._rows(job, evaluators, found)
-        return JobRowPage(tuple(rows), next_cursor, count)
+            if len(rows) < len(found):
+                next_cursor = self._results.after(found[len(rows) - 1], sort)
+        return JobRowPage(tuple(map(row_preview, rows) if brief else rows), next_cursor, count)
 
     async def one(self, workspace_id: str, job_id: str, index: int) -> JobRowDetail:
         """Return one row: the record of the data set, the mapped row, and the results of all evaluators.
@@ -155,24 +189,28 @@ class RowReader:
         self, job: Job, evaluators: list[JobEvaluator], wanted: "_Wanted", cursor: str | None
     ) -> tuple[list[JobRow], str | None]:
         rows: list[JobRow] = []
+        held = 0
         for _ in range(_SEARCHES):
             found, following = await self._results.page(
                 job.id, wanted.which, sort=wanted.sort, cursor=cursor, limit=_SEARCHED
             )
             read = await self._rows(job, evaluators, found)
+            if len(read) < len(found):
+                following = self._results.after(found[len(read) - 1], wanted.sort)
             at = await asyncio.to_thread(_places, wanted.words, read, most=wanted.limit - len(rows))
             rows += [read[place] for place in at]
             if len(rows) == wanted.limit:
                 return rows, self._results.after(found[at[-1]], wanted.sort)
             cursor = following
-            if cursor is None:
+            held += sum(len(found[place].result) for place in at)
+            if cursor is None or held > PAGE_BYTES:
                 break
         return rows, cursor
 
     async def every(
         self, workspace_id: str, job_id: str, which: Filter, *, evaluator: str | None = None
     ) -> AsyncGenerator[list[JobRow], None]:
-        """Yield all rows in order with their results, fetched 500 at a time.
+        """Yield all rows in order with their results, some MB at a time.
 
         Raises:
           NotFound: there is no such job, or it has no such evaluator.
@@ -182,8 +220,11 @@ class RowReader:
         which = _at(which, evaluators, evaluator)
         cursor: str | None = None
         while True:
-            found, cursor = await self._results.page(job_id, which, cursor=cursor, limit=500)
-            yield await self._rows(job, evaluators, found)
+            found, cursor = await self._results.page(job_id, which, cursor=cursor, limit=500, most_bytes=PART_BYTES)
+            rows = await self._rows(job, evaluators, found, most_bytes=PART_BYTES)
+            yield rows
+            if len(rows) < len(found):
+                cursor = self._results.after(found[len(rows) - 1], Sort.ROW)
             if cursor is None:
                 return
 
@@ -224,22 +265,70 @@ class RowReader:
     def _asks(self, job: Job) -> bool:
         return self._outputs is not None and spec_from_json(job.request).target is not None
 
-    async def _rows(self, job: Job, evaluators: list[JobEvaluator], results: list[StoredResult]) -> list[JobRow]:
-        numbers = sorted({result.row for result in results})
+    async def _rows(
+        self,
+        job: Job,
+        evaluators: list[JobEvaluator],
+        results: list[StoredResult],
+        *,
+        most_bytes: int = PAGE_BYTES,
+    ) -> list[JobRow]:
+        """Return the rows of results; of the first ones only, where rows or answers have more than `most_bytes`."""
         answers: dict[int, StoredOutput] = {}
         if self._outputs is not None and self._asks(job):
-            answers = await self._outputs.of_rows(job.id, numbers)
+            sizes = await self._outputs.sizes(job.id, {one.row for one in results})
+            results = _within(results, sizes, most_bytes)
+            answers = await self._outputs.of_rows(job.id, {one.row for one in results})
         labels = {one.position: one.label for one in evaluators}
 
         def read() -> list[JobRow]:
-            records = self._folder.some(job.dataset_id, numbers)
+            records = self._folder.some(job.dataset_id, {one.row for one in results}, most_bytes=most_bytes)
+            if results and results[0].row not in records:
+                records = self._folder.some(job.dataset_id, [results[0].row])
             rows = (
-                JobRow(one.row, labels[one.position], records[one.row], decode_json(one.result.encode()))
-                for one in results
+                JobRow(one.row, labels[one.position], records[one.row], _decoded(one))
+                for one in takewhile(lambda one: one.row in records, results)
             )
             return [_with_answer(row, answers.get(row.index)) for row in rows]
 
         return await asyncio.to_thread(read)  # decoding some megabytes must not block the event loop
+
+
+def _within(results: list[StoredResult], sizes: dict[int, int], most_bytes: int) -> list[StoredResult]:
+    """Return the first results whose rows have answers of at most `most_bytes` together, one at least."""
+    held = 0
+    seen: set[int] = set()
+    for place, one in enumerate(results):
+        held += 0 if one.row in seen else sizes.get(one.row, 0)
+        seen.add(one.row)
+        if place and held > most_bytes:
+            return results[:place]
+    return results
+
+
+def _decoded(one: StoredResult) -> dict[str, Any]:
+    """Return a result; of one whose JSON was cut, the fields before the cut and those that have columns."""
+    try:
+        whole: dict[str, Any] = decode_json(one.result.encode())
+    except InvalidJson:
+        error = None if one.error_code is None else {**_NO_ERROR, "code": one.error_code}
+        columns = {"status": one.status, "score": one.score, "passed": one.passed, "error": error}
+        timing = {"timing_ms": {"queue": 0.0, "environment": 0.0, "load": 0.0, "run": one.run_ms, "total": one.run_ms}}
+        metrics = {"metrics": decode_json(one.metrics.encode())}
+        return {**_CUT_OFF, **columns, **timing, **metrics, **_fields_before_cut(one.result)}
+    return whole
+
+
+def _fields_before_cut(text: str) -> dict[str, Any]:
+    decoder, found, at = json.JSONDecoder(), {}, 1
+    with suppress(ValueError, IndexError):
+        while True:
+            name, at = decoder.raw_decode(text, at)
+            value, at = decoder.raw_decode(text, at + 1)
+            if text[at] == ",":  # a number may go on behind the cut
+                found[name] = value
+            at += 1
+    return found
 
 
 def _places(words: RowSearch, rows: list[JobRow], *, most: int) -> list[int]:

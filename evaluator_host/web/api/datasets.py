@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.responses import FileResponse
+from fastapi.responses import FileResponse, StreamingResponse
 
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.service import DatasetService
@@ -68,7 +68,8 @@ def datasets_api(shelf: DatasetService, access: Access) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
         """List rows of a data set."""
-        return json_response(await shelf.rows(caller_of(request.scope).workspace, name, first, limit=limit))
+        parts = await shelf.rows_json(caller_of(request.scope).workspace, name, first, limit=limit)
+        return StreamingResponse(parts, media_type="application/json")
 
     @router.get(
         "/{name}/file",

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
@@ -11,7 +10,7 @@ from fastapi.responses import StreamingResponse
 from evaluator_host.datasets.format import Format
 from evaluator_host.jobs.results.exports import JobExports
 from evaluator_host.jobs.results.results import JobResults
-from evaluator_host.jobs.results.row_reader import RowReader, row_preview
+from evaluator_host.jobs.results.row_reader import PART_BYTES, RowReader
 from evaluator_host.model.outcome import ErrorCode, Status
 from evaluator_host.schemas.results import (
     Comparison,
@@ -27,7 +26,8 @@ from evaluator_host.web.api.bodies import WholeNumber
 from evaluator_host.web.api.evaluators import shown
 from evaluator_host.web.auth.access import caller_of
 from evaluator_host.web.http.error_responses import describe_error
-from evaluator_host.web.http.json_routes import JsonRoute, json_response
+from evaluator_host.web.http.json_routes import JsonRoute, json_response, large_json_response
+from evaluator_host.web.http.middleware import memory_of
 
 _MISSING = describe_error(404, "There is no such job, or the job has no such evaluator.")
 _REFUSED = {**_MISSING, **describe_error(422, "The cursor belongs to another query, or the jobs cannot be compared.")}
@@ -41,6 +41,9 @@ _FILES: dict[int | str, dict[str, Any]] = {
         "description": "The file.",
     }
 }
+
+
+_DOWNLOAD_BYTES = 6 * PART_BYTES  # of memory, while it is read
 
 
 def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -> APIRouter:
@@ -80,12 +83,13 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
             bool, Query(alias="brief", description="Leave out traces, values and logs, and shorten long data.")
         ] = False,
     ) -> Response:
-        """List rows with their results: filtered, sorted, in pages."""
+        """List rows with their results: filtered, sorted, in pages of `limit` rows or 16 MB."""
         which = Filter(None, status, passed, error, min_score=min_score, max_score=max_score)
         workspace = caller_of(request.scope).workspace
         asked: dict[str, Any] = {"evaluator": evaluator, "sort": sort, "cursor": cursor, "limit": limit}
-        found = await rows.page(workspace, job_id, which, **asked, text=text, total=total)
-        return json_response(replace(found, rows=tuple(map(row_preview, found.rows))) if short else found)
+        memory = memory_of(request.scope)
+        found = await rows.page(workspace, job_id, which, **asked, text=text, total=total, brief=short, memory=memory)
+        return await large_json_response(found)
 
     @router.get("/rows/{index}", response_model=JobRowDetail, responses=_MISSING)
     async def one(job_id: str, index: WholeNumber, request: Request) -> Response:
@@ -114,6 +118,7 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
         ] = None,
     ) -> Response:
         """Download all rows with their results: complete as JSONL, as flat columns in CSV and Parquet."""
+        memory_of(request.scope).reserve(_DOWNLOAD_BYTES)
         format_ = Format(file_format)
         pieces = exports.write(caller_of(request.scope).workspace, job_id, format_, evaluator=evaluator)
         first = await anext(pieces, b"")  # an error here is still an error response, not a truncated file

@@ -6,11 +6,19 @@ The sandbox is the security boundary. These guards only limit evaluators to the 
 from __future__ import annotations
 
 import _string  # type: ignore[import-not-found]
+import abc
 import builtins
+import collections
+import copy
+import dataclasses
+import enum
+import functools
+import keyword
 import operator
 import os
 import string
-from types import FunctionType, ModuleType
+import typing
+from types import BuiltinMethodType, FunctionType, ModuleType, UnionType
 
 from RestrictedPython.Guards import (
     guarded_iter_unpack_sequence,
@@ -37,13 +45,18 @@ MODULES = frozenset(
 )
 _SUBMODULES = frozenset(("collections.abc", "json.decoder", "json.encoder", "urllib.parse"))
 _BEHIND = {"_collections_abc", "_operator", "_decimal", "urllib"}  # the modules that define allowed names
-_FORBIDDEN_NAMES = {  # they access attributes or run text without these guards
-    ("operator", "attrgetter"),
-    ("operator", "methodcaller"),
-    ("string", "Formatter"),
-    ("typing", "ForwardRef"),
-    ("typing", "get_type_hints"),
-    ("dataclasses", "make_dataclass"),
+_UNLISTED = {("hashlib", "scrypt")}  # documented, but not in its module's `__all__`
+# Objects that access attributes by text, run text, or make classes without these guards; by identity, because an object
+# may be had by several names.
+_FORBIDDEN = {
+    id(value): value
+    for value in (
+        *(operator.attrgetter, operator.methodcaller, string.Formatter, collections.UserString),
+        *(typing.ForwardRef, typing.get_type_hints, getattr(typing, "evaluate_forward_ref", None)),
+        *(dataclasses.make_dataclass, functools.singledispatchmethod, copy.dispatch_table),
+        *(abc.ABCMeta, enum.EnumMeta, getattr(enum, "global_enum", None), getattr(enum, "EnumDict", None)),
+    )
+    if value is not None  # of a later Python
 }
 _ADDED_BUILTINS = (
     *("all", "any", "ascii", "bin", "bytearray", "bytes", "classmethod", "dict", "enumerate", "filter", "format"),
@@ -55,6 +68,7 @@ _REFUSED_BUILTINS = (
     *("open", "eval", "exec", "compile", "input", "globals", "locals", "vars", "dir", "breakpoint", "memoryview"),
     *("exit", "quit", "help"),
 )
+INSPECTED = INSPECT_ATTRIBUTES | {"ag_frame", "ag_code", "ag_await"}  # frames and code of generators, functions, errors
 _IN_PLACE = {
     "+=": operator.iadd,
     "-=": operator.isub,
@@ -127,8 +141,11 @@ def _refuse(name: str) -> Callable[..., Any]:
     return refused
 
 
-def _type_of(value: Any) -> type:
-    return type(value)
+def _type_of(value: Any, *more: Any, **options: Any) -> Any:
+    """Return the class of a value; of a class this function, because a metaclass makes classes from text."""
+    if more or options:
+        raise PolicyViolation("`type` makes no classes under the restricted policy; write a class statement")
+    return _type_of if isinstance(value, type) else type(value)
 
 
 def check_name(name: str) -> None:
@@ -137,12 +154,12 @@ def check_name(name: str) -> None:
     Raises:
       ForbiddenAttribute: the name is one of these.
     """
-    if type(name) is not str or name.startswith("_") or name in INSPECT_ATTRIBUTES:
+    if type(name) is not str or name.startswith("_") or name in INSPECTED:
         raise ForbiddenAttribute(f"attribute {name!r} is not accessible under the restricted policy")
 
 
 def _check_write(target: Any) -> Any:
-    if isinstance(target, ModuleType | type | FunctionType):
+    if isinstance(target, ModuleType | type | FunctionType | dataclasses.Field | functools.cached_property):
         raise PolicyViolation(f"a {type(target).__name__} must not be changed under the restricted policy")
     return target
 
@@ -191,23 +208,119 @@ class _Modules:
         if level or not self.allows(name):
             raise ForbiddenImport(f"importing `{'.' * level}{name}` is not allowed under the restricted policy")
         module = _import(name, globals_, locals_, fromlist, level)
-        for wanted in fromlist or ():
-            self.read_attribute(module, wanted, None)
-        return module
+        if not fromlist:
+            return module
+        guarded = ModuleType(module.__name__)  # its attributes are read without these guards
+        for wanted in fromlist:
+            value = self.read_attribute(module, wanted, _MISSING_ATTRIBUTE)
+            if value is not _MISSING_ATTRIBUTE:
+                setattr(guarded, wanted, value)
+        return guarded
 
     def read_attribute(self, target: Any, name: str, default: Any = _MISSING) -> Any:
         """Return an attribute if the policy allows it; `default` works as in `getattr`."""
         check_name(name)
-        if isinstance(target, str) and name in {"format", "format_map"}:
-            return self._format_of(target, name)
         value = _getattr(target, name) if default is _MISSING else _getattr(target, name, default)
-        if isinstance(target, ModuleType) and (target.__name__, name) in _FORBIDDEN_NAMES:
-            raise ForbiddenAttribute(f"`{target.__name__}.{name}` is not available under the restricted policy")
-        if isinstance(value, ModuleType) and not self.allows(value.__name__) and value.__name__ not in _BEHIND:
-            raise ForbiddenAttribute(f"module `{value.__name__}` is not accessible under the restricted policy")
-        return value
+        if isinstance(value, ModuleType):
+            if not self.allows(value.__name__) and value.__name__ not in _BEHIND:
+                raise ForbiddenAttribute(f"module `{value.__name__}` is not accessible under the restricted policy")
+            return value
+        if id(value) in _FORBIDDEN or (isinstance(target, ModuleType) and not _is_public(target, name)):
+            raise ForbiddenAttribute(f"`{name}` is not available under the restricted policy")
+        if isinstance(target, typing.ForwardRef):
+            raise ForbiddenAttribute("a forward reference is not accessible under the restricted policy")
+        if name in {"format", "format_map"}:
+            return self._format_of(value)
+        return _GUARDED.get(id(value), value)
 
-    def _format_of(self, text: str, name: str) -> Callable[..., str]:
-        if name == "format_map":
+    def _format_of(self, method: Any) -> Any:
+        """Return a method of strings, bound or not, as one whose fields are guarded; anything else as it is."""
+        if method is str.format:
+            return lambda text, /, *args, **kwargs: self._formatter.vformat(_text(text), args, kwargs)
+        if method is str.format_map:
+            return lambda text, mapping, /: self._formatter.vformat(_text(text), (), mapping)
+        if not isinstance(method, BuiltinMethodType) or not isinstance(method.__self__, str):
+            return method
+        text = str.__str__(method.__self__)
+        if method.__name__ == "format_map":
             return lambda mapping: self._formatter.vformat(text, (), mapping)
         return lambda *args, **kwargs: self._formatter.vformat(text, args, kwargs)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a string is needed, not {type(value).__name__}")
+    return str.__str__(value)
+
+
+def _is_public(module: ModuleType, name: str) -> bool:
+    """Return whether a name of a module on the list belongs to its interface; what a module imports does not."""
+    listed = _getattr(module, "__all__", None)
+    return (
+        listed is None
+        or name in listed
+        or (module.__name__, name) in _UNLISTED
+        or (module.__name__ not in MODULES and module.__name__ not in _SUBMODULES)
+    )
+
+
+def _update_wrapper(wrapper: Any, wrapped: Any, *more: Any, **options: Any) -> Any:
+    """Do as `functools.update_wrapper` with the default attributes, for a wrapper of the code's own."""
+    if more or options:
+        raise PolicyViolation("the attributes of a wrapper cannot be chosen under the restricted policy")
+    if isinstance(wrapper, ModuleType | type) or isinstance(wrapped, ModuleType | type):
+        raise PolicyViolation("a module or class can neither wrap nor be wrapped under the restricted policy")
+    if isinstance(wrapper, FunctionType) and wrapper.__globals__.get("_write_") is not _check_write:
+        raise PolicyViolation("a function of a library must not be changed under the restricted policy")
+    return functools.update_wrapper(wrapper, wrapped)
+
+
+def _wraps(wrapped: Any, *more: Any, **options: Any) -> Callable[[Any], Any]:
+    return lambda wrapper: _update_wrapper(wrapper, wrapped, *more, **options)
+
+
+def _singledispatch(function: Any) -> Any:
+    """Do as `functools.singledispatch`; classes are registered by name, because annotations may be text to evaluate."""
+    made = functools.singledispatch(function)
+    register = made.register
+
+    def guarded_register(cls: Any, func: Any = None) -> Any:
+        if not isinstance(cls, type | UnionType):
+            raise PolicyViolation("name the class under the restricted policy: `@function.register(int)`")
+        return register(cls, func)
+
+    made.register = guarded_register  # type: ignore[method-assign]
+    return made
+
+
+def _dataclass(cls: Any = None, /, **options: Any) -> Any:
+    """Do as `dataclasses.dataclass`, which runs text made of the names of fields: they must be names."""
+    if cls is None:
+        return lambda cls: _dataclass(cls, **options)
+    names = cls.__annotations__ if isinstance(cls, type) and not isinstance(cls, enum.EnumMeta) else None
+    if type(names) is not dict or not all(type(name) is str and _is_field(name) for name in names):
+        raise PolicyViolation("a dataclass needs a class whose fields have plain names under the restricted policy")
+    return dataclasses.dataclass(cls, **options)
+
+
+def _is_field(name: str) -> bool:
+    return name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_")
+
+
+def _guard_copies() -> None:
+    """Let `copy` set no attributes of modules, classes and functions, which a `__reduce__` may return."""
+    reconstruct = copy._reconstruct  # type: ignore[attr-defined]  # noqa: SLF001
+
+    def guarded(original: Any, memo: Any, make: Any, args: Any, *rest: Any, **options: Any) -> Any:
+        return reconstruct(original, memo, lambda *given: _check_write(make(*given)), args, *rest, **options)
+
+    copy._reconstruct = guarded  # type: ignore[attr-defined]  # noqa: SLF001
+
+
+_guard_copies()
+_GUARDED = {
+    id(functools.wraps): _wraps,
+    id(functools.update_wrapper): _update_wrapper,
+    id(functools.singledispatch): _singledispatch,
+    id(dataclasses.dataclass): _dataclass,
+}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from RestrictedPython.transformer import ALLOWED_FUNC_NAMES, INSPECT_ATTRIBUTES, RestrictingNodeTransformer
+from RestrictedPython.transformer import ALLOWED_FUNC_NAMES, RestrictingNodeTransformer
 
 from evaluator_runner import guards
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
@@ -21,6 +21,9 @@ _METHODS = ALLOWED_FUNC_NAMES | {
     *("__int__", "__iter__", "__len__", "__mul__", "__neg__", "__next__", "__post_init__", "__repr__", "__setitem__"),
     *("__str__", "__sub__", "__truediv__"),
 }
+_BUILTIN_PATTERNS = frozenset(
+    ("bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple")
+)
 
 
 def compile_code(code: str, packages: list[str]) -> tuple[CodeType, dict[str, Any]]:
@@ -31,7 +34,7 @@ def compile_code(code: str, packages: list[str]) -> tuple[CodeType, dict[str, An
       SyntaxError: the code is not Python.
     """
     tree = ast.parse(code, FILENAME)
-    policy = _Policy()
+    policy = _Policy(tree)
     policy.visit(tree)
     if policy.found:
         line, column, message = min(policy.found)
@@ -49,8 +52,10 @@ def compile_code(code: str, packages: list[str]) -> tuple[CodeType, dict[str, An
 class _Policy(RestrictingNodeTransformer):
     """RestrictedPython's transformer with more syntax allowed; the added syntax needs only the name checks below."""
 
-    def __init__(self) -> None:
+    def __init__(self, tree: ast.Module) -> None:
         super().__init__()
+        self._bound = _bound_names(tree)
+        self._own_classes = _own_classes(tree, self._bound)
         self.found: list[tuple[int, int, str]] = []
 
     def error(self, node: ast.AST, info: str) -> None:
@@ -102,9 +107,15 @@ class _Policy(RestrictingNodeTransformer):
         return self._checked(node, node.rest)
 
     def visit_MatchClass(self, node: ast.MatchClass) -> Any:  # noqa: N802
+        """Check a class pattern, which reads attributes without guards: only of objects of the code's own classes."""
         for name in node.kwd_attrs:
-            if name.startswith("_") or name in INSPECT_ATTRIBUTES:
+            if name.startswith("_") or name in guards.INSPECTED:
                 self.error(node, f'"{name}" is an attribute that the policy does not allow')
+        matched = node.cls.id if isinstance(node.cls, ast.Name) else ""
+        captures = matched in _BUILTIN_PATTERNS and matched not in self._bound and len(node.patterns) == 1
+        plain = captures and not node.kwd_attrs
+        if (node.patterns or node.kwd_attrs) and not plain and matched not in self._own_classes:
+            self.error(node, "a class pattern with attributes needs a class of this code; read the attributes instead")
         return self.node_contents_visit(node)
 
     def _checked(self, node: Any, *names: str | None) -> Any:
@@ -129,3 +140,57 @@ class _Policy(RestrictingNodeTransformer):
 
 def _is_super(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args
+
+
+def _bound_names(tree: ast.Module) -> dict[str, int]:
+    """Return every name that code binds, with how often it does."""
+    bound: dict[str, int] = {}
+    for node in ast.walk(tree):
+        name: str | None = None
+        match node:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name) | ast.MatchMapping(rest=name):
+                pass
+            case ast.alias():
+                name = node.asname or node.name.partition(".")[0]
+            case (
+                ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
+                | ast.ExceptHandler(name=name)
+                | ast.MatchAs(name=name)
+                | ast.MatchStar(name=name)
+            ):
+                pass
+        if name is not None:
+            bound[name] = bound.get(name, 0) + 1
+    return bound
+
+
+def _own_classes(tree: ast.Module, bound: dict[str, int]) -> set[str]:
+    """Return the names of classes that the code defines, of which no module or class can be an instance.
+
+    They are bound once, derive from nothing else, and have no decorator but `dataclass`.
+    """
+    own = {"object"} - bound.keys()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and bound[node.name] == 1 and not node.keywords:
+            bases = all(isinstance(base, ast.Name) and base.id in own for base in node.bases)
+            if bases and all(_is_dataclass(decorator, tree, bound) for decorator in node.decorator_list):
+                own.add(node.name)
+    return own - {"object"}
+
+
+def _is_dataclass(decorator: ast.expr, tree: ast.Module, bound: dict[str, int]) -> bool:
+    called = ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
+    imported = {
+        "dataclass" if isinstance(node, ast.ImportFrom) else "dataclasses.dataclass"
+        for node in ast.walk(tree)
+        for alias in getattr(node, "names", ())
+        if (isinstance(node, ast.ImportFrom) and node.module == "dataclasses" and _plain(alias) == "dataclass")
+        or (isinstance(node, ast.Import) and _plain(alias) == "dataclasses")
+    }
+    return called in imported and bound[called.partition(".")[0]] == 1
+
+
+def _plain(alias: ast.alias | str) -> str:
+    return alias.name if isinstance(alias, ast.alias) and alias.asname is None else ""

@@ -69,6 +69,200 @@ def test_ordinary_evaluator(start: Any, restricted_dir: Path) -> None:
     assert frame.header["logs"]["stdout"] == "caught: division by zero\n"
 
 
+WITH_HELPERS = """
+from __future__ import annotations
+import copy, dataclasses, enum, functools, hashlib, typing
+from collections import namedtuple
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from functools import cached_property, lru_cache, partial, partialmethod, singledispatch, update_wrapper, wraps
+from urllib.parse import urlparse
+
+def doubled(function):
+    @wraps(function)
+    def inner(*args):
+        "inner"
+        return function(*args) * 2
+    return inner
+
+@doubled
+def one(x):
+    "one"
+    return x
+
+@singledispatch
+def kind(x):
+    return "other"
+
+@kind.register(int)
+def of_int(x):
+    return "int"
+
+class Colour(Enum):
+    RED = "red"
+
+@dataclass(frozen=True)
+class Part:
+    name: str
+    tags: list = field(default_factory=list)
+    add = partialmethod(lambda self, a, b: a + b, 1)
+
+    @cached_property
+    def upper(self):
+        return self.name.upper()
+
+@dataclasses.dataclass(order=True)
+class Sub(Part.mro()[-1]):
+    n: int = 3
+
+Point = namedtuple("Point", "x y")
+
+def evaluate(inputs, outputs, trace):
+    part = Part("a", ["t"])
+    match part:
+        case Part(name="b"):
+            found = "b"
+        case Part(name=name, tags=[tag]):
+            found = name + tag
+    match outputs:
+        case str(text) if text:
+            found += text
+    lower = map(str.lower, ["X"])
+    shown = list(map(str.format, ["{}!", "{0:>2}"], [1, 2])) + [partial("{}{}".format, 1)(2), str.format_map("{k}", {"k": 3})]
+    return {"score": one(0.25), "doc": one.__doc__ if False else "", "kinds": [kind(1), kind("")], "found": found,
+            "copied": copy.deepcopy(part) == part and copy.copy([1]) == [1], "shown": shown, "sum": part.add(2),
+            "upper": part.upper, "n": Sub().n, "p": Point(1, 2).x, "colour": Colour.RED.value, "l": list(lower),
+            "host": urlparse("http://a/b").hostname, "scrypt": callable(hashlib.scrypt), "same": type(int) is type,
+            "asdict": dataclasses.asdict(part), "cast": typing.cast(int, 1), "fields": len(dataclasses.fields(part))}
+"""
+
+
+def test_helpers_of_the_library_work_as_documented(start: Any, restricted_dir: Path) -> None:
+    runner = start("--restricted", str(restricted_dir))
+    code = WITH_HELPERS.replace('"doc": one.__doc__ if False else "", ', "").replace("Part.mro()[-1]", "object")
+    frame = runner.load(code, policy="restricted")
+    assert frame.type == "loaded", body(frame)
+    assert body(runner.call({}, "x", None))["value"] == {
+        "score": 0.5, "kinds": ["int", "other"], "found": "atx", "copied": True, "shown": ["1!", " 2", "12", "3"], "sum": 3,
+        "upper": "A", "n": 3, "p": 1, "colour": "red", "l": ["x"], "host": "a", "scrypt": True, "same": True,
+        "asdict": {"name": "a", "tags": ["t"]}, "cast": 1, "fields": 2,
+    }  # fmt: skip
+
+
+ESCAPES = """
+def mine(*args, **more): return 1
+#
+functools.update_wrapper(json.load, mine, assigned=("__code__",), updated=())
+functools.wraps(mine, assigned=("__code__",), updated=())(json.load)
+functools.wraps(mine)(json.load)
+functools.update_wrapper(json, mine)
+functools.update_wrapper(mine, operator).attrgetter("__class__")
+functools.partial(functools.update_wrapper, json.load)(mine)
+list(map(functools.update_wrapper, [json.load], [mine]))
+str.format("{0.__class__}", 1)
+"".join(map(str.format, ["{0.__class__}"], [1]))
+functools.partial(str.format, "{0.__class__}")(1)
+str.format_map("{a.__class__}", {"a": 1})
+getattr(str, "format")("{0.__class__}", 1)
+S("{0.__class__}").format(1)
+S("{0.__class__}").raw(1)
+S.format("{0.__class__}", 1)
+collections.UserString("{0.__class__}").format(1)
+collections.UserString.format(collections.UserString("{0.__class__}"), 1)
+functools.lru_cache(str).format("{0.__class__}", 1)
+string.Formatter().format("{0.__class__}", 1)
+list(map(operator.attrgetter("__class__"), [1]))
+operator.methodcaller("__reduce__")(1)
+copy.dispatch_table[S] = lambda made: (lambda: json, (), {"loads": mine}); copy.copy(S("x"))
+copy.copy(R.x)
+json.codecs
+statistics.sys
+typing.get_type_hints(mine)
+typing.sys
+base64.main(["-e", "/etc/passwd"])
+dataclasses.make_dataclass("X", ["x"])
+dataclasses.dataclass(E("E", {"__annotations__": {"x=1": int}}))
+dataclasses.dataclass(typing.TypedDict("T", {"x:__import__('os')=1": int}))
+type(int)("X", (), {"__reduce_ex__": mine})
+abc.ABCMeta("X", (), {})
+type(E)("X", (E,), {})
+enum.global_enum(E("X", {"loads": 1}, module="json"))
+functools.singledispatch(mine).register(annotated)
+functools.singledispatchmethod(mine).register(annotated)
+dataclasses.fields(D)[0].name = "__class__"
+setattr(dataclasses.fields(D)[0], "name", "__class__")
+functools.cached_property(mine).attrname = "__class__"
+functools.reduce(getattr, ["__class__"], 1)
+agen().ag_frame
+agen().ag_code
+(lambda: 1).__code__
+S.mro()[0].__subclasses__()
+print.__self__
+"""
+PRELUDE = """
+import abc, base64, collections, copy, dataclasses, enum, functools, json, operator, statistics, string, typing
+def mine(*args, **more):
+    return 1
+def annotated(x: "().__class__"):
+    return 1
+async def agen():
+    yield 1
+class S(str):
+    def raw(self, *args):
+        return super().format(*args)
+@dataclasses.dataclass
+class D:
+    x: int = 1
+class E(enum.Enum):
+    pass
+R = enum.Enum("R", {"x": 1, "__copy__": None, "__reduce_ex__": lambda self, protocol: (lambda: json, (), {"loads": 1})})
+def evaluate(inputs, outputs, trace):
+    return STATEMENT
+"""
+
+
+@pytest.mark.parametrize("statement", [one for one in ESCAPES.splitlines() if one.strip("#") and "def mine" not in one])
+def test_attributes_by_text_and_code_from_text_are_refused(start: Any, restricted_dir: Path, statement: str) -> None:
+    runner = start("--restricted", str(restricted_dir))
+    expression = (
+        "=" not in statement.replace("==", "").partition("(")[0] and ";" not in statement and " = " not in statement
+    )
+    frame = runner.load(
+        PRELUDE.replace("return STATEMENT", f"return {statement}" if expression else statement), policy="restricted"
+    )
+    if frame.type == "loaded":
+        frame = runner.call({}, 1, None)
+    assert frame.type in {"failed", "load_failed"}, body(frame)
+    assert body(frame)["error"]["code"] == "policy_violation", body(frame)
+
+
+MODULE_PATTERNS = {
+    "of object": "match statistics:\n        case object(sys=found): return str(found)",
+    "of a module's class": "match statistics:\n        case M(sys=found): return str(found)",
+    "of an ABC": "match statistics:\n        case A(sys=found): return str(found)",
+    "by position": "match statistics:\n        case P(found): return str(found)",
+    "of a type": "match str:\n        case object(format=found): return found('{0.__class__}', 1)",
+    "of a string": "match '{0.__class__}':\n        case object(format=found): return found(1)",
+    "nested": "match [statistics]:\n        case [object(sys=found)]: return str(found)",
+    "of a name like a built-in's": "match statistics:\n        case str(found): return str(found)",
+}
+
+
+@pytest.mark.parametrize("kind", MODULE_PATTERNS)
+def test_patterns_read_attributes_of_the_codes_own_classes_only(start: Any, restricted_dir: Path, kind: str) -> None:
+    code = (
+        "import abc, dataclasses, statistics\nM = type(statistics)\n"
+        "class A(abc.ABC):\n    pass\nA.register(M)\n"
+        "@dataclasses.dataclass\nclass P(abc.ABC):\n    sys: int\nP.register(M)\n"
+        + ("str = P\n" if "built-in" in kind else "")
+        + f"def evaluate(a, b, c):\n    {MODULE_PATTERNS[kind]}\n"
+    )
+    frame = start("--restricted", str(restricted_dir)).load(code, policy="restricted")
+    assert frame.type == "load_failed", body(frame)
+    assert body(frame)["error"]["code"] == "policy_violation", body(frame)
+
+
 @pytest.mark.parametrize(
     ("statement", "line"),
     [
