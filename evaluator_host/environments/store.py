@@ -299,7 +299,7 @@ class Environments:
         record = self._folder.record(digest)
         key = record.key if record else await asyncio.to_thread(self._folder.key_of, digest)
         lock = self._folder.lock_of(key) if key else None
-        await asyncio.to_thread(self._folder.drop_downloads)
+        await self._folder.trim_downloads(-1)
         if key is None or lock is None or lock.digest != digest:
             await asyncio.to_thread(self._folder.detach, digest)
             self._forget(digest)
