@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import islice, takewhile
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from evaluator_host.jobs.spec import spec_from_json
 from evaluator_host.model.errors import InvalidRequest, NotFound
 from evaluator_host.model.evaluator import Json, Row
 from evaluator_host.model.json_values import InvalidJson, decode_json
+from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.results import JobRow, JobRowDetail, JobRowPage
 from evaluator_host.store.datasets import Datasets
 from evaluator_host.store.job_queue import StoredOutput, StoredResult
@@ -22,6 +23,7 @@ from evaluator_host.store.jobs import Job, JobEvaluator, Jobs
 from evaluator_host.store.results import PAGE_BYTES, Filter, Outputs, Results, Sort
 from evaluator_host.system.memory import Reservation
 
+_FIELDS: Final = tuple(field.name for field in fields(EvaluationResult))
 _TEXT: Final = 300
 _TEXTS: Final = 2000  # characters of all texts of a value together
 _VALUES: Final = 100  # of data, and metrics of a result
@@ -309,14 +311,14 @@ def _within(results: list[StoredResult], sizes: dict[int, int], most_bytes: int)
 def _decoded(one: StoredResult) -> dict[str, Any]:
     """Return a result; of one whose JSON was cut, the fields before the cut and those that have columns."""
     try:
-        whole: dict[str, Any] = decode_json(one.result.encode())
+        found = decode_json(one.result.encode())
     except InvalidJson:
         error = None if one.error_code is None else {**_NO_ERROR, "code": one.error_code}
         columns = {"status": one.status, "score": one.score, "passed": one.passed, "error": error}
         timing = {"timing_ms": {"queue": 0.0, "environment": 0.0, "load": 0.0, "run": one.run_ms, "total": one.run_ms}}
         metrics = {"metrics": decode_json(one.metrics.encode())}
-        return {**_CUT_OFF, **columns, **timing, **metrics, **_fields_before_cut(one.result)}
-    return whole
+        found = {**_CUT_OFF, **columns, **timing, **metrics, **_fields_before_cut(one.result)}
+    return {name: found[name] for name in _FIELDS if name in found}
 
 
 def _fields_before_cut(text: str) -> dict[str, Any]:
