@@ -7,10 +7,14 @@ import pytest
 from evaluator_host.model.evaluator import Language
 from evaluator_host.selftest.attack import Attack
 from evaluator_host.selftest.catalogue import load_attacks
+from evaluator_host.selftest.host import load_host_attacks
 from tests.attacks.deployments import DEPLOYMENTS, report_of
 
 pytestmark = pytest.mark.timeout(600)  # the first test of a deployment makes its report
-PYTHON = [attack for attack in load_attacks() if attack.language is Language.PYTHON]
+PYTHON = [
+    *(attack for attack in load_attacks() if attack.language is Language.PYTHON and attack.safe),
+    *load_host_attacks(),
+]
 
 
 @pytest.fixture(scope="module", params=DEPLOYMENTS)
