@@ -209,8 +209,9 @@ class Traffic:
                 self._begin([key for key, pending in self._pending.items() if pending.due(now)])
                 self._tell_dropped()
                 await self._prune(now)
-        finally:
+        except asyncio.CancelledError:
             await self._finish()
+            raise
 
     async def _finish(self) -> None:
         self._begin(list(self._pending))

@@ -35,7 +35,7 @@ _ATTACK_S: Final = 30.0  # for all requests of an attack
 _START_S: Final = 60.0
 _STOP_S: Final = 20.0
 _PAUSE_S: Final = 0.1
-_MOST_MEMORY_MB: Final = 800.0
+_MOST_MEMORY_MB: Final = 600.0
 _ENDED: Final = frozenset({"completed", "failed", "cancelled"})
 _NEIGHBOUR: Final = {"code": "def evaluate(inputs, outputs, trace):\n    return inputs['x'] / 1000\n"}
 

@@ -115,7 +115,7 @@ class _NothingToScore(Exception):
 
 
 async def score_together(
-    pool: Pool, prepared: Prepared, rows: AsyncIterable[Row], *, started: float
+    pool: Pool, prepared: Prepared, rows: AsyncIterable[Row | EncodedRow], *, started: float
 ) -> EvaluationResult | None:
     """Score all rows of an evaluator together; None when it has no such scores, or there are no rows.
 
@@ -139,7 +139,7 @@ async def score_together(
     return await made.result(started=started)
 
 
-async def each(rows: Iterable[Row]) -> AsyncGenerator[Row, None]:
+async def each(rows: Iterable[Row | EncodedRow]) -> AsyncGenerator[Row | EncodedRow, None]:
     """Turn an iterable of rows into an async generator."""
     for row in rows:
         yield row

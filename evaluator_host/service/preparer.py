@@ -4,6 +4,7 @@ The SDK that an evaluator is written for is found without parsing: one line that
 looks like an import does no harm, as light modules that nobody imports change nothing.
 """
 
+import asyncio
 import re
 import sys
 import time
@@ -11,9 +12,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import orjson
 from packaging.utils import canonicalize_name
@@ -24,13 +25,17 @@ from evaluator_host.dialects.table import all_dialects, dialect_of
 from evaluator_host.environments.store import Environments, InstalledSet
 from evaluator_host.model.errors import InvalidPin
 from evaluator_host.model.evaluator import Contract, Evaluator, Language, StandIn
+from evaluator_host.model.json_values import is_small
 from evaluator_host.packages.lock import Lock, Target
 from evaluator_host.packages.pip.resolve import shipped_lock, shipped_pins
 from evaluator_host.service.prepared import Prepared, cleaned, prepare, require_fit
 
 _KEPT: Final = 512
 _KEPT_BYTES: Final = 64 << 20
+_SMALL_CODE: Final = 16 << 10  # characters; cleaning takes up to 0.6 µs for each
+_SMALL_CONFIG: Final = 500  # values; copying takes 2 µs for each
 
+_T = TypeVar("_T")
 _Key: TypeAlias = tuple[str, str, bytes, bool, str | None]
 SetUsed: TypeAlias = Callable[[str, str], None]
 """Takes a workspace and the digest of a package set that an evaluator of the workspace pins."""
@@ -135,7 +140,7 @@ class Preparer:
           PackagesFailed: the set cannot be resolved or installed.
           IndexUnavailable: the set is new, and the index does not answer.
         """
-        key = _key(evaluator, workspace, check=check, lock=lock)
+        key = await _run(evaluator, partial(_key, evaluator, workspace, check=check, lock=lock))
         kept = self._kept.get(key) if key is not None else None
         if key is not None and kept is not None:
             self._kept.move_to_end(key)
@@ -150,8 +155,10 @@ class Preparer:
             if kept is not None and kept.prepared.environment is known.environment:
                 return kept.prepared
         environment_ms = (time.perf_counter() - started) * 1000
-        prepared = prepare(
-            replace(evaluator, settings=deepcopy(evaluator.settings)),  # the caller may change its configuration
+        copied = partial(deepcopy, evaluator.settings)  # the caller may change its configuration
+        work = partial(
+            prepare,
+            replace(evaluator, settings=await _run(evaluator, copied)),
             settings=self._settings,
             workspace=workspace,
             check=check,
@@ -159,13 +166,14 @@ class Preparer:
             stand_in=None if needs is None else needs.stand_in,
             python=python,
         )
+        prepared = await _run(evaluator, work)
         if key is not None:
             self._keep(key, prepared, needs, python)
         return prepared if known is None else replace(prepared, environment_ms=environment_ms)
 
     async def _needs(self, evaluator: Evaluator) -> tuple[SdkNeeds | None, str | None]:
         """Return the light modules that an evaluator needs, and the version of Python if it is not the host's own."""
-        needs = sdk_needs(evaluator)
+        needs = await _run(evaluator, partial(sdk_needs, evaluator))
         if not evaluator.packages and needs is None and evaluator.python is None:
             return None, None
         require_fit(evaluator, self._settings)  # before minutes are spent on its packages
@@ -201,6 +209,13 @@ class Preparer:
         while len(self._kept) > _KEPT or self._kept_bytes > _KEPT_BYTES:
             _, oldest = self._kept.popitem(last=False)
             self._kept_bytes -= oldest.size_bytes
+
+
+async def _run(evaluator: Evaluator, work: Callable[[], _T]) -> _T:
+    """Return what work on an evaluator returns; it is done in a thread if the evaluator is large."""
+    if len(evaluator.code) <= _SMALL_CODE and is_small(evaluator.settings.config, values=_SMALL_CONFIG):
+        return work()
+    return await asyncio.to_thread(work)
 
 
 def _key(evaluator: Evaluator, workspace: str, *, check: bool, lock: str | None) -> _Key | None:

@@ -9,7 +9,14 @@ from typing import Final
 
 from evaluator_host.dialects.binding import Binding, encode
 from evaluator_host.dialects.interpret import Scored
-from evaluator_host.dialects.row_binding import encoded_row, from_child, shape, shape_in_child, shaped_at_once
+from evaluator_host.dialects.row_binding import (
+    decoded_row,
+    encoded_row,
+    from_child,
+    shape,
+    shape_in_child,
+    shaped_at_once,
+)
 from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.errors import LimitExceeded
 from evaluator_host.model.evaluator import Contract, EncodedRow, Evaluator, Json, Language, Row
@@ -80,7 +87,7 @@ async def bind(
     return Bound(shaped, notes)
 
 
-async def bind_together(bind_one: Callable[[Row], Binding], rows: AsyncIterable[Row]) -> Bound | None:
+async def bind_together(bind_one: Callable[[Row], Binding], rows: AsyncIterable[Row | EncodedRow]) -> Bound | None:
     """Return the call's body for scoring all rows together, None when there are no rows.
 
     Rows are held as JSON only, and no more of them than a sandbox takes.
@@ -88,8 +95,8 @@ async def bind_together(bind_one: Callable[[Row], Binding], rows: AsyncIterable[
     body = bytearray(b'{"together":[')
     empty = len(body)
     async for row in rows:
-        is_small = shaped_at_once(row) is not None
-        part = encode(bind_one(row)) if is_small else await asyncio.to_thread(lambda row: encode(bind_one(row)), row)
+        small = shaped_at_once(row)
+        part = encode(bind_one(small)) if small is not None else await asyncio.to_thread(_encoded, bind_one, row)
         if isinstance(part, EvaluationError):
             return Bound(part)
         if len(body) > empty:
@@ -98,6 +105,10 @@ async def bind_together(bind_one: Callable[[Row], Binding], rows: AsyncIterable[
         if len(body) + 2 > BODY_BYTES:
             return Bound(_too_long("the rows together have over", BODY_BYTES, hint="take fewer rows"))
     return Bound(bytes(body + b"]}")) if len(body) > empty else None
+
+
+def _encoded(bind_one: Callable[[Row], Binding], row: Row | EncodedRow) -> bytes | EvaluationError:
+    return encode(bind_one(row if isinstance(row, Row) else decoded_row(row)))
 
 
 def _too_long(what: str, size: int, *, hint: str) -> EvaluationError:

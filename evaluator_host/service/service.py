@@ -188,7 +188,7 @@ class Service:
     async def evaluate_batch(
         self,
         evaluator: Evaluator,
-        rows: list[Row],
+        rows: Sequence[Row | EncodedRow],
         *,
         isolation: Isolation = Isolation.ROW,
         workspace: str = DEFAULT_WORKSPACE,
@@ -218,7 +218,7 @@ class Service:
     async def evaluate_together(
         self,
         evaluator: Evaluator,
-        rows: Sequence[Row],
+        rows: Sequence[Row | EncodedRow],
         results: Sequence[EvaluationResult],
         *,
         workspace: str = DEFAULT_WORKSPACE,
@@ -234,7 +234,7 @@ class Service:
     async def score_together(
         self,
         evaluator: Evaluator,
-        rows: AsyncIterable[Row],
+        rows: AsyncIterable[Row | EncodedRow],
         *,
         workspace: str = DEFAULT_WORKSPACE,
         lock: str | None = None,

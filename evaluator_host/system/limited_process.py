@@ -33,6 +33,7 @@ WAITING_CALLS: Final = 32  # of one workspace
 _IDLE_S: Final = 120.0
 _WALL_PER_CPU: Final = 20  # seconds by the clock for each second of processor time: other processes want some too
 _MESSAGE_BYTES: Final = 1 << 20
+_PIECE_BYTES: Final = 1 << 20  # of a request, written at once
 _REFUSALS: Final = {one.code: one for one in (InvalidRequest, TooLarge)}
 _CRASHES: Final = (SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE)
 
@@ -93,7 +94,11 @@ class LimitedProcesses:
           Busy: 32 calls of this workspace wait already.
           MachineExhausted: no child can be started, or the machine ended two in a row.
         """
-        request = pickle.dumps((function, args))
+        request = (
+            await asyncio.to_thread(pickle.dumps, (function, args))
+            if _are_large(args)
+            else pickle.dumps((function, args))
+        )
         if len(request) > limits.argument_bytes:
             raise TooLarge(f"the data is over the limit of {limits.argument_bytes >> 20} MB; send it in parts")
         async with self._turns.turn(workspace):
@@ -155,6 +160,10 @@ class LimitedProcesses:
         await child.end()
 
 
+def _are_large(args: tuple[Any, ...]) -> bool:
+    return any(isinstance(arg, bytes) and len(arg) > _PIECE_BYTES for arg in args)
+
+
 class _Lost(Exception):
     """A child ended, and neither its limits nor its data explain it."""
 
@@ -176,8 +185,10 @@ class _Child:
         memory_bytes = limits.memory_mb << 20
         head = REQUEST.pack(len(request), limits.cpu_s, memory_bytes, limits.file_bytes, limits.result_bytes)
         try:
-            stdin.writelines((head, request))
-            await stdin.drain()
+            stdin.write(head)
+            for start in range(0, len(request), _PIECE_BYTES):
+                stdin.write(memoryview(request)[start : start + _PIECE_BYTES])
+                await stdin.drain()
             kind, reusable, size = REPLY.unpack(await stdout.readexactly(REPLY.size))
             if size > max(limits.result_bytes, _MESSAGE_BYTES):
                 return Kind.LARGE, False, b""

@@ -19,12 +19,14 @@ from evaluator_host.service import Service, summarise
 from evaluator_host.service.service import batch_too_large
 from evaluator_host.store.usage import StorageUsage
 from evaluator_host.system.memory import Reservation
+from evaluator_host.system.turns import Turns
 from evaluator_host.web.api.bodies import BatchIn, CheckIn, EvaluateIn, EvaluatorIn
 from evaluator_host.web.api.datasets import datasets_api
 from evaluator_host.web.api.environments import environments_api, packages_api
 from evaluator_host.web.api.evaluators import evaluators_api
 from evaluator_host.web.api.job_results import job_results_api
 from evaluator_host.web.api.jobs import jobs_api
+from evaluator_host.web.api.large_rows import RowsRoute
 from evaluator_host.web.api.secrets import secrets_api
 from evaluator_host.web.api.traces import traces_api
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
@@ -34,6 +36,7 @@ from evaluator_host.web.http.json_routes import JsonRoute, json_response, large_
 from evaluator_host.web.http.middleware import AccessMiddleware, memory_of
 from evaluator_host.web.workbench import Workbench, is_page
 
+_READ_AT_ONCE: Final = 2  # large bodies, in threads
 _BATCH_BYTES: Final = 64 << 20  # of the response
 _DESCRIPTION = "Runs pasted Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score."
 ERRORS: Final = {
@@ -76,6 +79,8 @@ def create_app(
         redoc_url=None,
     )
     app.state.max_rows = settings.max_rows_per_batch
+    app.state.service = service
+    app.state.reading = Turns(_READ_AT_ONCE)
     install_error_handlers(app)
     kept = records or cast("StoredResources", _Described())
     given = cast("Access", access)
@@ -100,18 +105,18 @@ def create_app(
 
 def api(service: Service, access: Access, records: StoredResources, *, traces_bytes: int) -> APIRouter:
     """Return all routes of `/v1`. `traces_bytes` limits an export of spans."""
-    router = APIRouter(route_class=JsonRoute)
+    router, of_rows = APIRouter(route_class=JsonRoute), APIRouter(route_class=RowsRoute)
 
-    @router.post("/v1/evaluate", response_model=EvaluationResult, responses=ERRORS, tags=["evaluate"])
+    @of_rows.post("/v1/evaluate", response_model=EvaluationResult, responses=ERRORS, tags=["evaluate"])
     async def evaluate(body: EvaluateIn, request: Request) -> Response:
         """Evaluate one row. A failure of the user's code is also a result (HTTP 200, `status: failed`)."""
         caller = caller_of(request.scope)
         found = await _found(records, caller, body.evaluator)
-        work = service.evaluate(found.evaluator, body.to_row(), workspace=caller.workspace, lock=found.lock)
+        work = service.evaluate(found.evaluator, body.given(), workspace=caller.workspace, lock=found.lock)
         audited_call = AuditedCall(access, caller, "evaluate", evaluator=found.evaluator, rows=1)
         return await respond(request, work, audited_call, large=found.evaluator.limits.has_large_results)
 
-    @router.post("/v1/evaluate/batch", response_model=Batch, responses=ERRORS, tags=["evaluate"])
+    @of_rows.post("/v1/evaluate/batch", response_model=Batch, responses=ERRORS, tags=["evaluate"])
     async def evaluate_batch(body: BatchIn, request: Request) -> Response:
         """Evaluate rows. Results have the order of the rows."""
         caller = caller_of(request.scope)
@@ -119,6 +124,8 @@ def api(service: Service, access: Access, records: StoredResources, *, traces_by
         audited_call = AuditedCall(access, caller, "evaluate_batch", evaluator=found.evaluator, rows=len(body.rows))
         work = _batch(service, body, found, workspace=caller.workspace, memory=memory_of(request.scope))
         return await respond(request, work, audited_call, large=True)
+
+    router.routes.extend(of_rows.routes)
 
     @router.post("/v1/check", response_model=CheckReport, responses=ERRORS, tags=["evaluate"])
     async def check(body: CheckIn, request: Request) -> Response:
@@ -184,7 +191,7 @@ async def _batch(
 ) -> Batch:
     loop = asyncio.get_running_loop()
     started = loop.time()
-    rows = [row.to_row() for row in body.rows]
+    rows = [row.given() for row in body.rows]
     results = await service.evaluate_batch(
         found.evaluator, rows, isolation=body.isolation, workspace=workspace, lock=found.lock, memory=memory
     )

@@ -1,13 +1,25 @@
 """Request bodies of `/v1`, and their conversion to the host's types. Unknown fields are refused by name."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, Self, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, FailFast, Field, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    FailFast,
+    Field,
+    PrivateAttr,
+    Tag,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from evaluator_host.model.evaluator import (
     Contract,
+    EncodedRow,
     Evaluator,
     EvaluatorSettings,
     Isolation,
@@ -16,6 +28,7 @@ from evaluator_host.model.evaluator import (
     Policy,
     Row,
 )
+from evaluator_host.web.http.json_routes import require_small
 
 EXACT_MATCH = (
     "def evaluate(inputs, outputs, trace):\n    return 1.0 if outputs == inputs.get('correct_answer') else 0.0\n"
@@ -80,7 +93,9 @@ class SettingsIn(Wire):
         "correct_answer", description="evaluate-v1: the input that is passed as correct_answer, the fourth argument."
     )
     entry: str | None = Field(None, description="Name of the function or class to call, if the code has several.")
-    config: dict[str, Any] = Field(default_factory=dict, description="Arguments of a class, or its configuration.")
+    config: Annotated[dict[str, Any], BeforeValidator(require_small)] = Field(
+        default_factory=dict, description="Arguments of a class, or its configuration."
+    )
     score_output: str | None = Field(None, description="The output that is the score, if there are several.")
 
 
@@ -164,9 +179,20 @@ class RowIn(Wire):
     variables: dict[str, Any] | None = Field(None, description="Arguments of main(), or more fields of an execution.")
     criteria: Any = Field(None, description="Evaluation criteria of this test case, for dialects that have them.")
 
+    _encoded: bytes | None = PrivateAttr(None)
+
+    def keep_encoded(self, body: bytes) -> Self:
+        """Keep the row as JSON, an object with its fields, in place of the fields."""
+        self._encoded = body
+        return self
+
     def to_row(self) -> Row:
-        """Return the row that the service takes."""
+        """Return the row, whose fields are decoded."""
         return Row(self.inputs, self.outputs, self.trace, self.variables, self.criteria)
+
+    def given(self) -> Row | EncodedRow:
+        """Return the row that the service takes: as JSON if it came in a large body."""
+        return self.to_row() if self._encoded is None else EncodedRow(self._encoded)
 
 
 class EvaluateIn(RowIn):

@@ -112,7 +112,7 @@ def install_error_handlers(app: FastAPI) -> None:
 
     async def invalid(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class
-        return problem_response(_invalid_request(error.errors()))
+        return problem_response(invalid_request(error.errors()))
 
     async def http_error(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class
@@ -133,7 +133,8 @@ def _of_status(error: HTTPException) -> HostError:
     return wrapped
 
 
-def _invalid_request(faults: Sequence[Any]) -> InvalidRequest:
+def invalid_request(faults: Sequence[Any]) -> InvalidRequest:
+    """Return the error for what pydantic has found in a body; it names the first 50 faulty fields."""
     problems = tuple(_problem(fault) for fault in faults[:50])
     names = ", ".join(problem.field or "body" for problem in problems[:3])
     return InvalidRequest(f"the request is invalid: {names}", problems=problems)

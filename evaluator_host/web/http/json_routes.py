@@ -1,4 +1,4 @@
-"""Routes that read and return JSON or server-sent events; bodies that would fill the host's memory are refused.
+"""Routes that read and return JSON; bodies that would fill the host's memory are refused.
 
 A body of 32 MB may hold ten million small objects. Each takes about sixty bytes in Python, hundreds as a row, and each
 may cause an error message. So the memory is estimated before decoding, and rows are counted before validation.
@@ -6,24 +6,35 @@ may cause an error message. So the memory is estimated before decoding, and rows
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
-from contextlib import aclosing
+from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from fastapi import Request, Response
-from fastapi.responses import StreamingResponse
 from fastapi.routing import APIRoute
+from pydantic import BaseModel, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from evaluator_host.dialects.table import row_document
 from evaluator_host.model.errors import InvalidRequest, Problem
-from evaluator_host.model.json_values import InvalidJson, decode_large, encode_json, memory_bytes
+from evaluator_host.model.json_values import LARGE_BYTES, InvalidJson, decode_json, encode_json, is_small, memory_bytes
+from evaluator_host.system.turns import Turns
+from evaluator_host.web.auth.access import caller_of
+from evaluator_host.web.http.error_responses import invalid_request
 from evaluator_host.web.http.middleware import BODY_COPIES, memory_of
 
-DECODED_MB: Final = 512  # more than a body of 32 MB of ordinary text can take
+DECODED_MB: Final = 128  # a million small objects: freeing them takes 25 ms
+_SMALL_VALUES: Final = 10_000  # encoding or copying them takes up to 20 ms
+_SMALL_CHARACTERS: Final = 16 << 20
 
 
 class JsonRequest(Request):
-    """A request whose body is decoded by orjson."""
+    """A request whose body is decoded by orjson.
+
+    Attributes:
+      model: Model of the body; None for a body without one.
+    """
+
+    model: type[BaseModel] | None = None
 
     async def body(self) -> bytes:
         """Return the whole body.
@@ -42,32 +53,84 @@ class JsonRequest(Request):
         Raises:
           InvalidRequest: the body has too many values, or more rows than one request may have.
         """
-        body = await self.body()
-        memory_of(self.scope).reserve(BODY_COPIES * len(body) + _weigh(body))
+        return await self.decoded(await self.body())
+
+    async def decoded(self, body: bytes) -> Any:
+        """Return a decoded body, in the route's model if it is large; a large one is read in a thread.
+
+        Raises:
+          InvalidRequest: as in `json`; or it does not fit the model.
+        """
+        memory = memory_of(self.scope)
+        if len(body) <= LARGE_BYTES:
+            memory.reserve(BODY_COPIES * len(body) + weigh(body))
+            return self._read(body)
+        turns: Turns = self.app.state.reading
+        async with turns.turn(caller_of(self.scope).workspace):
+            memory.reserve(BODY_COPIES * len(body) + await asyncio.to_thread(weigh, body))
+            return await asyncio.to_thread(self._read_large, body)
+
+    def _read(self, body: bytes) -> Any:
         try:
-            value = await decode_large(body)
+            value = decode_json(body)
         except InvalidJson as error:
             raise json.JSONDecodeError(str(error), "", 0) from error
-        if isinstance(value, dict):
-            _require_few_rows(value, self.app.state.max_rows)
+        require_few_rows(value, self.app.state.max_rows)
         return value
+
+    def _read_large(self, body: bytes) -> Any:
+        value = self._read(body)
+        try:
+            return value if self.model is None else self.model.model_validate(value)
+        except ValidationError as error:
+            raise invalid_request(error.errors(include_url=False, include_input=False)) from error
+
+
+def require_small(value: Any) -> Any:
+    """Return a value of a body that is no row, for pydantic.
+
+    Raises:
+      PydanticCustomError: it has over 10,000 values or 16 MB of text.
+    """
+    if not is_small(value, values=_SMALL_VALUES, characters=_SMALL_CHARACTERS):
+        limits = {"values": _SMALL_VALUES, "mb": _SMALL_CHARACTERS >> 20}
+        raise PydanticCustomError("too_many_values", "it has over {values} values or {mb} MB of text", limits)
+    return value
+
+
+class SmallBody(BaseModel):
+    """A body with fields of any name; all together have at most 10,000 values."""
+
+    _small = model_validator(mode="before")(require_small)
 
 
 class JsonRoute(APIRoute):
     """A route that reads bodies with `JsonRequest`."""
 
+    request_class = JsonRequest
+
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the route's handler, wrapped to receive a `JsonRequest`."""
         handler = super().get_route_handler()
+        kind = None if self.body_field is None else self.body_field.field_info.annotation
+        model = kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
 
         async def handle(request: Request) -> Response:
-            return await handler(JsonRequest(request.scope, request.receive))
+            asked = self.request_class(request.scope, request.receive)
+            asked.model = model
+            return await handler(asked)
 
         return handle
 
 
-def _require_few_rows(body: dict[str, Any], ceiling: int) -> None:
-    """Check the number of rows in the body of a batch or a job."""
+def require_few_rows(body: Any, ceiling: int) -> None:
+    """Check the number of rows in the body of a batch or a job; any other body is right.
+
+    Raises:
+      InvalidRequest: it has too many.
+    """
+    if not isinstance(body, dict):
+        return
     if isinstance(rows := body.get("rows"), list):
         require_rows(len(rows), ceiling)
     dataset = body.get("dataset")
@@ -95,9 +158,14 @@ def require_rows(rows: int, ceiling: int) -> None:
         raise InvalidRequest("too many rows in one batch", problems=(problem,))
 
 
-def _weigh(body: bytes) -> int:
+def weigh(body: bytes, *, most_mb: int = DECODED_MB) -> int:
+    """Return about how many bytes of memory a body takes once it is decoded.
+
+    Raises:
+      InvalidRequest: they are more than `most_mb`.
+    """
     weight = memory_bytes(body)
-    if weight > DECODED_MB << 20:
+    if weight > most_mb << 20:
         raise InvalidRequest(
             f"the body has so many values that they would take about {weight >> 20} MB; send fewer per request"
         )
@@ -112,14 +180,3 @@ def json_response(value: object, status: int = 200, headers: dict[str, str] | No
 async def large_json_response(value: object) -> Response:
     """Return a value that may be large as JSON; encodes it in a thread."""
     return await asyncio.to_thread(json_response, value)
-
-
-def event_response(events: AsyncGenerator[tuple[str, object], None]) -> Response:
-    """Return `(event name, value)` pairs as server-sent events."""
-    return StreamingResponse(_lines(events), media_type="text/event-stream")
-
-
-async def _lines(events: AsyncGenerator[tuple[str, object], None]) -> AsyncIterator[bytes]:
-    async with aclosing(events) as named:
-        async for name, value in named:
-            yield b"event: " + name.encode() + b"\ndata: " + encode_json(value) + b"\n\n"

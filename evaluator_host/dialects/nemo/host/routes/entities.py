@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from evaluator_host.dialects.nemo.host.entities import Kind, Order
 from evaluator_host.dialects.nemo.host.filters import Filter, fields, filtered
@@ -12,7 +12,7 @@ from evaluator_host.dialects.nemo.host.models import Models
 from evaluator_host.dialects.nemo.host.namespaces import Namespaces
 from evaluator_host.dialects.nemo.host.routes import parts
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
-from evaluator_host.web.http.json_routes import JsonRoute, json_response
+from evaluator_host.web.http.json_routes import JsonRoute, SmallBody, json_response
 
 _WORKSPACES: Final = "/apis/entities/v2/workspaces"
 _WORKSPACE_FILTER: Final = parts.filter_by(fields("description"))
@@ -23,7 +23,7 @@ _FILTERS: Final = {
 _MODELS: Final = "/apis/models/v2/workspaces/{workspace}"
 
 
-class WorkspaceIn(BaseModel):
+class WorkspaceIn(SmallBody):
     """Body of a request to create a workspace."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"name": "custom-python-metrics"}]})
@@ -32,7 +32,7 @@ class WorkspaceIn(BaseModel):
     description: str | None = None
 
 
-class ModelIn(BaseModel):
+class ModelIn(SmallBody):
     """Body of a request to create a model. Fields that this host does not use are stored and shown."""
 
     model_config = ConfigDict(
@@ -45,7 +45,7 @@ class ModelIn(BaseModel):
     api_endpoint: dict[str, Any] | None = None
 
 
-class ProviderIn(BaseModel):
+class ProviderIn(SmallBody):
     """Body of a request to create a model provider. Fields that this host does not use are stored and shown."""
 
     model_config = ConfigDict(
@@ -58,7 +58,7 @@ class ProviderIn(BaseModel):
     api_key_secret_name: str | None = Field(None, max_length=300)
 
 
-class ChangesIn(BaseModel):
+class ChangesIn(SmallBody):
     """Body of a request to change an object: the fields to replace."""
 
     model_config = ConfigDict(extra="allow")

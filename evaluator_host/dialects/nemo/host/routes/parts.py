@@ -3,12 +3,13 @@
 from typing import Annotated, Any, Final, TypeAlias
 
 from fastapi import Depends, Path, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from evaluator_host.dialects.nemo.host.entities import Order
 from evaluator_host.dialects.nemo.host.filters import Fields, Filter, read_filter
 from evaluator_host.web.auth.access import caller_of
 from evaluator_host.web.http.error_responses import describe_error
+from evaluator_host.web.http.json_routes import SmallBody
 
 NAME: Final = r"^[A-Za-z0-9_.\-]{1,255}$"
 
@@ -27,7 +28,7 @@ TAKEN: Final = {**MISSING, **describe_error(409, "There is one of that name.")}
 IN_USE: Final = {**MISSING, **describe_error(409, "It is in use, or has ended.")}
 
 
-class BuiltIn(BaseModel):
+class BuiltIn(SmallBody):
     """A built-in metric's configuration."""
 
     model_config = ConfigDict(

@@ -1,0 +1,238 @@
+"""No route holds the event loop for 50 ms of processor time, whatever a caller sends: the largest bodies on every route.
+
+The routes come from the application itself. A new route with a JSON body gets the bodies below by its example in the
+API's description; one with another body, or a new name in its path, needs a line here, or its test fails.
+"""
+
+import asyncio
+import gc
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, Final, cast
+
+import httpx
+import pytest
+from starlette.routing import Route
+
+from evaluator_host.config.settings import Settings
+from evaluator_host.web.api.bodies import EXACT_MATCH
+from evaluator_host.web.app import create_app
+from evaluator_host.web.auth.access import open_access
+from evaluator_host.web.http.json_routes import DECODED_MB
+from evaluator_host.wiring.service import open_service
+from evaluator_host.wiring.store import open_store, open_stored_resources
+from tests.conftest import settings
+from tests.loop_watch import watching
+
+HELD_S: Final = 0.05
+MB: Final = 1 << 20
+JSON: Final = "application/json"
+LISTS: Final = b"[" + b"[]," * ((DECODED_MB - 1) * MB // 115) + b"0]"
+"""As many values as a body may have."""
+
+WIDE: Final = """
+def evaluate(inputs, outputs, trace):
+    return {"score": 1, "text": "x" * 8000, **{f"metric {n}": n for n in range(50)}}
+"""
+UNREADABLE: Final = {"code": "def evaluate(:\n"}
+EVALUATOR: Final = {"code": EXACT_MATCH}
+
+Body = tuple[bytes, str]
+
+
+def encoded(value: object) -> Body:
+    return json.dumps(value).encode(), JSON
+
+
+def with_lists(value: Any, *path: Any, few: bool = False) -> Body:
+    """A body with the longest list at a path, or with one of a quarter of that length."""
+    holder = value
+    for step in path[:-1]:
+        holder = holder[step]
+    holder[path[-1]] = "LISTS"
+    return json.dumps(value).encode().replace(
+        b'"LISTS"', b"[" + LISTS[-(len(LISTS) // 12 * 3) :] if few else LISTS
+    ), JSON
+
+
+def spans(count: int) -> list[dict[str, str]]:
+    return [{"span_id": str(number), "name": "s", "parent_id": str(number // 2)} for number in range(count)]
+
+
+def rows(count: int) -> list[dict[str, Any]]:
+    return [{"inputs": {"correct_answer": "x", "n": number}, "outputs": "x"} for number in range(count)]
+
+
+BODIES: Final[dict[str, Callable[[], list[Body]]]] = {
+    "POST /v1/evaluate": lambda: [
+        encoded({"evaluator": EVALUATOR, "outputs": "x" * (31 * MB)}),
+        with_lists({"evaluator": EVALUATOR}, "outputs"),
+        with_lists({"evaluator": {**EVALUATOR, "settings": {"config": {}}}}, "evaluator", "settings", "config", "x"),
+        encoded({"evaluator": EVALUATOR, "trace": {"spans": spans(40_000)}}),
+        encoded({"evaluator": EVALUATOR, "trace": {"spans": spans(200_000)}}),
+        encoded({"evaluator": {"code": " x\n" * (MB // 3)}}),
+    ],
+    "POST /v1/evaluate/batch": lambda: [
+        encoded({"evaluator": UNREADABLE, "rows": rows(10_000)}),
+        with_lists({"evaluator": EVALUATOR, "rows": [{}]}, "isolation"),
+    ],
+    "POST /v1/check": lambda: [
+        encoded({"evaluator": {"code": " x\n" * (MB // 3)}}),
+        encoded({"evaluator": {"code": "import a\n" * (MB // 9)}}),
+    ],
+    "POST /v1/evaluators": lambda: [encoded({"name": "other", "code": "# x\n" * (MB // 5) + EXACT_MATCH})],
+    "PUT /v1/evaluators/{name}": lambda: [encoded({"code": "# y\n" * (MB // 5) + EXACT_MATCH})],
+    "POST /v1/jobs": lambda: [encoded({"evaluators": [UNREADABLE], "dataset": {"rows": rows(10_000)}})],
+    "POST /v1/migrate": lambda: [
+        encoded({"code": "x = 1\n" * (MB // 6)}),
+        encoded({**UNREADABLE, "rows": rows(1000)}),
+    ],
+    "POST /v1/datasets": lambda: [(b"question,answer\n" + b"a,b\n" * (MB // 4), "text/csv")],
+    "POST /v1/evaluators/{name}/traces": lambda: [
+        encoded(
+            {
+                "resourceSpans": [
+                    {
+                        "scopeSpans": [
+                            {"spans": [{"traceId": f"{n:032x}", "parentSpanId": "a" * 16} for n in range(1, 10_001)]}
+                        ]
+                    }
+                ]
+            }
+        ),
+        (b'{"x":[' + b"[]," * (MB * 4 // 3 - 10) + b"0]}", JSON),
+        (b"\x0a\x00" * (2 * MB - 10), "application/x-protobuf"),
+    ],
+    "PUT /apis/files/v2/workspaces/{workspace}/filesets/{name}/-/{path:path}": lambda: [
+        (b"x" * (16 * MB), "application/octet-stream")
+    ],
+}
+"""The largest bodies of single routes, besides those that every route with a JSON body gets."""
+
+NAMES: Final = {
+    "digest": "sha256:0", "name": "wide", "version": "1", "language": "python", "name:path": "-", "index": "0",
+    "other_id": "last", "file_format": "jsonl", "workspace": "default", "result": "x", "rest:path": "x", "path:path": "x",
+}  # fmt: skip
+QUERIES: Final = {
+    "POST /v1/datasets": {"name": "large"},
+    "GET /v1/jobs/{job_id}/rows": {"limit": "1000"},
+    "GET /v1/datasets/{name}/rows": {"limit": "1000"},
+}
+
+
+def described() -> tuple[list[Route], dict[str, Any]]:
+    """Every route of the application, the handlers that several paths share once; and the description of the API."""
+    app = create_app(cast("Any", SimpleNamespace()), Settings())
+    once = {(route.endpoint.__code__, *sorted(route.methods or ())): route for route in reversed(app.routes)}
+    return list(reversed(once.values())), app.openapi()
+
+
+ROUTES, OPENAPI = described()
+CALLS = [f"{method} {route.path}" for route in ROUTES for method in sorted(route.methods or ()) if method != "HEAD"]
+
+
+def hostile(call: str) -> list[Body]:
+    """The bodies that every route with a JSON body gets: its example with too many values, and what is no JSON."""
+    method, path = call.split()
+    operation = OPENAPI["paths"].get(re.sub(r":path(?=})", "", path), {}).get(method.lower(), {})
+    content = operation.get("requestBody", {}).get("content", {})
+    if not content:
+        assert method in ("GET", "DELETE") or path.endswith(("/pause", "/resume", "/cancel")), f"{call} needs a body"
+        return []
+    if set(content) != {JSON}:
+        assert call in BODIES, f"{call} takes {', '.join(content)}: give it its largest body in this file"
+        return []
+    name = content[JSON]["schema"].get("$ref", "").rpartition("/")[2]
+    example = (OPENAPI["components"]["schemas"].get(name, {}).get("examples") or [{}])[0]
+    nested = [with_lists(json.loads(json.dumps(example)), *path, few=True) for path in places(example)]
+    return [with_lists(dict(example), "more"), *nested, (b"[" * MB, JSON)]
+
+
+def places(value: object, *path: Any) -> list[tuple[Any, ...]]:
+    """Every path in an example at which an object may have one more field, and every list."""
+    found = [(*path, "more")] if isinstance(value, dict) and path else [path] if isinstance(value, list) else []
+    inner = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
+    return [*found, *(place for key, below in inner for place in places(below, *path, key))]
+
+
+@dataclass(frozen=True)
+class Host:
+    """The application over a real service, in this process, and a job of wide results."""
+
+    client: httpx.AsyncClient
+    job_id: str
+
+    async def send(self, call: str, body: Body | None = None) -> httpx.Response:
+        method, path = call.split()
+        names = {**NAMES, "job_id": self.job_id if method == "GET" else "none"}
+        if method == "DELETE":
+            names["name"] = "none"
+        filled = re.sub(r"{([\w:]+)}", lambda found: names[found[1]], path)
+        content, media_type = body or (None, "")
+        headers = {"Content-Type": media_type} if body else {}
+        return await self.client.request(method, filled, params=QUERIES.get(call), content=content, headers=headers)
+
+
+@pytest.fixture(scope="module")
+async def host(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host]:
+    url = f"sqlite:///{tmp_path_factory.mktemp('loop')}/host.db"
+    own: Settings = settings("bubblewrap", database_url=url, stop_grace_s=0)
+    async with (
+        open_store(own) as store,
+        open_service(own) as service,
+        open_access(store, own, service.supervisor) as access,
+        open_stored_resources(service, store) as resources,
+    ):
+        transport = httpx.ASGITransport(create_app(service, own, access, resources))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as client:
+            assert (await client.post("/v1/evaluators", json={"name": "wide", "code": WIDE})).is_success
+            wide = "\n".join(json.dumps(row) for row in rows(1000)).encode()
+            created = await client.post(
+                "/v1/datasets", params={"name": "wide"}, content=wide, headers={"Content-Type": "application/x-ndjson"}
+            )
+            assert created.is_success, created.text
+            made = await client.post("/v1/jobs", json={"evaluators": ["wide"], "dataset": "wide"})
+            assert made.is_success, made.text
+            job_id = made.json()["id"]
+            await client.get(f"/v1/jobs/{job_id}/events")
+            await client.get("/openapi.json")  # made once, in half a second
+            gc.collect()
+            gc.freeze()  # as a server does
+            yield Host(client, job_id)
+            gc.unfreeze()
+
+
+async def test_the_watch_sees_what_holds_the_loop() -> None:
+    async def work() -> None:
+        until = time.thread_time() + 2 * HELD_S
+        while time.thread_time() < until:
+            pass
+
+    with watching() as watch:
+        await asyncio.create_task(work())
+    assert watch.longest_s > HELD_S
+
+
+@pytest.mark.parametrize("call", CALLS)
+async def test_no_route_holds_the_event_loop(host: Host, call: str) -> None:
+    bodies = [*hostile(call), *(BODIES[call]() if call in BODIES else [])]
+    held = []
+    for body in bodies or [None]:
+        with watching() as watch:
+            answer = await asyncio.create_task(host.send(call, body))  # the callback that runs now is not watched
+        if watch.longest_s > HELD_S:
+            held.append(f"{body and body[0][:60]!r} ({answer.status_code}): {watch.longest}")
+        print(
+            call,
+            body and body[0][:40],
+            len(body[0]) if body else 0,
+            answer.status_code,
+            answer.text[:150],
+            watch.longest,
+        )
+        assert answer.status_code != 500, answer.text
+    assert not held, "\n".join(held)

@@ -1,0 +1,35 @@
+"""A watchdog for event loops: how much processor time their callbacks take without a break."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from unittest.mock import patch
+
+
+@dataclass
+class LoopWatch:
+    """The longest callback so far, in seconds of processor time of the loop's thread, and what it was."""
+
+    longest_s: float = 0.0
+    longest: str = ""
+    started: float = field(default_factory=time.thread_time)
+
+    def note(self, took_s: float, handle: asyncio.Handle) -> None:
+        if took_s > self.longest_s:
+            self.longest_s, self.longest = took_s, f"{took_s * 1000:.0f} ms: {handle!r:.500}"
+
+
+@contextmanager
+def watching() -> Iterator[LoopWatch]:
+    """Watch every event loop of this process; a busy machine does not matter, waiting is not counted."""
+    watch, run = LoopWatch(), asyncio.Handle._run
+
+    def measured(handle: asyncio.Handle) -> None:
+        before = time.thread_time()
+        run(handle)
+        watch.note(time.thread_time() - before, handle)
+
+    with patch.object(asyncio.Handle, "_run", measured):
+        yield watch
