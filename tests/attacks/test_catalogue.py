@@ -22,8 +22,8 @@ ENDS_IN_THE_RUNNER = (Group.CPU, Group.OUTPUT, Group.ESCAPE)
 
 def chosen(deployment: str) -> list[Attack]:
     """Return the attacks that are tried over a deployment."""
-    everything = (*load_attacks(), *load_host_attacks())
-    attacks = [attack for attack in everything if attack.safe or deployment == "bubblewrap"]
+    on_api = () if deployment == ORDINARY_USER else load_host_attacks()  # which does not depend on the user
+    attacks = [attack for attack in (*load_attacks(), *on_api) if attack.safe or deployment == "bubblewrap"]
     if deployment != ORDINARY_USER:
         return attacks
     differs = [attack for attack in attacks if attack.group not in ENDS_IN_THE_RUNNER]
