@@ -50,7 +50,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class LockTarget:
     """The runtime a set is resolved for, on Linux with glibc.
 
     Attributes:
@@ -93,7 +93,7 @@ class Lock:
     """
 
     language: Language
-    target: Target
+    target: LockTarget
     pins: tuple[Pin, ...]
     packages: tuple[LockedPackage, ...]
     text: str
@@ -133,7 +133,7 @@ class Lock:
         target = stored["target"]
         return cls(
             language=language,
-            target=Target(target["runtime"], target["machine"], (target["glibc"][0], target["glibc"][1])),
+            target=LockTarget(target["runtime"], target["machine"], (target["glibc"][0], target["glibc"][1])),
             pins=tuple(Pin(p["name"], p["version"], tuple(p["extras"]), language) for p in stored["pins"]),
             packages=tuple(
                 LockedPackage(
