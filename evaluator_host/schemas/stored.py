@@ -94,6 +94,29 @@ class BadLine:
 
 
 @dataclass(frozen=True, slots=True)
+class DatasetFacts:
+    """Size, columns and bad lines of a stored file of rows.
+
+    Attributes:
+      format: Format of the uploaded file.
+      rows: Number of rows.
+      bad_rows: Number of lines that are no row; these are not stored.
+      bad_lines: The first of these lines.
+      columns: Column names in order of appearance.
+      size_bytes: Size of the rows as JSON lines.
+      digest: `sha256:…` of the rows as JSON lines.
+    """
+
+    format: str
+    rows: int
+    bad_rows: int
+    bad_lines: tuple[BadLine, ...]
+    columns: tuple[str, ...]
+    size_bytes: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class DatasetReport:
     """A data set, the answer of `GET /v1/datasets/{name}`.
 
