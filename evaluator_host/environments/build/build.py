@@ -21,7 +21,7 @@ from evaluator_host.environments.record import BuildEvent, BuildStatus, Environm
 from evaluator_host.model.errors import HostError, MachineExhausted
 from evaluator_host.model.evaluator import Environment, Language, Package
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.lock import Lock, Pin, Target
+from evaluator_host.packages.lock import Lock, LockTarget, Pin
 from evaluator_host.packages.resolve import resolve
 from evaluator_host.sandbox.base import Backend
 from evaluator_host.system.files import hold_lock
@@ -54,7 +54,7 @@ class Build:
       error: Why it failed; None while it has not.
     """
 
-    def __init__(self, key: str, pins: tuple[Pin, ...], language: Language, target: Target) -> None:
+    def __init__(self, key: str, pins: tuple[Pin, ...], language: Language, target: LockTarget) -> None:
         self.key = key
         self.pins = pins
         self.language = Language.PYTHON if language is Language.PYTHON else Language.JAVASCRIPT
@@ -263,7 +263,7 @@ class Builds:
         return self._failed.pop(key, None) is not None
 
     def begin(
-        self, key: str, pins: tuple[Pin, ...], language: Language, target: Target, *, workspace: str
+        self, key: str, pins: tuple[Pin, ...], language: Language, target: LockTarget, *, workspace: str
     ) -> asyncio.Task[Record]:
         """Start the build of a package set unless it is running, and return it; await it shielded.
 
