@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, fields, replace
 from itertools import islice, takewhile
 from typing import Any, Final
@@ -21,6 +21,7 @@ from evaluator_host.store.datasets import Datasets
 from evaluator_host.store.job_queue import StoredOutput, StoredResult
 from evaluator_host.store.jobs import Job, JobEvaluator, Jobs
 from evaluator_host.store.results import PAGE_BYTES, Filter, Outputs, Results, Sort
+from evaluator_host.system.limited_process import LimitedProcesses
 from evaluator_host.system.memory import Reservation
 
 _FIELDS: Final = tuple(field.name for field in fields(EvaluationResult))
@@ -101,16 +102,25 @@ class RowReader:
       results: Results in the store.
       datasets: Data sets in the store.
       folder: The rows of all data sets.
+      processes: Limited processes, which render templates.
       outputs: Answers of models, of the store; None for a host without online jobs.
     """
 
     def __init__(
-        self, jobs: Jobs, results: Results, datasets: Datasets, folder: RowsFolder, *, outputs: Outputs | None = None
+        self,
+        jobs: Jobs,
+        results: Results,
+        datasets: Datasets,
+        folder: RowsFolder,
+        processes: LimitedProcesses,
+        *,
+        outputs: Outputs | None = None,
     ) -> None:
         self._jobs = jobs
         self._datasets = datasets
         self._results = results
         self._folder = folder
+        self._processes = processes
         self._outputs = outputs
 
     async def page(
@@ -179,8 +189,7 @@ class RowReader:
         evaluators = await self._jobs.evaluators(job_id)
         results = await self._rows(job, evaluators, await self._results.of_row(job_id, index))
         record = (await asyncio.to_thread(self._folder.some, job.dataset_id, [index]))[index]
-        mapping = spec_from_json(job.request).parse_mapping()
-        made = RowSource(self._folder, job.dataset_id, mapping=mapping, count=job.rows).row(index, record)
+        made = await self._source(job).row(index)
         if self._outputs is not None and self._asks(job):
             chunk = Chunk([index], [made])
             asked = [row async for part in answered(chunk, self._outputs, job_id) for row in part.rows]
@@ -239,9 +248,8 @@ class RowReader:
           NotFound: there is no such job.
         """
         job = await self._jobs.get_job(workspace_id, job_id)
-        mapping = spec_from_json(job.request).parse_mapping()
-        rows = RowSource(self._folder, job.dataset_id, mapping=mapping, count=min(limit, job.rows))
-        chunk = await asyncio.to_thread(lambda: next(rows.chunks(bytearray()), Chunk([], [])))
+        async with aclosing(self._source(job, limit).chunks(bytearray())) as chunks:
+            chunk = await anext(chunks, Chunk([], []))
         found = list(chunk.rows)
         if chunk.numbers and self._outputs is not None and self._asks(job):
             found = [row async for part in answered(chunk, self._outputs, job_id) for row in part.rows]
@@ -263,6 +271,10 @@ class RowReader:
           NotFound: there is no such job.
         """
         return self._asks(await self._jobs.get_job(workspace_id, job_id))
+
+    def _source(self, job: Job, count: int | None = None) -> RowSource:
+        mapping = spec_from_json(job.request).parse_mapping()
+        return RowSource(self._folder, self._processes, job, mapping=mapping, count=count)
 
     def _asks(self, job: Job) -> bool:
         return self._outputs is not None and spec_from_json(job.request).target is not None
