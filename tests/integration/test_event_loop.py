@@ -148,13 +148,15 @@ def hostile(call: str) -> list[Body]:
         return []
     name = content[JSON]["schema"].get("$ref", "").rpartition("/")[2]
     example = (OPENAPI["components"]["schemas"].get(name, {}).get("examples") or [{}])[0]
-    nested = [with_lists(json.loads(json.dumps(example)), *path, few=True) for path in places(example)]
-    return [with_lists(dict(example), "more"), *nested, (b"[" * MB, JSON)]
+    return [
+        *(with_lists(json.loads(json.dumps(example)), *path, few=True) for path in places(example)),
+        (b"[" * MB, JSON),
+    ]
 
 
 def places(value: object, *path: Any) -> list[tuple[Any, ...]]:
     """Every path in an example at which an object may have one more field, and every list."""
-    found = [(*path, "more")] if isinstance(value, dict) and path else [path] if isinstance(value, list) else []
+    found = [(*path, "more")] if isinstance(value, dict) else [path] if isinstance(value, list) else []
     inner = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
     return [*found, *(place for key, below in inner for place in places(below, *path, key))]
 
