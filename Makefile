@@ -2,7 +2,7 @@
 
 PORT ?= 8710
 PYTHON ?=
-WORKERS ?= 3
+WORKERS ?= 4
 ARGS ?=
 STRICT ?=
 

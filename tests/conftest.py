@@ -1,5 +1,6 @@
 """Fixtures over the real thing: a service on each backend, shared by a whole run."""
 
+import gc
 import os
 import shutil
 import time
@@ -48,6 +49,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest."""
     longest_first(items)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported and collected out of every later garbage collection."""
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

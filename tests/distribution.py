@@ -18,7 +18,7 @@ _LISTED_S: Final = 5.0  # shorter groups can begin whenever a process is free
 _BACKEND: Final = re.compile(r"\[(?:.*-)?(bubblewrap as an ordinary user|ordinary user|bubblewrap|docker)(?:-.*)?\]$")
 # Their expensive fixtures are made for one backend at a time, so that each backend can go to another process.
 _BY_BACKEND: Final = {
-    "tests/attacks/test_javascript.py", "tests/attacks/test_python.py", "tests/attacks/test_view.py",
+    "tests/attacks/test_catalogue.py", "tests/attacks/test_view.py",
     "tests/attacks/test_weakened.py", "tests/contract/test_cases.py", "tests/contract/test_conformance.py",
     "tests/integration/test_real_sets.py",
     "tests/integration/test_real_sets_shared.py",

@@ -1,6 +1,7 @@
 """`serve`: the host over HTTP. An address that other machines reach needs a key first."""
 
 import errno
+import faulthandler
 import gc
 import ipaddress
 import socket
@@ -14,6 +15,7 @@ from evaluator_host.cli.console import out
 from evaluator_host.model.errors import Misconfigured
 
 _BACKLOG: Final = 2048
+_STOP_S: Final = 4.8  # after the grace: to answer the calls under way, store results, end sandboxes
 
 
 def serve(
@@ -36,8 +38,14 @@ def serve(
     log_to_stderr(debug=cli_state.debug)
     if not _is_loopback(settings.host):
         run_async(lambda: require_key(settings))
+    faulthandler.enable()  # a crash of native code is in the log, too
+
+    def end_in_time() -> None:
+        """End the process after its grace, whatever does not end then: a thread that computes, a system call."""
+        faulthandler.dump_traceback_later(settings.stop_grace_s + _STOP_S, exit=True)
+
     with listen(settings.host, settings.port) as listener:
-        run_async(lambda: serve_http(settings, listener, greet=out.print))
+        run_async(lambda: serve_http(settings, listener, greet=out.print, on_stop=end_in_time))
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -26,6 +26,7 @@ from evaluator_host.schemas.results import (
 )
 
 _EVENT_DATA: Final = b"data:"
+_AGAIN_S: Final = 1.0  # between two looks at a job whose events cannot be had
 _PAGE_ROWS: Final = 500
 
 
@@ -343,15 +344,22 @@ class JobVerbs(Verbs[TransportT]):
 
     async def _changes(self, job_id: str) -> AsyncGenerator[JobReport, None]:
         """Yield the job whenever it changes; the last report is final."""
+        last: JobReport | None = None
         while True:
+            came = False
             with suppress(HostError):  # the request below raises it again, unless it was the connection
                 async with aclosing(self._events(job_id)) as reports:
                     async for report in reports:
+                        came, last = True, report
                         yield report
             report = await self._report(job_id)
-            if report.status.final:
+            if report != last:
                 yield report
+            if report.status.final:
                 return
+            last = report
+            if not came:
+                await self._transport.sleep(_AGAIN_S)
 
     async def _events(self, job_id: str) -> AsyncGenerator[JobReport, None]:
         """Yield what the server sends of a job before it ends, until it ends or the connection breaks."""

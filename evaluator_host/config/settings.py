@@ -154,6 +154,7 @@ class Settings(BaseSettings):
         default_factory=dict,
         description='Models that evaluators may name: JSON {"workspace/name": {"base_url", "model", "secret"}}.',
     )
+    event_streams: int = Field(16, ge=1, description="Event streams (of jobs and builds) that one key may have open.")
     jobs_at_once: int = Field(4, ge=1, description="Jobs that this host runs in parallel; more wait.")
     jobs_days: int = Field(0, ge=0, description="Days to keep ended jobs and their results; 0 keeps them forever.")
     traces_mb: int = Field(4, ge=1, description="Largest export of spans, once decompressed; exporters send 512 spans.")

@@ -32,7 +32,7 @@ TURN_S: Final = 60.0  # a running job that has stored something may be put back 
 LONG_TURN_S: Final = 600.0  # and any job after this one
 
 _TRIES: Final = 2  # hosts that died in a row while they ran a job, without storing anything for it
-_STOP_S: Final = 2.0  # to store the results of running jobs when the host stops
+_STOP_S: Final = 1.0  # to store the results of running jobs when the host stops
 _TOOK_HOSTS_DOWN: Final = (
     f"{_TRIES} hosts ended one after the other while they ran this job, and nothing was stored for it in between, so "
     "it is not run again. Its results so far are kept. The log of the host may say why it ended; make a new job "

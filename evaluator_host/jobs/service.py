@@ -1,6 +1,7 @@
 """Creates, lists, watches, pauses, resumes, cancels and deletes jobs."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -61,6 +62,8 @@ class JobService:
         self._scheduler = scheduler
         self._resolve = resolve
         self._models = models
+        self._watched: Counter[str] = Counter()
+        self._looking: asyncio.Task[dict[str, JobReport | None]] | None = None
 
     async def create_job(self, spec: JobSpec, workspace_id: str, *, idempotency_key: str | None = None) -> JobReport:
         """Queue a job and return it; an idempotency key that was used before returns the earlier job.
@@ -113,20 +116,39 @@ class JobService:
         return [_report(job) for job in jobs]
 
     async def watch_job(self, workspace_id: str, job_id: str) -> AsyncGenerator[JobReport, None]:
-        """Yield a job at once, then after every change, until it has ended.
+        """Yield a job at once, then after every change, until it has ended or was deleted.
 
         Raises:
           NotFound: the workspace has no job of that id.
         """
-        last: JobReport | None = None
-        while True:
-            report = await self.get_job(workspace_id, job_id)
-            if report != last:
-                yield report
-            if report.status.final:
-                return
-            last = report
-            await asyncio.sleep(LOOK_EVERY_S)
+        last = await self.get_job(workspace_id, job_id)
+        yield last
+        self._watched[job_id] += 1
+        try:
+            while not last.status.final:
+                seen = await self._look()
+                if (report := seen.get(job_id, last)) is None:
+                    return
+                if report != last:
+                    yield report
+                last = report
+        finally:
+            self._watched[job_id] -= 1
+            if not self._watched[job_id]:
+                del self._watched[job_id]
+
+    async def _look(self) -> dict[str, JobReport | None]:
+        """Return each watched job as it is half a second later, None for a deleted one; all watchers share a look."""
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look_later())
+            self._looking.add_done_callback(lambda done: done.cancelled() or done.exception())  # perhaps unread
+        return await asyncio.shield(self._looking)
+
+    async def _look_later(self) -> dict[str, JobReport | None]:
+        await asyncio.sleep(LOOK_EVERY_S)
+        asked = list(self._watched)
+        found = {one.job.id: _report(one) for one in await self._jobs.find_overviews(asked)} if asked else {}
+        return {job_id: found.get(job_id) for job_id in asked}
 
     async def set_desired_state(self, workspace_id: str, job_id: str, desired: DesiredState) -> JobReport:
         """Ask a job to run, pause or stop, and return it.

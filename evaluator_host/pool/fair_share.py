@@ -15,6 +15,7 @@ from typing import Final
 
 from evaluator_host.model.errors import Busy
 from evaluator_host.model.evaluator import SandboxSpec
+from evaluator_host.system.turns import may_take
 
 SANDBOXES_PER_FREE: Final = 3
 PLACES_PER_FREE: Final = 9
@@ -173,6 +174,4 @@ class FairShare:
 
     def _may_wait(self, own: Share) -> bool:
         free = self._queue_limit - self._all.waiting
-        if own.waiting == 0 or len(self._by_workspace) == 1:
-            return own.waiting == 0 or free > 0
-        return own.waiting < PLACES_PER_FREE * free
+        return may_take(own.waiting, free, per_free=PLACES_PER_FREE, known=len(self._by_workspace))

@@ -7,13 +7,13 @@ paused (and queued again when its host shuts down)
 """
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from sqlalchemy import Select, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Select, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from evaluator_host.model.errors import InUse, NotFound
@@ -199,10 +199,14 @@ class Jobs(Repository):
         Raises:
           NotFound: the workspace has no job of that id.
         """
-        found = await self._overviews(_overviews(workspace_id).where(JobTable.id == job_id))
+        found = await self._overviews(_overviews((JobTable.workspace_id == workspace_id) & (JobTable.id == job_id)))
         if not found:
             raise _not_found(job_id)
         return found[0]
+
+    async def find_overviews(self, job_ids: Collection[str]) -> list[JobOverview]:
+        """Return the jobs with these ids, of whatever workspace, using two SQL statements."""
+        return await self._overviews(_overviews(JobTable.id.in_(job_ids)))
 
     async def list_overviews(
         self, workspace_id: str, *, limit: int, before: datetime | None = None, status: JobStatus | None = None
@@ -215,7 +219,7 @@ class Jobs(Repository):
           before: `created_at` of the last job of the previous page.
           status: Only jobs of this status.
         """
-        query = _overviews(workspace_id)
+        query = _overviews(JobTable.workspace_id == workspace_id)
         if before is not None:
             query = query.where(JobTable.created_at < before)
         if status is not None:
@@ -299,11 +303,11 @@ class Jobs(Repository):
             await connection.execute(delete(JobTable).where(JobTable.id == job.id))
 
 
-def _overviews(workspace_id: str) -> Select[Any]:
+def _overviews(chosen: ColumnElement[bool]) -> Select[Any]:
     asked = select(func.count()).where(OutputTable.job_id == JobTable.id).scalar_subquery()
     dataset = func.coalesce(DatasetTable.name, DatasetTable.id)
     query = select(JobTable.__table__, dataset.label("dataset"), asked.label("asked"))
-    return query.join(DatasetTable, DatasetTable.id == JobTable.dataset_id).where(JobTable.workspace_id == workspace_id)
+    return query.join(DatasetTable, DatasetTable.id == JobTable.dataset_id).where(chosen)
 
 
 def _not_found(job_id: str) -> NotFound:

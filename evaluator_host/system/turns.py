@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 from evaluator_host.model.errors import Busy
 
@@ -11,6 +11,46 @@ from evaluator_host.model.errors import Busy
 def most_places(places: int, known: int) -> int:
     """Return how many of `places` one workspace may have at a time when `known` workspaces are known."""
     return places if known <= 1 else max(1, places - 1)
+
+
+def may_take(own: int, free: int, *, per_free: int, known: int) -> bool:
+    """Return whether a workspace that has `own` places may take one more: `per_free` for each free one."""
+    if own == 0 or known <= 1:
+        return own == 0 or free > 0
+    return own < per_free * free
+
+
+class Shares:
+    """Counts what workspaces have of a number of places; something stays free for those that have nothing yet.
+
+    Args:
+      places: How many there are.
+      what: What takes a place, in the plural, for the message to a workspace that has its share.
+      per_free: How many a workspace may have for each one that stays free, once another workspace has asked.
+    """
+
+    def __init__(self, places: int, what: str, *, per_free: int = 3) -> None:
+        self._places = places
+        self._what = what
+        self._per_free = per_free
+        self._taken: dict[str, int] = {}
+
+    @contextmanager
+    def hold(self, workspace: str) -> Iterator[None]:
+        """Hold a place during the block.
+
+        Raises:
+          Busy: the workspace has its share.
+        """
+        own = self._taken.setdefault(workspace, 0)
+        free = self._places - sum(self._taken.values())
+        if not may_take(own, free, per_free=self._per_free, known=len(self._taken)):
+            raise Busy(f"{own} {self._what} of this workspace are under way; send fewer at once", retry_after_s=2)
+        self._taken[workspace] += 1
+        try:
+            yield
+        finally:
+            self._taken[workspace] -= 1
 
 
 class Turns:

@@ -37,8 +37,8 @@ SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _MOST_DESCRIPTORS: Final = 65_536
 _OWN_DESCRIPTORS: Final = 224  # of 1,024: sixteen sandboxes of six each, logs, database, engine, builds
 _FEWEST_CONNECTIONS: Final = 64
-_CUT_S: Final = 5.0  # to answer the calls under way with 503 and stop their rows
-_FLUSH_S: Final = 2  # to send the last responses
+_CUT_S: Final = 2.0  # to answer the calls under way with 503 and stop their rows
+_FLUSH_S: Final = 1  # to send the last responses
 _ALWAYS: Final = frozenset({"/healthz", "/metrics"})  # a host that shuts down is still alive
 
 
@@ -91,10 +91,11 @@ class Drain:
         try:
             await self._app(scope, receive, sending)
         except asyncio.CancelledError:
-            if not self._cutting or answering:
+            if not self._cutting:
                 raise
             task.uncancel()
-            await _refuse(scope, receive, send)
+            if not answering:  # a response that has begun is cut off: the server closes its connection
+                await _refuse(scope, receive, send)
         finally:
             self._calls.discard(task)
             if not self._calls:
@@ -123,12 +124,14 @@ class _Server(uvicorn.Server):
         greet: Callable[[str], object],
         greeting: tuple[str, ...],
         grace_s: float,
+        on_stop: tuple[Callable[[], object], ...],
     ) -> None:
         super().__init__(config)
         self._greet = greet
         self._greeting = greeting
         self._drain = drain
         self._grace_s = grace_s
+        self._on_stop = on_stop
         self._hurry = asyncio.Event()
         self._stopping: asyncio.Task[None] | None = None
         self.stop_by: float | None = None  # `time.monotonic()` by which work in progress has to end
@@ -163,6 +166,8 @@ class _Server(uvicorn.Server):
             self._hurry.set()
 
     async def _stop(self) -> None:
+        for call in self._on_stop:
+            call()
         self._drain.begin()
         waits = [asyncio.ensure_future(event.wait()) for event in (self._drain.idle, self._hurry)]
         await asyncio.wait(waits, timeout=self._grace_s, return_when=asyncio.FIRST_COMPLETED)
@@ -181,6 +186,7 @@ async def serve_http(
     *,
     greet: Callable[[str], object] | None = None,
     stop: asyncio.Event | None = None,
+    on_stop: Callable[[], object] = lambda: None,
 ) -> None:
     """Serve HTTP on a listening socket until SIGINT or SIGTERM, or until `stop` is set.
 
@@ -193,6 +199,8 @@ async def serve_http(
       greet: Called with each line of the greeting, once requests are accepted.
       stop: Setting it stops the host as the first signal does: calls under way get `settings.stop_grace_s` to end.
 
+      on_stop: Called when the host begins to stop.
+
     Raises:
       SandboxUnavailable: no backend works.
       Misconfigured: the database belongs to another version.
@@ -200,10 +208,10 @@ async def serve_http(
     """
     asyncio.get_running_loop().set_exception_handler(log_loop_fault)
     return_large_blocks()
-    supervisor = Supervisor()
+    supervisor, connections = Supervisor(), room_for_connections()
     async with (
         open_store(settings) as store,
-        open_access(store, settings, supervisor) as access,
+        open_access(store, settings, supervisor, connections=connections) as access,
         open_judges(settings, store) as models,
         open_service(settings, models=models, on_set_used=access.package_visibility.note) as service,
         open_stored_resources(service, store) as resources,
@@ -213,7 +221,7 @@ async def serve_http(
         config = uvicorn.Config(
             drain,
             loop="none",
-            http=type("Connection", (ConnectionLimits,), {"most_connections": room_for_connections()}),
+            http=type("Connection", (ConnectionLimits,), {"most_connections": connections}),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -222,7 +230,14 @@ async def serve_http(
             timeout_graceful_shutdown=_FLUSH_S,
         )
         lines = greeting(base_url(listener), service.info().backend) if greet else ()
-        server = _Server(config, drain=drain, greet=greet or str, greeting=lines, grace_s=settings.stop_grace_s)
+        server = _Server(
+            config,
+            drain=drain,
+            greet=greet or str,
+            greeting=lines,
+            grace_s=settings.stop_grace_s,
+            on_stop=(on_stop, access.streams.close),
+        )
         stopping = asyncio.create_task(server.stop_after(stop or asyncio.Event()))
         try:
             await server.serve(sockets=[listener])

@@ -5,11 +5,11 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from evaluator_host.environments import toolchain
-from evaluator_host.model.evaluator import Language
-from evaluator_host.selftest.attack import Group
 from tests.conftest import DATA_DIR
 from tests.engines import engine_address
 from tests.ordinary_user import ordinary_user_command
@@ -18,14 +18,17 @@ ORDINARY_USER: Final = "bubblewrap as an ordinary user"
 DEPLOYMENTS: Final = ("bubblewrap", ORDINARY_USER, "docker")
 COMMAND: Final = (sys.executable, "-m", "evaluator_host", "selftest")
 
-_TIMEOUT_S: Final = 500
+_TIMEOUT_S: Final = 800
 _AS_ORDINARY_USER: Final = """
 import shutil, sys
 from pathlib import Path
 from evaluator_host.__main__ import main
+from evaluator_host.selftest import command
 
 data = Path("data").resolve()
 shutil.copytree(sys.argv.pop(1), data / "toolchain")
+names = sys.argv.pop(1).split(",")
+command._chosen = lambda *_: [attack for attack in command.load_attacks() if attack.name in names]
 sys.argv[1:1] = ["selftest", "--data-dir", str(data)]
 main()
 """
@@ -37,19 +40,18 @@ def environment(backend: str) -> dict[str, str]:
     return named | ({"EVALUATOR_HOST_DOCKER_HOST": engine_address()} if backend == "docker" else {})
 
 
-async def report_of(deployment: str, language: Language, *groups: Group) -> Any:
-    """Return what `selftest --json` says of the attacks in one language, of some groups or all."""
-    options = ["--language", str(language), "--json", *(word for group in groups for word in ("--group", str(group)))]
-    if deployment == ORDINARY_USER:
-        await toolchain.ensure_esbuild(DATA_DIR)
-        toolchain.restricted_python_dir(DATA_DIR)
-        tools = DATA_DIR / "toolchain"
-        command = ordinary_user_command(["-c", _AS_ORDINARY_USER, tools, *options], also=(tools,))
-        variables = dict(os.environ)
-    else:
-        command = [*COMMAND, *options]
-        variables = os.environ | environment(deployment)
-    return await asyncio.to_thread(_report, command, variables)
+async def report_of(deployment: str) -> Any:
+    """Return what `selftest --json` says of every attack over a deployment whose host is the user that runs the tests."""
+    return await asyncio.to_thread(_report, [*COMMAND, "--json"], os.environ | environment(deployment))
+
+
+async def report_as_ordinary_user(attacks: Sequence[str]) -> Any:
+    """Return what `selftest --json` says of some attacks over the bubblewrap of an ordinary user."""
+    await toolchain.ensure_esbuild(DATA_DIR)
+    toolchain.restricted_python_dir(DATA_DIR)
+    tools = DATA_DIR / "toolchain"
+    arguments: list[str | Path] = ["-c", _AS_ORDINARY_USER, tools, ",".join(attacks), "--json"]
+    return await asyncio.to_thread(_report, ordinary_user_command(arguments, also=(tools,)), dict(os.environ))
 
 
 def _report(command: list[str], variables: dict[str, str]) -> Any:

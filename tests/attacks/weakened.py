@@ -8,7 +8,7 @@ a sandbox is started and told with, or lines of a copy of the runner. No setting
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
@@ -256,7 +256,7 @@ _DOCKER: Final[dict[Guard, Callable[[dict[str, Any], dict[str, Any]], None]]] = 
 
 
 _OF_THE_SANDBOX: Final = {
-    Guard.MEMORY: ("memory_mb", 1024),
+    Guard.MEMORY: ("memory_mb", 512),  # attacks take 300 MB at most, or all there is, which takes time
     Guard.PROCESSES: ("processes", 1000),
     Guard.DISK: ("disk_mb", 256),
 }
@@ -264,8 +264,15 @@ _OF_THE_RUNNER: Final = {**_OF_THE_SANDBOX, Guard.LOGS: ("log_kb", 1000), Guard.
 _LONG_S: Final = 0.5  # more than is allowed: enough for the error to name another limit
 
 
+def _higher_limits(guards: AbstractSet[Guard], limits: Mapping[Guard, tuple[str, int]]) -> dict[str, Any]:
+    higher: dict[str, Any] = dict(limits[guard] for guard in guards & limits.keys())
+    if guards >= {Guard.MEMORY, Guard.PROCESSES}:
+        higher["memory_mb"] = 1024  # a thousand processes need more
+    return higher
+
+
 def _weaken_limits(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard]) -> None:
-    told = dict(_OF_THE_RUNNER[guard] for guard in guards & _OF_THE_RUNNER.keys())
+    told = _higher_limits(guards, _OF_THE_RUNNER)
     load, send, receive = Sandbox.load, Sandbox.send, Sandbox.receive
     late = Guard.TIMEOUT in guards
 
@@ -283,7 +290,7 @@ def _weaken_limits(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard]) -> Non
     patch.setattr(Sandbox, "load", weaker_load)
     patch.setattr(Sandbox, "send", weaker_send)
     patch.setattr(Sandbox, "receive", weaker_receive)
-    more = dict(_OF_THE_SANDBOX[guard] for guard in guards & _OF_THE_SANDBOX.keys())
+    more = _higher_limits(guards, _OF_THE_SANDBOX)
     for backend in (bubblewrap.BubblewrapBackend, docker.DockerBackend):
         _start_larger(patch, backend, more)
 

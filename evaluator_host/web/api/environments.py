@@ -17,7 +17,7 @@ from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.auth.keyring import Caller
 from evaluator_host.web.auth.package_visibility import no_such_set
 from evaluator_host.web.http.error_responses import describe_error
-from evaluator_host.web.http.json_routes import JsonRoute, event_response, json_response
+from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 _MISSING = describe_error(404, "No such package set.")
 _REFUSED: dict[int | str, dict[str, Any]] = {
@@ -79,8 +79,9 @@ def environments_api(service: Service, access: Access) -> APIRouter:
     )
     async def events(digest: str, request: Request) -> Response:
         """Watch a build: one server-sent event per step; the last is `ready` or `failed`."""
-        await _seen(service, access, caller_of(request.scope), digest)
-        return event_response(_build_events(service.environments.events(digest)))
+        caller = caller_of(request.scope)
+        await _seen(service, access, caller, digest)
+        return access.streams.respond(caller.key_id, _build_events(service.environments.events(digest)))
 
     return router
 

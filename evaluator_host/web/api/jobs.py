@@ -18,7 +18,7 @@ from evaluator_host.store.jobs import DesiredState
 from evaluator_host.web.api.bodies import EXACT_MATCH, EvaluatorRef, Moment, WholeNumber, Wire
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.error_responses import describe_error
-from evaluator_host.web.http.json_routes import JsonRoute, event_response, json_response
+from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 _MISSING = describe_error(404, "No such job.")
 _ENDED = {**_MISSING, **describe_error(409, "Not possible in the state that the job is in.")}
@@ -199,7 +199,8 @@ def jobs_api(service: JobService, access: Access) -> APIRouter:
         """Watch a job: an event `progress` after each change, and one named after its status when it ends."""
         workspace = caller_of(request.scope).workspace
         await service.get_job(workspace, job_id)
-        return event_response(_events(service, workspace, job_id))
+        key_id = caller_of(request.scope).key_id
+        return access.streams.respond(key_id, _events(service, workspace, job_id))
 
     for verb, desired, text in (
         ("pause", DesiredState.PAUSE, "Pause a job. Its results so far are kept."),

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Final
 
+from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
 from evaluator_host.config.settings import Settings
@@ -21,11 +22,14 @@ from evaluator_host.service.prepared import evaluator_digest
 from evaluator_host.store.audit import AuditEntry, AuditLog
 from evaluator_host.store.store import Store
 from evaluator_host.system.supervisor import Supervisor
+from evaluator_host.system.turns import Shares
 from evaluator_host.web.auth.keyring import REFRESH_S, Caller, Keyring
 from evaluator_host.web.auth.package_visibility import PackageVisibility
+from evaluator_host.web.http.event_streams import EventStreams
 
 _CALLER = "evaluator_host.caller"
 
+_UPLOADS: Final = 32  # under way; each has a file open besides its connection
 _BUCKETS_KEPT: Final = 10_000  # buckets; full ones are dropped when there are more
 
 _log = logging.getLogger(__name__)
@@ -82,11 +86,14 @@ class RateLimiter:
 class Access:
     """The keys, rate limits, audit log and visible package sets of one host. Bound to one event loop."""
 
-    def __init__(self, store: Store, settings: Settings) -> None:
+    def __init__(self, store: Store, settings: Settings, connections: int) -> None:
         self.keyring = Keyring(store.keys)
         self.rates = RateLimiter(settings.rate_limit_per_s, burst=settings.rate_limit_burst)
         self.audit_log = AuditLog(store.audit, days=settings.audit_days)
         self.package_visibility = PackageVisibility(store.package_sets)
+        self.streams = EventStreams(settings.event_streams)
+        self.requests = Shares(connections, "requests")
+        self.uploads = Shares(_UPLOADS, "uploads")
         self._failing: set[str] = set()
 
     def dropped(self) -> float:
@@ -128,13 +135,21 @@ class Access:
 
 
 @asynccontextmanager
-async def open_access(store: Store, settings: Settings, supervisor: Supervisor) -> AsyncIterator[Access]:
+async def open_access(
+    store: Store, settings: Settings, supervisor: Supervisor, *, connections: int
+) -> AsyncIterator[Access]:
     """Open an `Access` and keep it up to date during the block; then write the waiting audit entries.
+
+    Args:
+      store: Keys and audit log.
+      settings: The operator's settings.
+      supervisor: Runs the task that keeps it up to date.
+      connections: Connections that this host takes; workspaces share them.
 
     Raises:
       StoreUnavailable: the database does not answer.
     """
-    access = Access(store, settings)
+    access = Access(store, settings, connections)
     await access.keyring.refresh()
     try:
         async with supervisor.running("the refresh of keys and the audit log", access.run):
@@ -187,6 +202,8 @@ class AuditedCall:
         """Record how the block ended; a cancelled block is not recorded."""
         if error is None:
             self.answered(None)
+        elif isinstance(error, ClientDisconnect):
+            self.abandoned()
         elif isinstance(error, Exception):
             self.failed(error)
 

@@ -1,4 +1,4 @@
-"""Routes that read and return JSON or server-sent events; bodies that would fill the host's memory are refused.
+"""Routes that read and return JSON; bodies that would fill the host's memory are refused.
 
 A body of 32 MB may hold ten million small objects. Each takes about sixty bytes in Python, hundreds as a row, and each
 may cause an error message. So the memory is estimated before decoding, and rows are counted before validation.
@@ -6,12 +6,10 @@ may cause an error message. So the memory is estimated before decoding, and rows
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
-from contextlib import aclosing
+from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from fastapi import Request, Response
-from fastapi.responses import StreamingResponse
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
@@ -182,14 +180,3 @@ def json_response(value: object, status: int = 200, headers: dict[str, str] | No
 async def large_json_response(value: object) -> Response:
     """Return a value that may be large as JSON; encodes it in a thread."""
     return await asyncio.to_thread(json_response, value)
-
-
-def event_response(events: AsyncGenerator[tuple[str, object], None]) -> Response:
-    """Return `(event name, value)` pairs as server-sent events."""
-    return StreamingResponse(_lines(events), media_type="text/event-stream")
-
-
-async def _lines(events: AsyncGenerator[tuple[str, object], None]) -> AsyncIterator[bytes]:
-    async with aclosing(events) as named:
-        async for name, value in named:
-            yield b"event: " + name.encode() + b"\ndata: " + encode_json(value) + b"\n\n"

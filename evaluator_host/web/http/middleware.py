@@ -9,9 +9,11 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 from urllib.parse import urlsplit
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evaluator_host.model.errors import Busy, HostError, InvalidRequest, Refused, TooLarge, TooSlow, Unauthorized
@@ -85,14 +87,16 @@ class AccessMiddleware:
             ceiling = self._upload_bytes if _is_upload(scope) else self._body_bytes
             length = self._check(headers, ceiling)
             workspace = await self._admit(scope, headers)
-            with self._memory.hold(workspace) as memory:
+            upload = _is_upload(scope)  # goes to disk while it arrives
+            with self._counted(workspace, upload=upload), self._memory.hold(workspace) as memory:
                 scope[_MEMORY] = sending.memory = memory
-                upload = _is_upload(scope)  # goes to disk while it arrives
                 if not upload:
                     memory.reserve(BODY_COPIES * length)
                 await self._app(scope, self._bounded(receive, ceiling, None if upload else memory), sending)
         except HostError as error:
             await self._answer(error, scope, receive, sending)
+        except ClientDisconnect:
+            _log.info("%s %s: the client hung up before its request was complete", scope["method"], scope["path"])
         except Exception as error:  # noqa: BLE001 - the outermost layer: the caller gets the common error shape
             _log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
             await self._answer(HostError("the host failed; its log says where"), scope, receive, sending)
@@ -133,6 +137,12 @@ class AccessMiddleware:
         self._access.rates.count_request(caller.key_id)
         set_caller(scope, caller)
         return caller.workspace
+
+    def _counted(self, workspace: str, *, upload: bool) -> AbstractContextManager[None]:
+        """Return what counts a request of a workspace while it is under way."""
+        if self._access is None or not workspace:
+            return nullcontext()
+        return (self._access.uploads if upload else self._access.requests).hold(workspace)
 
     def _bounded(self, receive: Receive, ceiling: int, memory: Reservation | None) -> Receive:
         """Return `receive` with the limits of size, time and memory for the body."""

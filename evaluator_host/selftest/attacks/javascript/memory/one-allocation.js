@@ -1,1 +1,1 @@
-const attack = () => Buffer.alloc(2 ** 29, 1).length;
+const attack = () => Buffer.alloc(2 ** 28, 1).length;
