@@ -26,13 +26,14 @@ PYTHON, JAVASCRIPT = Language.PYTHON, Language.JAVASCRIPT
 def build_settings(home: Path, index: Index, **changes: Any) -> Settings:
     """A host's settings; nothing of this machine's way to other indexes is in them."""
     values: dict[str, Any] = {
+        "sandbox": SandboxChoice.BUBBLEWRAP,
         "pip_index_url": index.pip_url,
         "npm_registry": index.npm_url,
         "ca_file": None,
         "index_timeout_s": 60,
         "environments_mb": 400,
     }
-    return Settings(sandbox=SandboxChoice.BUBBLEWRAP, data_dir=home, **{**values, **changes})
+    return Settings(data_dir=home, **{**values, **changes})
 
 
 @asynccontextmanager

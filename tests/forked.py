@@ -47,7 +47,7 @@ class Forked:
     ) -> None:
         self.args = [*arguments]
         self.returncode: int | None = None
-        self._ended, theirs = os.pipe()
+        self._told, theirs = os.pipe()
         out = os.open(os.devnull, os.O_WRONLY) if stdout is None else os.dup(stdout)
         error = os.dup(out if stderr in (None, subprocess.STDOUT) else int(stderr or 0))
         message = {
@@ -55,11 +55,15 @@ class Forked:
             "env": dict(os.environ if env is None else env),
             "cwd": str(cwd or Path.cwd()),
         }
+        descriptors = [os.open(os.devnull, os.O_RDONLY), out, error, theirs]
         try:
-            self.pid = _ask(message, [out, error, theirs])
+            socket.send_fds(_template(), [json.dumps(message).encode()], descriptors)
         finally:
-            for descriptor in (out, error, theirs):
+            for descriptor in descriptors:
                 os.close(descriptor)
+        pid = os.read(self._told, 16)
+        assert pid, "the process that commands are forked from has ended; what it printed says why"
+        self.pid = int(pid)
 
     def poll(self) -> int | None:
         """Return the exit code, minus the signal that ended it, or None while it runs."""
@@ -70,10 +74,10 @@ class Forked:
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end and return the exit code."""
         if self.returncode is None:
-            if not select.select([self._ended], [], [], timeout)[0]:
+            if not select.select([self._told], [], [], timeout)[0]:
                 raise subprocess.TimeoutExpired(self.args, timeout or 0)
-            self.returncode = int(os.read(self._ended, 16) or -signal.SIGKILL)
-            os.close(self._ended)
+            self.returncode = int(os.read(self._told, 16) or -signal.SIGKILL)
+            os.close(self._told)
         return self.returncode
 
     def send_signal(self, number: int) -> None:
@@ -112,6 +116,30 @@ def run(
     return subprocess.CompletedProcess(process.args, code, *printed)
 
 
+def make_program(folder: Path) -> int:
+    """Write a program `evaluator-host` for shells, which forks too, and return the descriptor that it has to inherit."""
+    program = folder / "evaluator-host"
+    program.write_text(_PROGRAM.format(python=sys.executable, descriptor=_template().fileno()))
+    program.chmod(0o755)
+    return _template().fileno()
+
+
+_PROGRAM = """\
+#!{python} -IS
+import json, os, signal, socket, sys
+told, theirs = os.pipe()
+message = {{"arguments": sys.argv[1:], "env": dict(os.environ), "cwd": os.getcwd()}}
+template = socket.socket(fileno={descriptor})
+socket.send_fds(template, [json.dumps(message).encode()], [0, 1, 2, theirs])
+os.close(theirs)
+pid = int(os.read(told, 16))
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda number, _: os.kill(pid, number))
+code = int(os.read(told, 16) or -9)
+sys.exit(code if code >= 0 else 128 - code)
+"""
+
+
 @cache
 def _template() -> socket.socket:
     """Return the connection to the process that all are forked from; it ends with this one."""
@@ -133,14 +161,6 @@ def _template() -> socket.socket:
     return ours
 
 
-def _ask(message: dict[str, Any], descriptors: list[int]) -> int:
-    connection = _template()
-    socket.send_fds(connection, [json.dumps(message).encode()], descriptors)
-    pid = connection.recv(64)
-    assert pid, "the process that commands are forked from has ended; what it printed says why"
-    return int(pid)
-
-
 def _serve(connection: socket.socket) -> list[str]:
     """Fork a process for each message. Returns in each of those, with its arguments; exits when the other end closes."""
     running: dict[int, tuple[int, int]] = {}  # by pidfd: its number, and where to write its end
@@ -150,7 +170,7 @@ def _serve(connection: socket.socket) -> list[str]:
             _tell_end(pidfd, *running.pop(pidfd))
         if connection.fileno() not in ready:
             continue
-        data, descriptors, *_ = socket.recv_fds(connection, _MESSAGE_BYTES, 3)
+        data, descriptors, *_ = socket.recv_fds(connection, _MESSAGE_BYTES, 4)
         if not data:
             for pid, _ in running.values():
                 os.kill(pid, signal.SIGKILL)
@@ -163,10 +183,12 @@ def _serve(connection: socket.socket) -> list[str]:
                 os.close(pidfd)
                 os.close(told)
             return _become(message, descriptors)
-        running[os.pidfd_open(pid)] = (pid, descriptors[2])
-        for descriptor in descriptors[:2]:
+        *given, told = descriptors
+        for descriptor in given:
             os.close(descriptor)
-        connection.send(str(pid).encode())
+        running[os.pidfd_open(pid)] = (pid, told)
+        with contextlib.suppress(BrokenPipeError):
+            os.write(told, str(pid).encode().ljust(16))
 
 
 def _tell_end(pidfd: int, pid: int, told: int) -> None:
@@ -178,7 +200,7 @@ def _tell_end(pidfd: int, pid: int, told: int) -> None:
 
 
 def _become(message: dict[str, Any], descriptors: list[int]) -> list[str]:
-    for number, descriptor in enumerate(descriptors[:2], start=1):
+    for number, descriptor in enumerate(descriptors[:3]):
         os.dup2(descriptor, number)
     for descriptor in descriptors:
         os.close(descriptor)

@@ -15,13 +15,13 @@ from typing import Any
 
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.lock import Lock, Target
+from evaluator_host.packages.lock import Lock, LockTarget
 from evaluator_host.packages.pin_parser import parse
 from evaluator_host.packages.resolve import resolve
 from tests.answering import answering
 
 PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.TYPESCRIPT
-TARGETS = {PYTHON: Target("3.13"), JAVASCRIPT: Target("24"), TYPESCRIPT: Target("24")}
+TARGETS = {PYTHON: LockTarget("3.13"), JAVASCRIPT: LockTarget("24"), TYPESCRIPT: LockTarget("24")}
 
 
 async def lock_of(raw: Sequence[Any], language: Language, index: IndexSettings, **options: Any) -> Lock:

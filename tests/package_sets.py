@@ -17,7 +17,7 @@ from evaluator_host.config.settings import Settings
 from evaluator_host.environments.record import Record, now, set_key, target_for
 from evaluator_host.model.evaluator import Contract, Environment, Language, Limits, Package, Policy, SandboxSpec
 from evaluator_host.model.outcome import Failed, Returned
-from evaluator_host.packages.lock import Lock, LockedPackage, Pin, Target
+from evaluator_host.packages.lock import Lock, LockedPackage, LockTarget, Pin
 from evaluator_host.packages.tools import installed_tools
 from evaluator_host.pool.prewarmed import start_sandbox
 from evaluator_host.sandbox.docker.backend import DockerBackend
@@ -69,7 +69,7 @@ def tiny_set(folder: Path) -> Set:
     return described(folder, Language.PYTHON, tiny=f"1.{secrets.randbits(60)}")
 
 
-def described(folder: Path, language: Language, target: Target | None = None, /, **packages: str) -> Set:
+def described(folder: Path, language: Language, target: LockTarget | None = None, /, **packages: str) -> Set:
     """The environment and the record of what was installed there, as it travels; by default for the image."""
     target = target or target_for(image_platform(platform.machine()), language)
     pins = tuple(sorted(Pin(name, version, (), language) for name, version in packages.items()))

@@ -7,29 +7,27 @@ little-endian bytes each. No file is ever whole in memory; each appears whole or
 import hashlib
 import os
 import struct
-import tempfile
 import time
 from array import array
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.mapping import BadRow
-from evaluator_host.datasets.readers import Record
+from evaluator_host.datasets.readers import Record, read_records
 from evaluator_host.model.errors import InvalidRequest, MachineExhausted, TooLarge
 from evaluator_host.model.json_values import decode_json, encode_json
 from evaluator_host.sandbox.linux.instance import is_dead, this_instance
-from evaluator_host.schemas.stored import BadLine
-from evaluator_host.store.datasets import DatasetFacts
+from evaluator_host.schemas.stored import BadLine, DatasetFacts
 from evaluator_host.system.tree import remove
 
 _SETTLED_S: Final = 3600.0
 _STRIDE: Final = 64  # finding a row reads at most so many lines
 _BAD_LINES_KEPT: Final = 100
 _COLUMNS_KEPT: Final = 1000
+_PAGE_BYTES: Final = 16 << 20
 _PLACE: Final = struct.Struct("<Q")
-PAGE_BYTES: Final = 16 << 20
 FILES: Final = "filesets"  # folder of the files that dialects keep, in a data directory
 PARTIAL: Final = "partial-"
 
@@ -48,27 +46,24 @@ class RowsFolder:
           TooLarge: the rows have more than `max_bytes` bytes.
           MachineExhausted: the disk is full.
         """
-        target, stage = self.path / dataset_id, self.path / f"{dataset_id}.{this_instance()}"
-        try:
-            with MachineExhausted.refused("store the rows"):
-                stage.mkdir(parents=True, mode=0o700)
-                with (stage / "rows.jsonl").open("wb") as rows:
-                    writer = _Writer(rows, max_bytes)
-                    for line, record in records:
-                        writer.add(line, record)
-                    facts = writer.facts(format_)
-                    rows.flush()
-                    os.fsync(rows.fileno())
-                (stage / "rows.index").write_bytes(writer.places)
-                stage.rename(target)
-        finally:
-            remove(stage)
+        with MachineExhausted.refused("store the rows"):
+            stage = self.stage(dataset_id)
+            try:
+                facts = write_rows(stage, records, format_=format_, max_bytes=max_bytes)
+                self.keep(stage, dataset_id)
+            finally:
+                remove(stage)
         return facts
 
-    def temporary_file(self) -> BinaryIO:
-        """Return an unnamed file on the disk of this folder; closing it removes it."""
-        self.path.mkdir(parents=True, mode=0o700, exist_ok=True)
-        return tempfile.TemporaryFile(dir=self.path)
+    def stage(self, dataset_id: str) -> Path:
+        """Make and return the folder that `write_rows` fills and `keep` takes; the caller removes it afterwards."""
+        stage = self.path / f"{dataset_id}.{this_instance()}"
+        stage.mkdir(parents=True, mode=0o700)
+        return stage
+
+    def keep(self, stage: Path, dataset_id: str) -> None:
+        """Make a filled folder the rows of a data set."""
+        stage.rename(self.path / dataset_id)
 
     def rows(self, dataset_id: str, *, first: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield rows from row `first` on, each with its number, from 0."""
@@ -85,16 +80,10 @@ class RowsFolder:
                 if number >= first:
                     yield number, line
 
-    def page(self, dataset_id: str, first: int, *, limit: int) -> list[dict[str, Any]]:
-        """Return at most `limit` rows, from row `first` on, and fewer when these have 16 MB."""
-        found: list[dict[str, Any]] = []
-        held = 0
-        for _, line in islice(self.lines(dataset_id, first=first), limit):
-            held += len(line)
-            if found and held > PAGE_BYTES:
-                break
-            found.append(decode_json(line))
-        return found
+    def page(self, dataset_id: str, first: int, *, limit: int) -> list[bytes]:
+        """Return at most `limit` rows as JSON lines, from row `first` on; fewer when they have 16 MB."""
+        chunks = line_chunks(self.lines(dataset_id, first=first), limit, _PAGE_BYTES)
+        return [line for _, line in next(chunks, [])]
 
     def some(
         self, dataset_id: str, numbers: Iterable[int], *, most_bytes: int | None = None
@@ -155,12 +144,56 @@ class RowsFolder:
         return found
 
 
+def write_upload(stage: Path, upload: Path, format_: Format, max_bytes: int, max_row_bytes: int) -> DatasetFacts:
+    """Write the valid records of an uploaded file into a folder, as `write_rows`."""
+    with upload.open("rb") as file:
+        records = read_records(file, format_, max_row_bytes=max_row_bytes)
+        return write_rows(stage, records, format_=format_, max_bytes=max_bytes, max_row_bytes=max_row_bytes)
+
+
+def line_chunks(lines: Iterator[tuple[int, bytes]], rows: int, max_bytes: int) -> Iterator[list[tuple[int, bytes]]]:
+    """Yield numbered lines in lists that end at a number of rows, or at the row that reaches a number of bytes."""
+    chunk: list[tuple[int, bytes]] = []
+    size = 0
+    for number, line in lines:
+        chunk.append((number, line))
+        size += len(line)
+        if len(chunk) >= rows or size >= max_bytes:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def write_rows(
+    stage: Path, records: Iterable[Record], *, format_: str, max_bytes: int, max_row_bytes: int | None = None
+) -> DatasetFacts:
+    """Write the valid records of a file into a folder, and return facts about them.
+
+    Raises:
+      InvalidRequest: there is no valid record, or the file cannot be read.
+      TooLarge: the rows have more than `max_bytes` bytes.
+      MachineExhausted: the disk is full.
+    """
+    with MachineExhausted.refused("store the rows"):
+        with (stage / "rows.jsonl").open("wb") as rows:
+            writer = _Writer(rows, max_bytes, max_row_bytes or max_bytes)
+            for line, record in records:
+                writer.add(line, record)
+            facts = writer.facts(format_)
+            rows.flush()
+            os.fsync(rows.fileno())
+        (stage / "rows.index").write_bytes(writer.places)
+    return facts
+
+
 class _Writer:
     """Writes records one by one, and gathers facts about them."""
 
-    def __init__(self, file: BinaryIO, max_bytes: int) -> None:
+    def __init__(self, file: BinaryIO, max_bytes: int, max_row_bytes: int) -> None:
         self._file = file
         self._max_bytes = max_bytes
+        self._max_row_bytes = max_row_bytes
         self._digest = hashlib.sha256()
         self._places = array("Q")
         self._columns: dict[str, None] = {}
@@ -172,16 +205,14 @@ class _Writer:
         return b"".join(map(_PLACE.pack, self._places))
 
     def add(self, line: int, record: Any) -> None:
-        if not isinstance(record, BadRow) and not isinstance(record, dict):
-            record = BadRow(f"a row is an object, not {type(record).__name__}")
-        if isinstance(record, BadRow):
+        text = self._text(record)
+        if isinstance(text, BadRow):
             self._bad_rows += 1
             if len(self._bad) < _BAD_LINES_KEPT:
-                self._bad.append(BadLine(line, str(record)))
+                self._bad.append(BadLine(line, str(text)))
             return
         if self._rows % _STRIDE == 0:
             self._places.append(self._size)
-        text = encode_json(record) + b"\n"
         self._size += len(text)
         if self._size > self._max_bytes:
             raise TooLarge(f"the rows have more than {self._max_bytes >> 20} MB; send them as several data sets")
@@ -190,6 +221,14 @@ class _Writer:
         self._rows += 1
         if len(self._columns) < _COLUMNS_KEPT:
             self._columns.update(dict.fromkeys(record))
+
+    def _text(self, record: Any) -> bytes | BadRow:
+        if isinstance(record, BadRow):
+            return record
+        if not isinstance(record, dict):
+            return BadRow(f"a row is an object, not {type(record).__name__}")
+        text = encode_json(record) + b"\n"
+        return text if len(text) <= self._max_row_bytes else BadRow(f"longer than {self._max_row_bytes >> 20} MB")
 
     def facts(self, format_: str) -> DatasetFacts:
         if not self._rows:

@@ -23,6 +23,9 @@ _ALSO: Final = ("trace", "criteria")  # columns that are fields too, when they h
 _KEYED: Final = ("inputs", "variables")  # fields in which a mapping may set one key
 _ALIASES: Final = {"correct_answer": "inputs.correct_answer"}
 _SHOWN = 8
+_SHOWN_CHARS = 120
+_FIELDS: Final = 1000
+_CHARS: Final = 1 << 20
 
 
 class BadRow(Exception):
@@ -40,25 +43,39 @@ class Mapping:
 
     @classmethod
     def parse(cls, pairs: Iterable[str]) -> "Mapping":
-        """Return the mapping that a list of `FIELD=SOURCE` texts describes.
+        """Return the mapping that a list of `FIELD=SOURCE` texts describes, on the machine of their author.
 
         Raises:
-          InvalidRequest: a text has another form, or sets an unknown field.
+          InvalidRequest: a text has another form, or sets an unknown field, or a template is not valid.
         """
         cut = [pair.partition("=") for pair in pairs]
-        return cls._checked([(field, source if equals else "") for field, equals, source in cut], named="--map")
+        made = cls._checked([(field, source if equals else "") for field, equals, source in cut], named="--map")
+        for field, template in made.templates:
+            try:
+                compiled(template)
+            except BadTemplate as error:
+                problem = Problem("--map", f"the template of {field} cannot be taken: {error}")
+                raise InvalidRequest("a mapping cannot be taken", problems=(problem,)) from error
+        return made
 
     @classmethod
     def from_sources(cls, sources: dict[str, str]) -> "Mapping":
-        """Return the mapping that an object `{field: source}` describes.
+        """Return the mapping of `{field: source}`; `rendering.require_templates` checks its templates.
 
         Raises:
-          InvalidRequest: it sets an unknown field, or a template is not valid.
+          InvalidRequest: it sets an unknown field.
         """
         return cls._checked(list(sources.items()), named="mapping")
 
+    @property
+    def templates(self) -> list[tuple[str, str]]:
+        """The fields whose sources are templates, with these."""
+        return [(field, source) for field, source in self.sources if is_template(source)]
+
     @classmethod
     def _checked(cls, sources: list[tuple[str, str]], *, named: str) -> "Mapping":
+        if len(sources) > _FIELDS or sum(len(field) + len(source) for field, source in sources) > _CHARS:
+            raise InvalidRequest(f"a mapping may have {_FIELDS:,} fields, and {_CHARS >> 20} MB of text")
         problems = [problem for field, source in sources for problem in _problems(field, source, named)]
         if problems:
             raise InvalidRequest("a mapping cannot be taken", problems=tuple(problems))
@@ -118,7 +135,7 @@ def _value(record: dict[str, Any], source: str) -> Any:
     try:
         return compiled(source).render(record)
     except BadTemplate as error:
-        raise BadRow(f"{source!r}: {error}") from error
+        raise BadRow(f"{source[:_SHOWN_CHARS]!r}: {error}") from error
 
 
 def _column(record: dict[str, Any], column: str) -> Any:
@@ -139,11 +156,6 @@ def _problems(field: str, source: str, named: str) -> list[Problem]:
     if not (bool(key) and name in _KEYED if dot else name in ROW_FIELDS) or not source:
         hint = f"FIELD is {', '.join(ROW_FIELDS)}, correct_answer, inputs.NAME or variables.NAME; outputs=answer"
         return [Problem(where, f"{field + '=' + source!r} is not FIELD=COLUMN", hint)]
-    if is_template(source):
-        try:
-            compiled(source)
-        except BadTemplate as error:
-            return [Problem(where, f"the template of {field} cannot be taken: {error}")]
     return []
 
 

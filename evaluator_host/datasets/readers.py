@@ -1,6 +1,6 @@
 """Reads the records of a row file in each format.
 
-Memory holds one record (256 of Parquet), whatever the size of the file. A `BadRow` stands for a record that cannot be
+Memory holds one record (16 of Parquet), whatever the size of the file. A `BadRow` stands for a record that cannot be
 read.
 
 A JSON array is split into the texts of its items here, with one item in memory: streaming parsers build the path to
@@ -15,6 +15,7 @@ import io
 import math
 import re
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import partial
@@ -26,11 +27,12 @@ from evaluator_host.dialects.table import row_document
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.json_values import InvalidJson, decode_json
 
-_ROWS_AT_ONCE: Final = 256
+_ROWS_AT_ONCE: Final = 16
+_BATCH_BYTES: Final = 64 << 20
 
 _BOM: Final = b"\xef\xbb\xbf"
 _JSON_COLUMNS: Final = ("trace", "variables", "criteria")  # of a CSV file; its other cells stay text
-_MAX_CELL: Final = 64 << 20
+_SHOWN: Final = 8
 _PEEKED: Final = 1 << 12
 
 Record: TypeAlias = tuple[int, Any]
@@ -217,13 +219,13 @@ def _wrapped(file: BinaryIO, max_row_bytes: int) -> list[Any]:
     return rows
 
 
-def _csv(file: BinaryIO, _: int, *, delimiter: str = ",") -> Iterator[Record]:
-    csv.field_size_limit(_MAX_CELL)
+def _csv(file: BinaryIO, max_row_bytes: int, *, delimiter: str = ",") -> Iterator[Record]:
+    csv.field_size_limit(max_row_bytes)
     with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
         reader = csv.reader(text, delimiter=delimiter, strict=True)
         try:
             header = next(reader, [])
-            twice = sorted({name for name in header if header.count(name) > 1})
+            twice = sorted(name for name, times in Counter(header).items() if times > 1)[:_SHOWN]
             if twice:
                 raise InvalidRequest(f"the header names a column twice: {', '.join(twice)}")
             yield from _csv_records(reader, header)
@@ -258,8 +260,8 @@ def _csv_record(header: list[str], cells: list[str]) -> dict[str, Any] | BadRow:
     return record
 
 
-def _parquet(file: BinaryIO, max_row_bytes: int) -> Iterator[Record]:
-    yield from enumerate(parquet_records(file, max_row_bytes=max_row_bytes), start=1)
+def _parquet(file: BinaryIO, _: int) -> Iterator[Record]:
+    yield from enumerate(parquet_records(file), start=1)
 
 
 def _decoded(text: bytes) -> Any:
@@ -278,7 +280,7 @@ _READERS: Final[dict[Format, Callable[[BinaryIO, int], Iterator[Record]]]] = {
 }
 
 
-def parquet_records(file: BinaryIO, *, max_row_bytes: int) -> Iterator[dict[str, Any]]:
+def parquet_records(file: BinaryIO) -> Iterator[dict[str, Any]]:
     """Yield the rows of a Parquet file as JSON values.
 
     Times become ISO 8601, decimals numbers, bytes text (base64 unless they are UTF-8), NaN and infinities null.
@@ -295,11 +297,21 @@ def parquet_records(file: BinaryIO, *, max_row_bytes: int) -> Iterator[dict[str,
         ) from error
     try:
         with parquet.ParquetFile(file) as table:
-            for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE):
-                if batch.nbytes > max_row_bytes * _ROWS_AT_ONCE:
-                    raise InvalidRequest(f"{_ROWS_AT_ONCE} rows of the Parquet file have {batch.nbytes >> 20} MB")
-                for row in batch.to_pylist():
-                    yield {name: _jsonable(value) for name, value in row.items()}
+            schema = table.schema_arrow
+        repeated = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_binary(field.type)]
+        with parquet.ParquetFile(file, read_dictionary=repeated) as table:  # a value that rows share is decoded once
+            for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE, use_threads=False):
+                if batch.nbytes > _BATCH_BYTES:
+                    raise InvalidRequest(
+                        f"{_ROWS_AT_ONCE} rows of the Parquet file have {batch.nbytes >> 20} MB, and may have "
+                        f"{_BATCH_BYTES >> 20} MB; send them as JSONL"
+                    )
+                large = batch.nbytes * _ROWS_AT_ONCE > _BATCH_BYTES  # each row may repeat a shared value
+                for at in range(0, batch.num_rows, 1 if large else _ROWS_AT_ONCE):
+                    for row in batch.slice(at, 1 if large else _ROWS_AT_ONCE).to_pylist():
+                        yield {name: _jsonable(value) for name, value in row.items()}
+    except MemoryError:
+        raise
     except pa.ArrowException as error:
         raise InvalidRequest(f"the data file is not Parquet that can be read: {error}") from error
 

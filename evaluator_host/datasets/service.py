@@ -1,23 +1,31 @@
 """Uploads, lists, reads and deletes data sets. An upload is read once and stored as JSON lines."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, Final
 
-from evaluator_host.datasets.files import RowsFolder, at_most
+from pydantic import TypeAdapter
+
+from evaluator_host.datasets.files import RowsFolder, at_most, write_rows, write_upload
 from evaluator_host.datasets.format import Format
-from evaluator_host.datasets.readers import read_records
 from evaluator_host.model.errors import MachineExhausted
 from evaluator_host.model.evaluator import Json
-from evaluator_host.schemas.stored import DatasetReport
-from evaluator_host.store.datasets import Dataset, DatasetFacts, Datasets, name_taken, new_dataset_id
+from evaluator_host.schemas.stored import DatasetFacts, DatasetReport
+from evaluator_host.store.datasets import Dataset, Datasets, name_taken, new_dataset_id
 from evaluator_host.store.usage import StorageUsage
 from evaluator_host.store.workspaces import require_name
+from evaluator_host.system.limited_process import CallLimits, LimitedProcesses
+from evaluator_host.system.tree import remove
 
+_MB: Final = 1 << 20
+_UPLOAD: Final = "upload"
+_CPU_S: Final = 30  # for any file, and a second more for each MB of it
+_MEMORY_MB: Final = 512
+_MEMORY_PER_ROW: Final = 32  # bytes of memory for a byte of JSON: an empty list, two bytes with its comma, takes 64
+_read_facts: Final = TypeAdapter(DatasetFacts).validate_python
 _PART_BYTES: Final = 64 << 10
-_AT_ONCE: Final = 2  # uploads read at a time; more would share the same cores
 
 
 class DatasetService:
@@ -26,20 +34,28 @@ class DatasetService:
     Args:
       store: Names and facts of data sets.
       folder: The rows of all data sets.
-      max_bytes: Size limit of an upload, and of a data set.
+      processes: Limited processes for uploads alone, because reading a large one takes minutes.
       usage: Checks whether a workspace may store more.
+      max_bytes: Size limit of an upload, and of a data set.
       max_row_bytes: Size limit of a row.
     """
 
     def __init__(
-        self, store: Datasets, folder: RowsFolder, usage: StorageUsage, *, max_bytes: int, max_row_bytes: int
+        self,
+        store: Datasets,
+        folder: RowsFolder,
+        processes: LimitedProcesses,
+        usage: StorageUsage,
+        *,
+        max_bytes: int,
+        max_row_bytes: int,
     ) -> None:
         self._store = store
         self._folder = folder
         self._usage = usage
         self._max_bytes = max_bytes
         self._max_row_bytes = max_row_bytes
-        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._processes = processes
 
     async def add_dataset(
         self, workspace_id: str, name: str, chunks: AsyncIterator[bytes], format_: Format, *, replace: bool = False
@@ -57,42 +73,98 @@ class DatasetService:
           InvalidRequest: the name is not valid, or the file has another format or no row.
           NameTaken: there is a data set of that name, and `replace` is not set.
           TooLarge: the file is over this host's limit.
+          LimitExceeded: reading the file takes too much processor time or memory.
           OverQuota: the workspace stores as much as it may.
           MachineExhausted: this machine has too little free disk.
         """
         require_name(name, "data set")
         if not replace and any(one.name == name for one in await self._store.list_datasets(workspace_id)):
             raise name_taken(name)
-        with MachineExhausted.refused("store the data set"), self._folder.temporary_file() as upload:
-            async for chunk in at_most(self._max_bytes, self._usage.metered(workspace_id, chunks)):
-                await asyncio.to_thread(upload.write, chunk)
-            upload.seek(0)
-            dataset_id = new_dataset_id()
-            async with self._turns:
-                facts = await asyncio.to_thread(self._write, dataset_id, upload, format_)
-        try:
-            made = await self._store.add_dataset(dataset_id, workspace_id, name, facts, replace=replace)
-        except BaseException:
-            await asyncio.to_thread(self._folder.remove, dataset_id)
-            raise
+
+        async def write(stage: Path) -> DatasetFacts:
+            upload, size = stage / _UPLOAD, 0
+            with upload.open("wb") as file:
+                async for chunk in at_most(self._max_bytes, self._usage.metered(workspace_id, chunks)):
+                    size += len(chunk)
+                    await asyncio.to_thread(file.write, chunk)
+            return await self._written(workspace_id, write_upload, stage, upload, format_, input_bytes=size)
+
+        report = await self._add(workspace_id, name, write, replace=replace)
         await self._forget_unused()
-        return _report(made)
+        return report
 
     async def add_unnamed(self, workspace_id: str, records: Iterable[dict[str, Json]], format_: str) -> DatasetReport:
-        """Store rows for a job that is about to be created; reads them in a thread.
+        """Store rows for a job that is about to be created; writes them in a thread.
 
         Raises:
           InvalidRequest: there is no row.
           TooLarge: the rows are over this host's limit.
+          OverQuota: the workspace stores as much as it may.
+        """
+
+        def write(stage: Path) -> Awaitable[DatasetFacts]:
+            numbered = enumerate(records, start=1)
+            return asyncio.to_thread(write_rows, stage, numbered, format_=format_, max_bytes=self._max_bytes)
+
+        await self._usage.require_room(workspace_id)
+        return await self._add(workspace_id, None, write)
+
+    async def add_files(
+        self, workspace_id: str, function: Callable[..., DatasetFacts], *args: Any, input_bytes: int
+    ) -> DatasetReport:
+        """Store rows that a function reads from files, for a job that is about to be created.
+
+        Args:
+          workspace_id: Owner of the data set.
+          function: As `write_upload`: called in a limited process with a folder, `args` and the limits in bytes.
+          args: The files, and how to read them.
+          input_bytes: Size of the files.
+
+        Raises:
+          InvalidRequest: a file cannot be read, or there is no row.
+          TooLarge: the rows are over this host's limit.
+          LimitExceeded: reading them takes too much processor time or memory.
         """
         await self._usage.require_room(workspace_id)
+        return await self._add(
+            workspace_id,
+            None,
+            lambda stage: self._written(workspace_id, function, stage, *args, input_bytes=input_bytes),
+        )
+
+    async def _add(
+        self,
+        workspace_id: str,
+        name: str | None,
+        write: Callable[[Path], Awaitable[DatasetFacts]],
+        *,
+        replace: bool = False,
+    ) -> DatasetReport:
         dataset_id = new_dataset_id()
-        numbered = enumerate(records, start=1)
-        async with self._turns:
-            facts = await asyncio.to_thread(
-                self._folder.write, dataset_id, numbered, format_=format_, max_bytes=self._max_bytes
-            )
-        return _report(await self._store.add_dataset(dataset_id, workspace_id, None, facts))
+        with MachineExhausted.refused("store the data set"):
+            stage = await asyncio.to_thread(self._folder.stage, dataset_id)
+            try:
+                facts = await write(stage)
+                (stage / _UPLOAD).unlink(missing_ok=True)
+                self._folder.keep(stage, dataset_id)
+            finally:
+                await asyncio.to_thread(remove, stage)
+        try:
+            return _report(await self._store.add_dataset(dataset_id, workspace_id, name, facts, replace=replace))
+        except BaseException:
+            await asyncio.to_thread(self._folder.remove, dataset_id)
+            raise
+
+    async def _written(
+        self, workspace_id: str, function: Callable[..., DatasetFacts], stage: Path, *args: Any, input_bytes: int
+    ) -> DatasetFacts:
+        limits = CallLimits(
+            cpu_s=_CPU_S + (input_bytes >> 20),
+            memory_mb=max(_MEMORY_MB, _MEMORY_PER_ROW * self._max_row_bytes >> 20),
+            file_bytes=self._max_bytes + _MB,
+        )
+        sizes = (self._max_bytes, self._max_row_bytes)
+        return _read_facts(await self._processes.call(workspace_id, function, stage, *args, *sizes, limits=limits))
 
     async def get_dataset(self, workspace_id: str, name: str) -> DatasetReport:
         """Return a data set by its name or id.
@@ -106,8 +178,8 @@ class DatasetService:
         """Return the data sets of a workspace, the newest first."""
         return [_report(dataset) for dataset in await self._store.list_datasets(workspace_id)]
 
-    async def rows(self, workspace_id: str, name: str, first: int, *, limit: int) -> list[dict[str, Json]]:
-        """Return at most `limit` rows of a data set, from row `first` on, and fewer when these have 16 MB.
+    async def lines(self, workspace_id: str, name: str, first: int, *, limit: int) -> list[bytes]:
+        """Return at most `limit` rows of a data set as JSON lines, from row `first` on; fewer when they have 16 MB.
 
         Raises:
           NotFound: the workspace has no such data set.
@@ -142,10 +214,6 @@ class DatasetService:
         """
         await self._store.release(workspace_id, name)
         await self._forget_unused()
-
-    def _write(self, dataset_id: str, upload: BinaryIO, format_: Format) -> DatasetFacts:
-        records = read_records(upload, format_, max_row_bytes=self._max_row_bytes)
-        return self._folder.write(dataset_id, records, format_=format_, max_bytes=self._max_bytes)
 
     async def _forget_unused(self) -> None:
         for dataset_id in await self._store.forget_unused():

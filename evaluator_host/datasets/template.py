@@ -1,8 +1,9 @@
 """Renders templates over one record, in a safe part of Jinja's syntax: time and memory are bounded by the record.
 
-Users write templates, and the host renders them in its own process. Jinja's sandbox prevents attribute tricks there,
-but not `{{ "x" * 10**9 }}`, `|center(10**9)` or nested loops. Therefore a check at parse time allows only lookups,
-comparisons, conditions, loops over values of the record, and the filters below.
+Jinja's sandbox prevents attribute tricks, but not `{{ "x" * 10**9 }}`, `|center(10**9)` or nested loops. Therefore a
+check at parse time allows only lookups, comparisons, conditions, loops over values of the record, and the filters
+below; joins and filters check their length, and nothing is computed while a template is compiled. A host compiles and
+renders callers' templates only in a limited process, see `datasets.rendering`.
 """
 
 import functools
@@ -11,11 +12,17 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NoReturn
 
 from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, nodes
+from jinja2.compiler import CodeGenerator, Frame
+from jinja2.filters import FILTERS
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 RENDERED_CHARS: Final = 4 << 20
 RENDER_S: Final = 0.5
 _TEMPLATE_CHARS: Final = 64 << 10
+_JOINED_VALUES: Final = 256  # by `~` and `+`, in a template
+_DIGITS: Final = 20  # that `round` may cut before or after the point
+_REASON_CHARS: Final = 300
 
 _FILTERS: Final = (
     *("capitalize", "count", "d", "default", "escape", "first", "float", "int", "items", "join", "last", "length"),
@@ -31,34 +38,78 @@ _ALLOWED: Final = (
     *(nodes.Compare, nodes.Operand, nodes.And, nodes.Or, nodes.Not, nodes.Neg, nodes.CondExpr),
     *(nodes.Concat, nodes.Add, nodes.Sub, nodes.List, nodes.Tuple, nodes.Dict, nodes.Pair, nodes.Keyword),
 )
+_JOINS: Final = (nodes.Concat, nodes.Add, nodes.Sub)
 
 
 class BadTemplate(Exception):
     """A template is not valid, or does not fit a record; `str` says why and, where known, the line."""
 
 
+class _CodeGenerator(CodeGenerator):
+    """Joins values by the environment, and leaves constants to be computed when a template is rendered."""
+
+    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802 - Jinja calls it by this name
+        self.write("environment.concatenate((")
+        for part in node.nodes:
+            self.visit(part, frame)
+            self.write(", ")
+        self.write("))")
+
+    def _output_child_to_const(self, node: nodes.Expr, frame: Frame, finalize: CodeGenerator._FinalizeInfo) -> str:
+        if not isinstance(node, nodes.TemplateData):
+            raise nodes.Impossible
+        return super()._output_child_to_const(node, frame, finalize)
+
+
 class _Environment(ImmutableSandboxedEnvironment):
-    """Checks the time at every lookup of a template, since no loop runs for long without one."""
+    """Checks the processor time at lookups, filters and joins, since no loop runs for long without one."""
+
+    intercepted_binops = frozenset({"+"})
+    code_generator_class = _CodeGenerator
 
     def __init__(self) -> None:
-        super().__init__(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)
+        super().__init__(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True, optimized=False)
         self.deadline = float("inf")
-        own = {"join": _join, "replace": _replace}
-        self.filters = {name: _bounded(own.get(name, self.filters[name])) for name in _FILTERS}
+        own = {"join": _join, "replace": _replace, "round": _round}
+        self.filters = {name: self._bounded(own.get(name, self.filters[name])) for name in _FILTERS}
         self.tests = {name: self.tests[name] for name in _TESTS}
         self.globals.clear()
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        self._check()
+        self.check_time()
         return super().getattr(obj, attribute)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        self._check()
+        self.check_time()
         return super().getitem(obj, argument)
 
-    def _check(self) -> None:
-        if time.monotonic() > self.deadline:
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        self.check_time()
+        if isinstance(left, str | list | tuple) and isinstance(right, str | list | tuple):
+            _require_room(len(left) + len(right))
+        return super().call_binop(context, operator, left, right)
+
+    def concatenate(self, values: Iterable[Any]) -> str:
+        """Return values joined as text, see `_CodeGenerator`."""
+        self.check_time()
+        return _joined(map(str, values))
+
+    def check_time(self) -> None:
+        if time.process_time() > self.deadline:
             raise BadTemplate(f"the template takes longer than {RENDER_S:g} s")
+
+    def _bounded(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a filter that checks the length of its result, which each `tojson` of a chain doubles."""
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            self.check_time()
+            result = function(*args, **kwargs)
+            if isinstance(result, str):
+                _require_room(len(result))
+            return result
+
+        return call
 
 
 class RecordTemplate:
@@ -81,8 +132,8 @@ class RecordTemplate:
             self._value = self._environment.compile_expression(_inner(text)) if _is_one_expression(tree) else None
         except TemplateSyntaxError as error:
             raise BadTemplate(f"{error.message} (line {error.lineno})") from error
-        except (RecursionError, OverflowError, ValueError) as error:
-            raise BadTemplate("the template cannot be parsed") from error
+        except (RecursionError, OverflowError, ValueError, MemoryError, SyntaxError) as error:
+            raise BadTemplate("the template cannot be parsed: it is too long or nests too deeply") from error
 
     def render(self, record: dict[str, Any]) -> Any:
         """Return the template rendered with a record.
@@ -92,14 +143,21 @@ class RecordTemplate:
             long.
         """
         names = {"item": record, **record}
-        self._environment.deadline = time.monotonic() + RENDER_S
+        self._environment.deadline = time.process_time() + RENDER_S
         try:
-            text = _joined(self._template.generate(**names))  # raises for a missing column, and names it
+            text = _joined(self._checked(self._template.generate(**names)))  # raises for a missing column, and names it
             return text if self._value is None else self._value(**names)
         except TemplateError as error:
-            raise BadTemplate(error.message or type(error).__name__) from error
+            raise BadTemplate((error.message or type(error).__name__)[:_REASON_CHARS]) from error
+        except MemoryError as error:
+            raise BadTemplate("the template takes too much memory") from error
         except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError) as error:
-            raise BadTemplate(f"{type(error).__name__}: {error}") from error
+            raise BadTemplate(f"{type(error).__name__}: {error}"[:_REASON_CHARS]) from error
+
+    def _checked(self, parts: Iterable[str]) -> Iterator[str]:
+        for part in parts:
+            self._environment.check_time()
+            yield part
 
 
 @functools.lru_cache(maxsize=256)
@@ -118,29 +176,26 @@ def is_template(text: str) -> bool:
 
 
 def _join(value: Iterable[Any], separator: Any = "") -> str:
-    parts = [str(part) for part in value]
-    between = str(separator)
-    _require_room(sum(map(len, parts)) + len(between) * len(parts))
+    parts: list[str] = []
+    between, length = str(separator), 0
+    for part in value:
+        parts.append(str(part))
+        length += len(parts[-1]) + len(between)
+        _require_room(length)
     return between.join(parts)
+
+
+def _round(value: Any, precision: Any = 0, method: Any = "common") -> Any:
+    """Round as Jinja does, to at most 20 digits: Python computes 10**precision, whose digits nothing else bounds."""
+    if not isinstance(precision, int) or abs(precision) > _DIGITS:
+        raise BadTemplate(f"round takes a precision of -{_DIGITS} to {_DIGITS}")
+    return FILTERS["round"](value, precision, method)
 
 
 def _replace(value: Any, old: Any, new: Any) -> str:
     text, gone, put = str(value), str(old), str(new)
     _require_room(len(text) + len(put) * text.count(gone))
     return text.replace(gone, put)
-
-
-def _bounded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a filter that checks the length of its result, which each `tojson` of a chain doubles."""
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        result = function(*args, **kwargs)
-        if isinstance(result, str):
-            _require_room(len(result))
-        return result
-
-    return call
 
 
 def _require_room(chars: int) -> None:
@@ -174,6 +229,9 @@ def _require_bounded(tree: nodes.Template) -> None:
             _refuse(node, f"{type(node).__name__.lower()} is not allowed in a template")
         if isinstance(node, nodes.Filter) and node.name == "tojson" and (node.args or node.kwargs):
             _refuse(node, "tojson takes no argument in a template")
+    joined = sum(len(node.nodes) if isinstance(node, nodes.Concat) else 1 for node in tree.find_all(_JOINS))
+    if joined > _JOINED_VALUES:
+        raise BadTemplate(f"`~`, `+` and `-` may take {_JOINED_VALUES} values in a template, not {joined}")
     for node in _within(tree.body):
         if isinstance(node, nodes.For):
             _require_inner_loops(node, frozenset())

@@ -78,6 +78,8 @@ class Dialect:
       bind: Shapes a row for a call.
       interpret: Reads a returned value.
       languages: Languages that its evaluators are written in.
+      takes: Further fields that it uses, by which a page decides what to ask for: `config`, `correct_answer_key` and
+        `score_output` of the settings, `variables` and `criteria` of a row.
       asks_models: Its evaluators may ask models; the host answers, and calls the row again.
       numbers_rows: Its evaluators are told the position of a row.
       bind_one_of_many: Shapes one of the rows that are scored together; None when the dialect has no such scores.
@@ -97,6 +99,7 @@ class Dialect:
     bind: Bind
     interpret: Interpret
     languages: frozenset[Language] = frozenset(Language)
+    takes: tuple[str, ...] = ()
     asks_models: bool = False
     numbers_rows: bool = False
     bind_one_of_many: Callable[[Row], Binding] | None = None

@@ -18,7 +18,8 @@ import logging
 import os
 import time
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
 
@@ -27,8 +28,8 @@ from evaluator_host.environments.record import Record
 from evaluator_host.model.errors import NotFound
 from evaluator_host.model.evaluator import Environment
 from evaluator_host.packages.lock import Lock
-from evaluator_host.system.files import FileLock, replace_file
-from evaluator_host.system.tree import remove, size_bytes
+from evaluator_host.system.files import FileLock, hold_lock, replace_file
+from evaluator_host.system.tree import remove, walk
 
 _log = logging.getLogger(__name__)
 
@@ -186,12 +187,30 @@ class EnvironmentFolder:
                 lock.release()
         return count
 
-    def drop_downloads(self) -> int:
-        """Delete the download caches of uv and npm; return their size in bytes."""
-        size = size_bytes(self.downloads)
+    @asynccontextmanager
+    async def using_downloads(self) -> AsyncIterator[None]:
+        """Keep the downloads during the block; a host that waits to delete them goes first."""
+        async with AsyncExitStack() as held:
+            async with hold_lock(self._locks / "downloads-turn"):
+                await held.enter_async_context(hold_lock(self._locks / "downloads", shared=True))
+            yield
+
+    async def trim_downloads(self, most_bytes: int) -> None:
+        """Delete the downloads when more than `most_bytes` are in no installed set; wait until no build uses them."""
+        if await asyncio.to_thread(self._unshared_bytes) > most_bytes:
+            async with hold_lock(self._locks / "downloads-turn"), hold_lock(self._locks / "downloads"):
+                await asyncio.to_thread(self.drop_downloads)
+
+    def drop_downloads(self) -> None:
+        """Delete the download caches of uv and npm."""
         remove(self.downloads)
         self.downloads.mkdir(parents=True, exist_ok=True)
-        return size
+
+    def _unshared_bytes(self) -> int:
+        found = (
+            entry.stat for entry in walk(self.downloads, strict=False) if entry.is_folder or entry.stat.st_nlink == 1
+        )
+        return sum(about.st_blocks * 512 for about in found)
 
     def _home(self, digest: str) -> Path:
         return self.root / _hex(digest)

@@ -10,7 +10,7 @@ from evaluator_host.environments.record import target_for
 from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.lock import Lock, Pin, RawPin, Target
+from evaluator_host.packages.lock import Lock, LockTarget, Pin, RawPin
 from evaluator_host.packages.pin_parser import parse
 from evaluator_host.packages.suggest import TIMEOUT_S, exact_pins_for, suggest
 from evaluator_host.packages.tools import LOOKUPS_AT_ONCE, in_turn
@@ -92,11 +92,11 @@ class PackageQueries:
         run = in_turn(self._turns, workspace)
         return await self._versions.list_versions(name, language, target=self.target(language), run=run)
 
-    def target(self, language: Language, python: str | None = None) -> Target:
+    def target(self, language: Language, python: str | None = None) -> LockTarget:
         """Return the runtime that sets of a language are built for; `python` is a result of `python()`."""
         return target_for(self._backend.platform, language, python)
 
-    async def target_of(self, lock: Lock) -> Target:
+    async def target_of(self, lock: Lock) -> LockTarget:
         """Return the runtime on this host for a lock: with the lock's Python if installed, else with the host's."""
         if lock.language is Language.PYTHON:
             with suppress(InvalidRequest):

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from evaluator_host.model.errors import PackagesFailed
 from evaluator_host.model.evaluator import Environment, Language, Package
-from evaluator_host.packages.lock import Lock, Pin, Target
+from evaluator_host.packages.lock import Lock, LockTarget, Pin
 from evaluator_host.sandbox.base import Platform
 
 _FORMAT: Final = 1
@@ -142,7 +142,7 @@ class Verified:
     error: str | None = None
 
 
-def set_key(pins: Sequence[Pin], language: Language, target: Target) -> str:
+def set_key(pins: Sequence[Pin], language: Language, target: LockTarget) -> str:
     """Return `sha256:…` over language, runtime, platform and sorted pins; needs no resolving."""
     shared = Language.PYTHON if language is Language.PYTHON else Language.JAVASCRIPT
     parts = [shared.value, target.runtime, target.platform, *(pin.text for pin in sorted(pins))]
@@ -154,13 +154,13 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def target_for(platform: Platform, language: Language, python: str | None = None) -> Target:
+def target_for(platform: Platform, language: Language, python: str | None = None) -> LockTarget:
     """Return the runtime that sets of a language are resolved for."""
     runtime = (python or platform.python) if language is Language.PYTHON else platform.node
-    return Target(runtime, platform.machine, platform.glibc)
+    return LockTarget(runtime, platform.machine, platform.glibc)
 
 
-def require_fit(lock: Lock, own: Target) -> None:
+def require_fit(lock: Lock, own: LockTarget) -> None:
     """Refuse a lock that cannot run on a runtime: another interpreter or processor, or an older C library.
 
     Raises:
@@ -174,7 +174,7 @@ def require_fit(lock: Lock, own: Target) -> None:
     )
 
 
-def _described(language: Language, target: Target) -> str:
+def _described(language: Language, target: LockTarget) -> str:
     name = "Python" if language is Language.PYTHON else "Node"
     return f"{name} {target.runtime} on {target.platform}"
 

@@ -20,7 +20,7 @@ from evaluator_host.environments.record import (
 from evaluator_host.environments.registry.transfer import RegistryTransfer
 from evaluator_host.model.errors import HostError, InUse
 from evaluator_host.model.evaluator import Environment, Language
-from evaluator_host.packages.lock import Lock, Pin, RawPin, Target
+from evaluator_host.packages.lock import Lock, LockTarget, Pin, RawPin
 from evaluator_host.system.files import hold_lock
 
 _KNOWN: Final = 4096
@@ -136,7 +136,7 @@ class Environments:
         return await self._held(set_key(pins, language, target), pins, language, target, workspace=workspace)
 
     async def _held(
-        self, key: str, pins: tuple[Pin, ...], language: Language, target: Target, *, workspace: str
+        self, key: str, pins: tuple[Pin, ...], language: Language, target: LockTarget, *, workspace: str
     ) -> Environment:
         """Return an installed set; install it again when another process is just removing it."""
         while True:
@@ -299,7 +299,7 @@ class Environments:
         record = self._folder.record(digest)
         key = record.key if record else await asyncio.to_thread(self._folder.key_of, digest)
         lock = self._folder.lock_of(key) if key else None
-        await asyncio.to_thread(self._folder.drop_downloads)
+        await self._folder.trim_downloads(-1)
         if key is None or lock is None or lock.digest != digest:
             await asyncio.to_thread(self._folder.detach, digest)
             self._forget(digest)

@@ -28,6 +28,7 @@ from evaluator_host.store.database import Database
 from evaluator_host.store.secrets import Secrets
 from evaluator_host.store.store import Store
 from evaluator_host.store.usage import StorageUsage
+from evaluator_host.system.limited_process import LimitedProcesses
 
 _DELETE_EVERY_S: Final = 3600.0
 
@@ -78,18 +79,20 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
         models=models,
     )
     async with (
+        LimitedProcesses(most=2) as uploads,
         supervisor.running("the watch of the database", store.watch.run),
         supervisor.running("the scheduler of jobs", scheduler.run),
         supervisor.running("the deletion of old jobs", partial(_delete_old_jobs, jobs, settings.jobs_days)),
     ):
         results = JobResults(store.jobs, store.results, store.datasets, folder)
-        rows = RowReader(store.jobs, store.results, store.datasets, folder, outputs=store.outputs)
+        rows = RowReader(store.jobs, store.results, store.datasets, folder, service.processes, outputs=store.outputs)
         async with open_traffic(service, registry, store.traces, store.usage) as traffic:
             yield StoredResources(
                 evaluators=registry,
                 datasets=DatasetService(
                     store.datasets,
                     folder,
+                    uploads,
                     store.usage,
                     max_bytes=settings.datasets_mb << 20,
                     max_row_bytes=settings.body_mb << 20,

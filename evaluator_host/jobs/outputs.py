@@ -5,15 +5,16 @@ calls are in memory.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Any, Final
+from typing import Final
 
-from evaluator_host.datasets.files import RowsFolder
-from evaluator_host.datasets.template import BadTemplate
+from evaluator_host.datasets.files import RowsFolder, line_chunks
+from evaluator_host.datasets.mapping import BadRow
+from evaluator_host.datasets.rendering import render_records
 from evaluator_host.jobs.result_writer import ResultWriter
 from evaluator_host.jobs.row_source import Chunk, unmarked_lines
 from evaluator_host.model.evaluator import Json, Row
@@ -25,6 +26,7 @@ from evaluator_host.schemas.jobs import Target
 from evaluator_host.store.job_queue import StoredOutput
 from evaluator_host.store.jobs import Job
 from evaluator_host.store.results import Outputs
+from evaluator_host.system.limited_process import LimitedProcesses
 
 _AHEAD_ROWS: Final = 64
 _AHEAD_BYTES: Final = 4 << 20
@@ -34,32 +36,32 @@ _Asked = tuple[int, list[Json] | EvaluationError]
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """Creates the prompts for a job's rows. Blocking; call it in a thread."""
+    """Creates the prompts for a job's rows, in limited processes."""
 
     folder: RowsFolder
+    processes: LimitedProcesses
     job: Job
     target: Target
 
-    def chunks(self, answered: bytearray) -> Iterator[list[_Asked]]:
-        """Yield the rows without an answer as (number, messages); `answered` has a 1 for each row with one."""
-        made: list[_Asked] = []
-        size = 0
-        for number, line in unmarked_lines(self.folder, self.job.dataset_id, answered, count=self.job.rows):
-            made.append((number, self._prompt(decode_json(line))))
-            size += len(line)
-            if len(made) >= _AHEAD_ROWS or size >= _AHEAD_BYTES:
-                yield made
-                made, size = [], 0
-        if made:
-            yield made
+    async def rows(self, answered: bytearray) -> AsyncGenerator[_Asked, None]:
+        """Yield the rows without an answer as (number, messages); `answered` has a 1 for each row with one.
 
-    def _prompt(self, record: dict[str, Any]) -> list[Json] | EvaluationError:
-        try:
-            return messages_of(self.target, record)
-        except BadTemplate as error:
-            return EvaluationError(
-                ErrorCode.BINDING_ERROR, f"the prompt cannot be made: {error}", hint="see the job's prompt template"
-            )
+        Raises:
+          LimitExceeded: the templates take too much processor time or memory.
+          HostError: as `LimitedProcesses.call`.
+        """
+        lines = unmarked_lines(self.folder, self.job.dataset_id, answered, count=self.job.rows)
+        chunks = line_chunks(lines, _AHEAD_ROWS, _AHEAD_BYTES)
+        while (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
+            texts = [line for _, line in chunk]
+            made = await render_records(self.processes, self.job.workspace_id, texts, messages_of, self.target)
+            for (number, _), messages in zip(chunk, made, strict=True):
+                yield number, _unmade(messages) if isinstance(messages, BadRow) else messages
+
+
+def _unmade(reason: BadRow) -> EvaluationError:
+    message = f"the prompt cannot be made: {reason}"
+    return EvaluationError(ErrorCode.BINDING_ERROR, message, hint="see the job's prompt template")
 
 
 class Generation:
@@ -76,10 +78,10 @@ class Generation:
         self._writer = writer
         self._on_failed = on_failed
 
-    async def run(self, chunks: Iterator[list[_Asked]], *, concurrency: int) -> None:
+    async def run(self, rows: AsyncGenerator[_Asked, None], *, concurrency: int) -> None:
         """Call the model for every row; each of `concurrency` workers makes one call at a time."""
         turn = asyncio.Lock()
-        async with aclosing(_each(chunks)) as rows, asyncio.TaskGroup() as group:
+        async with aclosing(rows), asyncio.TaskGroup() as group:
             for _ in range(concurrency):
                 group.create_task(self._work(rows, turn))
 
@@ -167,9 +169,3 @@ def _trace(row: Row, output: Json, stored: StoredOutput, job_id: str) -> dict[st
         "children": [],
     }
     return {"trace_id": digest[:32], "spans": {digest[32:48]: span}}
-
-
-async def _each(chunks: Iterator[list[_Asked]]) -> AsyncGenerator[_Asked, None]:
-    while (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
-        for row in chunk:
-            yield row

@@ -1,6 +1,9 @@
 """Writes the results of a running job in batches: each result once, and only while this host owns the job."""
 
 import asyncio
+import dataclasses
+import functools
+import hashlib
 import logging
 import time
 from collections.abc import Callable
@@ -9,16 +12,19 @@ from typing import Final
 
 from evaluator_host.model.errors import StoreUnavailable
 from evaluator_host.model.json_values import encode_json
-from evaluator_host.model.outcome import EvaluationResult
-from evaluator_host.store.job_queue import JobQueue, StoredOutput, StoredResult
+from evaluator_host.model.outcome import EnvironmentInfo, EvaluationResult, EvaluatorInfo, Logs
+from evaluator_host.store.job_queue import JobQueue, SharedPart, StoredOutput, StoredResult
 from evaluator_host.store.jobs import DesiredState
 
 FLUSH_S: Final = 0.25
 _AT_ONCE: Final = 500
 _WAITING: Final = 4 * _AT_ONCE  # then scoring waits for the store
-_COUNTED_BYTES: Final = 16 << 10  # so many bytes count as one result: a write has about 8 MB, and 32 MB may wait
+_COUNTED_BYTES: Final = 8 << 10  # so many bytes count as one result: a write has about 4 MB, and 16 MB may wait
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 10.0
+
+_FIELDS: Final = tuple(field.name for field in dataclasses.fields(EvaluationResult))
+_SELDOM: Final = {"label": None, "reason": None, "warnings": (), "error": None, "logs": Logs()}
 
 _log = logging.getLogger(__name__)
 
@@ -47,6 +53,7 @@ class ResultWriter:
         self._owner = owner
         self._on_desired = on_desired
         self._results: list[StoredResult] = []
+        self._parts: dict[int, SharedPart] = {}  # as many as there are pairs of evaluator and environment
         self._outputs: list[StoredOutput] = []
         self._output_bytes = self._result_bytes = 0
         self._room = asyncio.Event()
@@ -60,7 +67,8 @@ class ResultWriter:
     async def add_result(self, position: int, row: int, result: EvaluationResult, *, large: bool = False) -> None:
         """Add a result to the next batch; wait while the database is behind. One that may be `large` takes a thread."""
         made = (position, row, result)
-        stored = await asyncio.to_thread(stored_result, *made) if large else stored_result(*made)
+        stored, part = await asyncio.to_thread(stored_result, *made) if large else stored_result(*made)
+        self._parts[part.id] = part
         self._results.append(stored)
         self._result_bytes += _size(stored)
         self.failed += result.error is not None
@@ -129,7 +137,9 @@ class ResultWriter:
             del self._outputs[: len(outputs)]
             self.stored += len(outputs)
             self._output_bytes = sum(len(one.output or "") for one in self._outputs)
-        self._apply(await self._queue.save(self._job_id, self._owner, results, running_s=running_s))
+        parts = [self._parts[number] for number in {one.shared for one in results if one.shared is not None}]
+        save = self._queue.save(self._job_id, self._owner, results, parts=parts, running_s=running_s)
+        self._apply(await save)
         del self._results[: len(results)]
         self._result_bytes = sum(map(_size, self._results))
         self.stored += len(results)
@@ -158,9 +168,16 @@ class ResultWriter:
             await self._room.wait()
 
 
-def stored_result(position: int, row: int, result: EvaluationResult) -> StoredResult:
-    """Convert a result to the form that the database stores."""
-    return StoredResult(
+def stored_result(position: int, row: int, result: EvaluationResult) -> tuple[StoredResult, SharedPart]:
+    """Convert a result to the form that the database stores, without the fields that it shares with others.
+
+    Those are evaluator and environment, and the fields in `_SELDOM` where they have the values given there.
+    """
+    part = _shared_part(result.evaluator, result.environment)
+    left_out = {"metrics", "evaluator", "environment"}
+    left_out |= {name for name, usual in _SELDOM.items() if getattr(result, name) == usual}
+    own = {name: getattr(result, name) for name in _FIELDS if name not in left_out}
+    stored = StoredResult(
         position=position,
         row=row,
         status=result.status.value,
@@ -169,8 +186,16 @@ def stored_result(position: int, row: int, result: EvaluationResult) -> StoredRe
         error_code=result.error.code.value if result.error else None,
         run_ms=result.timing_ms.run,
         metrics=encode_json(result.metrics).decode(),
-        result=encode_json(result).decode(),
+        result=encode_json(own).decode(),
+        shared=part.id,
     )
+    return stored, part
+
+
+@functools.lru_cache(64)
+def _shared_part(evaluator: EvaluatorInfo, environment: EnvironmentInfo) -> SharedPart:
+    content = encode_json({**_SELDOM, "evaluator": evaluator, "environment": environment})
+    return SharedPart(int.from_bytes(hashlib.sha256(content).digest()[:6]), content.decode())
 
 
 def _size(result: StoredResult) -> int:

@@ -1,14 +1,21 @@
 """Reads the rows of a job in chunks: mapped to row fields, and without rows that already have a result."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from itertools import islice
+from typing import Final
 
-from evaluator_host.datasets.files import RowsFolder
-from evaluator_host.datasets.mapping import BadRow, Mapping, given_to, is_keyed, to_row
+from evaluator_host.datasets.files import RowsFolder, line_chunks
+from evaluator_host.datasets.mapping import BadRow, Mapping, given_to, is_keyed
+from evaluator_host.datasets.rendering import mapped_rows
+from evaluator_host.dialects.row_documents import CRITERIA
+from evaluator_host.model.evaluator import Row
 from evaluator_host.model.json_values import decode_json
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Given
+from evaluator_host.store.jobs import Job
+from evaluator_host.system.limited_process import LimitedProcesses
 
 CHUNK_ROWS: Final = 2000
 CHUNK_BYTES: Final = 8 << 20  # of JSON in the file of rows
@@ -33,11 +40,12 @@ def unmarked_lines(folder: RowsFolder, dataset_id: str, marks: bytearray, *, cou
 
 
 class RowSource:
-    """The rows of one job. Blocking; call it in a thread.
+    """The rows of one job.
 
     Args:
       folder: The rows of all data sets.
-      dataset_id: The job's data set.
+      processes: Limited processes, which render templates.
+      job: The job.
       mapping: The job's mapping.
       count: Most rows to read.
       names: Names under which a row may hold criteria for the evaluator; None to leave criteria by evaluator aside.
@@ -47,42 +55,61 @@ class RowSource:
     def __init__(
         self,
         folder: RowsFolder,
-        dataset_id: str,
+        processes: LimitedProcesses,
+        job: Job,
         *,
         mapping: Mapping,
-        count: int,
+        count: int | None = None,
         names: AbstractSet[str] | None = None,
         outputs_come: bool = False,
     ) -> None:
         self._folder = folder
-        self._dataset_id = dataset_id
+        self._processes = processes
+        self._job = job
         self._mapping = mapping
-        self._count = count
+        self._count = job.rows if count is None else min(count, job.rows)
         self._names = None if any(field == "criteria" for field, _ in mapping.sources) else names
         self._outputs_come = outputs_come
 
-    def chunks(self, done: bytearray) -> Iterator[Chunk]:
-        """Yield the rows that are not done. `done` has one byte per row, 1 for done; it may be shorter than that."""
-        chunk = Chunk([], [])
-        size = 0
-        for number, line in unmarked_lines(self._folder, self._dataset_id, done, count=self._count):
-            chunk.numbers.append(number)
-            chunk.rows.append(self.row(number, decode_json(line)))
-            size += len(line)
-            if len(chunk.rows) >= CHUNK_ROWS or size >= CHUNK_BYTES:
-                yield chunk
-                chunk, size = Chunk([], []), 0
-        if chunk.rows:
-            yield chunk
+    async def chunks(self, done: bytearray) -> AsyncGenerator[Chunk, None]:
+        """Yield the rows that are not done. `done` has one byte per row, 1 for done; it may be shorter than that.
 
-    def row(self, number: int, record: dict[str, Any]) -> Given:
-        """Return the row that a record maps to, or the error or skip that replaces it."""
-        try:
-            row = replace(to_row(record, self._mapping), index=number)
-        except BadRow as error:
-            return EvaluationError(
-                ErrorCode.BINDING_ERROR, f"the row cannot be made: {error}", hint="see the job's mapping"
+        Raises:
+          LimitExceeded: the templates take too much processor time or memory.
+          HostError: as `LimitedProcesses.call`.
+        """
+        read = line_chunks(
+            unmarked_lines(self._folder, self._job.dataset_id, done, count=self._count), CHUNK_ROWS, CHUNK_BYTES
+        )
+        while (lines := await asyncio.to_thread(next, read, None)) is not None:
+            yield await self._chunk(lines)
+
+    async def row(self, number: int) -> Given:
+        """Return a row, or the error or skip that replaces it.
+
+        Raises:
+          HostError: as `chunks`.
+        """
+        lines = await asyncio.to_thread(lambda: list(islice(self._folder.lines(self._job.dataset_id, first=number), 1)))
+        return (await self._chunk(lines)).rows[0]
+
+    async def _chunk(self, lines: list[tuple[int, bytes]]) -> Chunk:
+        texts = [line for _, line in lines]
+        rows = await mapped_rows(self._processes, self._job.workspace_id, texts, self._mapping)
+        return await asyncio.to_thread(
+            lambda: Chunk(
+                [number for number, _ in lines],
+                [self._given(row, number, line) for row, (number, line) in zip(rows, lines, strict=True)],
             )
-        if self._names is None or not is_keyed(record):
+        )
+
+    def _given(self, row: Row | BadRow, number: int, line: bytes) -> Given:
+        if isinstance(row, BadRow):
+            return EvaluationError(
+                ErrorCode.BINDING_ERROR, f"the row cannot be made: {row}", hint="see the job's mapping"
+            )
+        row = replace(row, index=number)
+        if self._names is None or CRITERIA.encode() not in line:
             return row
-        return given_to(row, record, self._names, outputs_come=self._outputs_come)
+        record = decode_json(line)
+        return given_to(row, record, self._names, outputs_come=self._outputs_come) if is_keyed(record) else row

@@ -273,22 +273,20 @@ class JobRun:
                 return
 
     async def _chunks(self, kept: JobEvaluator, done: bytearray) -> AsyncIterator[Chunk]:
-        """Yield the rows that are not done; reading and mapping run in a thread."""
-        job = self._job
+        """Yield the rows that are not done."""
         rows = RowSource(
             self._context.folder,
-            job.dataset_id,
+            self._context.service.processes,
+            self._job,
             mapping=self._request.parse_mapping(),
-            count=job.rows,
             names=names_of(kept),
             outputs_come=self._request.target is not None,
         )
-        chunks = rows.chunks(done)
-        while (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
+        async for chunk in rows.chunks(done):
             if self._request.target is None:
                 yield chunk
             else:
-                async for with_outputs in answered(chunk, self._models.outputs, job.id):
+                async for with_outputs in answered(chunk, self._models.outputs, self._job.id):
                     yield with_outputs
 
     async def _generate(self) -> AsyncGenerator[int, None]:
@@ -299,10 +297,11 @@ class JobRun:
         asked, self._unanswered = await self._models.outputs.count(job.id)
         if asked >= job.rows:
             return
-        prompts = Prompts(self._context.folder, job, target).chunks(await self._context.queue.answered_rows(job.id))
+        prompts = Prompts(self._context.folder, self._context.service.processes, job, target)
+        rows = prompts.rows(await self._context.queue.answered_rows(job.id))
         async with self._models.open(target, job.workspace_id) as endpoint:
             generation = Generation(endpoint, self._writer, on_failed=self._note_unanswered)
-            await generation.run(prompts, concurrency=target.concurrency)
+            await generation.run(rows, concurrency=target.concurrency)
         await self._writer.flush()
         yield job.rows - asked
 

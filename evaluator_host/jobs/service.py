@@ -10,12 +10,14 @@ from typing import Final, TypeAlias
 import orjson
 
 from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.datasets.rendering import require_templates
 from evaluator_host.evaluators.registry import ResolvedEvaluator
 from evaluator_host.jobs.scheduler import Scheduler
 from evaluator_host.jobs.spec import JobSpec, StoredSpec, evaluator_to_json, label_of, spec_from_json, spec_to_json
 from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.model.evaluator import Evaluator, Json
 from evaluator_host.models.access import ModelAccess
+from evaluator_host.models.prompts import prompt_templates
 from evaluator_host.schemas.jobs import JobError, JobProgress, JobReport, JobStatus
 from evaluator_host.service import Service
 from evaluator_host.service.prepared import evaluator_digest, require_fit
@@ -81,8 +83,11 @@ class JobService:
                 return await self.get_job(workspace_id, earlier.id)
         await self._usage.require_room(workspace_id)
         stored = StoredSpec(spec.mapping, spec.target, spec.config)
-        stored.parse_mapping()
+        templates = [(f"mapping.{field}", source) for field, source in stored.parse_mapping().templates]
         await self._require_target(spec, workspace_id)
+        if spec.target is not None:
+            templates += prompt_templates(spec.target)
+        await require_templates(self._service.processes, workspace_id, templates)
         evaluators: list[JobEvaluator] = []
         for given in spec.evaluators:
             evaluators.append(await self._evaluator(given, workspace_id, before=evaluators))

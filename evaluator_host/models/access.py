@@ -12,7 +12,7 @@ import httpx
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import InvalidRequest, Misconfigured, Problem
 from evaluator_host.models.endpoint import Endpoint
-from evaluator_host.models.prompts import require_prompt
+from evaluator_host.models.prompts import prompt_templates
 from evaluator_host.schemas.jobs import Target
 from evaluator_host.store.results import Outputs
 from evaluator_host.store.secrets import Secrets
@@ -50,7 +50,7 @@ class ModelAccess:
         """
         parts = require_url(target.base_url)
         _require_inference(target)
-        require_prompt(target)
+        prompt_templates(target)
         await self._require_allowed(parts)
         return await self._secrets.reveal(workspace_id, target.api_key) if target.api_key is not None else None
 

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from evaluator_host.datasets.mapping import is_row
-from evaluator_host.datasets.template import BadTemplate, compiled, is_template
+from evaluator_host.datasets.template import compiled, is_template
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Json
 from evaluator_host.model.json_values import encode_json
@@ -11,25 +11,23 @@ from evaluator_host.schemas.jobs import Target
 
 _HINT: Final = "write a column as {{ question }} or {{ item.question }}"
 _DEPTH: Final = 16
+_PROMPT_BYTES: Final = 1 << 20
 
 
-def require_prompt(target: Target) -> None:
-    """Check the prompt templates of a job's model.
+def prompt_templates(target: Target) -> list[tuple[str, str]]:
+    """Return the templates of a job's prompt, with the paths of their fields, for `rendering.require_templates`.
 
     Raises:
-      InvalidRequest: there is no prompt, or a template is not valid.
+      InvalidRequest: there is no prompt, no template in it, or it is too large.
     """
     if bool(target.messages) == (target.prompt_template is not None):
         raise _refused("target", "give either prompt_template or messages", _HINT)
-    texts = list(_texts(_messages(target), "target"))
-    for field, text in texts:
-        if is_template(text):
-            try:
-                compiled(text)
-            except BadTemplate as error:
-                raise _refused(field, f"the template cannot be taken: {error}", None) from error
-    if not any(is_template(text) for _, text in texts):
+    if len(encode_json(_messages(target))) > _PROMPT_BYTES:
+        raise _refused("target", f"a prompt may have {_PROMPT_BYTES >> 20} MB", None)
+    found = [(field, text) for field, text in _texts(_messages(target), "target") if is_template(text)]
+    if not found:
         raise _refused("target", "no column is in the prompt: the model would be asked the same for every row", _HINT)
+    return found
 
 
 def messages_of(target: Target, record: dict[str, Any]) -> list[Json]:

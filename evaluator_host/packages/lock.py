@@ -11,9 +11,9 @@ from evaluator_host.model.evaluator import Language
 _FORMAT: Final = 1
 
 Progress: TypeAlias = Callable[[str, int, int | None], None]
+"""Called with a phase (`pulling`, `checking`), how many packages are done, and of how many if that is known."""
+
 RawPin: TypeAlias = str | Mapping[str, Any]
-
-
 """A pin as users write it: a text, or `{"name": …, "version": …}`."""
 
 
@@ -46,11 +46,8 @@ class Refusal:
     hint: str | None = None
 
 
-"""Called with a phase (`pulling`, `checking`), how many packages are done, and of how many if that is known."""
-
-
 @dataclass(frozen=True, slots=True)
-class Target:
+class LockTarget:
     """The runtime a set is resolved for, on Linux with glibc.
 
     Attributes:
@@ -93,7 +90,7 @@ class Lock:
     """
 
     language: Language
-    target: Target
+    target: LockTarget
     pins: tuple[Pin, ...]
     packages: tuple[LockedPackage, ...]
     text: str
@@ -133,7 +130,7 @@ class Lock:
         target = stored["target"]
         return cls(
             language=language,
-            target=Target(target["runtime"], target["machine"], (target["glibc"][0], target["glibc"][1])),
+            target=LockTarget(target["runtime"], target["machine"], (target["glibc"][0], target["glibc"][1])),
             pins=tuple(Pin(p["name"], p["version"], tuple(p["extras"]), language) for p in stored["pins"]),
             packages=tuple(
                 LockedPackage(

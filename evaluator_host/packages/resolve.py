@@ -6,7 +6,7 @@ from dataclasses import replace
 from evaluator_host.model.errors import InvalidRequest, Misconfigured
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.lock import Lock, Pin, Target
+from evaluator_host.packages.lock import Lock, LockTarget, Pin
 from evaluator_host.packages.npm.resolve import resolve_npm
 from evaluator_host.packages.pip.resolve import NoWheel, resolve_pip
 from evaluator_host.packages.tools import Resolver, Tools, installed_tools
@@ -18,7 +18,7 @@ async def resolve(
     pins: Sequence[Pin],
     language: Language,
     *,
-    target: Target,
+    target: LockTarget,
     index: IndexSettings,
     allow_source_builds: bool = False,
     builder: Run | None = None,

@@ -20,7 +20,7 @@ from packaging.utils import canonicalize_name
 from evaluator_host.model.errors import HostError, Problem
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.lock import Pin, RawPin, Target
+from evaluator_host.packages.lock import LockTarget, Pin, RawPin
 from evaluator_host.packages.npm import syntax as npm_syntax
 from evaluator_host.packages.npm.resolve import matching_versions
 from evaluator_host.packages.pin_parser import spelled
@@ -44,7 +44,7 @@ async def suggest(
     raw: Sequence[RawPin],
     language: Language,
     *,
-    target: Target,
+    target: LockTarget,
     index: IndexSettings,
     timeout_s: float = TIMEOUT_S,
     run: Run = processes.run,
@@ -69,7 +69,7 @@ async def suggest(
 
 
 async def newest_pins(
-    names: Sequence[str], language: Language, *, target: Target, index: IndexSettings, run: Run = processes.run
+    names: Sequence[str], language: Language, *, target: LockTarget, index: IndexSettings, run: Run = processes.run
 ) -> dict[str, str]:
     """Return each name pinned to its newest version for the target; names unknown to the index are left out.
 
@@ -163,7 +163,7 @@ def pin_for(module: str, language: Language) -> str | None:
 
 
 async def exact_pins_for(
-    modules: Sequence[str], language: Language, *, target: Target, index: IndexSettings, run: Run = processes.run
+    modules: Sequence[str], language: Language, *, target: LockTarget, index: IndexSettings, run: Run = processes.run
 ) -> list[str | None]:
     """Return each module's package pinned to its newest version, or unpinned if the index does not answer."""
     names = [pin_for(module, language) for module in modules]

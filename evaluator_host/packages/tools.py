@@ -19,7 +19,7 @@ import uv
 from evaluator_host.model.errors import IndexUnavailable, Misconfigured, PackagesFailed
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings, Workspace
-from evaluator_host.packages.lock import Target
+from evaluator_host.packages.lock import LockTarget
 from evaluator_host.system import processes
 from evaluator_host.system.processes import Command, Finished, LimitReached, OutputFlood, Run
 from evaluator_host.system.turns import Turns
@@ -92,7 +92,7 @@ class Resolver:
     """
 
     index: IndexSettings
-    target: Target
+    target: LockTarget
     tools: Tools = field(default_factory=installed_tools)
     run: Run = processes.run
 

@@ -13,7 +13,7 @@ import certifi
 from evaluator_host.model.errors import InvalidRequest, NotFound, PackagesFailed, Problem
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings, uv_workspace
-from evaluator_host.packages.lock import Target
+from evaluator_host.packages.lock import LockTarget
 from evaluator_host.packages.npm.resolve import matching_versions
 from evaluator_host.packages.tools import Resolver, close_name, unreachable
 from evaluator_host.system import processes
@@ -47,7 +47,7 @@ class VersionList:
         self._default_index: str | None = None
 
     async def list_versions(
-        self, name: str, language: Language, *, target: Target, run: Run = processes.run
+        self, name: str, language: Language, *, target: LockTarget, run: Run = processes.run
     ) -> PackageVersions:
         """Return the versions of a package; `run` starts the processes that ask.
 

@@ -61,6 +61,7 @@ class HostInfo:
       limit_ceilings: Greatest limits that an evaluator may set.
       runtimes: Version by runtime: `{"python": "3.13", "node": "24"}`.
       pythons: Further minor versions of Python that evaluators may ask for.
+      contract_fields: Fields of settings and rows that only some contracts use, by contract.
     """
 
     version: str
@@ -74,6 +75,7 @@ class HostInfo:
     limit_ceilings: Limits
     runtimes: dict[str, str] = field(default_factory=dict)
     pythons: tuple[str, ...] = ()
+    contract_fields: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

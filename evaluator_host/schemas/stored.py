@@ -94,6 +94,29 @@ class BadLine:
 
 
 @dataclass(frozen=True, slots=True)
+class DatasetFacts:
+    """Size, columns and bad lines of a stored file of rows.
+
+    Attributes:
+      format: Format of the uploaded file.
+      rows: Number of rows.
+      bad_rows: Number of lines that are no row; these are not stored.
+      bad_lines: The first of these lines.
+      columns: Column names in order of appearance.
+      size_bytes: Size of the rows as JSON lines.
+      digest: `sha256:…` of the rows as JSON lines.
+    """
+
+    format: str
+    rows: int
+    bad_rows: int
+    bad_lines: tuple[BadLine, ...]
+    columns: tuple[str, ...]
+    size_bytes: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class DatasetReport:
     """A data set, the answer of `GET /v1/datasets/{name}`.
 
@@ -146,7 +169,7 @@ class UsageReport:
       quota_bytes: What it may store; 0 for any.
       total_bytes: What it stores: the sum of the following.
       datasets_bytes: Rows of data sets, those that came with jobs included.
-      files_bytes: Files and the other entities of NeMo's routes.
+      files_bytes: Files and other objects that dialects store for their callers.
       evaluators_bytes: Versions of named evaluators, with their locks.
       jobs_bytes: Jobs: their evaluators, results and answers of models.
       traces_bytes: Scored traces of live traffic.

@@ -26,7 +26,7 @@ from evaluator_host.environments.store import Environments, InstalledSet
 from evaluator_host.model.errors import InvalidPin
 from evaluator_host.model.evaluator import Contract, Evaluator, Language, StandIn
 from evaluator_host.model.json_values import is_small
-from evaluator_host.packages.lock import Lock, Target
+from evaluator_host.packages.lock import Lock, LockTarget
 from evaluator_host.packages.pip.resolve import shipped_lock, shipped_pins
 from evaluator_host.service.prepared import Prepared, cleaned, prepare, require_fit
 
@@ -66,7 +66,7 @@ class SdkNeeds:
         """Return the evaluator's own pins, without those that were added for the light modules."""
         return tuple(text for text in packages if text.partition("==")[0] not in self.missing)
 
-    def lock(self, target: Target) -> Lock:
+    def lock(self, target: LockTarget) -> Lock:
         """Return the lock of the added packages, for an evaluator without pins of its own."""
         return shipped_lock(self.shipped, self.missing, target)
 

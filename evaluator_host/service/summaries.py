@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from evaluator_host import __version__
 from evaluator_host.config.settings import Settings
+from evaluator_host.dialects.table import all_dialects
 from evaluator_host.environments.store import Environments
 from evaluator_host.model.evaluator import Contract, Language, Limits
 from evaluator_host.model.outcome import EvaluationResult, EvaluatorClass, Failed, Status
@@ -48,6 +49,7 @@ def host_info(settings: Settings, pool: Pool, environments: Environments) -> Hos
             "python": environments.queries.target(Language.PYTHON).runtime,
             "node": environments.queries.target(Language.JAVASCRIPT).runtime,
         },
+        contract_fields={dialect.contract.value: dialect.takes for dialect in all_dialects()},
     )
 
 

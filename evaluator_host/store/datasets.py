@@ -10,33 +10,10 @@ from sqlalchemy import Select, delete, exists, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from evaluator_host.model.errors import NameTaken, NotFound
-from evaluator_host.schemas.stored import BadLine
+from evaluator_host.schemas.stored import BadLine, DatasetFacts
 from evaluator_host.store.database import Repository, row_values
 from evaluator_host.store.tables import DatasetTable, JobTable
 from evaluator_host.store.workspaces import require_name
-
-
-@dataclass(frozen=True, slots=True)
-class DatasetFacts:
-    """Size, columns and bad lines of a stored file of rows.
-
-    Attributes:
-      format: Format of the uploaded file.
-      rows: Number of rows.
-      bad_rows: Number of lines that are no row; these are not stored.
-      bad_lines: The first of these lines.
-      columns: Column names in order of appearance.
-      size_bytes: Size of the rows as JSON lines.
-      digest: `sha256:…` of the rows as JSON lines.
-    """
-
-    format: str
-    rows: int
-    bad_rows: int
-    bad_lines: tuple[BadLine, ...]
-    columns: tuple[str, ...]
-    size_bytes: int
-    digest: str
 
 
 @dataclass(frozen=True, slots=True)

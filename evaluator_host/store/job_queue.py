@@ -4,7 +4,7 @@ A host that runs a job owns it. Every write names the owner, so that a host that
 nothing any more.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -14,9 +14,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.jobs import JobStatus
-from evaluator_host.store.database import Repository, columns_of, row_values
+from evaluator_host.store.database import Repository, columns_of, insert_unless_there, row_values
 from evaluator_host.store.jobs import DesiredState, Job, as_job, select_jobs
-from evaluator_host.store.tables import JobTable, OutputTable, ResultTable, TogetherTable
+from evaluator_host.store.tables import JobTable, OutputTable, ResultTable, SharedPartTable, TogetherTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,8 @@ class StoredResult:
       score: None where there is none, or where it does not fit a float.
       run_ms: Milliseconds in the sandbox.
       metrics: `{name: number}`.
-      result: The whole `EvaluationResult`.
+      result: The `EvaluationResult`; read from the store it is whole, else it lacks `metrics` and the shared part.
+      shared: Id of the shared part, see `SharedPart`; None for a result that was stored whole.
     """
 
     position: int
@@ -42,6 +43,15 @@ class StoredResult:
     run_ms: float
     metrics: str
     result: str
+    shared: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPart:
+    """Fields that many results of a job have in common, as a JSON object. `id` follows from the content."""
+
+    id: int
+    content: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,17 +128,26 @@ class JobQueue(Repository):
             return done.rowcount == 1
 
     async def save(
-        self, job_id: str, owner: str, results: Sequence[StoredResult], *, running_s: float = 0.0
+        self,
+        job_id: str,
+        owner: str,
+        results: Sequence[StoredResult],
+        *,
+        parts: Collection[SharedPart] = (),
+        running_s: float = 0.0,
     ) -> DesiredState | None:
         """Write a heartbeat and any results; return the desired state, None when another host owns the job.
 
-        All results are stored, or none; a second result for a row raises.
+        All results are stored, or none; a second result for a row raises. `parts` has those that the results refer to.
         """
         failed = sum(result.status == "failed" for result in results)
         size = sum(len(result.result) + len(result.metrics) for result in results)
         async with self._database.transaction() as connection:
             counts = {"done": len(results), "failed": failed, "stored_bytes": size}
             wanted = await _note(connection, job_id, owner, progress=bool(results), running_s=running_s, **counts)
+            if wanted is not None and parts:
+                values = [{"job_id": job_id, **row_values(part)} for part in parts]
+                await connection.execute(insert_unless_there(connection, SharedPartTable), values)
             if wanted is not None and results:
                 await connection.execute(
                     insert(ResultTable), [{"job_id": job_id, **row_values(result)} for result in results]

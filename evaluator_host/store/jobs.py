@@ -19,7 +19,14 @@ from sqlalchemy.exc import IntegrityError
 from evaluator_host.model.errors import InUse, NotFound
 from evaluator_host.schemas.jobs import JobStatus
 from evaluator_host.store.database import Repository, columns_of, row_values
-from evaluator_host.store.tables import DatasetTable, JobEvaluatorTable, JobTable, OutputTable, ResultTable
+from evaluator_host.store.tables import (
+    DatasetTable,
+    JobEvaluatorTable,
+    JobTable,
+    OutputTable,
+    ResultTable,
+    SharedPartTable,
+)
 
 
 class DesiredState(StrEnum):
@@ -299,7 +306,8 @@ class Jobs(Repository):
                 async with self._database.transaction() as connection:
                     await connection.execute(delete(table).where(table.job_id == job.id, part))
         async with self._database.transaction() as connection:
-            await connection.execute(delete(JobEvaluatorTable).where(JobEvaluatorTable.job_id == job.id))
+            for other in (SharedPartTable, JobEvaluatorTable):
+                await connection.execute(delete(other).where(other.job_id == job.id))
             await connection.execute(delete(JobTable).where(JobTable.id == job.id))
 
 

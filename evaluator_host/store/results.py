@@ -13,7 +13,7 @@ from sqlalchemy import Select, and_, case, false, func, null, or_, select
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.store.database import Repository, columns_of
 from evaluator_host.store.job_queue import StoredOutput, StoredResult
-from evaluator_host.store.tables import OutputTable, ResultTable, TogetherTable
+from evaluator_host.store.tables import OutputTable, ResultTable, SharedPartTable, TogetherTable
 
 _AT_ONCE: Final = 500
 _BETWEEN: Final = 32
@@ -117,12 +117,13 @@ class Results(Repository):
             places = or_(*((table.position == position) & table.row.in_(some) for position, some in rows.items()))
             query = select(*columns).where(table.job_id == job_id, places)
             found = {(one.row, one.position): one for one in map(_stored, await self._database.fetch_all(query))}
+            parts = await self._parts(job_id, {one.shared for one in found.values()})
             for key in block:
                 one = found.pop((key.row, key.position), None)  # none when it was deleted meanwhile
                 if one is not None and None in (one.metrics, one.result):
                     one = next(map(_stored, await self._database.fetch_all(_of_key(job_id, key))), None)
-                if one is not None:
-                    yield one
+                if one is not None and one.shared in parts:
+                    yield _joined(one, parts[one.shared])
 
     def after(self, result: StoredResult, sort: Sort) -> str:
         """Return the cursor of the page that starts after a result."""
@@ -177,8 +178,11 @@ class Results(Repository):
 
     async def one(self, job_id: str, position: int, row: int) -> StoredResult | None:
         """Return the result of an evaluator for a row, or None."""
-        query = _selected(job_id, Filter(position)).where(ResultTable.row == row)
-        return next((StoredResult(*found) for found in await self._database.fetch_all(query)), None)
+        table = ResultTable
+        query = select(table.row, table.position).where(table.job_id == job_id, table.position == position)
+        keys = await self._database.fetch_all(query.where(table.row == row))
+        found = [one async for one in self._read(job_id, keys)]
+        return found[0] if found else None
 
     async def together(self, job_id: str, position: int) -> str | None:
         """Return an evaluator's score over all rows together as JSON, or None."""
@@ -186,6 +190,19 @@ class Results(Repository):
         query = select(table.result).where(table.job_id == job_id, table.position == position)
         found: str | None = await self._database.fetch_value(query)
         return found
+
+    async def _parts(self, job_id: str, ids: set[int | None]) -> dict[int | None, str]:
+        """Return parts that results of a job share, by their ids; None stands for those that were stored whole."""
+        table = SharedPartTable
+        query = select(table.id, table.content).where(table.job_id == job_id, table.id.in_(ids - {None}))
+        return {None: "", **{row[0]: row[1] for row in await self._database.fetch_all(query)}}
+
+
+def _joined(stored: StoredResult, part: str) -> StoredResult:
+    """Return a result with all its fields; its own follow those of the part, and count where both have one."""
+    if not part:
+        return stored
+    return replace(stored, result=f'{part[:-1]},"metrics":{stored.metrics},{stored.result[1:]}', shared=None)
 
 
 class _Order:

@@ -275,7 +275,10 @@ class JobEvaluatorTable(Table):
 
 
 class ResultTable(Table):
-    """Results of jobs: one per evaluator and row. JSON: `metrics`, `result`."""
+    """Results of jobs: one per evaluator and row. JSON: `metrics`, `result`.
+
+    `shared` is the id of the part that completes `result`; None where it is complete, as older versions stored it.
+    """
 
     __tablename__ = "results"
     __table_args__ = (
@@ -293,6 +296,17 @@ class ResultTable(Table):
     run_ms: Mapped[float]
     metrics: Mapped[str]
     result: Mapped[str]
+    shared: Mapped[int | None] = mapped_column(BigInteger)
+
+
+class SharedPartTable(Table):
+    """Parts that many results of a job share: evaluator, environment, fields that are seldom set. JSON: `content`."""
+
+    __tablename__ = "shared_parts"
+
+    job_id: Mapped[str] = mapped_column(ForeignKey(JobTable.id, ondelete="CASCADE"), primary_key=True)
+    id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    content: Mapped[str]
 
 
 class TogetherTable(Table):

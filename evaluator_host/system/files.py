@@ -86,10 +86,10 @@ class FileLock:
 
 
 @asynccontextmanager
-async def hold_lock(path: Path) -> AsyncIterator[None]:
-    """Wait for a lock without blocking the event loop, and hold it during the block."""
+async def hold_lock(path: Path, *, shared: bool = False) -> AsyncIterator[None]:
+    """Wait for a lock without blocking the event loop, and hold it during the block; `shared` as in `acquire`."""
     lock = FileLock(path)
-    while not lock.acquire():  # noqa: ASYNC110 - its holder may be another process, which sends no event
+    while not lock.acquire(shared=shared):  # noqa: ASYNC110 - its holder may be another process, which sends no event
         await asyncio.sleep(_POLL_S)
     try:
         yield

@@ -18,7 +18,7 @@ from enum import Enum
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from evaluator_host.model.errors import InvalidRequest, TooLarge
+from evaluator_host.model.errors import InvalidRequest, MachineExhausted, TooLarge
 from evaluator_host.model.json_values import encode_json
 
 REQUEST: Final = struct.Struct(
@@ -27,6 +27,7 @@ REQUEST: Final = struct.Struct(
 REPLY: Final = struct.Struct("!c?Q")  # kind, whether the child serves another call, bytes that follow
 _CALLS: Final = 500  # of one child; a leak of a native parser ends then
 _GROWTH_BYTES: Final = 256 << 20  # of address space since the start
+_NICE: Final = 5  # the host itself goes first
 _FAULT_CHARS: Final = 4000
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -50,6 +51,7 @@ def main() -> None:
     if os.getppid() != int(sys.argv[1]):
         return  # the host ended before the call above
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.nice(_NICE)
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
@@ -81,7 +83,7 @@ def _answer(requests: BinaryIO, size: int, *limits: int) -> tuple[Kind, bytes]:
         return (kind, body) if len(body) <= result_bytes else (Kind.LARGE, b"")
     except MemoryError:
         return Kind.MEMORY, b""
-    except (InvalidRequest, TooLarge) as error:
+    except (InvalidRequest, TooLarge, MachineExhausted) as error:
         refusal = {"code": error.code, "detail": error.detail, "problems": error.problems}
         return Kind.REFUSED, encode_json(refusal)
     except Exception:  # noqa: BLE001 - the host reports it as its own fault

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from signal import SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGXCPU
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from evaluator_host.model.errors import (
     InvalidRequest,
@@ -34,7 +34,15 @@ _IDLE_S: Final = 120.0
 _WALL_PER_CPU: Final = 20  # seconds by the clock for each second of processor time: other processes want some too
 _MESSAGE_BYTES: Final = 1 << 20
 _PIECE_BYTES: Final = 1 << 20  # of a request, written at once
-_REFUSALS: Final = {one.code: one for one in (InvalidRequest, TooLarge)}
+_REFUSALS: Final = {one.code: one for one in (InvalidRequest, TooLarge, MachineExhausted)}
+_ENVIRONMENT: Final = {  # threads and allocators that reserve address space would need a larger limit
+    "PATH": PLAIN_PATH,
+    "LANG": "C.UTF-8",
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 20),
+    "OMP_NUM_THREADS": "1",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+}
 _CRASHES: Final = (SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE)
 
 _log = logging.getLogger(__name__)
@@ -74,6 +82,14 @@ class LimitedProcesses:
         self._idle: list[_Child] = []
         self._started: set[_Child] = set()
 
+    async def __aenter__(self) -> Self:
+        """Return this object; its children end with the block."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """End all children."""
+        await self.close()
+
     async def call(
         self, workspace: str, function: Callable[..., Any], *args: Any, limits: CallLimits = _DEFAULT
     ) -> Any:
@@ -82,7 +98,7 @@ class LimitedProcesses:
         Args:
           workspace: The workspace whose data it reads.
           function: A function at the top level of a module. It returns bytes, or a value that arrives as decoded JSON.
-            Its `InvalidRequest` and `TooLarge` arrive too; any other exception is a fault of the host.
+            Its `InvalidRequest`, `TooLarge` and `MachineExhausted` arrive too; any other exception is the host's fault.
           args: Values that can be pickled; large ones as bytes, because pickling keeps the event loop busy.
           limits: The limits of this call.
 
@@ -140,7 +156,7 @@ class LimitedProcesses:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
                 cwd="/",
-                env={"PATH": PLAIN_PATH, "LANG": "C.UTF-8", "MALLOC_ARENA_MAX": "1", "OMP_NUM_THREADS": "1"},
+                env=_ENVIRONMENT,
                 start_new_session=True,  # Ctrl-C in a terminal is for the host alone
             )
         except OSError as error:
@@ -232,6 +248,7 @@ def _result(kind: bytes, body: bytes, limits: CallLimits) -> Any:
         case Kind.LARGE:
             raise LimitExceeded(f"what the data becomes is larger than {limits.result_bytes >> 20} MB")
         case Kind.CRASH:
-            raise LimitExceeded("the data crashes the program that reads it")
+            limit = f"it may take {limits.memory_mb} MB of memory"
+            raise LimitExceeded(f"the data crashes the program that reads it; {limit}")
         case _:
             raise RuntimeError(f"a function failed in a limited process: {body.decode(errors='replace')}")

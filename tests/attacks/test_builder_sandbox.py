@@ -4,9 +4,11 @@ Each guard was taken away once to see its test fail: a bind more, a limit left o
 """
 
 import asyncio
+import errno
 import json
 import logging
 import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -162,6 +164,25 @@ async def test_calls_that_a_build_does_not_need_are_refused(builder: Builder, ho
     assert {
         name for name, refused in (await inside(builder, home, FORBIDDEN, sources=True)).items() if not refused
     } == set()
+
+
+async def test_no_build_reaches_unix_sockets_of_the_machine(builder: Builder, home: Path) -> None:
+    name = f"\0evaluator-host-test-{os.getpid()}"
+    code = f"""
+def reaches():
+    try:
+        with socket.socket(socket.AF_UNIX) as door: door.connect({name!r})
+        return True
+    except OSError as error: return error.errno
+pair = socket.socketpair()
+pair[0].send(b"x")
+print(json.dumps([reaches(), pair[1].recv(1).decode()]))
+"""
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(name)
+        listening.listen()
+        for sources in (False, True):
+            assert await inside(builder, home, code, sources=sources) == [errno.EAFNOSUPPORT, "x"]
 
 
 @pytest.mark.parametrize(

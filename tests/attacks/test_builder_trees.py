@@ -7,6 +7,7 @@ Guards: `system.tree` (with `os.walk` and `rmtree` in its place the host does no
 import asyncio
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,11 +19,12 @@ from evaluator_host.environments.contents import differences, digests, settle
 from evaluator_host.environments.folder import EnvironmentFolder
 from evaluator_host.model.errors import PackagesFailed
 from evaluator_host.sandbox.linux.instance import this_instance
-from evaluator_host.system.tree import remove, temporary_folder
+from evaluator_host.system.tree import remove, size_bytes, temporary_folder
 from tests.builds import building, evaluated, installed, nothing_left, refusal
+from tests.conftest import BACKENDS, settings
 from tests.indexes import Index
 from tests.packages import source_archive, wheel
-from tests.unit.test_tree import nest
+from tests.unit.test_tree import descriptors, nest
 
 ONE = "def evaluate(i, o, t): return 1"
 NESTED = """
@@ -44,12 +46,15 @@ def home() -> Iterator[Path]:
         yield folder / "data"
 
 
-async def test_a_wheel_of_nested_folders_is_refused_by_name_and_forgotten(home: Path) -> None:
+@pytest.mark.parametrize("backend", BACKENDS)
+async def test_a_wheel_of_nested_folders_is_refused_by_name_and_forgotten(home: Path, backend: str) -> None:
+    chosen = settings(backend)
+    changes = {"sandbox": chosen.sandbox, "docker_host": chosen.docker_host}
     with Index() as index:
         index.add_python(wheel("nested", {"nested.py": "", "d/" * 1500 + "x.txt": "x"}))
         index.add_python(wheel("long", {"long.py": "", "/".join(["n" * 200] * 6) + "/x.txt": "x"}))
         index.add_python(wheel("harmless", {"harmless.py": ""}))
-        async with building(home, index) as service:
+        async with building(home, index, **changes) as service:
             for name in ("nested", "long"):
                 error = await refusal(service, f"{name}==1.0.0")
                 assert isinstance(error, PackagesFailed)
@@ -59,7 +64,7 @@ async def test_a_wheel_of_nested_folders_is_refused_by_name_and_forgotten(home: 
             assert (await evaluated(service, ONE, "harmless==1.0.0")).score == 1
             stage = home / "environments" / "build" / "staging" / f"{'0' * 64}.left"
             nest(stage, 1500)  # as a host that was killed would leave it
-        async with building(home, index) as service:
+        async with building(home, index, **changes) as service:
             assert (await evaluated(service, ONE, "harmless==1.0.0")).score == 1
             nothing_left(home)
             service.environments._folder.drop_downloads()
@@ -131,6 +136,40 @@ async def test_a_builder_whose_start_failed_tries_again(home: Path, monkeypatch:
         assert [finding.ok for finding in await other.findings()] == [shutil.which("bwrap") is not None]
 
 
+async def test_downloads_of_refused_packages_do_not_fill_the_disk(home: Path) -> None:
+    with Index() as index:
+        index.add_python(wheel("harmless", {"harmless.py": ""}))
+        async with building(home, index, environments_mb=10) as service:
+            downloads = home / "environments" / "build" / "downloads"
+            for number in range(4):
+                name = f"refused{number}"
+                index.add_python(wheel(name, {f"{name}.bin": os.urandom(3 << 20), "d/" * 70 + "x": ""}))
+                assert isinstance(await refusal(service, f"{name}==1.0.0"), PackagesFailed)
+            until = time.monotonic() + 30
+            while size_bytes(downloads) > 10 << 20:
+                assert time.monotonic() < until
+                await asyncio.sleep(0.05)
+            assert (await evaluated(service, ONE, "harmless==1.0.0")).score == 1
+            nothing_left(home)
+
+
+async def test_downloads_are_kept_while_a_build_uses_them(home: Path) -> None:
+    folder = EnvironmentFolder(home)
+    (folder.downloads / "file").write_bytes(b"x" * 10_000)
+    async with folder.using_downloads(), folder.using_downloads():
+        trimming = asyncio.create_task(folder.trim_downloads(0))
+        await asyncio.sleep(0.3)
+        assert (folder.downloads / "file").exists()
+        entering = asyncio.create_task(
+            folder.using_downloads().__aenter__()
+        )  # one that begins later waits for its turn
+        await asyncio.sleep(0.2)
+        assert not entering.done()
+    await trimming
+    assert not (folder.downloads / "file").exists()
+    await entering
+
+
 def test_a_sweep_goes_on_after_a_folder_that_stays(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = EnvironmentFolder(home)
     for name in "abc":
@@ -156,8 +195,11 @@ def test_an_installed_set_may_be_tampered_with_at_any_depth(home: Path) -> None:
     known = digests(files)
     nest(files / "deep", 2000)
     assert len(differences(files, known)) == 2000
-    with pytest.raises(PackagesFailed, match="64 levels"):
+    before = descriptors()
+    with pytest.raises(PackagesFailed, match="64 levels") as kept:  # as a host keeps the errors of builds
         settle(files)
+    assert kept.value.__traceback__ is not None
+    assert descriptors() == before
     assert remove(files / "deep")
     assert differences(files, known) == []
     for target in ("/etc/passwd", "../../escaped", "nowhere", "loop"):

@@ -4,11 +4,11 @@ import pytest
 
 from evaluator_host.dialects.uipath.dialect import SDK as UIPATH
 from evaluator_host.model.evaluator import Contract, Evaluator, Language
-from evaluator_host.packages.lock import Target
+from evaluator_host.packages.lock import LockTarget
 from evaluator_host.service.preparer import sdk_needs
 
 IMPORT = "from nemo_evaluator_sdk import Metric\n"
-TARGET = Target("3.11", "x86_64", (2, 36))
+TARGET = LockTarget("3.11", "x86_64", (2, 36))
 
 
 @pytest.mark.parametrize(

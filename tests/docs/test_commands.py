@@ -16,12 +16,15 @@ from typing import Any
 
 import pytest
 
+from tests import forked
 from tests.conftest import DATA_DIR
-from tests.docs.blocks import DOCUMENTS, Block, blocks, name
+from tests.docs.blocks import DOCUMENTS, ROOT, Block, blocks, name
 from tests.server import Server, index_environment
 
 pytestmark = pytest.mark.engine
 
+INSTALLED = Path(sys.executable).parent
+README = ROOT / "README.md"
 RUNNABLE = {"bash": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executable, "-c"]}
 VOLATILE = {"timing_ms", "rows_per_s", "digest", "runtime", "peak_memory_kb", "warm"}
 
@@ -32,15 +35,23 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an `evaluator-host` that is forked (`tests.forked`); the README's commands start the installed one."""
+    return tmp_path_factory.mktemp("programs")
+
+
 @pytest.mark.timeout(400)  # a document may have dozens of commands, each a process
 @pytest.mark.parametrize("document", [path for path in DOCUMENTS if blocks(path)], ids=name)
-def test_every_block_runs_and_prints_what_the_document_says(document: Path, server: Server, tmp_path: Path) -> None:
+def test_every_block_runs_and_prints_what_the_document_says(
+    document: Path, server: Server, tmp_path: Path, programs: Path
+) -> None:
     found = blocks(document)
     assert {block.language for block in found} <= {"bash", "python", "json", "text"}
     for block, following in pairwise([*found, Block("", "", 0)]):
         if block.language not in RUNNABLE:
             continue
-        ran = run(block, server, tmp_path)
+        ran = run(block, server, tmp_path, INSTALLED if document == README else programs)
         assert ran.returncode == 0, f"{document}:{block.line}: {ran.stdout}{ran.stderr}"
         if following.language == "json":
             assert stable(json.loads(ran.stdout)) == stable(json.loads(following.text)), f"{document}:{following.line}"
@@ -49,18 +60,20 @@ def test_every_block_runs_and_prints_what_the_document_says(document: Path, serv
             assert ran.stdout == following.text, f"{document}:{following.line}"
 
 
-def run(block: Block, server: Server, folder: Path) -> subprocess.CompletedProcess[str]:
+def run(block: Block, server: Server, folder: Path, programs: Path) -> subprocess.CompletedProcess[str]:
     text = block.text.replace("127.0.0.1:8710", f"127.0.0.1:{server.port}")
     environment = {
         **os.environ,
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PATH": f"{programs}:{INSTALLED}:{os.environ['PATH']}",
         "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR),
         "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{folder}/host.db",  # a key made here is none of the host's
         **index_environment(),
     }
     return subprocess.run(
-        [*RUNNABLE[block.language], text], cwd=folder, env=environment, capture_output=True, text=True, timeout=100
-    )
+        [*RUNNABLE[block.language], text],
+        cwd=folder, env=environment, capture_output=True, text=True, timeout=100,
+        pass_fds=[] if programs == INSTALLED else [forked.make_program(programs)],
+    )  # fmt: skip
 
 
 def follows(document: Path, block: Block, following: Block) -> bool:

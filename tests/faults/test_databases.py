@@ -73,6 +73,18 @@ def test_a_trace_that_was_taken_is_stored_once_the_server_is_back(postgresql: Po
         host.until(lambda: client.get(path).status_code == 200 and len(client.get(path).json()) == 1)
 
 
+def test_a_host_whose_server_is_gone_stops_in_time(postgresql: PostgreSQL, tmp_path: Path) -> None:
+    environment = {"EVALUATOR_HOST_DATABASE_URL": postgresql.make_database(), "EVALUATOR_HOST_STOP_GRACE_S": "4"}
+    with scene(tmp_path, environment=environment) as host:
+        began(host)
+        postgresql.kill()
+        try:
+            host.server.process.terminate()
+            assert host.server.process.wait(4 + 5) == 0, host.server.log
+        finally:
+            postgresql.start()
+
+
 def test_another_process_holds_the_file(tmp_path: Path, recovery: Callable[[float], None]) -> None:
     file = tmp_path / "host.db"
     with scene(tmp_path, environment={"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{file}"}) as host:

@@ -1,12 +1,13 @@
 """The end of a host: what runs is finished, what comes is refused, a second signal ends it at once, nothing is left."""
 
+import os
 import signal
 import time
 from pathlib import Path
 
 from tests.faults.scene import FAST, scene
 from tests.left_behind import until_nothing_is_left
-from tests.server import COMMAND, Server
+from tests.server import COMMAND, Server, new_home
 
 
 def test_a_signal_lets_what_runs_finish_and_refuses_the_rest(tmp_path: Path) -> None:
@@ -62,3 +63,23 @@ def test_a_signal_while_it_starts_leaves_nothing(tmp_path: Path) -> None:
     server.client.close()
     until_nothing_is_left(server.process.pid, docker=[])
     assert "Traceback" not in server.log
+
+
+def test_a_thread_that_never_ends_does_not_keep_the_host(tmp_path: Path) -> None:
+    """A job reads its rows in a thread; here the file of the rows is a pipe that nobody writes to."""
+    home, log = new_home(tmp_path), tmp_path / "log"
+    with Server(data_dir=home, log=log, environment={"EVALUATOR_HOST_STOP_GRACE_S": "1"}) as server:
+        client = server.client
+        assert client.post("/v1/datasets?name=x", content="a\n1\n", headers={"Content-Type": "text/csv"}).is_success
+        for path in [path for path in (home / "datasets").rglob("*") if path.is_file()]:
+            path.unlink()
+            os.mkfifo(path)
+        assert client.post("/v1/jobs", json={"evaluators": [{"code": FAST}], "dataset": "x"}).status_code == 202
+        while client.get("/v1/jobs").json()[0]["status"] != "running":
+            time.sleep(0.02)
+        time.sleep(0.5)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(1 + 5 + 1) == 1
+    assert "Timeout (" in server.log, "it says what did not end"
+    assert "row_source.py" in server.log or "files.py" in server.log
+    until_nothing_is_left(server.process.pid, docker=[])

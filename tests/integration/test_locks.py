@@ -12,7 +12,7 @@ import pytest
 from evaluator_host.model.errors import InvalidPin, InvalidRequest, Misconfigured, PackagesFailed
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.lock import Lock, Target
+from evaluator_host.packages.lock import Lock, LockTarget
 from evaluator_host.packages.npm.resolve import manifest
 from evaluator_host.packages.pin_parser import parse
 from evaluator_host.packages.resolve import resolve
@@ -55,7 +55,7 @@ async def test_the_same_set_in_another_spelling_is_the_same_lock(index: IndexSet
 
 async def test_another_runtime_or_platform_is_another_environment(index: IndexSettings) -> None:
     pins = parse(["six==1.16.0"], PYTHON)
-    targets = [Target("3.13"), Target("3.12"), Target("3.13", "aarch64"), Target("3.13", glibc=(2, 36))]
+    targets = [LockTarget("3.13"), LockTarget("3.12"), LockTarget("3.13", "aarch64"), LockTarget("3.13", glibc=(2, 36))]
     locks = [await resolve(pins, PYTHON, target=target, index=index) for target in targets]
     assert len({lock.text for lock in locks}) == 1
     assert len({lock.digest for lock in locks}) == len(targets)
@@ -170,7 +170,7 @@ async def test_an_extra_that_does_not_exist_is_noted(index: IndexSettings) -> No
 
 async def test_a_machine_without_wheels_is_refused(index: IndexSettings) -> None:
     with pytest.raises(Misconfigured, match="riscv64"):
-        await resolve(parse(["six==1.16.0"], PYTHON), PYTHON, target=Target("3.13", "riscv64"), index=index)
+        await resolve(parse(["six==1.16.0"], PYTHON), PYTHON, target=LockTarget("3.13", "riscv64"), index=index)
 
 
 async def test_pins_of_the_other_language_are_no_set(index: IndexSettings) -> None:

@@ -8,12 +8,12 @@ import pytest
 from evaluator_host.model.errors import IndexUnavailable, NotFound
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.lock import Target
+from evaluator_host.packages.lock import LockTarget
 from evaluator_host.packages.versions import VersionList
 from tests.package_index import serving
 from tests.server import free_port
 
-PYTHON = Target("3.12")
+PYTHON = LockTarget("3.12")
 
 
 async def test_the_real_indexes_say_what_there_is(tmp_path: Path) -> None:
@@ -25,9 +25,9 @@ async def test_the_real_indexes_say_what_there_is(tmp_path: Path) -> None:
     numpy = await known.list_versions("numpy", Language.PYTHON, target=PYTHON)
     assert "2.1.0" in numpy.versions
     assert "1.0.4" not in numpy.versions  # there is no wheel of it
-    lodash = await known.list_versions("lodash", Language.JAVASCRIPT, target=Target("24"))
+    lodash = await known.list_versions("lodash", Language.JAVASCRIPT, target=LockTarget("24"))
     assert lodash.versions.index("4.17.21") < lodash.versions.index("4.17.20")
-    scoped = await known.list_versions("@types/node", Language.TYPESCRIPT, target=Target("24"))
+    scoped = await known.list_versions("@types/node", Language.TYPESCRIPT, target=LockTarget("24"))
     assert scoped.versions
 
 

@@ -39,6 +39,7 @@ class Desk:
     board: JobService
     results: JobResults
     folder: RowsFolder
+    processes: LimitedProcesses
 
     async def start(
         self,
@@ -93,7 +94,14 @@ async def opened(database_url: str, folder: Path, *, jobs_at_once: int = 2) -> A
             models=models,
         )
         try:
-            yield Desk(store, backend, board, JobResults(store.jobs, store.results, store.datasets, rows), rows)
+            yield Desk(
+                store,
+                backend,
+                board,
+                JobResults(store.jobs, store.results, store.datasets, rows),
+                rows,
+                service.processes,
+            )
         finally:
             task.cancel()
             with suppress(asyncio.CancelledError):

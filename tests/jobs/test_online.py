@@ -40,7 +40,14 @@ async def start(desk: Desk, asked: Target, rows: Any = ROWS, **config: Any) -> J
 
 
 async def rows_of(desk: Desk, job: JobReport) -> list[JobRow]:
-    read = RowReader(desk.store.jobs, desk.store.results, desk.store.datasets, desk.folder, outputs=desk.store.outputs)
+    read = RowReader(
+        desk.store.jobs,
+        desk.store.results,
+        desk.store.datasets,
+        desk.folder,
+        desk.processes,
+        outputs=desk.store.outputs,
+    )
     return list((await read.page(WORKSPACE, job.id, Filter(), limit=1000)).rows)
 
 

@@ -2,17 +2,23 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
+from evaluator_host.jobs.results.row_reader import RowReader
 from evaluator_host.jobs.spec import JobSpec
 from evaluator_host.model.errors import InUse, InvalidRequest, NotFound, OverQuota, StoreUnavailable
 from evaluator_host.model.evaluator import Evaluator, EvaluatorSettings, Limits
+from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.jobs import JobConfig, JobStatus
 from evaluator_host.store import usage
 from evaluator_host.store.job_queue import JobQueue, StoredResult
 from evaluator_host.store.jobs import DesiredState
+from evaluator_host.store.results import Filter
+from evaluator_host.store.tables import ResultTable, SharedPartTable
 from tests.jobs.desk import OK, WORKSPACE, Desk, opened
 
 BAD = Evaluator("bad")
@@ -49,6 +55,29 @@ async def test_a_failing_row_never_fails_the_job(desk: Desk) -> None:
     job = await desk.ended(await desk.start(words))
     assert (job.status, job.progress.done, job.progress.failed) == (JobStatus.COMPLETED, 30, 15)
     assert await desk.rows_of(job) == list(range(30))
+
+
+async def test_fields_that_results_share_are_stored_once(desk: Desk) -> None:
+    words = ["ok", "die"] * 20
+    job = await desk.ended(await desk.start(words, evaluators=[OK, "exact@1"]))
+    async with desk.store.database.reading() as connection:
+        stored = list(await connection.scalars(select(ResultTable.result).where(ResultTable.job_id == job.id)))
+        parts = list(await connection.scalars(select(SharedPartTable.content)))
+    assert (len(stored), len(parts)) == (80, 2)
+    assert not [text for text in stored if "digest" in text or '"metrics"' in text]
+    rows = RowReader(desk.store.jobs, desk.store.results, desk.store.datasets, desk.folder)
+    page = await rows.page(WORKSPACE, job.id, Filter())
+    names = [field.name for field in fields(EvaluationResult)]
+    assert all(list(row.result) == names for row in page.rows)
+    by_label = {(row.index, row.evaluator): row.result for row in page.rows}
+    pasted, named = by_label[0, "evaluator 1"], by_label[0, "exact@1"]
+    assert (pasted["evaluator"]["name"], named["evaluator"]["name"]) == (None, "exact")
+    assert (pasted["metrics"], pasted["error"], pasted["warnings"]) == ({"score": 1.0}, None, [])
+    failed = by_label[1, "exact@1"]
+    assert (failed["status"], failed["error"]["code"], failed["metrics"]) == ("failed", "crashed", {})
+    await desk.board.delete_job(WORKSPACE, job.id)
+    async with desk.store.database.reading() as connection:
+        assert not list(await connection.scalars(select(SharedPartTable.content)))
 
 
 async def test_a_job_over_its_workspaces_quota_is_paused_and_goes_on_once_there_is_room(

@@ -120,7 +120,7 @@ def test_a_job_of_an_older_version_has_ended_no_host_and_its_results_are_measure
     where: Address, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     older = shutil.copytree(
-        MIGRATIONS_DIR, tmp_path / "older", ignore=shutil.ignore_patterns("__pycache__", "r0006*", "r0007*")
+        MIGRATIONS_DIR, tmp_path / "older", ignore=shutil.ignore_patterns("__pycache__", "r000[6-9]*")
     )
     with monkeypatch.context() as patched:
         patched.setattr(schema, "MIGRATIONS_DIR", older)

@@ -4,6 +4,7 @@ import os
 import resource
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,11 +14,16 @@ from evaluator_host.datasets.mapping import BadRow
 from evaluator_host.datasets.service import DatasetService
 from evaluator_host.dialects.nemo.host.blobs import BlobFolder
 from evaluator_host.model.errors import InvalidRequest, MachineExhausted, TooLarge
-from evaluator_host.model.json_values import encode_json
+from evaluator_host.model.json_values import decode_json, encode_json
 from evaluator_host.schemas.stored import BadLine
 from evaluator_host.store.datasets import Dataset
+from evaluator_host.system.limited_process import LimitedProcesses
 
 ROWS = [{"n": n, "text": "x" * (n % 7)} for n in range(300)]
+
+
+def page(folder: RowsFolder, dataset_id: str, first: int, *, limit: int) -> list[dict[str, Any]]:
+    return [decode_json(line) for line in folder.page(dataset_id, first, limit=limit)]
 
 
 def written(folder: Path, rows: list[object], *, max_bytes: int = 1 << 20) -> RowsFolder:
@@ -32,20 +38,20 @@ def test_what_was_found_is_said(tmp_path: Path) -> None:
     assert (facts.format, facts.rows, facts.bad_rows, facts.columns) == ("csv", 3, 2, ("a", "b"))
     assert facts.bad_lines == (BadLine(2, "not JSON"), BadLine(4, "a row is an object, not list"))
     assert facts.size_bytes == (tmp_path / "ds_1" / "rows.jsonl").stat().st_size
-    assert RowsFolder(tmp_path).page("ds_1", 0, limit=9) == [{"a": 1}, {"b": 2, "a": 2**80}, {"a": None}]
+    assert page(RowsFolder(tmp_path), "ds_1", 0, limit=9) == [{"a": 1}, {"b": 2, "a": 2**80}, {"a": None}]
 
 
 @pytest.mark.parametrize("first", [0, 1, 63, 64, 65, 128, 299])
 def test_rows_are_read_from_any_one_on(tmp_path: Path, first: int) -> None:
     folder = written(tmp_path, ROWS)
-    assert folder.page("ds_1", first, limit=3) == ROWS[first : first + 3]
+    assert page(folder, "ds_1", first, limit=3) == ROWS[first : first + 3]
     assert list(folder.rows("ds_1", first=first)) == list(enumerate(ROWS))[first:]
 
 
 def test_there_is_nothing_beyond_the_last_row(tmp_path: Path) -> None:
-    assert written(tmp_path, ROWS).page("ds_1", 300, limit=3) == []
+    assert page(written(tmp_path, ROWS), "ds_1", 300, limit=3) == []
     for first in (10_000, 2**53, 2**60):
-        assert written(tmp_path / str(first), ROWS).page("ds_1", first, limit=3) == []
+        assert page(written(tmp_path / str(first), ROWS), "ds_1", first, limit=3) == []
 
 
 @pytest.mark.parametrize("numbers", [[0], [299, 0, 150], [5, 6, 7], [0, 64, 65, 200, 201], list(range(300)), []])
@@ -66,7 +72,9 @@ async def test_a_disk_that_takes_no_more_is_said_to_be_the_machines(tmp_path: Pa
         for row in ROWS:
             yield encode_json(row) + b"\n"
 
-    uploads = DatasetService(Nobody(), RowsFolder(tmp_path), Nobody(), max_bytes=1 << 20, max_row_bytes=1 << 20)  # type: ignore[arg-type]
+    uploads = DatasetService(
+        Nobody(), RowsFolder(tmp_path), LimitedProcesses(), Nobody(), max_bytes=1 << 20, max_row_bytes=1 << 20
+    )  # type: ignore[arg-type]
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
     try:
@@ -108,3 +116,10 @@ def test_what_dead_hosts_left_is_found_and_what_others_write_is_not(tmp_path: Pa
 def _dead() -> str:
     namespace = Path("/proc/self/ns/pid").stat().st_ino
     return f"host-{namespace}-{os.getpid()}-1"
+
+
+def test_a_page_ends_at_16_megabytes_and_has_a_row_at_least(tmp_path: Path) -> None:
+    rows = [{"text": "x" * (6 << 20)}] * 4 + [{"text": "x" * (20 << 20)}] * 2
+    folder = RowsFolder(tmp_path)
+    folder.write("ds_1", enumerate(rows), format_="jsonl", max_bytes=128 << 20)
+    assert [len(folder.page("ds_1", first, limit=100)) for first in range(7)] == [3, 3, 3, 2, 1, 1, 0]

@@ -12,7 +12,7 @@ import requests
 from evaluator_host.environments.record import target_for
 from evaluator_host.model.errors import Misconfigured
 from evaluator_host.model.evaluator import Language
-from evaluator_host.packages.lock import Target
+from evaluator_host.packages.lock import LockTarget
 from evaluator_host.sandbox.docker.attach import AttachFailed, Demultiplexer
 from evaluator_host.sandbox.docker.backend import DockerBackend
 from evaluator_host.sandbox.docker.cleanup import LABEL_BOOT, LABEL_INSTANCE, ended_long_ago, owner_is_dead
@@ -76,7 +76,7 @@ def test_packages_are_for_the_image_on_the_processor_of_the_engine() -> None:
     backend = DockerBackend(docker_host="tcp://host:2375", runtime=None, image="x:1", instance=this_instance())
     assert backend.platform.machine == host_platform().machine
     backend._engine._facts = engine_facts("tcp://host:2375", info={}, version={"Arch": "arm64"})
-    assert target_for(backend.platform, Language.PYTHON) == Target("3.13", "aarch64", (2, 41))
+    assert target_for(backend.platform, Language.PYTHON) == LockTarget("3.13", "aarch64", (2, 41))
     assert backend.python_versions() == ("3.13",)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings, npm_workspace, uv_workspace
-from evaluator_host.packages.lock import Lock, LockedPackage, Pin, Target
+from evaluator_host.packages.lock import Lock, LockedPackage, LockTarget, Pin
 from evaluator_host.packages.tools import shorten
 
 
@@ -55,7 +55,7 @@ def a_lock() -> Lock:
     pins = (Pin("numpy", "2.1.0"), Pin("requests", "2.32.3", ("socks",)))
     packages = (LockedPackage("numpy", "2.1.0", requested=True, hashes=("sha256:00",), dependencies=("x",)),)
     return Lock(
-        Language.PYTHON, Target("3.13"), pins, packages, "numpy==2.1.0 \\\n    --hash=sha256:00\n", notes=("note",)
+        Language.PYTHON, LockTarget("3.13"), pins, packages, "numpy==2.1.0 \\\n    --hash=sha256:00\n", notes=("note",)
     )
 
 

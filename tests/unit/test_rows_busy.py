@@ -10,6 +10,7 @@ from evaluator_host.model.errors import Busy
 from evaluator_host.model.evaluator import Evaluator, Isolation, Limits, Row
 from evaluator_host.pool import Pool
 from evaluator_host.pool import fair_share as shares
+from evaluator_host.service import rows as row_streams
 from evaluator_host.service.prepared import prepare
 from evaluator_host.service.rows import RowStream
 from evaluator_host.system.limited_process import LimitedProcesses
@@ -52,6 +53,22 @@ async def test_rows_for_which_there_is_no_place_are_refused(tmp_path: Path) -> N
             await _all(aiter(stream(pool, "ok", folder=tmp_path, parallelism=2)))
         pool.release(held)
         pool.release(await waiting)
+
+
+async def test_results_wait_for_a_slow_consumer_up_to_a_number_of_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_streams, "BUFFERED_BYTES", 1)
+    async with opened(max_sandboxes=2, max_per_evaluator=2) as (pool, _):
+        rows = stream(pool, *["ok"] * 20, folder=tmp_path, parallelism=2)
+        results = aiter(rows)
+        found = [await anext(results)]
+        await asyncio.sleep(0.3)
+        assert rows._results.qsize() <= 1
+        found += await _all(results)
+        assert sorted(index for index, _, _ in found) == list(range(20))
+        assert all(size > 0 for _, _, size in found)
+        assert rows._waiting_bytes == 0
 
 
 async def _all(results):

@@ -7,7 +7,7 @@ import pytest
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.lock import Target
+from evaluator_host.packages.lock import LockTarget
 from evaluator_host.packages.pip.versions import _listed, usable
 from evaluator_host.packages.versions import VersionList
 
@@ -69,4 +69,4 @@ def test_both_forms_of_a_page_are_read_and_withdrawn_files_left_out() -> None:
 async def test_what_is_no_name_is_never_asked_for(name: str, tmp_path: Path) -> None:
     index = IndexSettings(cache_dir=tmp_path)
     with pytest.raises(InvalidRequest):
-        await VersionList(index).list_versions(name, Language.PYTHON, target=Target("3.12"))
+        await VersionList(index).list_versions(name, Language.PYTHON, target=LockTarget("3.12"))

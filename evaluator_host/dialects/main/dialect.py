@@ -55,4 +55,4 @@ def _from_json(text: str, language: Language) -> Scored | EvaluationError:
     return read
 
 
-DIALECT: Final = Dialect(contract=Contract.MAIN, bind=bind, interpret=interpret)
+DIALECT: Final = Dialect(contract=Contract.MAIN, bind=bind, interpret=interpret, takes=("variables",))

@@ -131,6 +131,7 @@ DIALECT: Final = Dialect(
     bind=bind,
     interpret=interpret,
     languages=PYTHON_ONLY,
+    takes=("config", "score_output"),
     asks_models=True,
     numbers_rows=True,
     bind_one_of_many=bind_one_of_many,

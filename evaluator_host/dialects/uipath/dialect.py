@@ -119,6 +119,7 @@ DIALECT: Final = Dialect(
     bind=bind,
     interpret=interpret,
     languages=PYTHON_ONLY,
+    takes=("config", "criteria"),
     sdk=SDK,
     name_in_config=name_in_config,
     row_document=EntryPoint("evaluator_host.dialects.uipath.records:EVAL_SETS"),

@@ -5,11 +5,12 @@ One build serves any number of callers; two run at once; failed ones are remembe
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from evaluator_host.environments.build.builder import Builder
 from evaluator_host.environments.build.import_check import check_imports
@@ -20,12 +21,14 @@ from evaluator_host.environments.record import BuildEvent, BuildStatus, Environm
 from evaluator_host.model.errors import HostError, MachineExhausted
 from evaluator_host.model.evaluator import Environment, Language, Package
 from evaluator_host.packages.index import IndexSettings
-from evaluator_host.packages.lock import Lock, Pin, Target
+from evaluator_host.packages.lock import Lock, LockTarget, Pin
 from evaluator_host.packages.resolve import resolve
 from evaluator_host.sandbox.base import Backend
 from evaluator_host.system.files import hold_lock
 from evaluator_host.system.tree import remove, size_bytes
 from evaluator_host.system.turns import Turns
+
+_log = logging.getLogger(__name__)
 
 _AT_ONCE: Final = 2  # more would share the same line and the same disk
 _FAILED_KEPT: Final = 100
@@ -51,7 +54,7 @@ class Build:
       error: Why it failed; None while it has not.
     """
 
-    def __init__(self, key: str, pins: tuple[Pin, ...], language: Language, target: Target) -> None:
+    def __init__(self, key: str, pins: tuple[Pin, ...], language: Language, target: LockTarget) -> None:
         self.key = key
         self.pins = pins
         self.language = Language.PYTHON if language is Language.PYTHON else Language.JAVASCRIPT
@@ -105,7 +108,7 @@ class Build:
           HostError: it cannot be resolved, installed or tried; nothing is left of it.
         """
         try:
-            async with hold_lock(context.folder.build_lock(self.key)):
+            async with hold_lock(context.folder.build_lock(self.key)), context.folder.using_downloads():
                 record = await self._find_or_build(context)
         except HostError as error:
             self._failed(error)
@@ -235,6 +238,7 @@ class Builds:
         self._running: dict[str, tuple[Build, asyncio.Task[Record]]] = {}
         self._failed: dict[str, Build] = {}
         self._turns = Turns(_AT_ONCE)
+        self._trimming: asyncio.Task[None] | None = None
 
     @property
     def running(self) -> Iterator[Build]:
@@ -259,7 +263,7 @@ class Builds:
         return self._failed.pop(key, None) is not None
 
     def begin(
-        self, key: str, pins: tuple[Pin, ...], language: Language, target: Target, *, workspace: str
+        self, key: str, pins: tuple[Pin, ...], language: Language, target: LockTarget, *, workspace: str
     ) -> asyncio.Task[Record]:
         """Start the build of a package set unless it is running, and return it; await it shielded.
 
@@ -286,10 +290,22 @@ class Builds:
 
     async def close(self) -> None:
         """Stop every build and remove its files."""
-        tasks = [task for _, task in self._running.values()]
+        tasks: list[asyncio.Task[Any]] = [task for _, task in self._running.values()]
+        tasks += [self._trimming] if self._trimming is not None else []
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _begin_to_trim(self) -> None:
+        """Begin to bound the downloads, which builds that failed leave too; nobody waits for it."""
+        if self._trimming is None or self._trimming.done():
+            self._trimming = asyncio.get_running_loop().create_task(self._trim())
+
+    async def _trim(self) -> None:
+        try:
+            await self._context.folder.trim_downloads(self._context.ceiling_mb << 20)
+        except OSError as error:
+            _log.warning("downloads of packages could not be trimmed: %s", error)
 
     async def _run(self, build: Build, workspace: str) -> Record:
         try:
@@ -300,8 +316,10 @@ class Builds:
             while len(self._failed) >= _FAILED_KEPT:
                 del self._failed[next(iter(self._failed))]
             self._failed[build.key] = build
+            self._begin_to_trim()
             raise
         finally:
             del self._running[build.key]
+        self._begin_to_trim()
         await self._on_done()
         return record

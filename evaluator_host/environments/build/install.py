@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import re
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -138,14 +139,17 @@ async def _watched(
 
     async def watch() -> None:
         nonlocal too_large
-        last = 0
+        last, spent_s = 0, 0.0
         known = await asyncio.to_thread(_downloaded, index.cache_dir, lock.language)
         while True:
-            await asyncio.sleep(_LOOK_EVERY_S)
+            await asyncio.sleep(max(_LOOK_EVERY_S, spent_s))  # as in `DiskWatch.watch`
+            started = time.monotonic()
             try:
                 done, size = await asyncio.to_thread(_look, files, lock, index.cache_dir, known)
             except OSError:  # a folder was moved meanwhile; `DiskWatch` ends a command that cannot be looked at
                 continue
+            finally:
+                spent_s = time.monotonic() - started
             if size > ceiling_mb << 20 and work is not None:
                 too_large = True
                 work.cancel()

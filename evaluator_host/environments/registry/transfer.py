@@ -11,7 +11,7 @@ from evaluator_host.environments.build.build import BuildContext, adopt
 from evaluator_host.environments.folder import not_installed
 from evaluator_host.environments.record import EnvironmentReport, Record, require_fit, set_key
 from evaluator_host.model.errors import InUse, PackagesFailed
-from evaluator_host.packages.lock import Lock, Progress, Target
+from evaluator_host.packages.lock import Lock, LockTarget, Progress
 from evaluator_host.system.files import hold_lock
 from evaluator_host.system.tree import remove
 
@@ -44,7 +44,7 @@ class RegistryTransfer:
         *,
         find: Callable[[str], Record | None],
         use: Callable[[Record], bool],
-        target_of: Callable[[Lock], Awaitable[Target]],
+        target_of: Callable[[Lock], Awaitable[LockTarget]],
         on_pulled: Callable[[], Awaitable[object]],
     ) -> None:
         self._context = context

@@ -3,8 +3,8 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, fields, replace
 from itertools import islice, takewhile
 from typing import Any, Final
 
@@ -15,13 +15,16 @@ from evaluator_host.jobs.spec import spec_from_json
 from evaluator_host.model.errors import InvalidRequest, NotFound
 from evaluator_host.model.evaluator import Json, Row
 from evaluator_host.model.json_values import InvalidJson, decode_json
+from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.results import JobRow, JobRowDetail, JobRowPage
 from evaluator_host.store.datasets import Datasets
 from evaluator_host.store.job_queue import StoredOutput, StoredResult
 from evaluator_host.store.jobs import Job, JobEvaluator, Jobs
 from evaluator_host.store.results import PAGE_BYTES, Filter, Outputs, Results, Sort
+from evaluator_host.system.limited_process import LimitedProcesses
 from evaluator_host.system.memory import Reservation
 
+_FIELDS: Final = tuple(field.name for field in fields(EvaluationResult))
 _TEXT: Final = 300
 _TEXTS: Final = 2000  # characters of all texts of a value together
 _VALUES: Final = 100  # of data, and metrics of a result
@@ -99,16 +102,25 @@ class RowReader:
       results: Results in the store.
       datasets: Data sets in the store.
       folder: The rows of all data sets.
+      processes: Limited processes, which render templates.
       outputs: Answers of models, of the store; None for a host without online jobs.
     """
 
     def __init__(
-        self, jobs: Jobs, results: Results, datasets: Datasets, folder: RowsFolder, *, outputs: Outputs | None = None
+        self,
+        jobs: Jobs,
+        results: Results,
+        datasets: Datasets,
+        folder: RowsFolder,
+        processes: LimitedProcesses,
+        *,
+        outputs: Outputs | None = None,
     ) -> None:
         self._jobs = jobs
         self._datasets = datasets
         self._results = results
         self._folder = folder
+        self._processes = processes
         self._outputs = outputs
 
     async def page(
@@ -177,8 +189,7 @@ class RowReader:
         evaluators = await self._jobs.evaluators(job_id)
         results = await self._rows(job, evaluators, await self._results.of_row(job_id, index))
         record = (await asyncio.to_thread(self._folder.some, job.dataset_id, [index]))[index]
-        mapping = spec_from_json(job.request).parse_mapping()
-        made = RowSource(self._folder, job.dataset_id, mapping=mapping, count=job.rows).row(index, record)
+        made = await self._source(job).row(index)
         if self._outputs is not None and self._asks(job):
             chunk = Chunk([index], [made])
             asked = [row async for part in answered(chunk, self._outputs, job_id) for row in part.rows]
@@ -237,9 +248,8 @@ class RowReader:
           NotFound: there is no such job.
         """
         job = await self._jobs.get_job(workspace_id, job_id)
-        mapping = spec_from_json(job.request).parse_mapping()
-        rows = RowSource(self._folder, job.dataset_id, mapping=mapping, count=min(limit, job.rows))
-        chunk = await asyncio.to_thread(lambda: next(rows.chunks(bytearray()), Chunk([], [])))
+        async with aclosing(self._source(job, limit).chunks(bytearray())) as chunks:
+            chunk = await anext(chunks, Chunk([], []))
         found = list(chunk.rows)
         if chunk.numbers and self._outputs is not None and self._asks(job):
             found = [row async for part in answered(chunk, self._outputs, job_id) for row in part.rows]
@@ -261,6 +271,10 @@ class RowReader:
           NotFound: there is no such job.
         """
         return self._asks(await self._jobs.get_job(workspace_id, job_id))
+
+    def _source(self, job: Job, count: int | None = None) -> RowSource:
+        mapping = spec_from_json(job.request).parse_mapping()
+        return RowSource(self._folder, self._processes, job, mapping=mapping, count=count)
 
     def _asks(self, job: Job) -> bool:
         return self._outputs is not None and spec_from_json(job.request).target is not None
@@ -309,14 +323,14 @@ def _within(results: list[StoredResult], sizes: dict[int, int], most_bytes: int)
 def _decoded(one: StoredResult) -> dict[str, Any]:
     """Return a result; of one whose JSON was cut, the fields before the cut and those that have columns."""
     try:
-        whole: dict[str, Any] = decode_json(one.result.encode())
+        found = decode_json(one.result.encode())
     except InvalidJson:
         error = None if one.error_code is None else {**_NO_ERROR, "code": one.error_code}
         columns = {"status": one.status, "score": one.score, "passed": one.passed, "error": error}
         timing = {"timing_ms": {"queue": 0.0, "environment": 0.0, "load": 0.0, "run": one.run_ms, "total": one.run_ms}}
         metrics = {"metrics": decode_json(one.metrics.encode())}
-        return {**_CUT_OFF, **columns, **timing, **metrics, **_fields_before_cut(one.result)}
-    return whole
+        found = {**_CUT_OFF, **columns, **timing, **metrics, **_fields_before_cut(one.result)}
+    return {name: found[name] for name in _FIELDS if name in found}
 
 
 def _fields_before_cut(text: str) -> dict[str, Any]:

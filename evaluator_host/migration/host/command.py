@@ -1,7 +1,7 @@
 """`migrate`: rewrites the legacy evaluators of a file or folder, and proves that their scores stay the same."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack, aclosing
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -145,10 +145,7 @@ def _rows(data: Path, mapping: Mapping, limit: int, settings: Settings) -> tuple
 
 async def _migrate(plan: MigratePlan, settings: Settings, url: str | None) -> list[Migrated]:
     found = []
-    processes = LimitedProcesses()
-    async with AsyncExitStack() as stack:
-        stack.push_async_callback(processes.close)
-        target = await stack.enter_async_context(open_evaluation_service(settings, url))
+    async with LimitedProcesses() as processes, open_evaluation_service(settings, url) as target:
         context = MigrationContext(partial(_run, target), processes)
         for file, given in plan.given:
             await prepare(target, given, shown=plan.shown)

@@ -1,7 +1,5 @@
 """Routes of migrations: of pasted evaluators, and of stored ones."""
 
-import asyncio
-from itertools import islice
 from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Request, Response
@@ -9,16 +7,18 @@ from pydantic import ConfigDict, FailFast, Field
 from starlette.routing import BaseRoute
 
 from evaluator_host.config.settings import Settings
-from evaluator_host.datasets.mapping import BadRow, Mapping, to_row
+from evaluator_host.datasets.mapping import BadRow, Mapping
+from evaluator_host.datasets.rendering import mapped_rows
 from evaluator_host.datasets.service import DatasetService
 from evaluator_host.jobs.open import StoredResources
 from evaluator_host.jobs.results.row_reader import RowReader
 from evaluator_host.migration.migrate import migrate, migration_context
 from evaluator_host.migration.stored import StoredWish, migrate_stored
 from evaluator_host.model.errors import InvalidRequest, Problem
-from evaluator_host.model.evaluator import Contract, Json, Row
+from evaluator_host.model.evaluator import Contract, Row
 from evaluator_host.schemas.migration import Migration, StoredMigration
 from evaluator_host.service import Service
+from evaluator_host.system.limited_process import LimitedProcesses
 from evaluator_host.web.api.bodies import EvaluatorIn, RowIn, Wire
 from evaluator_host.web.app import ERRORS, respond
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
@@ -43,12 +43,15 @@ class ProofIn(Wire):
         default_factory=dict, description="The column or template of the data set for each row field."
     )
 
-    async def to_rows(self, datasets: DatasetService, jobs: RowReader, workspace: str) -> list[Row] | None:
+    async def to_rows(
+        self, datasets: DatasetService, jobs: RowReader, processes: LimitedProcesses, workspace: str
+    ) -> list[Row] | None:
         """Return the rows to prove the migration on, None without any.
 
         Raises:
           InvalidRequest: the body names several sources, the mapping does not fit, or the job has no row.
           NotFound: there is no such data set or job.
+          LimitExceeded: the mapping's templates take too much processor time or memory.
         """
         places = [name for name in ("rows", "dataset", "job") if getattr(self, name)]
         if len(places) > 1:
@@ -61,9 +64,13 @@ class ProofIn(Wire):
             return found
         if self.dataset is None:
             return [row.to_row() for row in self.rows] or None
-        mapping = Mapping.from_sources(self.mapping)
-        records = await datasets.rows(workspace, self.dataset, 0, limit=_STORED_ROWS)
-        return await asyncio.to_thread(_rows, records, mapping)
+        lines = await datasets.lines(workspace, self.dataset, 0, limit=_STORED_ROWS)
+        found = []
+        for row in await mapped_rows(processes, workspace, lines, Mapping.from_sources(self.mapping)):
+            if isinstance(row, BadRow):
+                raise InvalidRequest("the data set does not fit", problems=(Problem("mapping", str(row)),))
+            found.append(row)
+        return found
 
 
 class MigrateIn(EvaluatorIn, ProofIn):
@@ -100,7 +107,7 @@ def migration_routes(
     async def migrate_(body: MigrateIn, request: Request) -> Response:
         """Rewrite a legacy evaluator to `evaluate(inputs, outputs, trace)`, and prove that its scores stay the same."""
         caller, evaluator = caller_of(request.scope), body.to_model()
-        rows = await body.to_rows(records.datasets, records.rows, caller.workspace)
+        rows = await body.to_rows(records.datasets, records.rows, service.processes, caller.workspace)
         work = migrate(evaluator, rows, context=migration_context(service, caller.workspace), to=Contract(body.to))
         audited_call = AuditedCall(access, caller, "migrate", evaluator=evaluator, rows=len(rows or ()))
         return await respond(request, work, audited_call)
@@ -109,16 +116,9 @@ def migration_routes(
     async def migrate_named(body: MigrateStoredIn, request: Request) -> Response:
         """Migrate stored legacy evaluators: report the result for each, or create new versions of those proven."""
         caller = caller_of(request.scope)
-        rows = await body.to_rows(records.datasets, records.rows, caller.workspace)
+        rows = await body.to_rows(records.datasets, records.rows, service.processes, caller.workspace)
         wish = StoredWish(tuple(body.names), rows, body.dry_run, body.force, caller.key_id)
         work = migrate_stored(service, records.evaluators, caller.workspace, wish=wish)
         return await respond(request, work, AuditedCall(access, caller, "evaluators.migrate", rows=len(rows or ())))
 
     return router.routes
-
-
-def _rows(records: list[dict[str, Json]], mapping: Mapping) -> list[Row]:
-    try:
-        return [to_row(record, mapping) for record in islice(records, _STORED_ROWS)]
-    except BadRow as error:
-        raise InvalidRequest("the data set does not fit", problems=(Problem("mapping", str(error)),)) from error

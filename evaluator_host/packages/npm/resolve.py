@@ -10,7 +10,7 @@ from typing import Any, Final
 from evaluator_host.model.errors import HostError, IndexUnavailable, PackagesFailed, Problem
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import npm_workspace
-from evaluator_host.packages.lock import LockedPackage, Pin, Target
+from evaluator_host.packages.lock import LockedPackage, LockTarget, Pin
 from evaluator_host.packages.tools import Resolver, close_name, shorten, unreachable
 from evaluator_host.system.processes import OUTPUT_BYTES, Finished
 
@@ -51,7 +51,7 @@ async def resolve_npm(
 
 
 def _read_lock(
-    file: Path, requested: set[str], target: Target
+    file: Path, requested: set[str], target: LockTarget
 ) -> tuple[tuple[LockedPackage, ...], str, tuple[str, ...]]:
     try:
         if file.stat().st_size > OUTPUT_BYTES:
@@ -96,13 +96,13 @@ def manifest(pins: Sequence[Pin]) -> str:
     return json.dumps({"name": "set", "version": "0.0.0", "private": True, "dependencies": dependencies}, indent=2)
 
 
-def platform_flags(target: Target) -> tuple[str, ...]:
+def platform_flags(target: LockTarget) -> tuple[str, ...]:
     """Return npm's command-line flags for a target platform."""
     return "--os=linux", f"--cpu={_CPU.get(target.machine, target.machine)}", "--libc=glibc"
 
 
 def _packages(
-    lock: dict[str, Any], requested: set[str], target: Target
+    lock: dict[str, Any], requested: set[str], target: LockTarget
 ) -> tuple[tuple[LockedPackage, ...], tuple[str, ...]]:
     found: set[LockedPackage] = set()
     notes: list[str] = []
@@ -119,7 +119,7 @@ def _packages(
     return tuple(sorted(found, key=lambda package: (package.name, package.version))), tuple(notes)
 
 
-def _installed(entries: Mapping[str, dict[str, Any]], target: Target) -> set[str]:
+def _installed(entries: Mapping[str, dict[str, Any]], target: LockTarget) -> set[str]:
     """Return the paths that npm installs on the target.
 
     Dependencies of optional packages for other platforms are left out; the lock itself does not mark them.
@@ -165,7 +165,7 @@ def _checked(path: str, entry: dict[str, Any]) -> str:
     return name
 
 
-def fits(entry: dict[str, Any], target: Target) -> bool:
+def fits(entry: dict[str, Any], target: LockTarget) -> bool:
     """Whether npm would install a locked package on the target, by its `os`, `cpu` and `libc` lists (`!x` excludes)."""
     values = {"os": "linux", "cpu": _CPU.get(target.machine, target.machine), "libc": "glibc"}
     return all(_allows(entry.get(field), value) for field, value in values.items())

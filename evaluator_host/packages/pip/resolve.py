@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 from evaluator_host.model.errors import HostError, Misconfigured, PackagesFailed, Problem
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import uv_workspace
-from evaluator_host.packages.lock import Lock, LockedPackage, Pin, Target
+from evaluator_host.packages.lock import Lock, LockedPackage, LockTarget, Pin
 from evaluator_host.packages.tools import Resolver, close_name, shorten, unreachable
 from evaluator_host.system.processes import Finished
 
@@ -95,7 +95,7 @@ def _command(flags: Sequence[str], resolver: Resolver) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def platform_tag(target: Target) -> str:
+def platform_tag(target: LockTarget) -> str:
     """Return uv's name for the newest manylinux platform that the target's C library supports, at least 2.17."""
     if target.machine not in {"x86_64", "aarch64"}:
         raise Misconfigured(f"Packages cannot be resolved for {target.machine}, only for x86_64 and aarch64.")
@@ -172,7 +172,7 @@ class NoWheel(PackagesFailed):
     """A package has no wheel for the target and could only be built from source."""
 
     @classmethod
-    def for_pin(cls, pin: Pin, target: Target, near: Sequence[str]) -> "NoWheel":
+    def for_pin(cls, pin: Pin, target: LockTarget, near: Sequence[str]) -> "NoWheel":
         """Return the error that names the package and the two ways to solve it."""
         where = f"Python {target.runtime} on linux {target.machine}"
         instead = f"Pin {' or '.join(near)}, which has one, or let" if near else "Let"
@@ -220,7 +220,7 @@ def last_cause(said: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def shipped_lock(file: Path, roots: frozenset[str], target: Target) -> Lock:
+def shipped_lock(file: Path, roots: frozenset[str], target: LockTarget) -> Lock:
     """Return the lock of some packages in a lock file, with all their dependencies."""
     known = _read(file)
     names = _needed(roots, known)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,29 @@ from evaluator_host.store.usage import StorageUsage
 _CHANGEABLE: Final = ("description", "project", "purpose", "metadata", "custom_fields")
 
 
+@dataclass(frozen=True, slots=True)
+class RowsIn:
+    """A file of rows: its path in the fileset, where it is, and its format."""
+
+    path: str
+    file: Path
+    format: Format
+
+    def records(self, max_row_bytes: int) -> Iterator[dict[str, Any]]:
+        """Yield its rows.
+
+        Raises:
+          InvalidRequest: one of them is no row.
+        """
+        with self.file.open("rb") as opened:
+            for line, record in read_records(opened, self.format, max_row_bytes=max_row_bytes):
+                if isinstance(record, BadRow):
+                    raise InvalidRequest(f"line {line} of {self.path} is no row: {record}")
+                if not isinstance(record, dict):
+                    raise InvalidRequest(f"line {line} of {self.path} is {type(record).__name__}, not an object")
+                yield record
+
+
 class Filesets:
     """The filesets of every workspace.
 
@@ -27,17 +51,13 @@ class Filesets:
       namespaces: Where they are.
       blobs: Their files.
       usage: Checks whether a workspace may store more.
-      row_bytes: Greatest row of a data set.
     """
 
-    def __init__(
-        self, entities: Entities, namespaces: Namespaces, blobs: BlobFolder, usage: StorageUsage, *, row_bytes: int
-    ) -> None:
+    def __init__(self, entities: Entities, namespaces: Namespaces, blobs: BlobFolder, usage: StorageUsage) -> None:
         self._entities = entities
         self._namespaces = namespaces
         self._blobs = blobs
         self._usage = usage
-        self._row_bytes = row_bytes
 
     async def create(self, workspace_id: str, namespace: str, name: str, content: dict[str, Any]) -> dict[str, Any]:
         """Create a fileset.
@@ -145,10 +165,8 @@ class Filesets:
         await asyncio.to_thread(self._blobs.remove, gone.content["blob"])
         return _file(gone)
 
-    async def records(self, workspace_id: str, namespace: str, reference: str) -> Iterator[dict[str, Any]]:
-        """Return the rows of `workspace/fileset`, or of some of its files: `#data.jsonl`, `#2026/*.csv`.
-
-        They are read as they are asked for, which blocks and may raise InvalidRequest.
+    async def row_files(self, workspace_id: str, namespace: str, reference: str) -> list[RowsIn]:
+        """Return the files of `workspace/fileset`, or some of them: `#data.jsonl`, `#2026/*.csv`.
 
         Raises:
           InvalidRequest: it is no reference, or a file is of no format of rows.
@@ -163,18 +181,7 @@ class Filesets:
             has = ", ".join(listed[:8]) or "no file"
             raise NotFound(f"the fileset {namespace}/{name} has no file {fragment[:120]!r}; it has {has}")
         read = [(path, Format.of_name(path)) for path in wanted]
-        files = [(path, await self.file(workspace_id, namespace, name, path), format_) for path, format_ in read]
-        return (record for path, file, format_ in files for record in _records(path, file, format_, self._row_bytes))
-
-
-def _records(path: str, file: Path, format_: Format, row_bytes: int) -> Iterator[dict[str, Any]]:
-    with file.open("rb") as opened:
-        for line, record in read_records(opened, format_, max_row_bytes=row_bytes):
-            if isinstance(record, BadRow):
-                raise InvalidRequest(f"line {line} of {path} is no row: {record}")
-            if not isinstance(record, dict):
-                raise InvalidRequest(f"line {line} of {path} is {type(record).__name__}, not an object")
-            yield record
+        return [RowsIn(path, await self.file(workspace_id, namespace, name, path), format_) for path, format_ in read]
 
 
 def _place(workspace_id: str, namespace: str) -> Place:

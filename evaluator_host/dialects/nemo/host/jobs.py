@@ -1,15 +1,18 @@
 """NeMo's evaluation jobs: each one starts a job of this host, and has its own name."""
 
+import asyncio
 import secrets
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
+from evaluator_host.datasets.files import write_rows
 from evaluator_host.datasets.service import DatasetService
 from evaluator_host.dialects.nemo.host.bundles import checked, evaluator_of, python_of
 from evaluator_host.dialects.nemo.host.entities import Entities, Entity, Kind, Order, Place
-from evaluator_host.dialects.nemo.host.filesets import Filesets
+from evaluator_host.dialects.nemo.host.filesets import Filesets, RowsIn
 from evaluator_host.dialects.nemo.host.metrics import Metrics
 from evaluator_host.dialects.nemo.host.models import Models
 from evaluator_host.dialects.nemo.host.names import page, require_name, shown, stamp
@@ -24,6 +27,7 @@ from evaluator_host.model.errors import HostError, InvalidRequest, NameTaken, No
 from evaluator_host.model.evaluator import Evaluator, Isolation
 from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.jobs import JobConfig, Target
+from evaluator_host.schemas.stored import DatasetFacts
 from evaluator_host.store.jobs import DesiredState
 from evaluator_host.store.results import Filter
 
@@ -195,9 +199,15 @@ class NemoJobs:
     ) -> str:
         """Store the rows, queue the durable job, and return its id."""
         params = spec.params or ParamsIn()
-        records = await self._records(workspace_id, namespace, spec)
-        rows = _rows(records, spec.field_mapping, limit=params.limit_samples)
-        kept = await self._datasets.add_unnamed(workspace_id, rows, "jsonl")
+        limit = params.limit_samples
+        if isinstance(spec.dataset, str):
+            files = await self._filesets.row_files(workspace_id, namespace, spec.dataset)
+            given = (files, spec.field_mapping, limit)
+            size = sum([(await asyncio.to_thread(one.file.stat)).st_size for one in files])
+            kept = await self._datasets.add_files(workspace_id, write_fileset, *given, input_bytes=size)
+        else:
+            rows = _rows(self._own_rows(spec.dataset), spec.field_mapping, limit=limit)
+            kept = await self._datasets.add_unnamed(workspace_id, rows, "jsonl")
         config = JobConfig(
             parallelism=params.parallelism,
             isolation=Isolation.BATCH,  # one copy of the metric serves all rows
@@ -212,14 +222,12 @@ class NemoJobs:
             raise
         return report.id
 
-    async def _records(self, workspace_id: str, namespace: str, spec: SpecIn) -> Iterator[dict[str, Any]]:
-        if isinstance(spec.dataset, str):
-            return await self._filesets.records(workspace_id, namespace, spec.dataset)
-        if not 0 < len(spec.dataset) <= self._max_rows:
-            message = f"{len(spec.dataset)} rows; a job may bring one to {self._max_rows} along"
+    def _own_rows(self, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        if not 0 < len(rows) <= self._max_rows:
+            message = f"{len(rows)} rows; a job may bring one to {self._max_rows} along"
             problem = Problem("spec.dataset", message, "upload them to a fileset and name that")
             raise InvalidRequest("the job cannot be taken: its rows", problems=(problem,))
-        return iter(spec.dataset)
+        return iter(rows)
 
 
 def keys_of(entity: Entity) -> list[str]:
@@ -231,6 +239,20 @@ def keys_of(entity: Entity) -> list[str]:
         seen[kind] += 1
         found.append(kind if seen[kind] == 1 else f"{kind}_{seen[kind]}")
     return found
+
+
+def write_fileset(
+    stage: Path,
+    files: list[RowsIn],
+    mapping: FieldMappingIn | None,
+    limit: int | None,
+    max_bytes: int,
+    max_row_bytes: int,
+) -> DatasetFacts:
+    """Write the rows of a fileset's files into a folder, as `datasets.files.write_rows`."""
+    records = (record for one in files for record in one.records(max_row_bytes))
+    rows = enumerate(_rows(records, mapping, limit=limit), start=1)
+    return write_rows(stage, rows, format_="jsonl", max_bytes=max_bytes)
 
 
 def _rows(

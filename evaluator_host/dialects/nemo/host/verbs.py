@@ -41,7 +41,7 @@ def nemo_verbs(service: Service, records: StoredResources, settings: Settings) -
     entities = Entities(records.database)
     namespaces = Namespaces(entities)
     blobs = BlobFolder(settings.data_dir / FILES, max_bytes=settings.datasets_mb << 20)
-    filesets = Filesets(entities, namespaces, blobs, records.usage, row_bytes=settings.body_mb << 20)
+    filesets = Filesets(entities, namespaces, blobs, records.usage)
     models = Models(entities, namespaces, settings.models)
     metrics = Metrics(entities, namespaces)
     jobs = NemoJobs(

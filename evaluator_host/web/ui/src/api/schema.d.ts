@@ -295,6 +295,9 @@ export interface components {
         };
         HostInfo: {
             backend: string;
+            contract_fields: {
+                [key: string]: string[];
+            };
             contracts: string[];
             default_limits: components["schemas"]["Limits"];
             languages: string[];

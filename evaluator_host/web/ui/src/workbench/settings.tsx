@@ -54,6 +54,7 @@ export function SettingsFields({ draft, change, faults, report }: FieldsProps) {
   const host = useHost();
   const contracts = [{ value: "auto", label: "Detect automatically" }, ...(host?.contracts ?? []).filter((name) => name !== "auto").map((name) => ({ value: name, label: name }))];
   const applies = draft.contract === "auto" ? (report?.contract ?? null) : draft.contract;
+  const takes = applies === null ? [] : (host?.contract_fields[applies] ?? []);
   const defaults = classOf(report, draft)?.config ?? null;
   const names = (report?.classes ?? []).map((one) => one.name);
   const set = (changes: Partial<Draft["settings"]>) => change({ settings: { ...draft.settings, ...changes } });
@@ -63,10 +64,10 @@ export function SettingsFields({ draft, change, faults, report }: FieldsProps) {
         <Field label="Pass threshold" hint="The lowest score that passes, unless the code returns passed." type="number" step="any" value={draft.threshold} error={faults["threshold"]} onValue={(threshold) => change({ threshold })} placeholder="none" />
         <Select label="Contract" hint="How the code is called." value={draft.contract} options={contracts} onValue={(value) => change({ contract: value })} />
         <Field label="Entry" hint={names.length > 1 ? `One of ${names.join(", ")}` : "The function or class to call, if the code has several."} value={draft.settings.entry} onValue={(entry) => set({ entry })} placeholder="automatic" spellcheck={false} />
-        {applies === "evaluate-v1" && (
+        {takes.includes("correct_answer_key") && (
           <Field label="Correct answer key" hint="The input that is passed as the fourth argument." value={draft.settings.correct_answer_key} onValue={(value) => set({ correct_answer_key: value })} placeholder="correct_answer" spellcheck={false} />
         )}
-        {applies === "nemo" && <Field label="Score output" hint="The output that is the score, if there are several." value={draft.settings.score_output} onValue={(value) => set({ score_output: value })} placeholder="the first" spellcheck={false} />}
+        {takes.includes("score_output") && <Field label="Score output" hint="The output that is the score, if there are several." value={draft.settings.score_output} onValue={(value) => set({ score_output: value })} placeholder="the first" spellcheck={false} />}
         {draft.language === "python" && <PythonSelect value={draft.python} onValue={(python) => change({ python })} />}
         {draft.language === "python" && (
           <Select
@@ -81,7 +82,7 @@ export function SettingsFields({ draft, change, faults, report }: FieldsProps) {
           />
         )}
       </div>
-      {applies !== null && applies !== "evaluate" && applies !== "evaluate-v1" && applies !== "main" && (
+      {takes.includes("config") && (
         <div class="settings-config">
           <span class="field-label">Arguments of the class</span>
           <JsonEditor label="Arguments of the class" value={draft.settings.config} onValue={(config) => set({ config })} hint="{}" />

@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { Button } from "../components/button";
 import { JsonEditor } from "../components/json-editor";
+import { useHost } from "../host";
 import { readJson } from "../json";
 import type { Draft, Faults, RowField } from "./draft";
 import { FillDialog } from "./fill-dialog";
@@ -14,11 +15,10 @@ const LABELS: Record<RowField, { label: string; hint: string }> = {
   criteria: { label: "Criteria", hint: "Evaluation criteria of this row" },
 };
 
-/** What a contract is called with. */
-function fieldsOf(contract: string | null): readonly RowField[] {
-  if (contract === "main") return ["variables", "inputs", "outputs"];
-  if (contract === null || contract === "evaluate" || contract === "evaluate-v1" || contract === "nemo") return ["inputs", "outputs", "trace"];
-  return ["inputs", "outputs", "trace", "criteria"];
+/** What a contract is called with, by the fields that only some contracts take. */
+function fieldsOf(takes: readonly string[]): readonly RowField[] {
+  if (takes.includes("variables")) return ["variables", "inputs", "outputs"];
+  return takes.includes("criteria") ? ["inputs", "outputs", "trace", "criteria"] : ["inputs", "outputs", "trace"];
 }
 
 interface TestPanelProps {
@@ -35,7 +35,8 @@ interface TestPanelProps {
 
 export function TestPanel({ row, onRow, contract, criteria, faults, running, onRun, onStop }: TestPanelProps) {
   const [filling, setFilling] = useState(false);
-  const wanted = fieldsOf(contract);
+  const host = useHost();
+  const wanted = fieldsOf(contract === null ? [] : (host?.contract_fields[contract] ?? []));
   const fields = (Object.keys(LABELS) as RowField[]).filter((field) => wanted.includes(field) || row[field] !== "").sort((one, other) => order(wanted, one) - order(wanted, other));
   return (
     <section class="panel test-panel" aria-labelledby="test-title">
