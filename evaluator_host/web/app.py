@@ -148,7 +148,7 @@ def api(service: Service, access: Access, records: StoredResources, *, traces_by
 
     @router.get("/readyz", tags=["host"], responses={503: ERRORS[503]})
     async def readyz() -> dict[str, str]:
-        """Readiness: a sandbox can start."""
+        """Readiness: a sandbox can start, the database serves, and every task of the host runs."""
         await service.ready()
         return {"status": "ready"}
 
