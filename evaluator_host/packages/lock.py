@@ -11,9 +11,9 @@ from evaluator_host.model.evaluator import Language
 _FORMAT: Final = 1
 
 Progress: TypeAlias = Callable[[str, int, int | None], None]
+"""Called with a phase (`pulling`, `checking`), how many packages are done, and of how many if that is known."""
+
 RawPin: TypeAlias = str | Mapping[str, Any]
-
-
 """A pin as users write it: a text, or `{"name": …, "version": …}`."""
 
 
@@ -44,9 +44,6 @@ class Refusal:
 
     message: str
     hint: str | None = None
-
-
-"""Called with a phase (`pulling`, `checking`), how many packages are done, and of how many if that is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,7 @@ class UsageReport:
       quota_bytes: What it may store; 0 for any.
       total_bytes: What it stores: the sum of the following.
       datasets_bytes: Rows of data sets, those that came with jobs included.
-      files_bytes: Files and the other entities of NeMo's routes.
+      files_bytes: Files and other objects that dialects store for their callers.
       evaluators_bytes: Versions of named evaluators, with their locks.
       jobs_bytes: Jobs: their evaluators, results and answers of models.
       traces_bytes: Scored traces of live traffic.

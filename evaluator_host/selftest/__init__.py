@@ -7,6 +7,7 @@ backends with a guard taken away, where the attack must be reported as getting t
     attacks/        the catalogue: programs and one TOML file per group; its README.md says how to write an attack
     attack.py       Attack, Expected, Guard, Group: the format
     catalogue.py    load_attacks: reads and checks the catalogue
+    host.py         attacks on the API of a second host
     canaries.py     what attacks try to reach on the host: ports, sockets, a file with a secret
     trial.py        one attack: run it, compare, ask it and its neighbour again, look for leaks
     leak_check.py   processes, descriptors, mounts, cgroups, containers: before and after

@@ -29,6 +29,7 @@ class Group(StrEnum):
     SOURCE = "source"
     NEIGHBOURS = "neighbours"
     ESCAPE = "escape"  # from a language's own confinement: contexts of V8
+    HOST = "host"  # the host's own API, by requests: `host.py`
 
 
 class Guard(StrEnum):

@@ -194,7 +194,12 @@ def _text(program: Path) -> str:
         return file.read_text(encoding="utf-8").strip("\n")
 
     text = _INCLUDE.sub(included, program.read_text(encoding="utf-8"))
-    return _REPEATED.sub(_repeated, text) if program.suffix == ".txt" else text
+    return expand(text) if program.suffix == ".txt" else text
+
+
+def expand(text: str) -> str:
+    """Return a text with each `{{'x' * 100}}` replaced by that many of them."""
+    return _REPEATED.sub(_repeated, text)
 
 
 def _repeated(match: re.Match[str]) -> str:

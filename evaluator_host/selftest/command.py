@@ -15,6 +15,7 @@ from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Language
 from evaluator_host.selftest.attack import Attack, Group, Guard
 from evaluator_host.selftest.catalogue import load_attacks
+from evaluator_host.selftest.host import load_host_attacks
 from evaluator_host.selftest.runner import Report, attack_deployment
 from evaluator_host.selftest.trial import AttackResult, Verdict
 
@@ -79,7 +80,7 @@ def selftest(
 def _chosen(groups: Sequence[Group] | None, languages: Sequence[Language] | None) -> list[Attack]:
     chosen = [
         attack
-        for attack in load_attacks()
+        for attack in (*load_attacks(), *load_host_attacks())
         if attack.safe and attack.group in (groups or Group) and attack.language in (languages or Language)
     ]
     if not chosen:

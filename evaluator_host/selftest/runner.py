@@ -8,8 +8,9 @@ from typing import Final
 
 from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
-from evaluator_host.selftest.attack import Attack
+from evaluator_host.selftest.attack import Attack, Group
 from evaluator_host.selftest.canaries import Canaries, placed_canaries
+from evaluator_host.selftest.host import attack_host
 from evaluator_host.selftest.leak_check import Snapshot, leaks, take_snapshot
 from evaluator_host.selftest.trial import AttackResult, Verdict, neighbour_problems, run_attack
 from evaluator_host.service import Service
@@ -71,6 +72,8 @@ async def attack_deployment(
     settings = settings.model_copy(update={"load_timeout_s": min(settings.load_timeout_s, _LOAD_TIMEOUT_S)})
     engine = (settings.engine_address or _ENGINE) if settings.sandbox is SandboxChoice.DOCKER else None
     before = await asyncio.to_thread(take_snapshot, engine)
+    on_host = [attack for attack in attacks if attack.group is Group.HOST]
+    attacks = [attack for attack in attacks if attack.group is not Group.HOST]
     async with (
         open_service(settings, prewarm=False) as service,
         placed_canaries(settings.data_dir, engine=engine) as canaries,
@@ -78,6 +81,9 @@ async def attack_deployment(
         results = await _run_all(service, canaries, attacks, at_once=at_once, progress=progress, again=again)
         problems = [problem async for problem in _host_problems(service, canaries, before)]
     problems += await _left_behind(before, engine)
+    if on_host:
+        more, of_host = await attack_host(settings, on_host, progress=progress)
+        results, problems = (*results, *more), [*problems, *of_host]
     return Report(str(settings.sandbox), results, tuple(problems), time.monotonic() - started)
 
 

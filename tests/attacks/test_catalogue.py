@@ -10,6 +10,7 @@ import pytest
 from evaluator_host.model.evaluator import Language
 from evaluator_host.selftest.attack import Attack, Group
 from evaluator_host.selftest.catalogue import load_attacks
+from evaluator_host.selftest.host import load_host_attacks
 from evaluator_host.selftest.runner import attack_deployment
 from tests.attacks.deployments import DEPLOYMENTS, ORDINARY_USER, report_as_ordinary_user, report_of
 from tests.conftest import settings
@@ -21,7 +22,8 @@ ENDS_IN_THE_RUNNER = (Group.CPU, Group.OUTPUT, Group.ESCAPE)
 
 def chosen(deployment: str) -> list[Attack]:
     """Return the attacks that are tried over a deployment."""
-    attacks = [attack for attack in load_attacks() if attack.safe or deployment == "bubblewrap"]
+    on_api = () if deployment == ORDINARY_USER else load_host_attacks()  # which does not depend on the user
+    attacks = [attack for attack in (*load_attacks(), *on_api) if attack.safe or deployment == "bubblewrap"]
     if deployment != ORDINARY_USER:
         return attacks
     differs = [attack for attack in attacks if attack.group not in ENDS_IN_THE_RUNNER]

@@ -12,6 +12,7 @@ from evaluator_host.model.evaluator import Isolation, Language
 from evaluator_host.model.outcome import ErrorCode, Status
 from evaluator_host.selftest.attack import NOTHING, SMALL, Attack, Expected, Group, Guard
 from evaluator_host.selftest.catalogue import ATTACKS_DIR, load_attacks
+from evaluator_host.selftest.host import load_host_attacks
 
 PROGRAM: Final = "def attack(inputs):\n    return None\n"
 TABLE: Final = '[reads]\nwhy = "a guard"\n'
@@ -129,5 +130,9 @@ def test_a_program_in_a_py_file_parses_and_none_is_ever_imported() -> None:
 
 
 def test_every_guard_and_every_group_has_an_attack() -> None:
-    assert {attack.group for attack in load_attacks()} == set(Group)
+    assert {attack.group for attack in load_attacks()} == set(Group) - {Group.HOST}
+    assert {attack.group for attack in load_host_attacks()} == {Group.HOST}
+    assert len({attack.name for attack in (*load_attacks(), *load_host_attacks())}) == len(load_attacks()) + len(
+        load_host_attacks()
+    )
     assert {guard for attack in load_attacks() for guard in attack.without} == set(Guard)

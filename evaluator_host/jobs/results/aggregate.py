@@ -20,6 +20,7 @@ from evaluator_host.schemas.results import Aggregate, Bin, Difference, LevelCoun
 from evaluator_host.store.job_queue import StoredResult
 
 Rubrics: TypeAlias = dict[str, list[str]]
+"""Labels by score, for the scores that are rubrics."""
 
 Finished = TypeVar("Finished")
 
@@ -160,9 +161,6 @@ def _histogram(ordered: "array[float]") -> tuple[Bin, ...]:
         counts[min(int((value - low) / width), _BINS - 1)] += 1
     edges = [low + index * width for index in range(_BINS)] + [high]
     return tuple(Bin(edges[index], edges[index + 1], count) for index, count in enumerate(counts))
-
-
-"""Labels by score, for the scores that are rubrics."""
 
 
 async def with_rubrics(

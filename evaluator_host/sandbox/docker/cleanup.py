@@ -21,8 +21,6 @@ _POLL_S: Final = 0.01
 _SIGNALS: Final = range(129, 160)  # runc's and Docker's exit code of a process that a signal ended: 128 + number
 _ORPHAN_AGE: Final = timedelta(minutes=10)  # a container that ended so long ago and is still there has no host any more
 
-_NOT_FOUND: Final = 404
-
 
 @dataclass(frozen=True, slots=True)
 class ContainerExit:

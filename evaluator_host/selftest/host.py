@@ -1,0 +1,229 @@
+"""Attacks on the host's own API: what one caller sends must neither stop the host nor change another caller's answers.
+
+A second host with the settings of the deployment runs in a process of its own, with a database, a data folder and a
+port of its own. While an attack's requests run, another workspace asks `/healthz` and evaluates.
+"""
+
+import asyncio
+import gzip
+import multiprocessing
+import re
+import socket
+import tempfile
+import time
+import tomllib
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import httpx
+from pydantic import BaseModel, ConfigDict
+
+from evaluator_host.config.settings import Settings
+from evaluator_host.model.errors import SandboxUnavailable
+from evaluator_host.selftest.attack import Attack, Group
+from evaluator_host.selftest.catalogue import ATTACKS_DIR, expand
+from evaluator_host.selftest.trial import AttackResult, Verdict
+from evaluator_host.wiring.server import serve_http
+from evaluator_host.wiring.store import open_store
+
+ATTACKERS: Final = "selftest-attacker"
+NEIGHBOURS: Final = "selftest-neighbour"
+_ANSWER_S: Final = 5.0  # for `/healthz`; a sound host takes milliseconds, on a very busy machine some hundred
+_ATTACK_S: Final = 30.0  # for all requests of an attack
+_START_S: Final = 60.0
+_STOP_S: Final = 20.0
+_PAUSE_S: Final = 0.1
+_MOST_MEMORY_MB: Final = 600.0
+_ENDED: Final = frozenset({"completed", "failed", "cancelled"})
+_NEIGHBOUR: Final = {"code": "def evaluate(inputs, outputs, trace):\n    return inputs['x'] / 1000\n"}
+
+
+class _Request(BaseModel):
+    """One request of an attack; `times` sends it that often, `follow` waits for the job that it makes."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    method: Literal["GET", "POST"] = "POST"
+    path: str
+    body: str = ""
+    type: str = "application/json"
+    gzip: bool = False
+    times: int = 1
+    follow: bool = False
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    why: str
+    requests: tuple[_Request, ...]
+    seen: str
+
+
+def load_host_attacks() -> tuple[Attack, ...]:
+    """Return the attacks of `attacks/host/attacks.toml`; their code is empty, because they are requests."""
+    return tuple(
+        Attack(name=name, group=Group.HOST, code="", why=table.why, seen=table.seen)
+        for name, table in _tables().items()
+    )
+
+
+def _tables() -> dict[str, _Table]:
+    raw = tomllib.loads((ATTACKS_DIR / "host" / "attacks.toml").read_text(encoding="utf-8"))
+    return {name: _Table.model_validate(table) for name, table in raw.items()}
+
+
+async def attack_host(
+    settings: Settings, attacks: Sequence[Attack], *, progress: Callable[[AttackResult], None]
+) -> tuple[tuple[AttackResult, ...], tuple[str, ...]]:
+    """Start a host, run the attacks on its API one after the other, and stop it.
+
+    Returns:
+      The results, and each problem of the host after all of them.
+
+    Raises:
+      SandboxUnavailable: the host does not start.
+    """
+    tables = _tables()
+    async with _host(settings) as host:
+        results = []
+        for attack in attacks:
+            results.append(await host.attacked(attack, tables[attack.name]))
+            progress(results[-1])
+        memory_mb = host.peak_memory_mb()
+    problems = (f"the host under attack took {memory_mb:.0f} MB",) if memory_mb > _MOST_MEMORY_MB else ()
+    return tuple(results), problems
+
+
+class _Host:
+    """The host under attack, as its two workspaces see it."""
+
+    def __init__(self, process: Any, attacker: httpx.AsyncClient, neighbour: httpx.AsyncClient) -> None:
+        self._process = process
+        self._attacker = attacker
+        self._neighbour = neighbour
+
+    async def started(self) -> None:
+        """Wait until it answers and evaluates.
+
+        Raises:
+          SandboxUnavailable: it does not.
+        """
+        deadline = time.monotonic() + _START_S
+        while problems := [problem async for problem in self._disturbed(_START_S)]:
+            if time.monotonic() > deadline or not self._process.is_alive():
+                raise SandboxUnavailable(f"the host to attack does not start: {problems[0]}")
+            await asyncio.sleep(_PAUSE_S)
+
+    async def attacked(self, attack: Attack, table: _Table) -> AttackResult:
+        """Send an attack's requests, watch the neighbour meanwhile, and ask it once more afterwards."""
+        started = time.monotonic()
+        sending = asyncio.create_task(self._send(table.requests))
+        problems: list[str] = []
+        while not sending.done():
+            problems += [problem async for problem in self._disturbed(_ANSWER_S)]
+            await asyncio.wait([sending], timeout=_PAUSE_S)
+        problems += await sending
+        problems += [f"afterwards, {problem}" async for problem in self._disturbed(_ANSWER_S)]
+        verdict = Verdict.GOT_THROUGH if problems else Verdict.STOPPED
+        told = tuple(dict.fromkeys(problems))
+        return AttackResult(attack, verdict, told, "the neighbour was served", time.monotonic() - started)
+
+    async def _disturbed(self, patience_s: float) -> AsyncIterator[str]:
+        """Yield how the other workspace is not served as it must be."""
+        try:
+            (await self._neighbour.get("/healthz", timeout=patience_s)).raise_for_status()
+            x = time.monotonic_ns() % 1000
+            row = {"evaluator": _NEIGHBOUR, "inputs": {"x": x}}
+            answer = await self._neighbour.post("/v1/evaluate", json=row, timeout=_ATTACK_S)
+            if answer.status_code != httpx.codes.OK or answer.json()["score"] != x / 1000:
+                yield f"another workspace was answered {answer.status_code}: {answer.text[:200]}"
+        except httpx.HTTPError as error:
+            yield f"another workspace had no answer: {error!r}"
+
+    async def _send(self, requests: Sequence[_Request]) -> list[str]:
+        problems: list[str] = []
+        with suppress(TimeoutError):  # of the attacker alone: the neighbour counts
+            async with asyncio.timeout(_ATTACK_S):
+                for request in requests:
+                    for _ in range(request.times):
+                        problems += await self._ask(request)
+        return problems
+
+    async def _ask(self, request: _Request) -> list[str]:
+        content = expand(request.body).encode()
+        headers = {"Content-Type": request.type}
+        if request.gzip:
+            content, headers["Content-Encoding"] = gzip.compress(content), "gzip"
+        try:
+            answer = await self._attacker.request(
+                request.method, request.path, content=content, headers=headers, timeout=_ATTACK_S
+            )
+            if request.follow and answer.is_success:
+                await self._follow(answer.json()["id"])
+        except httpx.HTTPError as error:
+            return [] if isinstance(error, httpx.TimeoutException) else [f"{request.path} had no answer: {error!r}"]
+        return [f"{request.path} was answered 500"] if answer.status_code == httpx.codes.INTERNAL_SERVER_ERROR else []
+
+    async def _follow(self, job_id: str) -> None:
+        path = f"/v1/jobs/{job_id}"
+        while True:
+            if (await self._attacker.get(path, timeout=_ATTACK_S)).json().get("status") in _ENDED:
+                break
+            await asyncio.sleep(_PAUSE_S)
+        for part in ("results", "rows?limit=1000&brief=true"):
+            await self._attacker.get(f"{path}/{part}", timeout=_ATTACK_S)
+
+    def peak_memory_mb(self) -> float:
+        """Return the peak resident memory of the host's process."""
+        status = Path(f"/proc/{self._process.pid}/status")
+        found = re.search(r"VmHWM:\s*(\d+)", status.read_text() if status.exists() else "")
+        return int(found[1]) / 1024 if found else 0.0
+
+
+@asynccontextmanager
+async def _host(settings: Settings) -> AsyncIterator[_Host]:
+    with tempfile.TemporaryDirectory(prefix="selftest-host-", ignore_cleanup_errors=True) as name:
+        folder = _prepared_folder(Path(name), settings)
+        own = settings.model_copy(update={"data_dir": folder, "database_url": None, "idle_sandboxes": 0})
+        async with open_store(own) as store:
+            tokens = [(await store.keys.create_key("selftest", space))[1] for space in (ATTACKERS, NEIGHBOURS)]
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            with _process(own, listener) as process:
+                async with _client(address, tokens[0]) as attacker, _client(address, tokens[1]) as neighbour:
+                    host = _Host(process, attacker, neighbour)
+                    await host.started()
+                    yield host
+
+
+def _prepared_folder(folder: Path, settings: Settings) -> Path:
+    """Return a data folder with the tools that the deployment has prepared already."""
+    folder.chmod(0o755)
+    (folder / "toolchain").symlink_to(settings.data_dir.resolve() / "toolchain")
+    return folder
+
+
+def _client(address: str, token: str) -> httpx.AsyncClient:
+    return httpx.AsyncClient(base_url=address, headers={"Authorization": f"Bearer {token}"}, trust_env=False)
+
+
+@contextmanager
+def _process(settings: Settings, listener: socket.socket) -> Iterator[Any]:
+    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(settings, listener), daemon=True)
+    process.start()
+    listener.close()
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.join(_STOP_S)
+        if process.is_alive():
+            process.kill()
+            process.join()
+
+
+def _serve(settings: Settings, listener: socket.socket) -> None:
+    asyncio.run(serve_http(settings, listener))
