@@ -28,11 +28,13 @@ from evaluator_host.model.evaluator import (
     Policy,
     Row,
 )
-from evaluator_host.web.http.json_routes import require_small
+from evaluator_host.model.json_values import is_small
 
 EXACT_MATCH = (
     "def evaluate(inputs, outputs, trace):\n    return 1.0 if outputs == inputs.get('correct_answer') else 0.0\n"
 )
+_SMALL_VALUES: Final = 10_000  # encoding or copying them takes up to 20 ms
+_SMALL_CHARACTERS: Final = 16 << 20
 _MANY: Final = 100  # several times the fields of any object here
 _PINS: Final = 1000
 _MOST: Final = 2**53  # the largest integer that every JSON parser keeps; the operator's limits are far below
@@ -57,6 +59,24 @@ WholeNumber: TypeAlias = Annotated[int, Field(le=_MOST), AfterValidator(_not_bel
 
 Moment: TypeAlias = Annotated[datetime, AfterValidator(_in_utc)]
 """A time in UTC; one without an offset is taken as UTC."""
+
+
+def require_small(value: Any) -> Any:
+    """Return a value of a body that is no row, for pydantic.
+
+    Raises:
+      PydanticCustomError: it has over 10,000 values or 16 MB of text.
+    """
+    if not is_small(value, values=_SMALL_VALUES, characters=_SMALL_CHARACTERS):
+        limits = {"values": _SMALL_VALUES, "mb": _SMALL_CHARACTERS >> 20}
+        raise PydanticCustomError("too_many_values", "it has over {values} values or {mb} MB of text", limits)
+    return value
+
+
+class SmallBody(BaseModel):
+    """A body with fields of any name; all together have at most 10,000 values."""
+
+    _small = model_validator(mode="before")(require_small)
 
 
 class Wire(BaseModel):

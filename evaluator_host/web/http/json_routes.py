@@ -11,20 +11,17 @@ from typing import Any, Final
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ValidationError
 
 from evaluator_host.dialects.table import row_document
 from evaluator_host.model.errors import InvalidRequest, Problem
-from evaluator_host.model.json_values import LARGE_BYTES, InvalidJson, decode_json, encode_json, is_small, memory_bytes
+from evaluator_host.model.json_values import LARGE_BYTES, InvalidJson, decode_json, encode_json, memory_bytes
 from evaluator_host.system.turns import Turns
 from evaluator_host.web.auth.access import caller_of
 from evaluator_host.web.http.error_responses import invalid_request
 from evaluator_host.web.http.middleware import BODY_COPIES, memory_of
 
 DECODED_MB: Final = 128  # a million small objects: freeing them takes 25 ms
-_SMALL_VALUES: Final = 10_000  # encoding or copying them takes up to 20 ms
-_SMALL_CHARACTERS: Final = 16 << 20
 
 
 class JsonRequest(Request):
@@ -84,24 +81,6 @@ class JsonRequest(Request):
             return value if self.model is None else self.model.model_validate(value)
         except ValidationError as error:
             raise invalid_request(error.errors(include_url=False, include_input=False)) from error
-
-
-def require_small(value: Any) -> Any:
-    """Return a value of a body that is no row, for pydantic.
-
-    Raises:
-      PydanticCustomError: it has over 10,000 values or 16 MB of text.
-    """
-    if not is_small(value, values=_SMALL_VALUES, characters=_SMALL_CHARACTERS):
-        limits = {"values": _SMALL_VALUES, "mb": _SMALL_CHARACTERS >> 20}
-        raise PydanticCustomError("too_many_values", "it has over {values} values or {mb} MB of text", limits)
-    return value
-
-
-class SmallBody(BaseModel):
-    """A body with fields of any name; all together have at most 10,000 values."""
-
-    _small = model_validator(mode="before")(require_small)
 
 
 class JsonRoute(APIRoute):

@@ -11,8 +11,9 @@ from evaluator_host.dialects.nemo.host.filters import Filter, fields, filtered
 from evaluator_host.dialects.nemo.host.models import Models
 from evaluator_host.dialects.nemo.host.namespaces import Namespaces
 from evaluator_host.dialects.nemo.host.routes import parts
+from evaluator_host.web.api.bodies import SmallBody
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
-from evaluator_host.web.http.json_routes import JsonRoute, SmallBody, json_response
+from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 _WORKSPACES: Final = "/apis/entities/v2/workspaces"
 _WORKSPACE_FILTER: Final = parts.filter_by(fields("description"))

@@ -7,9 +7,9 @@ from pydantic import ConfigDict, Field
 
 from evaluator_host.dialects.nemo.host.entities import Order
 from evaluator_host.dialects.nemo.host.filters import Fields, Filter, read_filter
+from evaluator_host.web.api.bodies import SmallBody
 from evaluator_host.web.auth.access import caller_of
 from evaluator_host.web.http.error_responses import describe_error
-from evaluator_host.web.http.json_routes import SmallBody
 
 NAME: Final = r"^[A-Za-z0-9_.\-]{1,255}$"
 
