@@ -29,6 +29,7 @@ class Server:
         log: Path,
         environment: dict[str, str] | None = None,
         data_dir: Path = DATA_DIR,
+        stderr: int = subprocess.STDOUT,
         command: Sequence[str] | None = None,
         host: str = "127.0.0.1",
     ) -> None:
@@ -55,10 +56,10 @@ class Server:
         with log.open("wb") as file:
             self.process: Forked | subprocess.Popen[bytes]
             if command is None and "PYTHONPATH" not in (environment or {}):
-                self.process = Forked(arguments, env=variables, stdout=file.fileno(), stderr=subprocess.STDOUT)
+                self.process = Forked(arguments, env=variables, stdout=file.fileno(), stderr=stderr)
             else:
                 self.process = subprocess.Popen(
-                    [*(command or COMMAND), *arguments], env=variables, stdout=file, stderr=subprocess.STDOUT
+                    [*(command or COMMAND), *arguments], env=variables, stdout=file, stderr=stderr
                 )
         self.url = f"http://127.0.0.1:{self.port}"
         self.client = httpx.Client(base_url=self.url, timeout=60)

@@ -5,6 +5,7 @@ import itertools
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -24,11 +25,12 @@ def digests(root: Path) -> dict[str, str]:
     """Return `sha256:…` (or `link:target`) of every file in a folder, by path; make all readable to any user."""
     root.chmod(0o755)
     found: dict[str, str] = {}
-    for entry in walk(root):
-        if entry.is_folder:
-            entry.chmod(0o755)
-        else:
-            found[entry.path] = _digest(entry)
+    with closing(walk(root)) as entries:
+        for entry in entries:
+            if entry.is_folder:
+                entry.chmod(0o755)
+            else:
+                found[entry.path] = _digest(entry)
     return found
 
 
@@ -50,10 +52,11 @@ def settle(root: Path) -> None:
     """
     home = root.resolve()
     try:
-        for count, entry in enumerate(walk(root), start=1):
-            if count > _ENTRIES:
-                raise PackagesFailed(f"The set has more than {_ENTRIES:,} files: pin fewer or other packages.")
-            _settle_one(entry, home)
+        with closing(walk(root)) as entries:
+            for count, entry in enumerate(entries, start=1):
+                if count > _ENTRIES:
+                    raise PackagesFailed(f"The set has more than {_ENTRIES:,} files: pin fewer or other packages.")
+                _settle_one(entry, home)
     except PermissionError as error:
         raise PackagesFailed(f"A package contains a folder that cannot be read ({error.filename!r}).") from error
 

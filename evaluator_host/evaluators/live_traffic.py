@@ -36,6 +36,7 @@ SILENT_S: Final = 15.0  # without a root
 _LOOK_EVERY_S: Final = 0.25
 _HELD_BYTES: Final = 64 << 20
 _OF_EACH_BYTES: Final = 2048  # of a trace besides its spans
+_ADDED_AT_ONCE: Final = 1000
 _TRACE_BYTES: Final = 16 << 20
 _AT_ONCE: Final = 16
 _PAUSES_S: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 30.0)  # before another try, when the host lacks something
@@ -145,9 +146,17 @@ class Traffic:
             found.sampling if sampling is None else sampling,
         )
         traces = list(traces_of(answer))
-        self._require_room(workspace_id, len(answer) + len(traces) * _OF_EACH_BYTES)
-        now = time.monotonic()
-        return sum(self._add(_Key(workspace_id, reference, one.trace_id), one, now) for one in traces)
+        size, refused = len(answer) + len(traces) * _OF_EACH_BYTES, 0
+        self._require_room(workspace_id, size)
+        self._held[workspace_id] += size
+        try:
+            for number, one in enumerate(traces, 1):
+                refused += self._add(_Key(workspace_id, reference, one.trace_id), one, time.monotonic())
+                if number % _ADDED_AT_ONCE == 0:
+                    await asyncio.sleep(0)
+        finally:
+            self._held[workspace_id] -= size
+        return refused
 
     def _require_room(self, workspace: str, size: int) -> None:
         """Check that a workspace may hold so many more bytes: three for each that stays free, or one request."""

@@ -81,7 +81,7 @@ async def bind(
             answer = await processes.call(prepared.request.workspace, shape_in_child, *given, limits=_SHAPING)
         except LimitExceeded as error:
             return Bound(EvaluationError(ErrorCode.BINDING_ERROR, error.detail, hint="send less in one row"))
-        shaped, notes = from_child(answer)
+        shaped, notes = await asyncio.to_thread(from_child, answer)
     if isinstance(shaped, bytes) and len(shaped) > BODY_BYTES:
         shaped = _too_long("the row has", len(shaped), hint="send less in one row")
     return Bound(shaped, notes)

@@ -12,8 +12,8 @@ import os
 import secrets
 import stat
 import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Generator, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -102,8 +102,10 @@ class _Level:
     left: list[str] | None = None
 
 
-def walk(root: Path, *, only_folders: bool = False, strict: bool = True) -> Iterator[Entry]:
+def walk(root: Path, *, only_folders: bool = False, strict: bool = True) -> Generator[Entry, None, None]:
     """Yield everything below a folder, each folder before its content; entries that vanish meanwhile are left out.
+
+    A loop that may raise is to close it (`contextlib.closing`): a kept exception would keep its descriptors open.
 
     Args:
       root: A folder, not a link to one.
@@ -204,11 +206,12 @@ def take_over(root: Path, uid: int | None) -> None:
     Raises:
       OSError: see `walk`; the caller may not change the owners.
     """
-    for entry in walk(root):
-        if uid is not None:
-            os.chown(entry.name, uid, uid, dir_fd=entry.folder, follow_symlinks=False)
-        if entry.is_folder:
-            entry.chmod(stat.S_IMODE(entry.stat.st_mode) | stat.S_IRWXU)
+    with closing(walk(root)) as entries:
+        for entry in entries:
+            if uid is not None:
+                os.chown(entry.name, uid, uid, dir_fd=entry.folder, follow_symlinks=False)
+            if entry.is_folder:
+                entry.chmod(stat.S_IMODE(entry.stat.st_mode) | stat.S_IRWXU)
     if uid is not None:
         os.chown(root, uid, uid, follow_symlinks=False)
 

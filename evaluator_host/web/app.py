@@ -36,6 +36,7 @@ from evaluator_host.web.http.json_routes import JsonRoute, json_response, large_
 from evaluator_host.web.http.middleware import AccessMiddleware, memory_of
 from evaluator_host.web.workbench import Workbench, is_page
 
+_FEW_ROWS: Final = 500
 _READ_AT_ONCE: Final = 2  # large bodies, in threads
 _BATCH_BYTES: Final = 64 << 20  # of the response
 _DESCRIPTION = "Runs pasted Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score."
@@ -147,7 +148,7 @@ def api(service: Service, access: Access, records: StoredResources, *, traces_by
 
     @router.get("/readyz", tags=["host"], responses={503: ERRORS[503]})
     async def readyz() -> dict[str, str]:
-        """Readiness: a sandbox can start."""
+        """Readiness: a sandbox can start, the database serves, and every task of the host runs."""
         await service.ready()
         return {"status": "ready"}
 
@@ -191,7 +192,7 @@ async def _batch(
 ) -> Batch:
     loop = asyncio.get_running_loop()
     started = loop.time()
-    rows = [row.given() for row in body.rows]
+    rows = body.given() if len(body.rows) <= _FEW_ROWS else await asyncio.to_thread(body.given)
     results = await service.evaluate_batch(
         found.evaluator, rows, isolation=body.isolation, workspace=workspace, lock=found.lock, memory=memory
     )

@@ -60,6 +60,19 @@ def test_the_server_is_killed_and_started_again(
         assert_whole(host, job)
 
 
+def test_a_trace_that_was_taken_is_stored_once_the_server_is_back(postgresql: PostgreSQL, tmp_path: Path) -> None:
+    with scene(tmp_path, environment={"EVALUATOR_HOST_DATABASE_URL": postgresql.make_database()}) as host:
+        client, path = host.server.client, "/v1/evaluators/kept/traces"
+        assert client.post("/v1/evaluators", json={"name": "kept", "code": SLOWLY.code}).is_success
+        spans = [{"traceId": "a" * 32, "spanId": "b" * 16, "name": "answer"}]
+        assert client.post(path, json={"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).status_code == 200
+        postgresql.kill()
+        time.sleep(3)  # it is complete after one
+        assert client.get(path).status_code == 503
+        postgresql.start()
+        host.until(lambda: client.get(path).status_code == 200 and len(client.get(path).json()) == 1)
+
+
 def test_a_host_whose_server_is_gone_stops_in_time(postgresql: PostgreSQL, tmp_path: Path) -> None:
     environment = {"EVALUATOR_HOST_DATABASE_URL": postgresql.make_database(), "EVALUATOR_HOST_STOP_GRACE_S": "4"}
     with scene(tmp_path, environment=environment) as host:

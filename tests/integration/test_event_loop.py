@@ -8,6 +8,7 @@ import asyncio
 import gc
 import json
 import re
+import socket
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -21,10 +22,8 @@ from starlette.routing import Route
 from evaluator_host.config.settings import Settings
 from evaluator_host.web.api.bodies import EXACT_MATCH
 from evaluator_host.web.app import create_app
-from evaluator_host.web.auth.access import open_access
 from evaluator_host.web.http.json_routes import DECODED_MB
-from evaluator_host.wiring.service import open_service
-from evaluator_host.wiring.store import open_store, open_stored_resources
+from evaluator_host.wiring.server import base_url, serve_http
 from tests.conftest import settings
 from tests.loop_watch import watching
 
@@ -148,22 +147,24 @@ def hostile(call: str) -> list[Body]:
         return []
     name = content[JSON]["schema"].get("$ref", "").rpartition("/")[2]
     example = (OPENAPI["components"]["schemas"].get(name, {}).get("examples") or [{}])[0]
-    nested = [with_lists(json.loads(json.dumps(example)), *path, few=True) for path in places(example)]
-    return [with_lists(dict(example), "more"), *nested, (b"[" * MB, JSON)]
+    return [
+        *(with_lists(json.loads(json.dumps(example)), *path, few=True) for path in places(example)),
+        (b"[" * MB, JSON),
+    ]
 
 
 def places(value: object, *path: Any) -> list[tuple[Any, ...]]:
     """Every path in an example at which an object may have one more field, and every list."""
-    found = [(*path, "more")] if isinstance(value, dict) and path else [path] if isinstance(value, list) else []
+    found = [(*path, "more")] if isinstance(value, dict) else [path] if isinstance(value, list) else []
     inner = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
     return [*found, *(place for key, below in inner for place in places(below, *path, key))]
 
 
 @dataclass(frozen=True)
 class Host:
-    """The application over a real service, in this process, and a job of wide results."""
+    """A real server on the event loop of this test, a client in threads, and a job of wide results."""
 
-    client: httpx.AsyncClient
+    client: httpx.Client
     job_id: str
 
     async def send(self, call: str, body: Body | None = None) -> httpx.Response:
@@ -174,36 +175,39 @@ class Host:
         filled = re.sub(r"{([\w:]+)}", lambda found: names[found[1]], path)
         content, media_type = body or (None, "")
         headers = {"Content-Type": media_type} if body else {}
-        return await self.client.request(method, filled, params=QUERIES.get(call), content=content, headers=headers)
+        query = QUERIES.get(call)
+        return await asyncio.to_thread(
+            self.client.request, method, filled, params=query, content=content, headers=headers
+        )
 
 
 @pytest.fixture(scope="module")
 async def host(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host]:
     url = f"sqlite:///{tmp_path_factory.mktemp('loop')}/host.db"
     own: Settings = settings("bubblewrap", database_url=url, stop_grace_s=0)
-    async with (
-        open_store(own) as store,
-        open_service(own) as service,
-        open_access(store, own, service.supervisor) as access,
-        open_stored_resources(service, store) as resources,
-    ):
-        transport = httpx.ASGITransport(create_app(service, own, access, resources))
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as client:
-            assert (await client.post("/v1/evaluators", json={"name": "wide", "code": WIDE})).is_success
-            wide = "\n".join(json.dumps(row) for row in rows(1000)).encode()
-            created = await client.post(
-                "/v1/datasets", params={"name": "wide"}, content=wide, headers={"Content-Type": "application/x-ndjson"}
-            )
-            assert created.is_success, created.text
-            made = await client.post("/v1/jobs", json={"evaluators": ["wide"], "dataset": "wide"})
-            assert made.is_success, made.text
-            job_id = made.json()["id"]
-            await client.get(f"/v1/jobs/{job_id}/events")
-            await client.get("/openapi.json")  # made once, in half a second
-            gc.collect()
-            gc.freeze()  # as a server does
-            yield Host(client, job_id)
-            gc.unfreeze()
+    listener, stop = socket.create_server(("127.0.0.1", 0)), asyncio.Event()
+    serving = asyncio.create_task(serve_http(own, listener, stop=stop))
+    with httpx.Client(base_url=base_url(listener), timeout=60) as client:
+        host = await asyncio.to_thread(prepared, client)
+        gc.collect()
+        gc.freeze()  # as a server does
+        yield host
+        gc.unfreeze()
+    stop.set()
+    await serving
+    asyncio.get_running_loop().set_exception_handler(None)
+
+
+def prepared(client: httpx.Client) -> Host:
+    """Store an evaluator, a data set and a job with wide results."""
+    assert client.post("/v1/evaluators", json={"name": "wide", "code": WIDE}).is_success
+    lines = "\n".join(json.dumps(row) for row in rows(1000)).encode()
+    kind = {"Content-Type": "application/x-ndjson"}
+    assert client.post("/v1/datasets", params={"name": "wide"}, content=lines, headers=kind).is_success
+    job_id = client.post("/v1/jobs", json={"evaluators": ["wide"], "dataset": "wide"}).json()["id"]
+    client.get(f"/v1/jobs/{job_id}/events")
+    client.get("/openapi.json")  # made once, in half a second
+    return Host(client, job_id)
 
 
 async def test_the_watch_sees_what_holds_the_loop() -> None:
@@ -223,7 +227,7 @@ async def test_no_route_holds_the_event_loop(host: Host, call: str) -> None:
     held = []
     for body in bodies or [None]:
         with watching() as watch:
-            answer = await asyncio.create_task(host.send(call, body))  # the callback that runs now is not watched
+            answer = await host.send(call, body)
         if watch.longest_s > HELD_S:
             held.append(f"{body and body[0][:60]!r} ({answer.status_code}): {watch.longest}")
         print(

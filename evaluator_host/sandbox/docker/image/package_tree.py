@@ -54,7 +54,9 @@ def entries(root: Path) -> Iterator[Entry]:
     Raises:
       SandboxUnavailable: it holds something that no package set does (a socket, a device).
     """
-    yield from sorted((_entry(root, one) for one in tree.walk(root)), key=lambda one: one.name)
+    with contextlib.closing(tree.walk(root)) as found:
+        listed = [_entry(root, one) for one in found]
+    yield from sorted(listed, key=lambda one: one.name)
 
 
 def tree_digest(root: Path) -> str:

@@ -1,0 +1,126 @@
+"""One caller's data against the others, on a real host: templates and files that would stop it, and a host that is killed."""
+
+import io
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from tests.databases import Databases
+from tests.keyed import bearer, eventually, make_key
+from tests.server import Server
+
+CODE = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
+LONG_DIVISION = "{{ item.a | int(base=16) is divisibleby(item.b | int(base=16)) }}"
+LONG_NUMBERS = [{"a": "f" * 4_000_000, "b": "e" * 2_000_000}]
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A host, and the keys of an attacker and of a neighbour."""
+
+    server: Server
+    alpha: str
+    beta: str
+
+    def ask(self, key: str, method: str, path: str, **arguments: Any) -> httpx.Response:
+        headers = {**bearer(key), **arguments.pop("headers", {})}
+        return httpx.request(method, self.server.url + path, headers=headers, timeout=60, **arguments)
+
+    def start(self, template: str, rows: list[dict[str, Any]]) -> httpx.Response:
+        body = {"evaluators": [{"code": CODE}], "dataset": {"rows": rows}, "mapping": {"outputs": template}}
+        return self.ask(self.alpha, "POST", "/v1/jobs", json=body)
+
+    def job(self, job_id: str) -> Any:
+        return self.ask(self.alpha, "GET", f"/v1/jobs/{job_id}").json()
+
+    def status(self, field: str) -> int:
+        text = Path(f"/proc/{self.server.process.pid}/status").read_text()
+        return int(text.split(f"{field}:")[1].split()[0])
+
+    @contextmanager
+    def neighbour(self) -> Iterator[Counter[object]]:
+        """Let the neighbour call meanwhile; every one of its calls is answered, and the host's memory stays small."""
+        before_kb, answers, stop = self.status("VmRSS"), Counter[object](), threading.Event()
+        Path(f"/proc/{self.server.process.pid}/clear_refs").write_text("5")
+
+        def call() -> None:
+            body = {"evaluator": {"code": CODE}}
+            while not stop.wait(0.05):
+                answers[self.ask(self.beta, "GET", "/healthz").status_code] += 1
+                answers[self.ask(self.beta, "POST", "/v1/evaluate", json=body).json().get("score")] += 1
+
+        caller = threading.Thread(target=call)
+        caller.start()
+        try:
+            yield answers
+        finally:
+            stop.set()
+            caller.join()
+        assert set(answers) == {200, 1.0}, answers
+        assert self.status("VmHWM") - before_kb < 200 << 10
+
+
+@pytest.fixture(scope="module")
+def host(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    url = databases.make("sqlite")
+    keys = [make_key("ci", workspace, url=url) for workspace in ("alpha", "beta")]
+    log = tmp_path_factory.mktemp("server") / "log"
+    with Server(log=log, environment={"EVALUATOR_HOST_DATABASE_URL": url}) as server:
+        made = Host(server, *keys)
+        made.ask(made.beta, "POST", "/v1/evaluate", json={"evaluator": {"code": CODE}})
+        yield made
+
+
+def test_a_neighbour_is_served_while_hostile_data_is_read(host: Host) -> None:
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 8, pa.int32()), pa.array(["x" * (30 << 20)]))
+    file = io.BytesIO()
+    parquet.write_table(pa.table({"a": texts}), file, compression="zstd", store_schema=False)
+    with host.neighbour() as answers:
+        job = host.start(LONG_DIVISION, LONG_NUMBERS).json()
+        round_job = host.start("{{ item.n|round(item.p) }}", [{"n": 5, "p": -1_000_000_000}]).json()
+        refused = host.ask(
+            host.alpha,
+            "POST",
+            "/v1/datasets?name=bomb&replace=true",
+            content=file.getvalue(),
+            headers={"content-type": "application/vnd.apache.parquet"},
+        )
+        eventually(lambda: sum(answers.values()) > 40)
+        assert host.job(job["id"])["status"] in {"running", "failed"}
+        host.ask(host.alpha, "POST", f"/v1/jobs/{job['id']}/cancel")
+        eventually(lambda: host.job(round_job["id"])["status"] == "completed")
+    assert refused.status_code in {201, 413, 422}, refused.text
+
+
+def test_a_killed_host_leaves_no_process_that_reads_data(host: Host) -> None:
+    job = host.start(LONG_DIVISION, LONG_NUMBERS).json()
+    eventually(lambda: host.job(job["id"])["status"] == "running")
+    eventually(lambda: bool(readers(host)))
+    found = readers(host)
+    host.server.kill()
+    eventually(lambda: not any(map(runs, found)))
+
+
+def readers(host: Host) -> list[int]:
+    """Return the limited processes of a host."""
+    return [
+        int(one.parent.name)
+        for one in Path("/proc").glob("[0-9]*/cmdline")
+        if f"limited_child\0{host.server.process.pid}\0" in one.read_text(errors="replace")
+    ]
+
+
+def runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
