@@ -40,7 +40,7 @@ _ENDED: Final = frozenset({"completed", "failed", "cancelled"})
 _NEIGHBOUR: Final = {"code": "def evaluate(inputs, outputs, trace):\n    return inputs['x'] / 1000\n"}
 
 
-class _Request(BaseModel):
+class Request(BaseModel):
     """One request of an attack; `times` sends it that often, `follow` waits for the job that it makes."""
 
     model_config = ConfigDict(extra="forbid")
@@ -58,7 +58,7 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     why: str
-    requests: tuple[_Request, ...]
+    requests: tuple[Request, ...]
     seen: str
 
 
@@ -68,6 +68,11 @@ def load_host_attacks() -> tuple[Attack, ...]:
         Attack(name=name, group=Group.HOST, code="", why=table.why, seen=table.seen)
         for name, table in _tables().items()
     )
+
+
+def load_requests() -> dict[str, tuple[Request, ...]]:
+    """Return the requests of each attack on the host, by its name."""
+    return {name: table.requests for name, table in _tables().items()}
 
 
 def _tables() -> dict[str, _Table]:
@@ -143,7 +148,7 @@ class _Host:
         except httpx.HTTPError as error:
             yield f"another workspace had no answer: {error!r}"
 
-    async def _send(self, requests: Sequence[_Request]) -> list[str]:
+    async def _send(self, requests: Sequence[Request]) -> list[str]:
         problems: list[str] = []
         with suppress(TimeoutError):  # of the attacker alone: the neighbour counts
             async with asyncio.timeout(_ATTACK_S):
@@ -152,7 +157,7 @@ class _Host:
                         problems += await self._ask(request)
         return problems
 
-    async def _ask(self, request: _Request) -> list[str]:
+    async def _ask(self, request: Request) -> list[str]:
         content = expand(request.body).encode()
         headers = {"Content-Type": request.type}
         if request.gzip:
