@@ -48,7 +48,7 @@ async def lend_toolchain(home: Path) -> None:
     await toolchain.ensure_esbuild(DATA_DIR)
     toolchain.restricted_python_dir(DATA_DIR)
     if not (home / "toolchain").exists():
-        shutil.copytree(DATA_DIR / "toolchain", home / "toolchain")
+        shutil.copytree(DATA_DIR / "toolchain", home / "toolchain", ignore=shutil.ignore_patterns(".lock"))
 
 
 async def evaluated(service: Service, code: str, *pins: str, language: Language = PYTHON) -> EvaluationResult:
