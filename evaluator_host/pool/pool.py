@@ -240,6 +240,9 @@ class Pool:
         except HostError as error:
             _log.warning("a sandbox could not be started or was lost: %s", error.detail)
             owner.fail_waiters(error)
+        except Exception as error:  # noqa: BLE001 - a caller that nobody answers would wait for ever
+            _log.error("a sandbox was not started because of a fault of this host", exc_info=error)
+            owner.fail_waiters(HostError("the host has a fault; its log says more"))
         finally:
             owner.starting -= 1
         if isinstance(loaded, Loaded) and sandbox is not None:

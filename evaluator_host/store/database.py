@@ -200,7 +200,7 @@ class Database:
                     return
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Close every connection that is not in use; the next call opens new ones."""
         await self._engine.dispose()
 
 
@@ -256,6 +256,9 @@ class DatabaseWatch:
         while True:
             problem = await self._look()
             if problem != self.problem:
+                if problem is None:  # connections may remember pages of a damaged file
+                    for one in self._databases:
+                        await one.close()
                 _log.error("%s", problem) if problem else _log.info("the database %s serves again", self._address)
             self.problem = problem
             await asyncio.sleep(LOOK_EVERY_S)

@@ -276,9 +276,9 @@ def _weaken_limits(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard]) -> Non
     load, send, receive = Sandbox.load, Sandbox.send, Sandbox.receive
     late = Guard.TIMEOUT in guards
 
-    async def weaker_load(self: Sandbox, order: Any) -> Any:
+    async def weaker_load(self: Sandbox, order: Any, **more: Any) -> Any:
         timeout_s = order.timeout_s + _LONG_S if late else order.timeout_s
-        return await load(self, replace(order, limits=replace(order.limits, **told), timeout_s=timeout_s))
+        return await load(self, replace(order, limits=replace(order.limits, **told), timeout_s=timeout_s), **more)
 
     def weaker_send(self: Sandbox, body: bytes, *, timeout_s: float, share: str | None = None) -> None:
         share = "all" if Guard.ROWS in guards else share

@@ -65,7 +65,7 @@ async def test_fields_that_results_share_are_stored_once(desk: Desk) -> None:
         parts = list(await connection.scalars(select(SharedPartTable.content)))
     assert (len(stored), len(parts)) == (80, 2)
     assert not [text for text in stored if "digest" in text or '"metrics"' in text]
-    rows = RowReader(desk.store.jobs, desk.store.results, desk.store.datasets, desk.folder)
+    rows = RowReader(desk.store.jobs, desk.store.results, desk.store.datasets, desk.folder, desk.processes)
     page = await rows.page(WORKSPACE, job.id, Filter())
     names = [field.name for field in fields(EvaluationResult)]
     assert all(list(row.result) == names for row in page.rows)

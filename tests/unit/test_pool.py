@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
-from evaluator_host.model.errors import Busy, SandboxLost, SandboxUnavailable
+from evaluator_host.model.errors import Busy, HostError, SandboxLost, SandboxUnavailable
 from evaluator_host.model.outcome import Failed, Returned
 from evaluator_host.pool import LeaseRequest
+from evaluator_host.sandbox.session import Sandbox
 from tests.unit.pools import SPEC, leased, opened, request, row, until
 
 
@@ -67,6 +68,19 @@ async def test_a_load_that_fails_answers_everybody_who_waits_and_leaves_no_sandb
         assert all(isinstance(answer, Failed) for answer in answers)
         await until(lambda: backend.alive == 0)
         assert len(backend.links) == 1
+
+
+async def test_a_fault_of_the_host_is_everybodys_error_and_not_a_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def faulty(*_: object, **__: object) -> None:
+        raise TypeError("a fault")
+
+    async with opened() as (pool, backend):
+        with monkeypatch.context() as patched:
+            patched.setattr(Sandbox, "load", faulty)
+            answers = await asyncio.gather(*(pool.lease_sandbox(request()) for _ in range(3)), return_exceptions=True)
+            assert [type(answer) for answer in answers] == [HostError] * 3
+            await until(lambda: backend.alive == 0)
+        pool.release(await leased(pool, request()))
 
 
 async def test_a_backend_that_cannot_start_is_everybodys_error_and_not_a_hang() -> None:
