@@ -9,7 +9,6 @@ import gzip
 import multiprocessing
 import re
 import socket
-import tempfile
 import time
 import tomllib
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -25,6 +24,7 @@ from evaluator_host.model.errors import SandboxUnavailable
 from evaluator_host.selftest.attack import Attack, Group
 from evaluator_host.selftest.catalogue import ATTACKS_DIR, expand
 from evaluator_host.selftest.trial import AttackResult, Verdict
+from evaluator_host.system.tree import temporary_folder
 from evaluator_host.wiring.server import serve_http
 from evaluator_host.wiring.store import open_store
 
@@ -190,8 +190,8 @@ class _Host:
 
 @asynccontextmanager
 async def _host(settings: Settings) -> AsyncIterator[_Host]:
-    with tempfile.TemporaryDirectory(prefix="selftest-host-", ignore_cleanup_errors=True) as name:
-        folder = _prepared_folder(Path(name), settings)
+    with temporary_folder(None, "selftest-host-") as outer:
+        folder = _prepared_folder(outer, settings)
         own = settings.model_copy(update={"data_dir": folder, "database_url": None, "idle_sandboxes": 0})
         async with open_store(own) as store:
             tokens = [(await store.keys.create_key("selftest", space))[1] for space in (ATTACKERS, NEIGHBOURS)]

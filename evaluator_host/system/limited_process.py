@@ -12,6 +12,7 @@ import pickle
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from signal import SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGXCPU
 from typing import Any, Final, Self
 
@@ -32,8 +33,11 @@ from evaluator_host.system.turns import Turns
 WAITING_CALLS: Final = 32  # of one workspace
 _IDLE_S: Final = 120.0
 _WALL_PER_CPU: Final = 20  # seconds by the clock for each second of processor time: other processes want some too
+_LOOK_S: Final = 0.01
+_LOOKS: Final = 500
 _MESSAGE_BYTES: Final = 1 << 20
 _PIECE_BYTES: Final = 1 << 20  # of a request, written at once
+_PACKAGES: Final = str(Path(__file__).resolve().parents[2])  # where this package lies
 _REFUSALS: Final = {one.code: one for one in (InvalidRequest, TooLarge, MachineExhausted)}
 _ENVIRONMENT: Final = {  # threads and allocators that reserve address space would need a larger limit
     "PATH": PLAIN_PATH,
@@ -151,12 +155,12 @@ class LimitedProcesses:
     async def _start(self) -> "_Child":
         try:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-m", "evaluator_host.system.limited_child", str(os.getpid())),
+                *(sys.executable, "-s", "-P", "-m", "evaluator_host.system.limited_child", str(os.getpid())),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
                 cwd="/",
-                env=_ENVIRONMENT,
+                env={**_ENVIRONMENT, "PYTHONPATH": os.pathsep.join((_PACKAGES, *filter(None, sys.path)))},
                 start_new_session=True,  # Ctrl-C in a terminal is for the host alone
             )
         except OSError as error:
@@ -221,6 +225,10 @@ class _Child:
         await self.process.wait()
 
     async def _death(self) -> bytes:
+        for _ in range(_LOOKS):  # its exit status can get lost once the transport is closed
+            if self.process.returncode is not None:
+                break
+            await asyncio.sleep(_LOOK_S)
         await self.end()
         code = self.process.returncode or 0
         if code == -SIGXCPU:

