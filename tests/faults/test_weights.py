@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -48,8 +49,7 @@ def guest(stack: ExitStack, host: Cgroups, cpu: int) -> "subprocess.Popen[bytes]
 
 
 def used_s(process: "subprocess.Popen[bytes]") -> float:
-    with open(f"/proc/{process.pid}/stat") as file:
-        user, system = file.read().rpartition(")")[2].split()[11:13]
+    user, system = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
