@@ -290,8 +290,7 @@ class Jobs(Repository):
     async def delete_ended(self, before: datetime) -> int:
         """Delete the jobs that ended before a time, with their results; return how many."""
         ended = select_jobs().where(JobTable.finished_at < before)
-        async with self._database.reading() as connection:
-            jobs = [as_job(row) for row in await connection.execute(ended)]
+        jobs = [as_job(row) for row in await self._database.fetch_all(ended)]
         for job in jobs:
             await self._delete(job)
         if jobs:
