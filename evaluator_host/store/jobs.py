@@ -302,8 +302,7 @@ class Jobs(Repository):
         for table in (ResultTable, OutputTable):
             for first in range(0, job.rows, _DELETED_AT_ONCE):
                 part = table.row.between(first, first + _DELETED_AT_ONCE - 1)
-                async with self._database.transaction() as connection:
-                    await connection.execute(delete(table).where(table.job_id == job.id, part))
+                await self._database.change_rows(delete(table).where(table.job_id == job.id, part))
         async with self._database.transaction() as connection:
             for other in (SharedPartTable, JobEvaluatorTable):
                 await connection.execute(delete(other).where(other.job_id == job.id))
