@@ -199,10 +199,14 @@ export interface components {
         Evaluator: {
             code: string;
             contract: components["schemas"]["Contract"];
+            files: {
+                [key: string]: string;
+            };
             language: components["schemas"]["Language"];
             limits: components["schemas"]["Limits"];
             name: string | null;
             packages: string[];
+            path: string | null;
             policy: components["schemas"]["Policy"];
             python: string | null;
             settings: components["schemas"]["EvaluatorSettings"];
@@ -238,9 +242,13 @@ export interface components {
         EvaluatorIn: {
             code: string;
             contract?: components["schemas"]["Contract"];
+            files?: {
+                [key: string]: string;
+            };
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             packages?: (string | components["schemas"]["PinIn"])[];
+            path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             settings?: components["schemas"]["SettingsIn"];
@@ -445,6 +453,9 @@ export interface components {
             code: string;
             contract?: components["schemas"]["Contract"];
             dataset?: string | null;
+            files?: {
+                [key: string]: string;
+            };
             job?: string | null;
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
@@ -452,6 +463,7 @@ export interface components {
                 [key: string]: string;
             };
             packages?: (string | components["schemas"]["PinIn"])[];
+            path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             rows?: components["schemas"]["RowIn"][];
@@ -483,18 +495,24 @@ export interface components {
         /** @enum {string} */
         MigrationStatus: "migrated" | "current" | "refused" | "no_evaluator";
         MissingImport: {
+            file: string | null;
             line: number;
             module: string;
+            path: string | null;
             pin: string | null;
         };
         NewEvaluatorIn: {
             code: string;
             contract?: components["schemas"]["Contract"];
             description?: string | null;
+            files?: {
+                [key: string]: string;
+            };
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             name: string;
             packages?: (string | components["schemas"]["PinIn"])[];
+            path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             sampling?: number | null;
@@ -505,9 +523,13 @@ export interface components {
             code: string;
             contract?: components["schemas"]["Contract"];
             description?: string | null;
+            files?: {
+                [key: string]: string;
+            };
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             packages?: (string | components["schemas"]["PinIn"])[];
+            path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             sampling?: number | null;
