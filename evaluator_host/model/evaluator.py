@@ -34,6 +34,7 @@ class Contract(StrEnum):
     MAIN = "main"
     NEMO = "nemo"
     UIPATH = "uipath"
+    LANGFUSE = "langfuse"
 
 
 @dataclass(frozen=True, slots=True)

@@ -278,7 +278,7 @@ class EvaluationResult:
     """The normalised result of one row, the answer of `POST /v1/evaluate` (docs/api.md).
 
     Attributes:
-      status: `scored`, `skipped` or `failed`.
+      status: `scored`, `failed`, or `skipped`: nobody was asked, or the evaluator does not apply to the row.
       score: Usually 0 to 1, never clamped; None unless the row scored, and for a result that has no score.
       passed: As the evaluator says, else whether the score reaches its threshold; None without either.
       label: Category that the evaluator returned, or None.
@@ -292,6 +292,8 @@ class EvaluationResult:
       evaluator: The evaluator and its contract.
       environment: Runtime and packages.
       sandbox: Backend and memory.
+      native: What the platform of its dialect would store: one object per named score, with the platform's own keys;
+        empty in dialects without scores of their own.
     """
 
     status: Status
@@ -308,3 +310,4 @@ class EvaluationResult:
     evaluator: EvaluatorInfo
     environment: EnvironmentInfo
     sandbox: SandboxInfo
+    native: tuple[dict[str, Json], ...] = ()

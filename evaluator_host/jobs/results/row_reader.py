@@ -37,6 +37,7 @@ _CUT_OFF: Final[dict[str, Json]] = {
     "reason": None,
     "value": None,
     "warnings": [],
+    "native": [],
     "logs": _UNREAD["logs"],
     "evaluator": None,
     "environment": None,
@@ -387,7 +388,7 @@ def row_preview(row: JobRow) -> JobRow:
         error = result["error"]
         result["error"] = {**error, "message": _cut(error["message"]), "traceback": None, "hint": _cut(error["hint"])}
     result["metrics"] = dict(list(result["metrics"].items())[:_VALUES])
-    result["warnings"] = []
+    result["warnings"] = result["native"] = []
     return replace(row, row=_Cutter().cut(data), output=_Cutter().cut(row.output), result=result, request=None)
 
 

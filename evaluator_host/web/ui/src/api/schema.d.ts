@@ -85,7 +85,7 @@ export interface components {
             regressions: components["schemas"]["Change"][];
         };
         /** @enum {string} */
-        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath";
+        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath" | "langfuse";
         DatasetReport: {
             bad_row_count: number;
             bad_rows: components["schemas"]["BadLine"][];
@@ -187,6 +187,9 @@ export interface components {
             metrics: {
                 [key: string]: number;
             };
+            native: {
+                [key: string]: unknown;
+            }[];
             passed: boolean | null;
             reason: string | null;
             sandbox: components["schemas"]["SandboxInfo"];
