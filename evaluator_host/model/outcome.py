@@ -292,6 +292,7 @@ class EvaluationResult:
       evaluator: The evaluator and its contract.
       environment: Runtime and packages.
       sandbox: Backend and memory.
+      requests: Of the evaluator to models, with their responses: `{"request": {…}, "response": {…}}`, 1 MB at most.
     """
 
     status: Status
@@ -308,3 +309,4 @@ class EvaluationResult:
     evaluator: EvaluatorInfo
     environment: EnvironmentInfo
     sandbox: SandboxInfo
+    requests: tuple[Json, ...] = ()

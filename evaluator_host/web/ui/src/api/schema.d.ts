@@ -189,6 +189,7 @@ export interface components {
             };
             passed: boolean | null;
             reason: string | null;
+            requests: unknown[];
             sandbox: components["schemas"]["SandboxInfo"];
             score: number | null;
             status: components["schemas"]["Status"];
@@ -584,6 +585,10 @@ export interface components {
                 [key: string]: unknown;
             };
             outputs: unknown;
+            requests: unknown[];
+            response: {
+                [key: string]: unknown;
+            } | null;
             trace: {
                 [key: string]: unknown;
             } | null;
