@@ -116,6 +116,8 @@ function Request({ log }: { log: RequestLog }) {
           attempts.length > 0 && (["Attempts", attempts.map((one) => one.error ?? one.status ?? "?").join(", ")] as const),
         ]}
       />
+      {log.body && <Value label="Request" value={log.body} />}
+      {log.response && <Value label="Response" value={log.response} />}
     </Panel>
   );
 }
