@@ -81,6 +81,16 @@ function Detail({ detail, use }: { detail: JobRowDetail; use: string | null }) {
           </>
         )}
         {request && <Request log={request} />}
+        {request?.body && (
+          <Panel title="Sent to the model">
+            <Value label="Sent to the model" value={request.body} />
+          </Panel>
+        )}
+        {request?.response && (
+          <Panel title="Response of the model">
+            <Value label="Response of the model" value={request.response} />
+          </Panel>
+        )}
       </div>
       <div class="record-side record-stack">
         {results.length === 0 && <p class="muted">No evaluator has scored this row yet.</p>}
@@ -116,8 +126,6 @@ function Request({ log }: { log: RequestLog }) {
           attempts.length > 0 && (["Attempts", attempts.map((one) => one.error ?? one.status ?? "?").join(", ")] as const),
         ]}
       />
-      {log.body && <Value label="Request" value={log.body} />}
-      {log.response && <Value label="Response" value={log.response} />}
     </Panel>
   );
 }
