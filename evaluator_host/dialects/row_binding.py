@@ -27,7 +27,7 @@ def shaped_at_once(row: Row | EncodedRow) -> Row | None:
         return decoded_row(row) if len(row.body) <= _ENCODED_BYTES and is_small(row.answers, values=_VALUES) else None
     if row.trace and not is_small(row.trace, values=_TRACE_VALUES, characters=_CHARACTERS):
         return None
-    values = [row.inputs, row.outputs, row.variables, row.criteria, row.answers]
+    values = [row.inputs, row.outputs, row.variables, row.criteria, row.response, row.answers]
     return row if is_small(values, values=_VALUES, characters=_CHARACTERS) else None
 
 
@@ -38,8 +38,8 @@ def decoded_row(row: EncodedRow) -> Row:
 
 def encoded_row(row: Row) -> EncodedRow | EvaluationError:
     """Return a row as JSON, or why it has no such form."""
-    body = encode(Binding({one.name: getattr(row, one.name) for one in fields(row)}))
-    return body if isinstance(body, EvaluationError) else EncodedRow(body, row.index, row.answers)
+    body = encode(Binding({one.name: getattr(row, one.name) for one in fields(row) if one.name != "requests"}))
+    return body if isinstance(body, EvaluationError) else EncodedRow(body, row.index, row.answers, row.requests)
 
 
 def shape(row: Row, contract: Contract, settings: EvaluatorSettings, language: Language) -> Shaped:

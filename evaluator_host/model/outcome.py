@@ -294,6 +294,7 @@ class EvaluationResult:
       sandbox: Backend and memory.
       native: What the platform of its dialect would store: one object per named score, with the platform's own keys;
         empty in dialects without scores of their own.
+      requests: Of the evaluator to models, with their responses: `{"request": {…}, "response": {…}}`, 1 MB at most.
     """
 
     status: Status
@@ -311,3 +312,4 @@ class EvaluationResult:
     environment: EnvironmentInfo
     sandbox: SandboxInfo
     native: tuple[dict[str, Json], ...] = ()
+    requests: tuple[Json, ...] = ()

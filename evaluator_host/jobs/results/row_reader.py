@@ -30,7 +30,11 @@ _TEXTS: Final = 2000  # characters of all texts of a value together
 _VALUES: Final = 100  # of data, and metrics of a result
 _DEPTH: Final = 6
 _LEFT_OUT: Final = "…"
-_UNREAD: Final[dict[str, Json]] = {"value": None, "logs": {"stdout": "", "stderr": "", "truncated": True}}
+_UNREAD: Final[dict[str, Json]] = {
+    "value": None,
+    "logs": {"stdout": "", "stderr": "", "truncated": True},
+    "requests": [],
+}
 
 _CUT_OFF: Final[dict[str, Json]] = {
     "label": None,
@@ -42,6 +46,7 @@ _CUT_OFF: Final[dict[str, Json]] = {
     "evaluator": None,
     "environment": None,
     "sandbox": None,
+    "requests": [],
 }
 _NO_ERROR: Final[dict[str, Json]] = {
     "message": _LEFT_OUT,

@@ -192,6 +192,7 @@ export interface components {
             }[];
             passed: boolean | null;
             reason: string | null;
+            requests: unknown[];
             sandbox: components["schemas"]["SandboxInfo"];
             score: number | null;
             status: components["schemas"]["Status"];
@@ -587,6 +588,10 @@ export interface components {
                 [key: string]: unknown;
             };
             outputs: unknown;
+            requests: unknown[];
+            response: {
+                [key: string]: unknown;
+            } | null;
             trace: {
                 [key: string]: unknown;
             } | null;
