@@ -34,6 +34,7 @@ class Contract(StrEnum):
     MAIN = "main"
     NEMO = "nemo"
     UIPATH = "uipath"
+    LANGFUSE = "langfuse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,9 @@ class Row:
 
     Attributes:
       index: Position in a data set; None for that among the rows of one call.
+      response: The whole response of the job's model that wrote `outputs`; None where no model did.
       answers: What models answered to what the evaluator asked for this row, by the name of each request.
+      requests: These requests with their responses, `{"request": {…}, "response": {…}}`, in the order of the answers.
     """
 
     inputs: dict[str, Json] = field(default_factory=dict)
@@ -141,8 +144,10 @@ class Row:
     trace: dict[str, Json] | None = None
     variables: dict[str, Json] | None = None
     criteria: Json = None
+    response: dict[str, Json] | None = None
     index: int | None = None
     answers: dict[str, Json] = field(default_factory=dict)
+    requests: tuple[Json, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +158,13 @@ class EncodedRow:
       body: An object with the fields of `Row`; fields that are left out have their defaults.
       index: As in `Row`.
       answers: As in `Row`.
+      requests: As in `Row`.
     """
 
     body: bytes
     index: int | None = None
     answers: dict[str, Json] = field(default_factory=dict)
+    requests: tuple[Json, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

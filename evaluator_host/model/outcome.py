@@ -288,7 +288,7 @@ class EvaluationResult:
     """The normalised result of one row, the answer of `POST /v1/evaluate` (docs/api.md).
 
     Attributes:
-      status: `scored`, `skipped` or `failed`.
+      status: `scored`, `failed`, or `skipped`: nobody was asked, or the evaluator does not apply to the row.
       score: Usually 0 to 1, never clamped; None unless the row scored, and for a result that has no score.
       passed: As the evaluator says, else whether the score reaches its threshold; None without either.
       label: Category that the evaluator returned, or None.
@@ -302,6 +302,9 @@ class EvaluationResult:
       evaluator: The evaluator and its contract.
       environment: Runtime and packages.
       sandbox: Backend and memory.
+      native: What the platform of its dialect would store: one object per named score, with the platform's own keys;
+        empty in dialects without scores of their own.
+      requests: Of the evaluator to models, with their responses: `{"request": {…}, "response": {…}}`, 1 MB at most.
     """
 
     status: Status
@@ -318,3 +321,5 @@ class EvaluationResult:
     evaluator: EvaluatorInfo
     environment: EnvironmentInfo
     sandbox: SandboxInfo
+    native: tuple[dict[str, Json], ...] = ()
+    requests: tuple[Json, ...] = ()

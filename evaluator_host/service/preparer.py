@@ -60,7 +60,7 @@ class SdkNeeds:
     @property
     def pins(self) -> tuple[str, ...]:
         """Pins to add to the evaluator's own pins."""
-        return tuple(pin.text for pin in shipped_pins(self.shipped, self.missing))
+        return tuple(pin.text for pin in shipped_pins(self.shipped, self.missing)) if self.missing else ()
 
     def without(self, packages: tuple[str, ...]) -> tuple[str, ...]:
         """Return the evaluator's own pins, without those that were added for the light modules."""
@@ -155,7 +155,7 @@ class Preparer:
             return kept.prepared
         needs, python = (kept.needs, kept.python) if kept is not None else await self._needs(evaluator)
         started, known = time.perf_counter(), None
-        if evaluator.packages or needs is not None:
+        if evaluator.packages or (needs is not None and needs.missing):
             known = await self._require_set(evaluator, needs, python=python, lock=lock, workspace=workspace)
             if evaluator.packages and self._on_set_used is not None:
                 self._on_set_used(workspace, known.environment.digest)

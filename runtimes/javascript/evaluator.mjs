@@ -126,7 +126,7 @@ export class Evaluator {
         return { failure: atLoad(refused), missing, logs };
       }
       default: {
-        const found = findEntry(offers(offered.offers), { contract: header.contract, entry: header.entry, code });
+        const found = findEntry(offers(offered.offers), { contract: header.contract, entry: header.entry, code, language: header.language });
         if (!('code' in found)) return { found, loadable, logs, spoiled: offered.spoiled };
         return { failure: failure(found.code, found.message, { hint: found.hint }), missing, logs };
       }

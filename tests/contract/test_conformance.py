@@ -275,29 +275,36 @@ async def test_a_result_says_where_and_on_what_it_ran(service: Service) -> None:
 
 
 FILES = {
-    PYTHON: (
-        "from lib.text import words\nimport os\ndef evaluate(i, o, t):\n    found = words()\n"
-        "    open('data/words.txt', 'w').write('changed')\n    return len(found)\n",
-        {"lib/text.py": "def words():\n    return open('data/words.txt').read().split()\n"},
-    ),
-    TYPESCRIPT: (
-        "import { words } from './lib/text';\nimport { writeFileSync } from 'node:fs';\n"
-        "export function evaluate(i: any, o: any, t: any): number { const found = words();\n"
-        "  writeFileSync('data/words.txt', 'changed'); return found.length }\n",
-        {
-            "lib/text.ts": "import { readFileSync } from 'node:fs'; import { join } from 'node:path';\n"
-            "export const words = (): string[] =>\n"
-            "  readFileSync(join(__dirname, '..', 'data', 'words.txt'), 'utf8').split(' ');\n"
-        },
-    ),
+    PYTHON: """\
+from lib.text import words
+def evaluate(inputs, outputs, trace):
+    found = words()
+    open('data/words.txt', 'w').write('changed')
+    return len(found)
+""",
+    TYPESCRIPT: """\
+import { words } from './lib/text';
+import { writeFileSync } from 'node:fs';
+export function evaluate(inputs: any, outputs: any, trace: any): number {
+  const found = words();
+  writeFileSync('data/words.txt', 'changed');
+  return found.length
+}
+""",
+}
+MODULES = {
+    "lib/text.py": "def words():\n    return open('data/words.txt').read().split()\n",
+    "lib/text.ts": """\
+import { readFileSync } from 'node:fs'; import { join } from 'node:path';
+export const words = (): string[] => readFileSync(join(__dirname, '..', 'data', 'words.txt'), 'utf8').split(' ');
+""",
 }
 
 
 @pytest.mark.parametrize("language", list(FILES))
 async def test_each_row_finds_the_files_as_they_were_sent(service: Service, language: Language) -> None:
-    code, files = FILES[language]
-    given = Evaluator(code, language, files={**files, "data/words.txt": "one two three"})
+    given = Evaluator(FILES[language], language, files={**MODULES, "data/words.txt": "one two three"})
     results = await service.evaluate_batch(given, [Row() for _ in range(4)])
     assert [result.score for result in results] == [3.0, 3.0, 3.0, 3.0], results
-    elsewhere = Evaluator(code, language, files={**files, "data/words.txt": "one"})
+    elsewhere = replace(given, files={**MODULES, "data/words.txt": "one"})
     scored(await service.evaluate(elsewhere, Row()), 1.0)

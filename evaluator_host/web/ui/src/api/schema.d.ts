@@ -85,7 +85,7 @@ export interface components {
             regressions: components["schemas"]["Change"][];
         };
         /** @enum {string} */
-        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath";
+        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath" | "langfuse";
         DatasetReport: {
             bad_row_count: number;
             bad_rows: components["schemas"]["BadLine"][];
@@ -187,8 +187,12 @@ export interface components {
             metrics: {
                 [key: string]: number;
             };
+            native: {
+                [key: string]: unknown;
+            }[];
             passed: boolean | null;
             reason: string | null;
+            requests: unknown[];
             sandbox: components["schemas"]["SandboxInfo"];
             score: number | null;
             status: components["schemas"]["Status"];
@@ -606,6 +610,10 @@ export interface components {
                 [key: string]: unknown;
             };
             outputs: unknown;
+            requests: unknown[];
+            response: {
+                [key: string]: unknown;
+            } | null;
             trace: {
                 [key: string]: unknown;
             } | null;
