@@ -89,8 +89,8 @@ class Dialect:
       sdk: The package that its evaluators import; None when they need none.
       name_in_config: Returns the name that an evaluator's configuration gives it, or None.
       row_document: Reads rows from a JSON document of the dialect's own.
-      project_modules: Takes the code and the path of a Python file. Returns the code, followed by the modules of its
-        project that it imports.
+      find_project: Takes the path of a Python file. Returns the `Project` that its own modules come from; None for a
+        file outside the dialect's projects.
       commands: A Typer application: the command line's group of the contract's name.
       routes: A function that returns HTTP routes; called as `routes(service, records, settings, access)`.
       find_model: Returns the `ModelPlace` of a model that callers registered, or None; called as
@@ -112,7 +112,7 @@ class Dialect:
     sdk: Sdk | None = None
     name_in_config: Callable[[Mapping[str, Json]], str | None] | None = None
     row_document: EntryPoint[RowDocument] | None = None
-    project_modules: EntryPoint[Callable[[str, Path], str]] | None = None
+    find_project: EntryPoint[Callable[[Path], Any]] | None = None
     commands: EntryPoint[Any] | None = None
     routes: EntryPoint[Callable[..., list[Any]]] | None = None
     find_model: EntryPoint[Callable[..., Awaitable[Any]]] | None = None

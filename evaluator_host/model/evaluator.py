@@ -105,6 +105,8 @@ class Evaluator:
 
     Attributes:
       python: Minor version of Python to run on, `3.13`; None for the host's own.
+      files: Texts of further files that the code imports or reads, by path from their common root: `helpers/text.py`.
+      path: Where the code itself lies among them; None for `evaluator.py` (`.js`, `.ts`) in their root.
     """
 
     code: str
@@ -118,6 +120,13 @@ class Evaluator:
     name: str | None = None
     version: int | None = None
     python: str | None = None
+    files: dict[str, str] = field(default_factory=dict)
+    path: str | None = None
+
+    @property
+    def characters(self) -> int:
+        """Length of the code and its files together."""
+        return len(self.code) + sum(map(len, self.files.values()))
 
 
 @dataclass(frozen=True, slots=True)

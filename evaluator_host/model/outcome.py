@@ -151,11 +151,21 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class MissingImport:
-    """An import that neither a pin nor the standard library provides; `pin` is the probable package."""
+    """An import that neither a pin nor the standard library provides.
+
+    Attributes:
+      module: As imported; a module of one's own by its whole name, or relative path.
+      line: Of the import, from 1.
+      pin: The package that probably provides it; None when none does.
+      file: Path of the evaluator's file that has the import; None for its code.
+      path: Path under which the module would be found among the evaluator's `files`, when it is probably one's own.
+    """
 
     module: str
     line: int
     pin: str | None = None
+    file: str | None = None
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,8 @@ def sdk_needs(evaluator: Evaluator) -> SdkNeeds | None:
     pinned = {canonicalize_name(found[0]) for text in evaluator.packages if (found := _NAME.search(text))}
     if pinned & sdk.real:
         return None
-    wanted = sdk.needed | {package for name, package in sdk.needed_by.items() if name in evaluator.code}
+    texts = _texts(evaluator)
+    wanted = sdk.needed | {package for name, package in sdk.needed_by.items() if any(name in text for text in texts)}
     return SdkNeeds(sdk.stand_in, frozenset(wanted - pinned), RUNTIMES_DIR / "python" / sdk.lock)
 
 
@@ -95,7 +96,13 @@ def _sdk_of(evaluator: Evaluator) -> Sdk | None:
 
 def _is_imported(sdk: Sdk, evaluator: Evaluator) -> bool:
     root = sdk.module.partition(".")[0]
-    return root in evaluator.code and bool(_line(root).search(cleaned(evaluator.code, evaluator.language).code))
+    found = (text for text in _texts(evaluator) if root in text)
+    return any(_line(root).search(cleaned(text, evaluator.language).code) for text in found)
+
+
+def _texts(evaluator: Evaluator) -> tuple[str, ...]:
+    """Return the code and the modules that come with it."""
+    return evaluator.code, *(text for path, text in evaluator.files.items() if path.endswith(".py"))
 
 
 @lru_cache(maxsize=64)
@@ -213,7 +220,7 @@ class Preparer:
 
 async def _run(evaluator: Evaluator, work: Callable[[], _T]) -> _T:
     """Return what work on an evaluator returns; it is done in a thread if the evaluator is large."""
-    if len(evaluator.code) <= _SMALL_CODE and is_small(evaluator.settings.config, values=_SMALL_CONFIG):
+    if evaluator.characters <= _SMALL_CODE and is_small(evaluator.settings.config, values=_SMALL_CONFIG):
         return work()
     return await asyncio.to_thread(work)
 

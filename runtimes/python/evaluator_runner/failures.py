@@ -170,9 +170,9 @@ def _hint(raised: BaseException, general: str) -> str | None:
     if issubclass(kind, SystemExit):
         return "return a score instead of exiting" if general == "user_exception" else "remove the exit at module level"
     if issubclass(kind, ModuleNotFoundError):
-        return "pin the package that provides it in `packages`, exactly: name==version"
+        return "pin the package that provides it in `packages`, exactly: name==version; your own module goes in `files`"
     if issubclass(kind, ImportError) and "no known parent package" in tracebacks.text_of(raised):
-        return "an evaluator is in no package: import a module beside it by its name alone"
+        return "say in `path` where the code lies among its `files` (evals/score.py), or import by the name alone"
     if issubclass(kind, NameError):
         name = getattr(raised, "name", None)
         if isinstance(name, str) and name in _importable():

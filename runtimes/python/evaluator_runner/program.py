@@ -98,11 +98,14 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
     module = _Module("evaluator")
     namespace = module.__dict__
     namespace.update({"__builtins__": vars(_builtins)})  # not the runner's own copy
-    namespace.update(builtins, __file__=FILENAME, __loader__=_SourceLoader(code))
+    own_path = body.get("path") or FILENAME
+    namespace.update(builtins, __file__=own_path, __loader__=_SourceLoader(code))
     sys.modules["evaluator"] = module
     bound = _prebind(namespace, run, compiled, order) if recognised is None else _given(namespace, run, recognised)
     if order["policy"] != "restricted":
-        modules.install(code)
+        modules.install(code, body.get("files") or {}, own_path)
+        if package := modules.package_of(own_path):
+            namespace["__package__"] = package
     described: list[dict[str, Any]] = []
     try:
         interpreter_hooks.call(exec, (compiled, namespace))
