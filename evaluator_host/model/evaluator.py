@@ -35,6 +35,7 @@ class Contract(StrEnum):
     NEMO = "nemo"
     UIPATH = "uipath"
     LANGFUSE = "langfuse"
+    OPIK = "opik"
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,7 @@ _NAMES = (  # in the order in which `find` tries them, after the code has run
 )
 _WORDS = {  # recognised before the code runs, if one of these words occurs in it
     "langfuse": ("ctx", "context", "observation", "EvaluationContext"),
+    "opik": ("opik",),
 }
 DECORATED, NAMED, PARAMETERS, SHAPED, ANY_NAME = range(1, 6)
 """Steps of signs: a base or a decorator from the dialect's package; the name of the function; the names of its
