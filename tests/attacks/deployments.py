@@ -40,11 +40,6 @@ def environment(backend: str) -> dict[str, str]:
     return named | ({"EVALUATOR_HOST_DOCKER_HOST": engine_address()} if backend == "docker" else {})
 
 
-async def report_of(deployment: str) -> Any:
-    """Return what `selftest --json` says of every attack over a deployment whose host is the user that runs the tests."""
-    return await asyncio.to_thread(_report, [*COMMAND, "--json"], os.environ | environment(deployment))
-
-
 async def report_as_ordinary_user(attacks: Sequence[str]) -> Any:
     """Return what `selftest --json` says of some attacks over the bubblewrap of an ordinary user."""
     await toolchain.ensure_esbuild(DATA_DIR)
