@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +15,6 @@ from tests.ordinary_user import ordinary_user_command
 
 ORDINARY_USER: Final = "bubblewrap as an ordinary user"
 DEPLOYMENTS: Final = ("bubblewrap", ORDINARY_USER, "docker")
-COMMAND: Final = (sys.executable, "-m", "evaluator_host", "selftest")
 
 _TIMEOUT_S: Final = 800
 _AS_ORDINARY_USER: Final = """

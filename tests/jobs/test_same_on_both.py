@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from evaluator_host.client import Client
@@ -77,6 +76,8 @@ def _ran(client: Client, evaluators: list[Evaluator | str]) -> str:
 
 
 def _of(client: Client, job: str, folder: Path) -> Iterator[tuple[str, Any]]:
+    import pandas as pd  # noqa: PLC0415 - takes a third of a second
+
     yield "job", _steady(client._transport.http.get(f"/v1/jobs/{job}").json())
     yield "results", _steady(client._transport.http.get(f"/v1/jobs/{job}/results").json())
     for order in ORDERS:
