@@ -8,7 +8,13 @@ from tree_sitter import Node
 
 from evaluator_host.migration.draft import Draft, NewNames, Rewritten, Wish, refuse
 from evaluator_host.migration.edits import Part, span
-from evaluator_host.migration.javascript.arguments import reads_whole_row, replace_use, rewrite_settings, rewrite_truth
+from evaluator_host.migration.javascript.arguments import (
+    member_name,
+    reads_whole_row,
+    replace_use,
+    rewrite_settings,
+    rewrite_truth,
+)
 from evaluator_host.migration.javascript.entry import LEGACY, Current, Legacy, Parameter, find
 from evaluator_host.migration.javascript.main import from_main, to_main
 from evaluator_host.migration.javascript.scopes import FUNCTIONS, names_of
@@ -18,6 +24,7 @@ from evaluator_host.migration.syntax import Unreadable, child, code_children, pa
 from evaluator_host.model.evaluator import Language
 
 _TRACE_NAMES: Final = ("trace", "_trace", "trace_", "_trace_")
+_CALLERS: Final = ("bind", "call", "apply")
 _TEXT_METHODS: Final = ("toFixed", "toPrecision", "toString")
 _COMMA: Final = re.compile(rb"\s*,[ \t]*(?://[^\n]*|/\*[^\n]*?\*/[ \t]*)?(?:\n[ \t]*)?")
 _RECORD: Final = re.compile(r"Record<\s*string\s*,\s*(.*)>", re.DOTALL)
@@ -275,7 +282,7 @@ def _is_offered(use: Use) -> bool:
 
 def _rewrite_use(draft: Draft, legacy: Legacy, names: NewNames, use: Use) -> None:
     around = use.node.parent
-    if around is not None and around.type == "member_expression":
+    if around is not None and around.type == "member_expression" and member_name(around) not in _CALLERS:
         return  # evaluate.name
     if around is None or around.type != "call_expression" or child(around, "function") != use.node:
         raise refuse(use.node, f"{use.name} is passed as a value, and other code may call it with four arguments")

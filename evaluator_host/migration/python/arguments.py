@@ -4,7 +4,7 @@ from typing import Final
 
 from tree_sitter import Node
 
-from evaluator_host.migration.draft import WIDTH, Draft, refuse
+from evaluator_host.migration.draft import WIDTH, Draft, refuse, whole_row_remark
 from evaluator_host.migration.edits import Part, span
 from evaluator_host.migration.python.calls import is_in_loop
 from evaluator_host.migration.python.entry import Legacy, Parameter
@@ -34,7 +34,7 @@ def reads_whole_row(draft: Draft, legacy: Legacy) -> bool:
     """Whether the code uses the fourth argument as the whole row of test data, which early hosts passed."""
     fourth = legacy.parameters[3]
     uses = _uses(draft, legacy, fourth)
-    return fourth.name in ROW_NAMES and bool(uses) and all(_is_of_mapping(use) for use in uses)
+    return draft.wish.whole_row and fourth.name in ROW_NAMES and bool(uses) and all(_is_of_mapping(use) for use in uses)
 
 
 def _is_of_mapping(use: Use) -> bool:
@@ -59,7 +59,7 @@ def rewrite_truth(draft: Draft, legacy: Legacy, inputs: str, *, dynamic: bool) -
         for use in uses:
             _require_seen(draft, legacy, use, inputs)
             draft.edits.replace_node(use.node, inputs)
-        draft.did(fourth.node, f"{fourth.name}, the whole row, is read from {inputs}")
+        draft.left(fourth.node, whole_row_remark(fourth.name, inputs, draft.wish.key))
         return None
     if not uses:
         return None

@@ -442,6 +442,7 @@ export interface components {
             truncated: boolean;
         };
         MigrateIn: {
+            adapt?: boolean;
             code: string;
             contract?: components["schemas"]["Contract"];
             dataset?: string | null;
@@ -461,6 +462,7 @@ export interface components {
             to?: "evaluate" | "main";
         };
         MigrateStoredIn: {
+            adapt?: boolean;
             dataset?: string | null;
             dry_run?: boolean;
             force?: boolean;
@@ -481,7 +483,7 @@ export interface components {
             unresolved: components["schemas"]["Remark"][];
         };
         /** @enum {string} */
-        MigrationStatus: "migrated" | "current" | "refused" | "no_evaluator";
+        MigrationStatus: "migrated" | "adapted" | "current" | "refused" | "no_evaluator";
         MissingImport: {
             line: number;
             module: string;
