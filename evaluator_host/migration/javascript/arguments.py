@@ -117,7 +117,7 @@ def rewrite_truth(draft: Draft, legacy: Legacy, inputs: str, *, dynamic: bool) -
         draft.did(fourth.node, f"{fourth.name} is taken from {access} at the start")
         return f"const {fourth.name} = {access}"
     uses = uses_of(draft, legacy, fourth)
-    if not uses:
+    if not uses and not (dynamic and legacy.has_statements):
         return None
     if draft.whole_row:
         draft.left(fourth.node, whole_row_remark(fourth.name, inputs, draft.wish.key))
@@ -179,7 +179,7 @@ def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | No
         draft.left(
             use.node, f"{use.name} was always empty, so it is an empty object now; replace it with the value you mean"
         )
-    if not staying:
+    if not staying and not (dynamic and legacy.has_statements):
         return None
     if not legacy.has_statements:
         for use in staying:
