@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
 from typing import Any
 
+from anyio import CancelScope
 from fastapi import Response
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -69,7 +70,8 @@ class EventStreams:
             finally:
                 for wait in waits:
                     wait.cancel()
-                await asyncio.wait(waits)
+                with CancelScope(shield=True):  # Starlette cancels again and again, and `named` closes only when it rests
+                    await asyncio.wait(waits)
 
 
 class _EventResponse(StreamingResponse):
