@@ -91,6 +91,7 @@ class ChaosHost:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.pids: list[int] = []
+        self.clean: set[int] = set()  # of them, those that ended in order
         self.most_mb = 0.0
         self._folder, self._backend, self._oracle = folder, backend, oracle
         self._environment = {**environment, "TMPDIR": str(self.temporary)}
@@ -147,7 +148,9 @@ class ChaosHost:
         if process.poll() is None:
             process.send_signal(number)
         try:
-            return process.wait(_ENDS_S)
+            if (code := process.wait(_ENDS_S)) == 0:
+                self.clean.add(process.pid)
+            return code
         except subprocess.TimeoutExpired:
             self._oracle.find(f"the host did not end within {_ENDS_S:g} s after {number.name}\n{self.log_end()}")
             process.kill()

@@ -24,7 +24,7 @@ _HEALTHY_S: Final = 30.0
 _JOB_ENDS_S: Final = 300.0  # after the last fault
 _AGAIN_S: Final = 0.3
 _BATCH_ROWS: Final = 2 * ROWS
-_JOB_ROWS: Final = (150, 500)
+_JOB_ROWS: Final = (60, 200)
 _NAMES: Final = 4
 _RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: hang up without a farewell
 

@@ -3,9 +3,17 @@
 import asyncio
 from collections.abc import AsyncGenerator
 
+import pytest
 from starlette.types import Message
 
+from evaluator_host.model.errors import StoreUnavailable
 from evaluator_host.web.http.event_streams import EventStreams
+
+
+async def outage() -> AsyncGenerator[tuple[str, object], None]:
+    """One event, then a database that does not answer."""
+    yield "progress", 1
+    raise StoreUnavailable("the database does not serve")
 
 
 async def slowly_closed(log: list[str]) -> AsyncGenerator[tuple[str, object], None]:
@@ -17,6 +25,21 @@ async def slowly_closed(log: list[str]) -> AsyncGenerator[tuple[str, object], No
         for _ in range(5):
             await asyncio.sleep(0)
         log.append("closed")
+
+
+async def test_a_stream_whose_events_cannot_be_read_any_more_ends(caplog: pytest.LogCaptureFixture) -> None:
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def receive() -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError("nobody hangs up")
+
+    await EventStreams(1).respond(None, outage())({"type": "http", "asgi": {"spec_version": "2.3"}}, receive, send)
+    assert [message.get("more_body", True) for message in sent] == [True, True, False]
+    assert "the database does not serve" in caplog.text
 
 
 async def test_a_reader_that_vanishes_while_the_next_event_is_awaited() -> None:
