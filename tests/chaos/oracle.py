@@ -92,9 +92,9 @@ class Timeline:
             one.kind in kinds and (one.ended is None or now <= one.ended + AFTER_S) for one in tuple(self._windows)
         )
 
-    def going_on(self) -> list[Kind]:
-        """Return the kinds of the faults that are going on."""
-        return [one.kind for one in tuple(self._windows) if one.ended is None]
+    def happened(self, kind: Kind) -> bool:
+        """Whether there was a fault of this kind."""
+        return any(one.kind is kind for one in tuple(self._windows))
 
 
 def essence(program: Program, result: dict[str, Any]) -> dict[str, Any]:
@@ -195,6 +195,11 @@ class Oracle:
     def judge_job(self, job: dict[str, Any], programs: list[Program], rows: int, lines: list[dict[str, Any]]) -> None:
         """Judge a job that has ended, and each row of it that is stored."""
         where = f"job {job['id']}"
+        if job["status"] == "failed" and job["error"]["code"] == "host_ended":  # documented; before a row was stored
+            self.counts["jobs that two kills ended"] += 1
+            if self.timeline.hits[Kind.KILL_HOST] < 2 or job["progress"]["done"]:
+                self.find(f"{where}: {job}")
+            return
         if job["status"] != "completed":
             self.find(f"{where}: {job['status']}: {job['error']}, {job['progress']}")
             return

@@ -206,7 +206,7 @@ class Traffic:
         if error is None:
             return  # its maker asked for it
         self._oracle.counts[f"jobs paused: {error['code']}"] += 1
-        if error["code"] != "machine_exhausted" or not self._oracle.timeline.recent({Kind.FULL_DISK}, time.monotonic()):
+        if error["code"] != "machine_exhausted" or not self._oracle.timeline.happened(Kind.FULL_DISK):
             self._oracle.find(f"job {job['id']} is paused, and no fault explains it: {error}")
 
     def _note_progress(self, job: dict[str, Any]) -> None:
