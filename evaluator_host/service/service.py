@@ -33,12 +33,8 @@ from evaluator_host.model.outcome import (
 )
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.schemas.evaluation import CheckReport, HostInfo
-<<<<<<< HEAD
 from evaluator_host.service.attempts import Models, answered, asked_for, attempt, each, lease_sandbox, score_together
-=======
-from evaluator_host.service.attempts import Models, answered, asked_for, attempt, each, score_together
 from evaluator_host.service.files import path_of_module
->>>>>>> main
 from evaluator_host.service.metrics import Metrics
 from evaluator_host.service.prepared import Prepared, sandbox_spec
 from evaluator_host.service.preparer import Preparer, SetUsed
