@@ -6,6 +6,7 @@ writes what came of a run as JSON, and `--replay` runs what such a file says.
 
 import argparse
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -38,6 +39,8 @@ def main() -> int:
         print(fault)
     if asked.plan:
         return 0
+    for number in (signal.SIGTERM, signal.SIGINT):  # what was done is undone
+        signal.signal(number, signal.default_int_handler)
     report = run_chaos(run, keep=asked.keep)
     if asked.report:
         asked.report.write_text(json.dumps(report, indent=2))
