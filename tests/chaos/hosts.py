@@ -225,11 +225,7 @@ class ChaosHost:
         left += [f"mount {mount}" for mount in mounts_below(self.data)]
         left += [f"file {path}" for path in self.temporary.iterdir()]
         environments = self.data / "environments"
-        under_way = [
-            *environments.glob("build/staging/*"),
-            *environments.glob("work/*/*"),
-            *environments.glob("removed/*"),
-        ]
+        under_way = [*environments.glob("build/staging/*")]  # `removed/` is emptied later, by design
         return [*left, *(f"file {path}" for path in under_way)]
 
 

@@ -81,7 +81,7 @@ TRAITS: Final = {
     Kind.INDEX_SILENT: _trait("index", 1, 8),
     Kind.KILL_BUILDER: _trait("index", 0, 0),
 }
-GAPS_S: Final = {"host": (6, 18), "sandboxes": (0.5, 4), "engine": (12, 30), "store": (4, 12), "index": (3, 10)}
+GAPS_S: Final = {"host": (10, 25), "sandboxes": (0.5, 4), "engine": (12, 30), "store": (4, 12), "index": (3, 10)}
 """By lane, the shortest and the longest time between two faults."""
 
 
