@@ -217,15 +217,17 @@ class ChaosHost:
     def remains(self, *, docker: list[str]) -> list[str]:
         """Return what is left of all its processes: processes, cgroups, containers, mounts, files."""
         left = [found for pid in set(self.pids) for found in left_behind(pid, docker=docker)]
-        mine = os.getpid()
+        this = os.getpid()
         for path in Path("/proc").glob("[0-9]*"):
             command = command_of(int(path.name))
-            if str(self._folder).encode() in command and int(path.name) != mine:
+            if str(self._folder).encode() in command and int(path.name) != this:
                 left.append(f"process {path.name}: {command[:200]!r}")
         left += [f"mount {mount}" for mount in mounts_below(self.data)]
         left += [f"file {path}" for path in self.temporary.iterdir()]
         environments = self.data / "environments"
-        under_way = [*environments.glob("build/staging/*")]  # `removed/` is emptied later, by design
+        # `removed/` is emptied later, by design, and `work/` of a killed host before the next build.
+        mine = environments.glob(f"work/host-*-{self.pids[-1]}-*/*")
+        under_way = [*environments.glob("build/staging/*"), *mine]
         return [*left, *(f"file {path}" for path in under_way)]
 
 
