@@ -74,6 +74,7 @@ export interface components {
             parameters: string[];
             problems: components["schemas"]["EvaluationError"][];
             reason: string | null;
+            slices: components["schemas"]["Slice"][];
         };
         Comparison: {
             after: string;
@@ -85,7 +86,7 @@ export interface components {
             regressions: components["schemas"]["Change"][];
         };
         /** @enum {string} */
-        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath" | "langfuse" | "opik";
+        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath" | "langfuse" | "opik" | "langsmith";
         DatasetReport: {
             bad_row_count: number;
             bad_rows: components["schemas"]["BadLine"][];
@@ -669,6 +670,10 @@ export interface components {
             correct_answer_key?: string;
             entry?: string | null;
             score_output?: string | null;
+        };
+        Slice: {
+            code: string;
+            entry: string;
         };
         /** @enum {string} */
         Sort: "row" | "score" | "-score" | "run_ms" | "-run_ms";
