@@ -36,6 +36,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+_EXHAUSTED: Final = frozenset(
+    {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
+)
+
 _RIGHTS: Final = "give the user of this host the right to it; a program cannot run on a file system mounted noexec"
 _IN_THE_WAY: Final = "something else is in the place of a folder or file of this host: move it away"
 _FILES: Final = "raise the limit of open files (`ulimit -n`, LimitNOFILE= in systemd)"
@@ -57,11 +61,11 @@ _TO_DO: Final = {
 }
 
 
-def refusal_of(error: OSError) -> str:
-    """Return what the operating system refused, with the path and what to do: one line for people."""
-    named = f" ({error.filename})" if error.filename else ""
+def refusal_of(error: OSError, *, named: bool = True) -> str:
+    """Return what the operating system refused, its path for the operator (`named`), and what to do."""
+    path = f" ({error.filename})" if named and error.filename else ""
     said = error.strerror or str(error) or type(error).__name__
-    return f"{said}{named}: {_TO_DO.get(error.errno or 0, 'try again later')}"
+    return f"{said}{path}: {_TO_DO.get(error.errno or 0, 'try again later')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +192,14 @@ class MachineExhausted(HostError, code="machine_exhausted", status=503):
     @classmethod
     def by(cls, error: OSError, *, doing: str) -> "MachineExhausted":
         """Return the error for an operation that the operating system refused while the host was `doing` something."""
-        return cls(f"this machine could not {doing}: {refusal_of(error)}")
+        return cls(f"this machine could not {doing}: {refusal_of(error, named=False)}")
+
+    @classmethod
+    def cause_of(cls, error: BaseException) -> "MachineExhausted | None":
+        """Return the error for an OSError that says that the machine ran out of something, None for any other."""
+        if isinstance(error, OSError) and error.errno in _EXHAUSTED:
+            return cls.by(error, doing="do what was asked")
+        return None
 
     @classmethod
     @contextmanager

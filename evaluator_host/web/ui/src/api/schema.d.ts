@@ -455,6 +455,7 @@ export interface components {
             truncated: boolean;
         };
         MigrateIn: {
+            adapt?: boolean;
             code: string;
             contract?: components["schemas"]["Contract"];
             dataset?: string | null;
@@ -478,6 +479,7 @@ export interface components {
             to?: "evaluate" | "main";
         };
         MigrateStoredIn: {
+            adapt?: boolean;
             dataset?: string | null;
             dry_run?: boolean;
             force?: boolean;
@@ -498,7 +500,7 @@ export interface components {
             unresolved: components["schemas"]["Remark"][];
         };
         /** @enum {string} */
-        MigrationStatus: "migrated" | "current" | "refused" | "no_evaluator";
+        MigrationStatus: "migrated" | "adapted" | "current" | "refused" | "no_evaluator";
         MissingImport: {
             file: string | null;
             line: number;
