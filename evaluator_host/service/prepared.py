@@ -116,6 +116,7 @@ def prepare(
                 timeout_s=settings.load_timeout_s,
                 check=check,
                 config=evaluator.settings.config,
+                repair=evaluator.settings.repair,
             ),
         ),
     )
@@ -141,6 +142,8 @@ def evaluator_digest(evaluator: Evaluator) -> str:
         del content["python"]
     if content["settings"]["score_output"] is None:  # as above
         del content["settings"]["score_output"]
+    if not content["settings"]["repair"]:  # as above
+        del content["settings"]["repair"]
     try:
         encoded = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
     except TypeError:  # an integer beyond 64 bits

@@ -127,7 +127,7 @@ def _load_and_report(job: Job, control: int, *, furnished: bool) -> program.Prog
         kind = "memory_limit" if isinstance(raised, MemoryError) else "load_error"
         header, body = {}, {"error": error(kind, f"the evaluator could not be loaded: {raised!r}")}
     if job.header.get("check"):
-        code = jsontext.decode(job.body.decode())["code"]
+        code = jsontext.decode(job.body.decode())["code"] if loaded is None else "\n".join(loaded.lines)
         body["missing_imports"] = imports.missing_imports(code, FILENAME)
     if classes:
         body["classes"] = classes

@@ -172,6 +172,7 @@ export interface components {
         EvaluationError: {
             code: components["schemas"]["ErrorCode"];
             column: number | null;
+            fix: components["schemas"]["Fix"] | null;
             hint: string | null;
             line: number | null;
             message: string;
@@ -277,6 +278,7 @@ export interface components {
             };
             correct_answer_key: string;
             entry: string | null;
+            repair: boolean;
             score_output: string | null;
         };
         FailureGroup: {
@@ -292,6 +294,16 @@ export interface components {
             field: string;
             hint: string | null;
             message: string;
+        };
+        Fix: {
+            candidates: components["schemas"]["FixCandidate"][];
+            code: string | null;
+            diff: string | null;
+            unique: boolean;
+        };
+        FixCandidate: {
+            code: string;
+            diff: string;
         };
         HostInfo: {
             backend: string;
@@ -636,6 +648,7 @@ export interface components {
             };
             correct_answer_key?: string;
             entry?: string | null;
+            repair?: boolean;
             score_output?: string | null;
         };
         /** @enum {string} */
