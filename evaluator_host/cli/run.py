@@ -57,6 +57,7 @@ def run(
     threshold: Annotated[float | None, typer.Option(help="A row passes if score >= threshold.")] = None,
     package: options.PackageOption = None,
     policy: options.PolicyOption = Policy.NONE,
+    data_file: options.FileOption = None,
     python: options.PythonOption = None,
     timeout_s: options.TimeoutOption = None,
     memory_mb: options.MemoryOption = None,
@@ -95,6 +96,7 @@ def run(
         threshold=threshold,
         packages=package,
         policy=policy,
+        extra=data_file or (),
         python=python,
         entry=entry,
         config=config,
@@ -295,8 +297,15 @@ def check(
     config: options.ConfigOption = None,
     package: options.PackageOption = None,
     policy: options.PolicyOption = Policy.NONE,
+    data_file: options.FileOption = None,
     python: options.PythonOption = None,
     memory_mb: options.MemoryOption = None,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            "--slice", help="Print this entry with all that it names, when it needs none of the missing imports."
+        ),
+    ] = None,
     url: options.UrlOption = None,
     sandbox: options.SandboxOption = None,
     data_dir: options.DataDirOption = None,
@@ -313,6 +322,7 @@ def check(
         contract=contract,
         packages=package,
         policy=policy,
+        extra=data_file or (),
         python=python,
         entry=entry,
         config=config,
@@ -321,6 +331,9 @@ def check(
     if fix:
         _write_fix(file, run_async(lambda: _check(read(alone=True), settings, url, shown=not as_json)))
     report = run_async(lambda: _check(read(), settings, url, shown=not as_json))
+    if part is not None:
+        print(_slice(report, part), end="")
+        return
     print_found(report, _table, as_json=as_json)
     raise typer.Exit(0 if report.ok else 1)
 
@@ -342,6 +355,15 @@ async def _check(given: options.LoadedEvaluator, settings: Settings, url: str | 
         return await target.check(given.evaluator)
 
 
+def _slice(report: CheckReport, entry: str) -> str:
+    """Return the code of an entry that does not need the missing imports."""
+    known = {one.entry: one.code for one in report.slices}
+    if entry in known:
+        return known[entry]
+    names = f"; without them run {', '.join(known)}" if known else ""
+    raise InvalidRequest(f"{entry} is no entry that does without the missing imports{names}")
+
+
 def _table(report: CheckReport) -> Text:
     contract = f"{report.contract} ({report.contract_source})" if report.contract else None
     return facts(
@@ -354,6 +376,7 @@ def _table(report: CheckReport) -> Text:
             ("problems", "\n".join(error_text(problem) for problem in report.problems)),
             ("fix", "\n".join(fix_text(problem.fix) for problem in report.problems if problem.fix is not None)),
             ("missing imports", "\n".join(_missing(missing) for missing in report.missing_imports)),
+            ("without them", ", ".join(one.entry for one in report.slices)),
             ("notes", "\n".join(f"{note.code}: {note.message}" for note in report.notes)),
             ("runtime", report.environment.runtime),
             ("stdout", report.logs.stdout),
@@ -369,5 +392,7 @@ def _class(found: EvaluatorClass) -> str:
 
 
 def _missing(missing: MissingImport) -> str:
+    place = f"line {missing.line}" if missing.file is None else f"{missing.file}, line {missing.line}"
     pin = f"; it probably needs {missing.pin}" if missing.pin else ""
-    return f"{missing.module} (line {missing.line}){pin}"
+    path = f"; there is no {missing.path} in its project" if missing.path else ""
+    return f"{missing.module} ({place}){pin}{path}"

@@ -20,6 +20,7 @@ What a guest does (raise, hang, flood, die) is never an exception: it is a value
     ├── Busy                  429  the queue is full; `retry_after_s` says when to come back
     │   └── RateLimited       429  this key asks more often than it may
     ├── SandboxUnavailable    503  no backend can start a sandbox
+    │   └── SandboxSlow       503  a sandbox did not start in time; the next one may
     ├── StoreUnavailable      503  the database does not answer
     ├── IndexUnavailable      503  the package index does not answer
     ├── MachineExhausted      503  this machine lacks disk, descriptors or processes for it
@@ -138,6 +139,10 @@ class RateLimited(Busy, code="rate_limited"):
 
 class SandboxUnavailable(HostError, code="sandbox_unavailable", status=503):
     """No backend can start a sandbox; the detail says what to install."""
+
+
+class SandboxSlow(SandboxUnavailable):
+    """A sandbox did not start in time, because the machine is busy; the next one may."""
 
 
 class StoreUnavailable(HostError, code="store_unavailable", status=503):

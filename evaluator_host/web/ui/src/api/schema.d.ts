@@ -74,6 +74,7 @@ export interface components {
             parameters: string[];
             problems: components["schemas"]["EvaluationError"][];
             reason: string | null;
+            slices: components["schemas"]["Slice"][];
         };
         Comparison: {
             after: string;
@@ -85,7 +86,7 @@ export interface components {
             regressions: components["schemas"]["Change"][];
         };
         /** @enum {string} */
-        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath";
+        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath" | "langfuse" | "opik" | "langsmith";
         DatasetReport: {
             bad_row_count: number;
             bad_rows: components["schemas"]["BadLine"][];
@@ -188,8 +189,12 @@ export interface components {
             metrics: {
                 [key: string]: number;
             };
+            native: {
+                [key: string]: unknown;
+            }[];
             passed: boolean | null;
             reason: string | null;
+            requests: unknown[];
             sandbox: components["schemas"]["SandboxInfo"];
             score: number | null;
             status: components["schemas"]["Status"];
@@ -200,10 +205,14 @@ export interface components {
         Evaluator: {
             code: string;
             contract: components["schemas"]["Contract"];
+            files: {
+                [key: string]: string;
+            };
             language: components["schemas"]["Language"];
             limits: components["schemas"]["Limits"];
             name: string | null;
             packages: string[];
+            path: string | null;
             policy: components["schemas"]["Policy"];
             python: string | null;
             settings: components["schemas"]["EvaluatorSettings"];
@@ -239,9 +248,13 @@ export interface components {
         EvaluatorIn: {
             code: string;
             contract?: components["schemas"]["Contract"];
+            files?: {
+                [key: string]: string;
+            };
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             packages?: (string | components["schemas"]["PinIn"])[];
+            path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             settings?: components["schemas"]["SettingsIn"];
@@ -457,6 +470,9 @@ export interface components {
             code: string;
             contract?: components["schemas"]["Contract"];
             dataset?: string | null;
+            files?: {
+                [key: string]: string;
+            };
             job?: string | null;
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
@@ -464,6 +480,7 @@ export interface components {
                 [key: string]: string;
             };
             packages?: (string | components["schemas"]["PinIn"])[];
+            path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             rows?: components["schemas"]["RowIn"][];
@@ -495,18 +512,24 @@ export interface components {
         /** @enum {string} */
         MigrationStatus: "migrated" | "current" | "refused" | "no_evaluator";
         MissingImport: {
+            file: string | null;
             line: number;
             module: string;
+            path: string | null;
             pin: string | null;
         };
         NewEvaluatorIn: {
             code: string;
             contract?: components["schemas"]["Contract"];
             description?: string | null;
+            files?: {
+                [key: string]: string;
+            };
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             name: string;
             packages?: (string | components["schemas"]["PinIn"])[];
+            path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             sampling?: number | null;
@@ -517,9 +540,13 @@ export interface components {
             code: string;
             contract?: components["schemas"]["Contract"];
             description?: string | null;
+            files?: {
+                [key: string]: string;
+            };
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             packages?: (string | components["schemas"]["PinIn"])[];
+            path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             sampling?: number | null;
@@ -596,6 +623,10 @@ export interface components {
                 [key: string]: unknown;
             };
             outputs: unknown;
+            requests: unknown[];
+            response: {
+                [key: string]: unknown;
+            } | null;
             trace: {
                 [key: string]: unknown;
             } | null;
@@ -650,6 +681,10 @@ export interface components {
             entry?: string | null;
             repair?: boolean;
             score_output?: string | null;
+        };
+        Slice: {
+            code: string;
+            entry: string;
         };
         /** @enum {string} */
         Sort: "row" | "score" | "-score" | "run_ms" | "-run_ms";
