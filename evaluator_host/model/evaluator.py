@@ -37,6 +37,9 @@ class Contract(StrEnum):
     LANGFUSE = "langfuse"
     OPIK = "opik"
     LANGSMITH = "langsmith"
+    MLFLOW = "mlflow"
+    RAGAS = "ragas"
+    DEEPEVAL = "deepeval"
 
 
 @dataclass(frozen=True, slots=True)
