@@ -66,11 +66,11 @@ def interpret(
     """Read the returned value by promptfoo's table, before a threshold applies."""
     if (error := unreadable(returned)) is not None:
         return error
-    value = None if returned.kind is Kind.MISSING else returned.value
+    value: Json = None if returned.kind is Kind.MISSING else returned.value
     if language is Language.PYTHON and isinstance(value, str):
         value = _from_text(value)
     if isinstance(value, dict):
-        return _from_object({_SNAKE.get(key, key): one for key, one in value.items()}, language)
+        return _from_object({_SNAKE.get(str(key), str(key)): one for key, one in value.items()}, language)
     if isinstance(value, bool):
         return _plain(float(value), value, language)
     if is_number(value) and (score := finite(value)) is not None:
