@@ -8,6 +8,8 @@ from evaluator_host.dialects.nemo.host.spec import ModelIn, ParamsIn, SpecIn
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.models.judges import ModelPlace
 from evaluator_host.schemas.jobs import Target
+from evaluator_host.sdk.execution.online import inferred_template
+from evaluator_host.sdk.structured_output import default_structured_output_mode, with_schema
 
 _TIMEOUT_S: Final = 60.0
 _NIM_TOKENS: Final = 4096  # the client's own default for a NIM
@@ -29,19 +31,22 @@ async def target_of(models: Models, workspace_id: str, namespace: str, spec: Spe
         raise _refused("params.reasoning.end_token", "answers are scored as they come, reasoning included", None)
     endpoint = await _endpoint(models, workspace_id, namespace, spec.target)
     nim = isinstance(spec.target, str) or spec.target.format == "nim"
-    prompt, messages, more = _prompt(spec.prompt_template)
+    prompt, messages, more = _prompt(_template(spec))
+    system = params.system_prompt
+    if prompt is not None and system is not None:  # as NeMo does, where there are no messages
+        prompt, system = f"{system} {prompt}", None
     return Target(
         base_url=endpoint.base_url,
         model=endpoint.model,
         api_key=endpoint.secret,
         prompt_template=prompt,
         messages=messages,
-        system=params.system_prompt,
+        system=system,
         inference={**_inference(params, nim=nim), **more},
         concurrency=min(params.parallelism, 256),
         timeout_s=float(params.request_timeout or _TIMEOUT_S),
         retries=params.max_retries,
-        completion=prompt is not None and params.system_prompt is None,
+        completion=prompt is not None,
     )
 
 
@@ -57,6 +62,19 @@ async def _endpoint(models: Models, workspace_id: str, namespace: str, target: M
     url = target.url.rstrip("/").removesuffix("/chat/completions").removesuffix("/completions")
     secret = target.api_key_secret
     return ModelPlace(url, target.name, secret.rpartition("/")[2] if secret else None)
+
+
+def _template(spec: SpecIn) -> str | dict[str, Any] | None:
+    """Return the job's prompt template; without one, that of the first row that the job brings along."""
+    if spec.prompt_template is not None or isinstance(spec.dataset, str) or not spec.dataset:
+        return spec.prompt_template
+    url = spec.target.url if isinstance(spec.target, ModelIn) else ""
+    first = spec.dataset[0] if spec.field_mapping is None else spec.field_mapping.applied_to(spec.dataset[0])
+    try:
+        template = inferred_template(first, url)
+    except ValueError:
+        return None
+    return str(template["prompt"]) if "prompt" in template else template
 
 
 def _prompt(template: str | dict[str, Any] | None) -> tuple[str | None, tuple[dict[str, Any], ...], dict[str, Any]]:
@@ -79,8 +97,11 @@ def _inference(params: ParamsIn, *, nim: bool) -> dict[str, Any]:
     if params.reasoning is not None and params.reasoning.effort is not None:
         sent["reasoning_effort"] = params.reasoning.effort
     if params.structured_output is not None:
-        schema = params.structured_output.get("schema", params.structured_output)
-        sent["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+        if not isinstance(params.structured_output.get("schema"), dict):
+            raise _refused("params.structured_output", "it has no schema", 'write {"schema": {"type": "object", …}}')
+        mode = default_structured_output_mode("nim" if nim else "openai")
+        sent |= with_schema({}, params.structured_output, mode)
+        sent |= sent.pop("extra_body", {})
     return sent
 
 
