@@ -3,7 +3,6 @@
 import json
 import math
 import subprocess
-from pathlib import Path
 from typing import Any, Final
 
 import pytest

@@ -8,6 +8,7 @@ from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.model_requests import Ask
 from evaluator_host.dialects.nemo.host.sdk.results import Answered, evaluation_result, raise_first
 from evaluator_host.dialects.nemo.host.sdk.source import ENTRY, metric_code
+from evaluator_host.dialects.nemo.host.status import plain_message
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Isolation, Json, Limits, Row
 from evaluator_host.model.evaluator import Evaluator as HostEvaluator
@@ -103,7 +104,7 @@ class Sandboxes:
         results = {}
         async with self._opened() as service:
             for key, metric in zip(unique_metric_keys(metrics), metrics, strict=True):
-                found = await self._run(service, metric, key, rows, samples, **options)
+                found = await self._run(service, metric, key, rows, samples, in_declared_order=True, **options)
                 results[key] = filtered(found, options.get("aggregate_fields"))
         return joined(results, len(rows))
 
@@ -134,6 +135,7 @@ class Sandboxes:
         samples: Sequence[Sample],
         *,
         params: Any,
+        in_declared_order: bool = False,
         target: Any = None,
         on_error: str = "raise",
         row_timeout_s: float | None = None,
@@ -171,7 +173,8 @@ class Sandboxes:
         together = await service.score_together(evaluator, each(scored)) if scored else None
         if together is not None and together.error is not None:
             raise RuntimeError(f"what rows have together cannot be scored: {together.error.message}")
-        return evaluation_result(metric, key, rows, answered, together=together.value if together else None)
+        value = together.value if together else None
+        return evaluation_result(metric, key, rows, answered, together=value, in_declared_order=in_declared_order)
 
 
 class _OwnModels:
@@ -209,4 +212,5 @@ def _answered(result: HostResult | None, sample: Sample) -> Answered:
     if result.status is Status.SCORED:
         return Answered(result.value, None, sample.given, requests)
     error = result.error
-    return Answered(None, error.message if error is not None else "no result", sample.given, requests)
+    message = plain_message(error.message) if error is not None else "no result"
+    return Answered(None, message, sample.given, requests)

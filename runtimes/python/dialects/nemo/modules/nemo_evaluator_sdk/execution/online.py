@@ -37,15 +37,8 @@ class Sample:
 
 
 def offline_samples(rows: Rows) -> list[Sample]:
-    """Return the samples of rows that already have outputs.
-
-    Raises:
-      RuntimeError: a row is no object.
-    """
-    try:
-        return [Sample(build_offline_sample(row)) for row in rows]
-    except AttributeError as error:
-        raise RuntimeError(f"Metric evaluation has failed with error: {error}") from error
+    """Return the samples of rows that already have outputs."""
+    return [Sample(build_offline_sample(row)) for row in rows]
 
 
 async def online_samples(
