@@ -48,7 +48,6 @@ EXPLAINED: Final[dict[str, dict[str, str]]] = {
         r"online failed, ignored: rows\[1\]\.(sample\.inference_error|metric_errors\.seen)": DIFFERS,
         r"online failed, ignored, several: (rows\[1\]|figures\[[0-9]\])\..*": DIFFERS,
         r"online bad metric, ignored: figures\[[12]\]\..*": DIFFERS,
-        r"judge refused: error": DIFFERS,
     },
     "submit": {
         r"online failed: (error|rows|figures)": DIFFERS,
