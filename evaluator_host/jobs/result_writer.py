@@ -24,7 +24,9 @@ _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 10.0
 
 _FIELDS: Final = tuple(field.name for field in dataclasses.fields(EvaluationResult))
-_SELDOM: Final = {"label": None, "reason": None, "warnings": (), "error": None, "logs": Logs(), "requests": ()}
+_SELDOM: Final = {
+    "label": None, "reason": None, "warnings": (), "error": None, "logs": Logs(), "native": (), "requests": (),
+}  # fmt: skip
 
 _log = logging.getLogger(__name__)
 

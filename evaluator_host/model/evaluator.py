@@ -34,6 +34,9 @@ class Contract(StrEnum):
     MAIN = "main"
     NEMO = "nemo"
     UIPATH = "uipath"
+    LANGFUSE = "langfuse"
+    OPIK = "opik"
+    LANGSMITH = "langsmith"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +92,14 @@ class EvaluatorSettings:
       entry: Which function or class, when there are several.
       config: Arguments of a class, or its configuration.
       score_output: Which output of several is the score.
+      repair: Run code that does not parse as it was probably meant, if only one text fits (`Fix.unique`).
     """
 
     correct_answer_key: str = "correct_answer"
     entry: str | None = None
     config: dict[str, Json] = field(default_factory=dict)
     score_output: str | None = None
+    repair: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +108,8 @@ class Evaluator:
 
     Attributes:
       python: Minor version of Python to run on, `3.13`; None for the host's own.
+      files: Texts of further files that the code imports or reads, by path from their common root: `helpers/text.py`.
+      path: Where the code itself lies among them; None for `evaluator.py` (`.js`, `.ts`) in their root.
     """
 
     code: str
@@ -116,6 +123,13 @@ class Evaluator:
     name: str | None = None
     version: int | None = None
     python: str | None = None
+    files: dict[str, str] = field(default_factory=dict)
+    path: str | None = None
+
+    @property
+    def characters(self) -> int:
+        """Length of the code and its files together."""
+        return len(self.code) + sum(map(len, self.files.values()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,29 @@ class Logs:
 
 
 @dataclass(frozen=True, slots=True)
+class FixCandidate:
+    """Code as it may have been meant, and its unified diff to the pasted code without fences and the like."""
+
+    code: str
+    diff: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """How code that does not parse was probably meant.
+
+    Attributes:
+      unique: Only one text fits, and `code` and `diff` have it; otherwise both are None.
+      candidates: If it is not unique, one or two texts that fit.
+    """
+
+    code: str | None
+    diff: str | None
+    unique: bool
+    candidates: tuple[FixCandidate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class EvaluationError:
     """Why a row failed: a code, a message, and the place in the user's code.
 
@@ -91,6 +114,7 @@ class EvaluationError:
       column: Column of the user's code, from 1; None without one.
       traceback: Of the user's exception, without frames of the host; None without one.
       hint: What to do; None where nothing is known to help.
+      fix: Of a `syntax_error`: the code as it was probably meant.
     """
 
     code: ErrorCode
@@ -100,6 +124,7 @@ class EvaluationError:
     column: int | None = None
     traceback: str | None = None
     hint: str | None = None
+    fix: Fix | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +176,21 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class MissingImport:
-    """An import that neither a pin nor the standard library provides; `pin` is the probable package."""
+    """An import that neither a pin nor the standard library provides.
+
+    Attributes:
+      module: As imported; a module of one's own by its whole name, or relative path.
+      line: Of the import, from 1.
+      pin: The package that probably provides it; None when none does.
+      file: Path of the evaluator's file that has the import; None for its code.
+      path: Path under which the module would be found among the evaluator's `files`, when it is probably one's own.
+    """
 
     module: str
     line: int
     pin: str | None = None
+    file: str | None = None
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +313,7 @@ class EvaluationResult:
     """The normalised result of one row, the answer of `POST /v1/evaluate` (docs/api.md).
 
     Attributes:
-      status: `scored`, `skipped` or `failed`.
+      status: `scored`, `failed`, or `skipped`: nobody was asked, or the evaluator does not apply to the row.
       score: Usually 0 to 1, never clamped; None unless the row scored, and for a result that has no score.
       passed: As the evaluator says, else whether the score reaches its threshold; None without either.
       label: Category that the evaluator returned, or None.
@@ -292,6 +327,8 @@ class EvaluationResult:
       evaluator: The evaluator and its contract.
       environment: Runtime and packages.
       sandbox: Backend and memory.
+      native: What the platform of its dialect would store: one object per named score, with the platform's own keys;
+        empty in dialects without scores of their own.
       requests: Of the evaluator to models, with their responses: `{"request": {…}, "response": {…}}`, 1 MB at most.
     """
 
@@ -309,4 +346,5 @@ class EvaluationResult:
     evaluator: EvaluatorInfo
     environment: EnvironmentInfo
     sandbox: SandboxInfo
+    native: tuple[dict[str, Json], ...] = ()
     requests: tuple[Json, ...] = ()

@@ -182,6 +182,28 @@ def test_a_setting_that_cannot_be_taken_is_named(folder: Path) -> None:
         assert name.lower() in ran.stderr.lower()
 
 
+def test_lost_indentation_is_shown_then_restored(folder: Path) -> None:
+    lost, file = "\n".join(line.strip() for line in EXACT.split("\n")), folder / "lost.py"
+    file.write_text(lost)
+    ran = cli(folder, "check", "lost.py")
+    assert ran.returncode == 1
+    assert "+    return 1.0 if outputs" in ran.stdout
+    assert cli(folder, "run", "lost.py", "--data", "rows.jsonl", "--repair").returncode == 0
+    assert file.read_text() == lost
+    ran = cli(folder, "check", "lost.py", "--fix")
+    assert (ran.returncode, file.read_text()) == (0, EXACT), ran.stderr
+    assert "stays as it is" in cli(folder, "check", "lost.py", "--fix").stderr
+
+
+@pytest.mark.parametrize("words", [("add", "evaluatr", "tone"), ("register", "evaluator"), ("add", "a", "b", "c")])
+def test_a_wrong_command_of_uipath_is_answered_with_the_right_one(
+    folder: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, told = inside(folder, ["uipath", *words], monkeypatch, capsys)
+    assert code == 2
+    assert f"did you mean: uipath {words[0]} evaluator" in told
+
+
 def test_run_and_check_use_a_host_that_runs(folder: Path, server: Server) -> None:
     ran = cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--url", server.url, "--json", "--out", "out.jsonl")
     assert ran.returncode == 0, ran.stderr
@@ -295,3 +317,33 @@ def _read_all(descriptor: int) -> str:
             parts.append(part)
     os.close(descriptor)
     return b"".join(parts).decode(errors="replace")
+
+
+def test_a_file_brings_the_modules_that_it_imports(folder: Path, server: Server) -> None:
+    for path, text in {
+        "pyproject.toml": "",
+        "lib/text.py": "from .more import two\ndef score(): return two() + len(open('d.txt').read())\n",
+        "lib/more.py": "def two(): return 2\n",
+        "d.txt": "xyz",
+        "evals/score.py": "from lib import text\ndef evaluate(inputs, outputs, trace):\n    return text.score()\n",
+        "evals/bad.py": "from lib import gone\ndef evaluate(inputs, outputs, trace):\n    return 1\n",
+    }.items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text(text)
+    run = cli(folder, "run", "evals/score.py", "--file", "d.txt", "--url", server.url, "--json")
+    assert json.loads(run.stdout)["score"] == 5.0, run.stderr
+    check = cli(folder, "check", "evals/bad.py", "--url", server.url)
+    assert check.returncode == 1
+    assert "there is no lib.py in its project" in check.stdout, check.stdout
+    (folder / "two.py").write_text(
+        "import gone_too\ndef one(i, o, t): return gone_too\ndef evaluate(i, o, t): return 1\n"
+    )
+    part = cli(folder, "check", "two.py", "--slice", "evaluate", "--url", server.url)
+    assert part.stdout == "def evaluate(i, o, t): return 1\n", part.stderr
+    assert "without them run evaluate" in cli(folder, "check", "two.py", "--slice", "one", "--url", server.url).stderr
+    made = cli(folder, "evaluators", "create", "several", "evals/score.py", "--file", "d.txt", "--url", server.url)
+    assert made.returncode == 0, made.stderr
+    stored = server.client.get("/v1/evaluators/several").json()["evaluator"]
+    assert (sorted(stored["files"]), stored["path"]) == (["d.txt", "lib/more.py", "lib/text.py"], "evals/score.py")
+    again = cli(folder, "evaluators", "update", "several", "evals/score.py", "--url", server.url, "--json")
+    assert json.loads(again.stdout)["version"] == 2

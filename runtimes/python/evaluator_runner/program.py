@@ -88,30 +88,60 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
     code = body["code"]
     lines = code.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     try:
-        compiled, builtins = _compile(code, order["policy"], options)
+        recognised = dialects.recognise(code, contract=order["contract"], name=order["entry"])
+        run = code if recognised is None else recognised.source(code)
+        compiled, builtins = _compile(run, order["policy"], options)
     except Failure as failure:
         raise LoadFailed(failures.from_failure(failure)) from None
     except (SyntaxError, ValueError, MemoryError, RecursionError) as raised:
-        raise LoadFailed(failures.from_syntax(raised, lines)) from None
+        error = failures.from_syntax(raised, lines, fix=_fix(raised, code))
+        if order.get("repair") and (error.get("fix") or {}).get("unique"):
+            return _load_repaired(body, order, error["fix"]["code"], options=options)
+        raise LoadFailed(error) from None
     module = _Module("evaluator")
     namespace = module.__dict__
     namespace.update({"__builtins__": vars(_builtins)})  # not the runner's own copy
-    namespace.update(builtins, __file__=FILENAME, __loader__=_SourceLoader(code))
+    own_path = body.get("path") or FILENAME
+    namespace.update(builtins, __file__=own_path, __loader__=_SourceLoader(code))
     sys.modules["evaluator"] = module
-    bound = _prebind(namespace, code, compiled, order)
+    bound = _prebind(namespace, run, compiled, order) if recognised is None else _given(namespace, run, recognised)
     if order["policy"] != "restricted":
-        modules.install(code)
+        modules.install(code, body.get("files") or {}, own_path)
+        if package := modules.package_of(own_path):
+            namespace["__package__"] = package
     described: list[dict[str, Any]] = []
     try:
         interpreter_hooks.call(exec, (compiled, namespace))
         if order.get("check"):
             described = dialects.describe(namespace, lines)
-        found = dialects.find(namespace, contract=order["contract"], name=order["entry"], config=body.get("config"))
+        found = dialects.find(
+            namespace,
+            contract=order["contract"],
+            name=order["entry"],
+            config=body.get("config"),
+            recognised=recognised,
+        )
     except BaseException as raised:  # noqa: BLE001 - user code may raise anything
         raise LoadFailed(failures.from_exception(raised, lines, general="load_error"), described) from None
     loaded = _finish(found, namespace, bound, lines=lines, code=code)
     loaded.classes = described
     return loaded
+
+
+def _fix(raised: BaseException, code: str) -> dict[str, Any] | None:
+    """Return how code that does not compile was probably meant (runtimes/PROTOCOL.md), or None."""
+    if not isinstance(raised, SyntaxError):
+        return None
+    from evaluator_runner.repair import find_fix  # takes 10 ms, so it is imported only for an error
+
+    return find_fix(code)
+
+
+def _load_repaired(body: dict[str, Any], order: dict[str, Any], code: str, *, options: Options) -> Program:
+    program = load({**body, "code": code}, {**order, "repair": False}, options=options)
+    message = "the code had lost its indentation, and ran with the only one that fits; /v1/check shows it as `fix`"
+    program.notes.insert(0, {"code": "repaired", "message": message})
+    return program
 
 
 def _compile(code: str, policy: str, options: Options) -> tuple[CodeType, dict[str, Any]]:
@@ -136,10 +166,24 @@ def _prebind(namespace: dict[str, Any], code: str, compiled: CodeType, order: di
     return prebound.bind(namespace, prebound.unbound_names(code, FILENAME))
 
 
+def _given(namespace: dict[str, Any], code: str, recognised: dialects.Recognised) -> dict[str, Any]:
+    """Bind what the recognised dialect lets code use without an import; return what was bound."""
+    given, modules = recognised.names(), recognised.modules
+    bound: dict[str, Any] = {}
+    for name in prebound.unbound_names(code, FILENAME, frozenset((*given, *modules))):
+        try:
+            bound[name] = given[name] if name in given else __import__(modules[name])
+        except ImportError:  # it is not installed, so the code gets a NameError
+            continue
+    namespace.update(bound)
+    return bound
+
+
 def _finish(found: Entry, namespace: dict[str, Any], bound: dict[str, Any], *, lines: list[str], code: str) -> Program:
     program = Program(found, lines, needs_loop=_may_suspend(found.call, code))
     program.notes.extend(found.notes)
-    if not dialects.TABLE[found.contract].PREBOUND:
+    dialect = dialects.dialect_of(found.contract)
+    if not (dialect.PREBOUND or hasattr(dialect, "names") or hasattr(dialect, "MODULES")):
         prebound.unbind(namespace, bound)
     elif names := [name for name, module in bound.items() if namespace.get(name) is module]:
         program.notes.append({"code": "prebound", "message": f"used without import: {', '.join(names)}"})

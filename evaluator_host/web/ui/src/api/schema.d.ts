@@ -74,6 +74,7 @@ export interface components {
             parameters: string[];
             problems: components["schemas"]["EvaluationError"][];
             reason: string | null;
+            slices: components["schemas"]["Slice"][];
         };
         Comparison: {
             after: string;
@@ -85,7 +86,7 @@ export interface components {
             regressions: components["schemas"]["Change"][];
         };
         /** @enum {string} */
-        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath";
+        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath" | "langfuse" | "opik" | "langsmith";
         DatasetReport: {
             bad_row_count: number;
             bad_rows: components["schemas"]["BadLine"][];
@@ -172,6 +173,7 @@ export interface components {
         EvaluationError: {
             code: components["schemas"]["ErrorCode"];
             column: number | null;
+            fix: components["schemas"]["Fix"] | null;
             hint: string | null;
             line: number | null;
             message: string;
@@ -187,6 +189,9 @@ export interface components {
             metrics: {
                 [key: string]: number;
             };
+            native: {
+                [key: string]: unknown;
+            }[];
             passed: boolean | null;
             reason: string | null;
             requests: unknown[];
@@ -200,10 +205,14 @@ export interface components {
         Evaluator: {
             code: string;
             contract: components["schemas"]["Contract"];
+            files: {
+                [key: string]: string;
+            };
             language: components["schemas"]["Language"];
             limits: components["schemas"]["Limits"];
             name: string | null;
             packages: string[];
+            path: string | null;
             policy: components["schemas"]["Policy"];
             python: string | null;
             settings: components["schemas"]["EvaluatorSettings"];
@@ -239,9 +248,13 @@ export interface components {
         EvaluatorIn: {
             code: string;
             contract?: components["schemas"]["Contract"];
+            files?: {
+                [key: string]: string;
+            };
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             packages?: (string | components["schemas"]["PinIn"])[];
+            path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             settings?: components["schemas"]["SettingsIn"];
@@ -278,6 +291,7 @@ export interface components {
             };
             correct_answer_key: string;
             entry: string | null;
+            repair: boolean;
             score_output: string | null;
         };
         FailureGroup: {
@@ -293,6 +307,16 @@ export interface components {
             field: string;
             hint: string | null;
             message: string;
+        };
+        Fix: {
+            candidates: components["schemas"]["FixCandidate"][];
+            code: string | null;
+            diff: string | null;
+            unique: boolean;
+        };
+        FixCandidate: {
+            code: string;
+            diff: string;
         };
         HostInfo: {
             backend: string;
@@ -444,9 +468,13 @@ export interface components {
             truncated: boolean;
         };
         MigrateIn: {
+            adapt?: boolean;
             code: string;
             contract?: components["schemas"]["Contract"];
             dataset?: string | null;
+            files?: {
+                [key: string]: string;
+            };
             job?: string | null;
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
@@ -454,6 +482,7 @@ export interface components {
                 [key: string]: string;
             };
             packages?: (string | components["schemas"]["PinIn"])[];
+            path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             rows?: components["schemas"]["RowIn"][];
@@ -463,6 +492,7 @@ export interface components {
             to?: "evaluate" | "main";
         };
         MigrateStoredIn: {
+            adapt?: boolean;
             dataset?: string | null;
             dry_run?: boolean;
             force?: boolean;
@@ -483,20 +513,26 @@ export interface components {
             unresolved: components["schemas"]["Remark"][];
         };
         /** @enum {string} */
-        MigrationStatus: "migrated" | "current" | "refused" | "no_evaluator";
+        MigrationStatus: "migrated" | "adapted" | "current" | "refused" | "no_evaluator";
         MissingImport: {
+            file: string | null;
             line: number;
             module: string;
+            path: string | null;
             pin: string | null;
         };
         NewEvaluatorIn: {
             code: string;
             contract?: components["schemas"]["Contract"];
             description?: string | null;
+            files?: {
+                [key: string]: string;
+            };
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             name: string;
             packages?: (string | components["schemas"]["PinIn"])[];
+            path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             sampling?: number | null;
@@ -507,9 +543,13 @@ export interface components {
             code: string;
             contract?: components["schemas"]["Contract"];
             description?: string | null;
+            files?: {
+                [key: string]: string;
+            };
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             packages?: (string | components["schemas"]["PinIn"])[];
+            path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             sampling?: number | null;
@@ -642,7 +682,12 @@ export interface components {
             };
             correct_answer_key?: string;
             entry?: string | null;
+            repair?: boolean;
             score_output?: string | null;
+        };
+        Slice: {
+            code: string;
+            entry: string;
         };
         /** @enum {string} */
         Sort: "row" | "score" | "-score" | "run_ms" | "-run_ms";

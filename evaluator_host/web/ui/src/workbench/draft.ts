@@ -13,13 +13,17 @@ export interface Draft {
   language: Language;
   contract: string;
   packages: string[];
+  /** Texts of the files that come with the code, by path. */
+  files: Record<string, string>;
+  /** Where the code lies among them; null for their root. */
+  path: string | null;
   threshold: string;
   policy: "none" | "restricted";
   /** The minor version of Python that the evaluator needs; null is the host's default. */
   python: string | null;
   /** As typed; empty is the host's default. */
   limits: Record<keyof Limits, string>;
-  settings: { correct_answer_key: string; entry: string; config: string; score_output: string };
+  settings: { correct_answer_key: string; entry: string; config: string; score_output: string; repair?: boolean };
   row: Record<RowField, string>;
   /** The stored evaluator that it came from, or was kept as. */
   stored: { name: string; version: number } | null;
@@ -36,6 +40,8 @@ export const EMPTY: Draft = {
   language: "python",
   contract: "auto",
   packages: [],
+  files: {},
+  path: null,
   threshold: "",
   policy: "none",
   python: null,
@@ -67,6 +73,8 @@ export function withStored(draft: Draft, evaluator: StoredEvaluator, stored: Dra
     language: evaluator.language,
     contract: evaluator.contract,
     packages: [...evaluator.packages],
+    files: { ...evaluator.files },
+    path: evaluator.path ?? null,
     threshold: evaluator.threshold === null ? "" : String(evaluator.threshold),
     policy: evaluator.policy,
     python: evaluator.python,
@@ -76,6 +84,7 @@ export function withStored(draft: Draft, evaluator: StoredEvaluator, stored: Dra
       entry: settings.entry ?? "",
       config: Object.keys(settings.config).length === 0 ? "" : pretty(settings.config),
       score_output: settings.score_output ?? "",
+      repair: settings.repair ?? false,
     },
     stored,
     example: null,
@@ -114,6 +123,7 @@ export function toEvaluator(draft: Draft): { evaluator: EvaluatorIn; faults: Fau
   const settings: Partial<Settings> = {};
   if (draft.settings.correct_answer_key.trim()) settings.correct_answer_key = draft.settings.correct_answer_key.trim();
   if (draft.settings.entry.trim()) settings.entry = draft.settings.entry.trim();
+  if (draft.settings.repair) settings.repair = true;
   if (draft.settings.score_output.trim()) settings.score_output = draft.settings.score_output.trim();
   const config = readJson(draft.settings.config);
   if (!config.ok) faults["config"] = config.message;
@@ -122,6 +132,10 @@ export function toEvaluator(draft: Draft): { evaluator: EvaluatorIn; faults: Fau
   const evaluator: EvaluatorIn = { code: draft.code, language: draft.language };
   if (draft.contract !== "auto") evaluator.contract = draft.contract as NonNullable<EvaluatorIn["contract"]>;
   if (draft.packages.length > 0) evaluator.packages = draft.packages;
+  if (Object.keys(draft.files).length > 0) {
+    evaluator.files = draft.files;
+    if (draft.path !== null) evaluator.path = draft.path;
+  }
   if (threshold !== null) evaluator.threshold = threshold;
   if (draft.policy !== "none") evaluator.policy = draft.policy;
   if (draft.python !== null && draft.language === "python") evaluator.python = draft.python;
