@@ -37,6 +37,9 @@ class Contract(StrEnum):
     LANGFUSE = "langfuse"
     OPIK = "opik"
     LANGSMITH = "langsmith"
+    AGENTCORE = "agentcore"
+    PATRONUS = "patronus"
+    HONEYHIVE = "honeyhive"
 
 
 @dataclass(frozen=True, slots=True)
