@@ -11,7 +11,7 @@ from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.table import dialect_of
 from evaluator_host.environments.record import EnvironmentReport, empty_environment
 from evaluator_host.environments.store import Environments
-from evaluator_host.model.errors import Busy, HostError, LimitExceeded, MachineExhausted, TooLarge
+from evaluator_host.model.errors import Busy, HostError, LimitExceeded, MachineExhausted, SandboxLost, TooLarge
 from evaluator_host.model.evaluator import (
     EncodedRow,
     Environment,
@@ -23,9 +23,9 @@ from evaluator_host.model.evaluator import (
     SandboxSpec,
 )
 from evaluator_host.model.outcome import (
+    ErrorCode,
     EvaluationError,
     EvaluationResult,
-    Failed,
     Given,
     Loaded,
     MissingImport,
@@ -33,9 +33,8 @@ from evaluator_host.model.outcome import (
 )
 from evaluator_host.packages.slices import find_slices
 from evaluator_host.pool import Lease, Pool
-from evaluator_host.sandbox.session import RunnerGaveUp
 from evaluator_host.schemas.evaluation import CheckReport, HostInfo, Slice
-from evaluator_host.service.attempts import Models, answered, asked_for, attempt, each, score_together
+from evaluator_host.service.attempts import Models, answered, asked_for, attempt, each, lease_sandbox, score_together
 from evaluator_host.service.files import path_of_module
 from evaluator_host.service.metrics import Metrics
 from evaluator_host.service.prepared import Prepared, sandbox_spec
@@ -260,13 +259,11 @@ class Service:
     async def check(self, evaluator: Evaluator, *, workspace: str = DEFAULT_WORKSPACE) -> CheckReport:
         """Load an evaluator in a sandbox without running a row, and report its contract, imports and problems."""
         prepared = await self._preparer.prepare(evaluator, workspace, check=True)
-        answer: Lease | Failed
-        try:
-            answer = await self.pool.lease_sandbox(prepared.request)
-        except RunnerGaveUp as gave_up:
-            answer = gave_up.failed
+        answer = await lease_sandbox(self.pool, prepared.request)
         if isinstance(answer, Lease):
             self.pool.retire(answer)
+        elif answer.error.code is ErrorCode.SANDBOX_LOST:
+            raise SandboxLost(answer.error.message)
         report = check_report(prepared, answer)
         if not report.missing_imports:
             return report

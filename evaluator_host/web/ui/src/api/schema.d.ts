@@ -173,6 +173,7 @@ export interface components {
         EvaluationError: {
             code: components["schemas"]["ErrorCode"];
             column: number | null;
+            fix: components["schemas"]["Fix"] | null;
             hint: string | null;
             line: number | null;
             message: string;
@@ -290,6 +291,7 @@ export interface components {
             };
             correct_answer_key: string;
             entry: string | null;
+            repair: boolean;
             score_output: string | null;
         };
         FailureGroup: {
@@ -305,6 +307,16 @@ export interface components {
             field: string;
             hint: string | null;
             message: string;
+        };
+        Fix: {
+            candidates: components["schemas"]["FixCandidate"][];
+            code: string | null;
+            diff: string | null;
+            unique: boolean;
+        };
+        FixCandidate: {
+            code: string;
+            diff: string;
         };
         HostInfo: {
             backend: string;
@@ -455,6 +467,7 @@ export interface components {
             truncated: boolean;
         };
         MigrateIn: {
+            adapt?: boolean;
             code: string;
             contract?: components["schemas"]["Contract"];
             dataset?: string | null;
@@ -478,6 +491,7 @@ export interface components {
             to?: "evaluate" | "main";
         };
         MigrateStoredIn: {
+            adapt?: boolean;
             dataset?: string | null;
             dry_run?: boolean;
             force?: boolean;
@@ -498,7 +512,7 @@ export interface components {
             unresolved: components["schemas"]["Remark"][];
         };
         /** @enum {string} */
-        MigrationStatus: "migrated" | "current" | "refused" | "no_evaluator";
+        MigrationStatus: "migrated" | "adapted" | "current" | "refused" | "no_evaluator";
         MissingImport: {
             file: string | null;
             line: number;
@@ -667,6 +681,7 @@ export interface components {
             };
             correct_answer_key?: string;
             entry?: string | null;
+            repair?: boolean;
             score_output?: string | null;
         };
         Slice: {
