@@ -12,7 +12,7 @@ from evaluator_host.dialects.native import NamedScore, bind_native, scored, with
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Note, Returned
 
-_EMPTY: Final = {"score": None, "explanation": None, "extras": {}}
+_EMPTY: Final[dict[str, Json]] = {"score": None, "explanation": None, "extras": {}}
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
