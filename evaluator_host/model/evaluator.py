@@ -40,6 +40,11 @@ class Contract(StrEnum):
     MLFLOW = "mlflow"
     RAGAS = "ragas"
     DEEPEVAL = "deepeval"
+    INSPECT = "inspect"
+    PROMPTFOO = "promptfoo"
+    AGENTCORE = "agentcore"
+    PATRONUS = "patronus"
+    HONEYHIVE = "honeyhive"
 
 
 @dataclass(frozen=True, slots=True)

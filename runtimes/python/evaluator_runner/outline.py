@@ -70,7 +70,9 @@ class Outline:
       functions: Functions by name; a name that is defined twice has its last definition.
       classes: The dotted names of each class's bases, by its name.
       modules: All imported modules, as written.
+      parsed: Whether the code parses.
       is_expression: Whether the code is a single expression.
+      names: Names that such an expression uses.
       returns: Whether there is a `return` outside of functions.
     """
 
@@ -78,7 +80,8 @@ class Outline:
         self.functions: dict[str, Function] = {}
         self.classes: dict[str, list[str]] = {}
         self.modules: list[str] = []
-        self.is_expression = self.returns = False
+        self.parsed = self.is_expression = self.returns = False
+        self.names: set[str] = set()
         self._imported: dict[str, str] = {}
         self._stars: list[str] = []
         try:
@@ -90,7 +93,10 @@ class Outline:
                 self._read_definition(node)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return
+        self.parsed = True
         self.is_expression = len(tree.body) == 1 and type(tree.body[0]).__name__ == "Expr"
+        if self.is_expression:
+            self.names = {one.id for one in _walk(tree) if type(one).__name__ == "Name"}
         self.returns = any(type(node).__name__ == "Return" for node in statements)
 
     def dotted(self, node: Any) -> list[str]:
@@ -111,9 +117,15 @@ class Outline:
         """Return the name of the first class with a base of such a name in a package, or in a module below it."""
         return next((name for name, bases in self.classes.items() if _any_from(bases, package, names)), None)
 
-    def decorated_by(self, package: str, *names: str) -> Function | None:
-        """Return the first function with a decorator of such a name in a package, or in a module below it."""
-        found = self.functions.values()
+    def decorated_by(self, package: str, *names: str, of: str | None = None) -> Function | None:
+        """Return the first function with a decorator of such a name in a package, or in a module below it.
+
+        Args:
+          package: The package.
+          names: Names of decorators.
+          of: The function to look at; None for all.
+        """
+        found = [one for name, one in self.functions.items() if of in {None, name}]
         return next((one for one in found if any(_any_from(way, package, names) for way in one.decorators)), None)
 
     def imports(self, package: str) -> bool:
