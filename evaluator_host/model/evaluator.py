@@ -37,6 +37,8 @@ class Contract(StrEnum):
     LANGFUSE = "langfuse"
     OPIK = "opik"
     LANGSMITH = "langsmith"
+    OPENAI_GRADER = "openai-grader"
+    COZE = "coze"
 
 
 @dataclass(frozen=True, slots=True)

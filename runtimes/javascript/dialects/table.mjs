@@ -15,6 +15,7 @@
  *
  * @typedef {{step: number, reason: string}} Inferred `step`: see `steps.mjs`
  */
+import { dialect as coze } from './coze.mjs';
 import { dialect as evaluate } from './evaluate.mjs';
 import { dialect as evaluateV1 } from './evaluate_v1.mjs';
 import { dialect as langfuse } from './langfuse.mjs';
@@ -22,4 +23,4 @@ import { dialect as langsmith } from './langsmith.mjs';
 import { dialect as main } from './main.mjs';
 
 /** @type {Dialect[]} in the order in which they are tried */
-export const DIALECTS = [langfuse, langsmith, evaluateV1, evaluate, main];
+export const DIALECTS = [langfuse, langsmith, coze, evaluateV1, evaluate, main];
