@@ -37,6 +37,7 @@ class Contract(StrEnum):
     LANGFUSE = "langfuse"
     OPIK = "opik"
     LANGSMITH = "langsmith"
+    PROMPTFOO = "promptfoo"
     OPENAI_GRADER = "openai-grader"
     COZE = "coze"
 

@@ -7,7 +7,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from evaluator_host.config.settings import Settings, revealed
+from evaluator_host.config.settings import SandboxChoice, Settings, revealed
+from evaluator_host.environments import toolchain
 from evaluator_host.environments.build.build import BuildContext
 from evaluator_host.environments.build.builder import Builder
 from evaluator_host.environments.folder import EnvironmentFolder
@@ -55,13 +56,13 @@ async def open_service(
     Raises:
       SandboxUnavailable: no backend works.
     """
-    backend = await choose_backend(settings)
+    supervisor = supervisor or Supervisor()
+    backend = await choose_backend(settings, supervisor)
     pool = Pool(backend, _pool_limits(settings))
     metrics = Metrics()
     metrics.watch("sandboxes", "Sandboxes alive.", lambda: pool.capacity.sandboxes)
     metrics.watch("sandbox_memory_mb", "Sum of their memory limits.", lambda: pool.capacity.taken_mb)
     metrics.watch("queue", "Calls waiting for a sandbox.", lambda: pool.waiting)
-    supervisor = supervisor or Supervisor()
     metrics.watch("task_restarts", "Tasks of the host that failed and were started again.", lambda: supervisor.restarts)
     environments: Environments | None = None
     processes = LimitedProcesses()
@@ -74,6 +75,8 @@ async def open_service(
         if prewarm and not await first.have_started():
             supervisor.checks.append(first.require_started)
             tasks.append(("the start of the first sandboxes", first.run))
+        if backend.name != SandboxChoice.DOCKER:
+            supervisor.checks.append(toolchain.watch_tools(settings.data_dir))
         environments = await asyncio.to_thread(_environments, settings, backend, pool)
         async with AsyncExitStack() as running:
             for name, work in tasks:

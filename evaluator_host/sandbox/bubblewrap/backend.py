@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from evaluator_host.config import settings as config
-from evaluator_host.model.errors import Misconfigured, SandboxLost, SandboxSlow, SandboxUnavailable
+from evaluator_host.model.errors import Misconfigured, SandboxLost, SandboxSlow, SandboxUnavailable, refusal_of
 from evaluator_host.model.evaluator import SandboxSpec
 from evaluator_host.sandbox.base import Finding, FolderBackend
 from evaluator_host.sandbox.bubblewrap import doctor
@@ -38,6 +38,7 @@ from evaluator_host.sandbox.linux.pipe_link import PipeLink
 from evaluator_host.sandbox.linux.rlimits import limit_sandbox, process_limit
 from evaluator_host.sandbox.linux.watchdog import Watch, Watchdog
 from evaluator_host.sandbox.pythons import Pythons, host_platform, own_python
+from evaluator_host.system.supervisor import Supervisor
 
 _ZONES: Final = Path("/usr/share/zoneinfo")
 _EXIT_S: Final = 1.0
@@ -73,6 +74,7 @@ class BubblewrapBackend(FolderBackend):
       restricted: Folder that holds RestrictedPython.
       runtimes_dir: Folder of the runners.
       pythons: Other interpreters that a spec may ask for.
+      supervisor: Of the host, for the tasks of this backend.
       instance: Name of this host process (`instance.this_instance`), part of the name of its cgroups.
 
     Attributes:
@@ -90,6 +92,7 @@ class BubblewrapBackend(FolderBackend):
         runtimes_dir: Path = config.RUNTIMES_DIR,
         instance: str,
         pythons: Pythons | None = None,
+        supervisor: Supervisor | None = None,
     ) -> None:
         self._node = node
         self._esbuild = esbuild
@@ -99,7 +102,7 @@ class BubblewrapBackend(FolderBackend):
         self._pythons = pythons or Pythons()
         self._numbers = itertools.count(1)
         self.platform = host_platform()
-        self._watchdog = Watchdog()
+        self._watchdog = Watchdog(supervisor)
         self._preparing: asyncio.Task[_Ready] | None = None
 
     async def start(self, spec: SandboxSpec) -> PipeLink:
@@ -125,7 +128,7 @@ class BubblewrapBackend(FolderBackend):
         except OSError as error:
             if isinstance(error, FileNotFoundError):  # our cgroup was removed: the next start makes it again
                 self._preparing = None
-            raise SandboxUnavailable(f"bubblewrap could not start a sandbox: {error}") from error
+            raise SandboxUnavailable(f"bubblewrap could not start a sandbox: {refusal_of(error)}") from error
         return link
 
     def python_versions(self) -> tuple[str, ...]:
