@@ -62,7 +62,7 @@ def interpret(
 
 def _score(value: Json) -> float | int | None:
     if is_number(value):
-        return value  # type: ignore[no-any-return]
+        return value
     try:
         number = float(value) if isinstance(value, str) else None
     except ValueError:
