@@ -1,11 +1,12 @@
 """A runner and its backend in memory, for tests of what stands above the link: no process, no socket, no sleep.
 
-The code it "runs" is a word: `ok` scores 1, `hang` never answers, `die` ends the runner, `lost` ends it by the backend's
+The code it "runs" is a word: `ok` scores 1, `hang` never answers, `late` never begins, `die` ends the runner, `lost` ends it by the backend's
 fault, `garbage` answers with no frame; a load of `bad` fails.
 """
 
 import asyncio
 import json
+import math
 import time
 from collections.abc import Collection
 
@@ -88,8 +89,8 @@ class FakeLink:
 
     def _run(self, header: dict, body: dict) -> None:
         match body["args"][1]:
-            case "hang":
-                self._hangs_since = time.monotonic()
+            case "hang" | "late" as word:
+                self._hangs_since = time.monotonic() if word == "hang" else math.inf
             case "die":
                 self.die()
             case "lost":
@@ -102,7 +103,7 @@ class FakeLink:
 
     def _on_cancel(self, header: dict, body: dict) -> None:
         self.cancelled.append(header["id"])
-        run_ms = 0.0 if self._hangs_since is None else (time.monotonic() - self._hangs_since) * 1000
+        run_ms = max(0.0, time.monotonic() - (self._hangs_since or math.inf)) * 1000
         error = {"code": "cancelled", "message": "cancelled"}
         self._say({"type": "failed", "id": header["id"], "run_ms": run_ms, "logs": None}, {"error": error})
         self._hangs_since = None
