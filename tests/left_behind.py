@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from evaluator_host.sandbox.linux.cgroups import PREFIX
 from tests.engines import docker_command
 
 
@@ -25,9 +26,8 @@ def left_behind(host_pid: int, *, docker: list[str] | None = None) -> list[str]:
             if mine in (process / "cgroup").read_text():
                 found.append(f"process {process.name}: {(process / 'cmdline').read_bytes()!r}")
     for parent, names, _ in os.walk("/sys/fs/cgroup"):  # others come and go meanwhile
-        if parent.endswith("/evaluator-host"):
-            found += [f"cgroup {parent}/{name}" for name in names if mine in name]
-            names.clear()
+        found += [f"cgroup {parent}/{name}" for name in names if mine in name]
+        names[:] = [name for name in names if not name.startswith(PREFIX)]
     command = docker_command() if docker is None else docker
     if not command:
         return found
@@ -66,7 +66,7 @@ def command_of(pid: int) -> bytes:
 def cgroup_folders(instance: str) -> list[Path]:
     """Control groups that a host has, of sandboxes or for them."""
     walked = os.walk("/sys/fs/cgroup")  # which minds nothing that goes meanwhile
-    return [Path(at, name) for at, names, _ in walked for name in fnmatch.filter(names, f"{instance}*")]
+    return [Path(at, name) for at, names, _ in walked for name in fnmatch.filter(names, f"{PREFIX}{instance}*")]
 
 
 def sandbox_cgroups(instance: str) -> set[str]:

@@ -26,8 +26,9 @@ from evaluator_host.wiring.backends import (
     backend_findings,
     build_images,
     builder_findings,
-    choose_backend,
     machine_pythons,
+    make_backend,
+    start_one,
 )
 from evaluator_host.wiring.store import database_finding
 
@@ -67,10 +68,13 @@ def is_working(findings: Iterable[Finding]) -> bool:
 
 async def _starts(settings: Settings, choice: SandboxChoice) -> Finding:
     try:
-        backend = await choose_backend(settings.model_copy(update={"sandbox": choice}))
+        backend = await make_backend(choice, settings)
+        try:
+            await start_one(backend, settings)
+        finally:
+            await backend.close()
     except HostError as error:
         return Finding(STARTS, ok=False, detail=error.detail)
-    await backend.close()
     return Finding(STARTS, ok=True, detail="started one and ended it")
 
 

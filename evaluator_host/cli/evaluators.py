@@ -39,6 +39,7 @@ def store(
     policy: options.PolicyOption = Policy.NONE,
     timeout_s: options.TimeoutOption = None,
     memory_mb: options.MemoryOption = None,
+    data_file: options.FileOption = None,
     force: Annotated[bool, typer.Option("--force", help="Store it even if it does not load.")] = False,
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
@@ -46,7 +47,7 @@ def store(
     """Store an evaluator: its first version for `create`, a further one for `update`."""
     given = options.read_evaluator(
         file, language, host=load_settings(), contract=contract, threshold=threshold, packages=package, policy=policy,
-        entry=entry, config=config, timeout_s=timeout_s, memory_mb=memory_mb,
+        entry=entry, config=config, timeout_s=timeout_s, memory_mb=memory_mb, extra=data_file or (),
     )  # fmt: skip
     with host(url) as client:
         if context.info_name == "update":

@@ -3,8 +3,8 @@
 import asyncio
 import platform
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.model.evaluator import Contract, Evaluator, Language, Policy
 from evaluator_host.model.json_values import InvalidJson, decode_json
 from evaluator_host.packages.lock import Pin
+from evaluator_host.packages.own_files import Project, find_project, with_files
 from evaluator_host.packages.pin_parser import parse
 from evaluator_host.packages.scripts import read_script
 from evaluator_host.web.api.bodies import EnvironmentIn, EvaluatorIn, LimitsIn, SettingsIn
@@ -49,6 +50,12 @@ ConfigOption = Annotated[
 PackageOption = Annotated[
     list[str] | None, typer.Option("--package", help="An exact pin: numpy==2.1.0, lodash@4.17.21. Repeatable.")
 ]
+FileOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--file", help="A data file of the project that the code reads. Repeatable. Imports come by themselves."
+    ),
+]
 PythonOption = Annotated[str | None, typer.Option(help="Minor version of Python to run on: 3.13.")]
 PolicyOption = Annotated[Policy, typer.Option(help="restricted: run under RestrictedPython (Python only).")]
 TimeoutOption = Annotated[float | None, typer.Option(help="Seconds for one row.", show_default="10")]
@@ -73,20 +80,22 @@ def read_evaluator(
     language: Language | None,
     *,
     host: Settings,
-    with_modules: Callable[[str, Path], str] | None = None,
+    project: Project | None = None,
+    extra: Sequence[Path] = (),
     alone: bool = False,
     **fields: Any,
 ) -> LoadedEvaluator:
     """Return the evaluator in a file; a field that is None keeps its default.
 
-    A Python file that lies in a project of some dialect is followed by the modules of the project that it imports.
+    The files of its project that it imports come along.
 
     Args:
       file: The source.
       language: None: by the suffix.
       host: Where a pin that is not exact is looked up.
-      with_modules: Returns the code with the modules of its project; None for that of the project that it lies in.
-      alone: Leave the project's modules out.
+      project: Where its own files come from; None for the project that it lies in.
+      extra: Further files to send: data that it reads.
+      alone: Leave the project's files out.
       fields: As in the body of `POST /v1/evaluate`, those of `limits` and `settings` beside the others. Pins that the
         file itself declares (PEP 723, `npm:` specifiers) are added to `packages`; `config` is JSON, or the file of it.
 
@@ -100,17 +109,16 @@ def read_evaluator(
     script = read_script(_source(file), language, parse=partial(_parse, host))
     fields["packages"] = [*(fields.get("packages") or ()), *(pin.text for pin in script.pins)]
     evaluator = evaluator_of(code=script.source, language=language, **fields)
-    if not alone and language is Language.PYTHON and evaluator.policy is Policy.NONE:
-        evaluator = replace(evaluator, code=(with_modules or _with_project_modules)(script.source, file))
+    if not alone and evaluator.policy is Policy.NONE:
+        evaluator = with_files(evaluator, file, project or _project(file, language), extra=extra)
     return LoadedEvaluator(evaluator, script.requires_python)
 
 
-def _with_project_modules(code: str, file: Path) -> str:
-    """Return the code of a file with the modules of its project that it imports, in whichever dialect it is."""
-    for dialect in all_dialects():
-        if dialect.project_modules is not None:
-            code = dialect.project_modules.load()(code, file)
-    return code
+def _project(file: Path, language: Language) -> Project:
+    """Return the project that a file lies in, in whichever dialect it is."""
+    dialects = all_dialects() if language is Language.PYTHON else ()
+    found = (one.find_project.load()(file) for one in dialects if one.find_project is not None)
+    return next((project for project in found if project is not None), None) or find_project(file)
 
 
 def evaluator_of(**fields: Any) -> Evaluator:

@@ -55,6 +55,7 @@ def run(
     threshold: Annotated[float | None, typer.Option(help="A row passes if score >= threshold.")] = None,
     package: options.PackageOption = None,
     policy: options.PolicyOption = Policy.NONE,
+    data_file: options.FileOption = None,
     python: options.PythonOption = None,
     timeout_s: options.TimeoutOption = None,
     memory_mb: options.MemoryOption = None,
@@ -93,6 +94,7 @@ def run(
         threshold=threshold,
         packages=package,
         policy=policy,
+        extra=data_file or (),
         python=python,
         entry=entry,
         config=config,
@@ -292,6 +294,7 @@ def check(
     config: options.ConfigOption = None,
     package: options.PackageOption = None,
     policy: options.PolicyOption = Policy.NONE,
+    data_file: options.FileOption = None,
     python: options.PythonOption = None,
     memory_mb: options.MemoryOption = None,
     url: options.UrlOption = None,
@@ -308,6 +311,7 @@ def check(
         contract=contract,
         packages=package,
         policy=policy,
+        extra=data_file or (),
         python=python,
         entry=entry,
         config=config,
@@ -350,5 +354,7 @@ def _class(found: EvaluatorClass) -> str:
 
 
 def _missing(missing: MissingImport) -> str:
+    place = f"line {missing.line}" if missing.file is None else f"{missing.file}, line {missing.line}"
     pin = f"; it probably needs {missing.pin}" if missing.pin else ""
-    return f"{missing.module} (line {missing.line}){pin}"
+    path = f"; there is no {missing.path} in its project" if missing.path else ""
+    return f"{missing.module} ({place}){pin}{path}"

@@ -81,8 +81,9 @@ def evaluator_body(evaluator: Evaluator | str) -> dict[str, Any] | str:
 
 def pasted_body(evaluator: Evaluator) -> dict[str, Any]:
     """Return an evaluator with its code as request JSON."""
-    python = {} if evaluator.python is None else {"python": evaluator.python}
-    return {**{name: getattr(evaluator, name) for name in _EVALUATOR_FIELDS}, **python}
+    given = {name: getattr(evaluator, name) for name in ("python", "files", "path")}
+    more = {name: value for name, value in given.items() if value}
+    return {**{name: getattr(evaluator, name) for name in _EVALUATOR_FIELDS}, **more}
 
 
 def row_body(row: Row) -> dict[str, Any]:

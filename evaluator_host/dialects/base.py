@@ -54,18 +54,18 @@ class Sdk:
     Attributes:
       module: The module that evaluators import, with all modules below it.
       stand_in: The light modules.
-      lock: Lock file of the packages that these may need, below the Python runner's folder.
       real: Distributions of the package itself, and those that depend on it. An evaluator that pins one of them has no
         light modules.
+      lock: Lock file of the packages that these may need, below the Python runner's folder; empty when they need none.
       needed: Packages that the light modules always import.
       needed_by: Packages that they import besides, by the name in the evaluator's code that asks for it.
     """
 
     module: str
     stand_in: StandIn
-    lock: str
     real: frozenset[str]
-    needed: frozenset[str]
+    lock: str = ""
+    needed: frozenset[str] = frozenset()
     needed_by: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -77,6 +77,9 @@ class Dialect:
       contract: Its name on the wire.
       bind: Shapes a row for a call.
       interpret: Reads a returned value.
+      bind_javascript: `bind` for JavaScript and TypeScript, where it differs.
+      failed: Returns what the platform stores for a row that failed.
+      positions: What its function is given by position, if parameters may have any names; others are warned about.
       languages: Languages that its evaluators are written in.
       takes: Further fields that it uses, by which a page decides what to ask for: `config`, `correct_answer_key` and
         `score_output` of the settings, `variables` and `criteria` of a row.
@@ -86,8 +89,8 @@ class Dialect:
       sdk: The package that its evaluators import; None when they need none.
       name_in_config: Returns the name that an evaluator's configuration gives it, or None.
       row_document: Reads rows from a JSON document of the dialect's own.
-      project_modules: Takes the code and the path of a Python file. Returns the code, followed by the modules of its
-        project that it imports.
+      find_project: Takes the path of a Python file. Returns the `Project` that its own modules come from; None for a
+        file outside the dialect's projects.
       commands: A Typer application: the command line's group of the contract's name.
       routes: A function that returns HTTP routes; called as `routes(service, records, settings, access)`.
       find_model: Returns the `ModelPlace` of a model that callers registered, or None; called as
@@ -98,6 +101,9 @@ class Dialect:
     contract: Contract
     bind: Bind
     interpret: Interpret
+    bind_javascript: Bind | None = None
+    failed: Callable[[EvaluationError], tuple[dict[str, Json], ...]] | None = None
+    positions: tuple[str, ...] = ()
     languages: frozenset[Language] = frozenset(Language)
     takes: tuple[str, ...] = ()
     asks_models: bool = False
@@ -106,8 +112,12 @@ class Dialect:
     sdk: Sdk | None = None
     name_in_config: Callable[[Mapping[str, Json]], str | None] | None = None
     row_document: EntryPoint[RowDocument] | None = None
-    project_modules: EntryPoint[Callable[[str, Path], str]] | None = None
+    find_project: EntryPoint[Callable[[Path], Any]] | None = None
     commands: EntryPoint[Any] | None = None
     routes: EntryPoint[Callable[..., list[Any]]] | None = None
     find_model: EntryPoint[Callable[..., Awaitable[Any]]] | None = None
     stored_files: EntryPoint[Callable[[Any], Awaitable[set[str]]]] | None = None
+
+    def bind_for(self, language: Language) -> Bind:
+        """Return the function that shapes a row for a language."""
+        return self.bind if language is Language.PYTHON else self.bind_javascript or self.bind

@@ -29,7 +29,13 @@ _SHAPES: Final = ("cyclic value", f"value deeper than {VALUE_DEPTH} levels")  # 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A returned value read as score and metrics, before threshold and range; `metrics` holds the score too."""
+    """A returned value read as score and metrics, before threshold and range; `metrics` holds the score too.
+
+    Attributes:
+      native: What the dialect's platform would store, one object per named score.
+      skipped: The platform takes the value for "does not apply": the row is skipped.
+      error: Why the row failed although the platform stores something.
+    """
 
     score: float | int | None
     passed: bool | None
@@ -37,6 +43,9 @@ class Scored:
     label: str | None = None
     reason: str | None = None
     notes: tuple[Note, ...] = ()
+    native: tuple[dict[str, Json], ...] = ()
+    skipped: bool = False
+    error: EvaluationError | None = None
 
 
 class _Refused(Exception):

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 from evaluator_host.dialects.binding import Binding, encode
 from evaluator_host.dialects.table import dialect_of
 from evaluator_host.dialects.trace_tree import has_more_spans
-from evaluator_host.model.evaluator import Contract, EncodedRow, EvaluatorSettings, Json, Row
+from evaluator_host.model.evaluator import Contract, EncodedRow, EvaluatorSettings, Json, Language, Row
 from evaluator_host.model.json_values import decode_json, encode_json, is_small
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Note
 from evaluator_host.traces.otlp import TRACE_SPANS
@@ -27,7 +27,7 @@ def shaped_at_once(row: Row | EncodedRow) -> Row | None:
         return decoded_row(row) if len(row.body) <= _ENCODED_BYTES and is_small(row.answers, values=_VALUES) else None
     if row.trace and not is_small(row.trace, values=_TRACE_VALUES, characters=_CHARACTERS):
         return None
-    values = [row.inputs, row.outputs, row.variables, row.criteria, row.answers]
+    values = [row.inputs, row.outputs, row.variables, row.criteria, row.response, row.answers]
     return row if is_small(values, values=_VALUES, characters=_CHARACTERS) else None
 
 
@@ -38,20 +38,20 @@ def decoded_row(row: EncodedRow) -> Row:
 
 def encoded_row(row: Row) -> EncodedRow | EvaluationError:
     """Return a row as JSON, or why it has no such form."""
-    body = encode(Binding({one.name: getattr(row, one.name) for one in fields(row)}))
-    return body if isinstance(body, EvaluationError) else EncodedRow(body, row.index, row.answers)
+    body = encode(Binding({one.name: getattr(row, one.name) for one in fields(row) if one.name != "requests"}))
+    return body if isinstance(body, EvaluationError) else EncodedRow(body, row.index, row.answers, row.requests)
 
 
-def shape(row: Row, contract: Contract, settings: EvaluatorSettings) -> Shaped:
+def shape(row: Row, contract: Contract, settings: EvaluatorSettings, language: Language) -> Shaped:
     """Return the body of a row's call."""
     if has_more_spans(row.trace, TRACE_SPANS):
         message = f"the trace has over {TRACE_SPANS} spans"
         return EvaluationError(ErrorCode.BINDING_ERROR, message, hint="send only the spans that are scored"), ()
-    binding = dialect_of(contract).bind(row, settings)
+    binding = dialect_of(contract).bind_for(language)(row, settings)
     return (encode(binding), binding.notes) if isinstance(binding, Binding) else (binding, ())
 
 
-def shape_in_child(body: bytes, more: bytes, contract: Contract, key: str) -> bytes:
+def shape_in_child(body: bytes, more: bytes, contract: Contract, key: str, language: Language) -> bytes:
     """Do what `shape` does in a child process; return bytes for `from_child`.
 
     Args:
@@ -59,9 +59,10 @@ def shape_in_child(body: bytes, more: bytes, contract: Contract, key: str) -> by
       more: Its index and answers, as JSON.
       contract: Contract of the evaluator.
       key: Its `settings.correct_answer_key`, the only setting that a dialect reads here.
+      language: Its language.
     """
     row = Row(**{**decode_json(body), **decode_json(more)})
-    shaped, notes = shape(row, contract, EvaluatorSettings(correct_answer_key=key))
+    shaped, notes = shape(row, contract, EvaluatorSettings(correct_answer_key=key), language)
     error, sent = (asdict(shaped), b"") if isinstance(shaped, EvaluationError) else (None, shaped)
     head = encode_json({"error": error, "notes": notes})
     return b"".join((len(head).to_bytes(_HEAD), head, sent))

@@ -78,7 +78,7 @@ class EvaluatorRegistry:
           OverQuota: the workspace stores as much as it may.
           HostError: as `Service.check`.
         """
-        await self._usage.require_room(workspace_id, len(evaluator.code))
+        await self._usage.require_room(workspace_id, evaluator.characters)
         content = await self._content(workspace_id, evaluator, force=force, key_id=key_id)
         stored = await self._store.create_evaluator(
             workspace_id, name, content, description=description, sampling=sampling
@@ -107,7 +107,7 @@ class EvaluatorRegistry:
           InvalidRequest: the evaluator does not load.
           OverQuota: the workspace stores as much as it may.
         """
-        await self._usage.require_room(workspace_id, len(evaluator.code))
+        await self._usage.require_room(workspace_id, evaluator.characters)
         await self._store.get_version(workspace_id, name)
         content = await self._content(workspace_id, evaluator, force=force, key_id=key_id)
         if origin is not None:

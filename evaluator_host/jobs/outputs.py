@@ -144,12 +144,13 @@ def _with_output(row: Given, stored: StoredOutput, job_id: str) -> Given:
         error = decode_json(stored.error.encode())
         return EvaluationError(ErrorCode(error["code"]), error["message"], hint=error["hint"])
     output = decode_json((stored.output or "null").encode())
-    return replace(row, outputs=output, trace=_trace(row, output, stored, job_id))
-
-
-def _trace(row: Row, output: Json, stored: StoredOutput, job_id: str) -> dict[str, Json]:
-    """Return the model call as a trace of one span, in the documented shape."""
     log = decode_json(stored.log.encode())
+    trace = _trace(row, output, log, stored, job_id)
+    return replace(row, outputs=output, trace=trace, response=log.get("response"))
+
+
+def _trace(row: Row, output: Json, log: dict[str, Json], stored: StoredOutput, job_id: str) -> dict[str, Json]:
+    """Return the model call as a trace of one span, in the documented shape."""
     digest = sha256(f"{job_id} {stored.row}".encode()).hexdigest()
     unit: dict[str, Json] = {"duration": {"total": stored.latency_ms / 1000}}
     if "tokens" in log:

@@ -24,7 +24,9 @@ _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 10.0
 
 _FIELDS: Final = tuple(field.name for field in dataclasses.fields(EvaluationResult))
-_SELDOM: Final = {"label": None, "reason": None, "warnings": (), "error": None, "logs": Logs()}
+_SELDOM: Final = {
+    "label": None, "reason": None, "warnings": (), "error": None, "logs": Logs(), "native": (), "requests": (),
+}  # fmt: skip
 
 _log = logging.getLogger(__name__)
 
@@ -77,7 +79,7 @@ class ResultWriter:
     async def add_output(self, output: StoredOutput) -> None:
         """Add a model's answer to the next batch; wait while the database is behind."""
         self._outputs.append(output)
-        self._output_bytes += len(output.output or "")
+        self._output_bytes += _output_size(output)
         await self._wait_for_room(max(len(self._outputs), self._output_bytes // _COUNTED_BYTES))
 
     async def write_together(self, position: int, result: EvaluationResult) -> None:
@@ -136,7 +138,7 @@ class ResultWriter:
             self._apply(await self._queue.save_outputs(self._job_id, self._owner, outputs))
             del self._outputs[: len(outputs)]
             self.stored += len(outputs)
-            self._output_bytes = sum(len(one.output or "") for one in self._outputs)
+            self._output_bytes = sum(map(_output_size, self._outputs))
         parts = [self._parts[number] for number in {one.shared for one in results if one.shared is not None}]
         save = self._queue.save(self._job_id, self._owner, results, parts=parts, running_s=running_s)
         self._apply(await save)
@@ -200,6 +202,10 @@ def _shared_part(evaluator: EvaluatorInfo, environment: EnvironmentInfo) -> Shar
 
 def _size(result: StoredResult) -> int:
     return len(result.result) + len(result.metrics)
+
+
+def _output_size(output: StoredOutput) -> int:
+    return len(output.output or "") + len(output.log)
 
 
 def _marked(marks: bytearray, row: int) -> bool:

@@ -31,7 +31,7 @@ _read_rewritten: Final = TypeAdapter(Rewritten).validate_python
 
 @dataclass(frozen=True, slots=True)
 class MigrationContext:
-    """What a migration works with.
+    """The services that a migration uses, and the workspace that it runs for.
 
     Attributes:
       run: Runs the old and the new code in sandboxes.

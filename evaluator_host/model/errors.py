@@ -21,6 +21,7 @@ What a guest does (raise, hang, flood, die) is never an exception: it is a value
     │   ├── RateLimited       429  this key asks more often than it may
     │   └── HostBusy          503  the machine gives sandboxes too little processor time
     ├── SandboxUnavailable    503  no backend can start a sandbox
+    │   └── SandboxSlow       503  a sandbox did not start in time; the next one may
     ├── StoreUnavailable      503  the database does not answer
     ├── IndexUnavailable      503  the package index does not answer
     ├── MachineExhausted      503  this machine lacks disk, descriptors or processes for it
@@ -146,6 +147,10 @@ class HostBusy(Busy, code="host_busy", status=503):
 
 class SandboxUnavailable(HostError, code="sandbox_unavailable", status=503):
     """No backend can start a sandbox; the detail says what to install."""
+
+
+class SandboxSlow(SandboxUnavailable):
+    """A sandbox did not start in time, because the machine is busy; the next one may."""
 
 
 class StoreUnavailable(HostError, code="store_unavailable", status=503):

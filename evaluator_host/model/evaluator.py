@@ -34,6 +34,8 @@ class Contract(StrEnum):
     MAIN = "main"
     NEMO = "nemo"
     UIPATH = "uipath"
+    LANGFUSE = "langfuse"
+    OPIK = "opik"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,8 @@ class Evaluator:
 
     Attributes:
       python: Minor version of Python to run on, `3.13`; None for the host's own.
+      files: Texts of further files that the code imports or reads, by path from their common root: `helpers/text.py`.
+      path: Where the code itself lies among them; None for `evaluator.py` (`.js`, `.ts`) in their root.
     """
 
     code: str
@@ -116,6 +120,13 @@ class Evaluator:
     name: str | None = None
     version: int | None = None
     python: str | None = None
+    files: dict[str, str] = field(default_factory=dict)
+    path: str | None = None
+
+    @property
+    def characters(self) -> int:
+        """Length of the code and its files together."""
+        return len(self.code) + sum(map(len, self.files.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +135,9 @@ class Row:
 
     Attributes:
       index: Position in a data set; None for that among the rows of one call.
+      response: The whole response of the job's model that wrote `outputs`; None where no model did.
       answers: What models answered to what the evaluator asked for this row, by the name of each request.
+      requests: These requests with their responses, `{"request": {…}, "response": {…}}`, in the order of the answers.
     """
 
     inputs: dict[str, Json] = field(default_factory=dict)
@@ -132,8 +145,10 @@ class Row:
     trace: dict[str, Json] | None = None
     variables: dict[str, Json] | None = None
     criteria: Json = None
+    response: dict[str, Json] | None = None
     index: int | None = None
     answers: dict[str, Json] = field(default_factory=dict)
+    requests: tuple[Json, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +159,13 @@ class EncodedRow:
       body: An object with the fields of `Row`; fields that are left out have their defaults.
       index: As in `Row`.
       answers: As in `Row`.
+      requests: As in `Row`.
     """
 
     body: bytes
     index: int | None = None
     answers: dict[str, Json] = field(default_factory=dict)
+    requests: tuple[Json, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

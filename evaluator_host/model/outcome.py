@@ -156,11 +156,21 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class MissingImport:
-    """An import that neither a pin nor the standard library provides; `pin` is the probable package."""
+    """An import that neither a pin nor the standard library provides.
+
+    Attributes:
+      module: As imported; a module of one's own by its whole name, or relative path.
+      line: Of the import, from 1.
+      pin: The package that probably provides it; None when none does.
+      file: Path of the evaluator's file that has the import; None for its code.
+      path: Path under which the module would be found among the evaluator's `files`, when it is probably one's own.
+    """
 
     module: str
     line: int
     pin: str | None = None
+    file: str | None = None
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +293,7 @@ class EvaluationResult:
     """The normalised result of one row, the answer of `POST /v1/evaluate` (docs/api.md).
 
     Attributes:
-      status: `scored`, `skipped` or `failed`.
+      status: `scored`, `failed`, or `skipped`: nobody was asked, or the evaluator does not apply to the row.
       score: Usually 0 to 1, never clamped; None unless the row scored, and for a result that has no score.
       passed: As the evaluator says, else whether the score reaches its threshold; None without either.
       label: Category that the evaluator returned, or None.
@@ -297,6 +307,9 @@ class EvaluationResult:
       evaluator: The evaluator and its contract.
       environment: Runtime and packages.
       sandbox: Backend and memory.
+      native: What the platform of its dialect would store: one object per named score, with the platform's own keys;
+        empty in dialects without scores of their own.
+      requests: Of the evaluator to models, with their responses: `{"request": {…}, "response": {…}}`, 1 MB at most.
     """
 
     status: Status
@@ -313,3 +326,5 @@ class EvaluationResult:
     evaluator: EvaluatorInfo
     environment: EnvironmentInfo
     sandbox: SandboxInfo
+    native: tuple[dict[str, Json], ...] = ()
+    requests: tuple[Json, ...] = ()

@@ -51,12 +51,14 @@ class Completion:
     """A model's answer, with its token counts.
 
     Attributes:
-      output: Text, `{"tool_calls": […]}`, or the whole answer.
+      output: Text, `{"tool_calls": […]}`, or None when only the whole response is wanted.
       facts: `answered_by`, `finish_reason`, `tokens` and `cost`, as far as the answer has them.
+      response: The whole response body.
     """
 
     output: Json
     facts: dict[str, Json]
+    response: dict[str, Json]
 
 
 def read_completion(body: Any) -> Completion:
@@ -73,7 +75,7 @@ def read_completion(body: Any) -> Completion:
         raise BadAnswer("it has no choices[0].message; is the base URL that of an OpenAI-compatible API?")
     facts = {"answered_by": body.get("model"), "finish_reason": choice.get("finish_reason")}
     known = {name: value[:200] for name, value in facts.items() if isinstance(value, str)}
-    return Completion(_output(message, known.get("finish_reason")), {**known, **_usage(body.get("usage"))})
+    return Completion(_output(message, known.get("finish_reason")), {**known, **_usage(body.get("usage"))}, body)
 
 
 def read_text(body: Any) -> Completion:
@@ -87,11 +89,11 @@ def read_text(body: Any) -> Completion:
     text = choice.get("text") if isinstance(choice, dict) else None
     if not isinstance(text, str):
         raise BadAnswer("it has no choices[0].text; is the base URL that of an OpenAI-compatible API?")
-    return Completion(text, {**whole.facts, **_usage(body.get("usage"))})
+    return Completion(text, {**whole.facts, **_usage(body.get("usage"))}, body)
 
 
 def read_whole(body: Any) -> Completion:
-    """Check a completion response and return it unchanged.
+    """Check a completion response, and return it as a whole only.
 
     Raises:
       BadAnswer: the answer has no choices.
@@ -99,7 +101,7 @@ def read_whole(body: Any) -> Completion:
     _require_answer(body)
     if not isinstance(body.get("choices"), list) or not body["choices"]:
         raise BadAnswer("it has no choices; is the address that of an OpenAI-compatible API?")
-    return Completion(body, {})
+    return Completion(None, {}, body)
 
 
 def _require_answer(body: Any) -> None:
@@ -168,7 +170,9 @@ class Answer:
       output: Text, or `{"tool_calls": […]}`; None when the call failed.
       error: Redacted, for people; None when the call succeeded.
       latency_ms: Milliseconds of the answered attempt, else of the last one.
-      log: `{"started_at", "model", "attempts": [{"status", "latency_ms", "error"}], "tokens", "cost", …}`.
+      log: `{"started_at", "model", "attempts": [{"status", "latency_ms", "error"}], "body", "response", "tokens",
+        "cost", …}`: `body` is the request as it was sent, None when it has over 2 MB; `response` is the whole response,
+        None when the call failed. Both are redacted.
     """
 
     output: Json
@@ -221,7 +225,7 @@ class Endpoint:
         return await self._ask(_CHAT, {**body, "messages": messages}, read_completion)
 
     async def complete(self, request: dict[str, Json]) -> Answer:
-        """Return the whole response to a request; with `messages` it is a chat completion. Never raises."""
+        """Return the response, in the log, to a request; with `messages` it is a chat completion. Never raises."""
         path = _CHAT if "messages" in request else _COMPLETIONS
         return await self._ask(path, {**request, "model": self._target.model}, read_whole)
 
@@ -241,7 +245,9 @@ class Endpoint:
             attempts.append(self._attempt(fault, latency_ms))
             last = len(attempts) > self._target.retries
             if fault is None or not fault.again or last:
-                return self._answer(completion, attempts, latency_ms, started_at)
+                sent = self._redact.value(request) if len(body) <= ANSWER_BYTES else None
+                log: dict[str, Json] = {"started_at": started_at.isoformat(), "attempts": attempts, "body": sent}
+                return self._answer(completion, log, latency_ms)
             await asyncio.sleep(max(fault.wait_s, _pause_s(len(attempts))))
             started_at = datetime.now(UTC)
 
@@ -254,14 +260,14 @@ class Endpoint:
             "error": self._redact.text(str(fault))[:_MESSAGE_CHARS],
         }
 
-    def _answer(
-        self, completion: Completion | None, attempts: list[Json], latency_ms: float, started_at: datetime
-    ) -> Answer:
-        log: dict[str, Json] = {"started_at": started_at.isoformat(), "attempts": attempts, "model": self._target.model}
+    def _answer(self, completion: Completion | None, log: dict[str, Json], latency_ms: float) -> Answer:
+        log |= {"model": self._target.model, "response": None}
         if completion is None:
+            attempts = log["attempts"]
             tries = f" (after {len(attempts)} tries)" if len(attempts) > 1 else ""
             return Answer(None, f"{attempts[-1]['error']}{tries}", latency_ms, log)
         log |= self._redact.value(completion.facts)
+        log["response"] = self._redact.value(completion.response)
         return Answer(self._redact.value(completion.output), None, latency_ms, log)
 
     async def _try(self, url: str, body: bytes, read: _Read) -> Completion:

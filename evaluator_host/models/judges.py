@@ -71,7 +71,7 @@ class Judges:
         async with self._turns.turn(workspace):
             answer = await Endpoint(target, key, self._client(place.base_url)).complete(_sent(ask.request))
         if answer.error is None:
-            return {"response": answer.output}
+            return {"response": answer.log["response"]}
         return {"error": answer.error, "status": answer.log["attempts"][-1]["status"]}
 
     async def aclose(self) -> None:

@@ -23,8 +23,12 @@ from evaluator_host.sandbox.protocol import Frame, ProtocolError
 
 _LONG_AGO_MS = 1e9  # eleven days: no row ran for longer
 _CLASSES = 100
+<<<<<<< HEAD
 _RUNNER_FACTOR, _RUNNER_LEAST_S = 200, 120.0  # beyond `work_clock.WALL_FACTOR` and `LEAST_WALL_S`
 _RUNNER_MOST_S = 20 * 86400.0  # a timer of Node takes 24 days
+=======
+_MODULES = (".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json")  # read by importing them
+>>>>>>> main
 _TEXT_CHARS = 16_384  # the runners' limit of tracebacks; a guest that writes its own frames gets no more
 
 
@@ -37,6 +41,8 @@ class LoadRequest:
       check: Also list imports that cannot be found, and describe the classes in the code.
       bundle: `Loaded.bundle` of an earlier load of the same code, which saves bundling it again.
       config: Arguments of the evaluator's class.
+      files: Texts of the files that come with the code, by path.
+      path: Where the code lies among them; None for the root.
     """
 
     code: str
@@ -49,10 +55,14 @@ class LoadRequest:
     check: bool = False
     bundle: Json = None
     config: dict[str, Json] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    path: str | None = None
 
     def header(self, load_id: str) -> dict[str, Json]:
         """Return the header of the `load` frame."""
+        header = {"data_files": True} if any(not path.endswith(_MODULES) for path in self.files) else {}
         return {
+            **header,
             "type": "load",
             "id": load_id,
             "language": self.language,
@@ -73,6 +83,8 @@ class LoadRequest:
     def body(self) -> dict[str, Json]:
         """Return the body of the `load` frame."""
         body: dict[str, Json] = {"code": self.code, "bundle": self.bundle}
+        if self.files:
+            body |= {"files": self.files, "path": self.path}
         return {**body, "config": self.config} if self.config else body
 
 
@@ -80,6 +92,11 @@ def prepare_header(prepare_id: str, modules: Sequence[str], *, timeout_s: float,
     """Return the header of a `prepare` frame: modules to import ahead of a load."""
     limits = {"memory_mb": spec.memory_mb, "processes": spec.processes, "disk_mb": spec.disk_mb}
     return {"type": "prepare", "id": prepare_id, "modules": list(modules), "timeout_s": timeout_s, "limits": limits}
+
+
+def _missing(found: dict[str, Json]) -> MissingImport:
+    file = found.get("file")
+    return MissingImport(str(found["module"]), int(found["line"]), file=None if file is None else _text(file))
 
 
 def read_loaded(frame: Frame) -> Loaded | Failed:
@@ -90,7 +107,7 @@ def read_loaded(frame: Frame) -> Loaded | Failed:
     """
     try:
         header, body = frame.header, decode_json(frame.body or b"{}")
-        imports = tuple(MissingImport(str(i["module"]), int(i["line"])) for i in body.get("missing_imports") or ())
+        imports = tuple(_missing(i) for i in body.get("missing_imports") or ())
         if frame.type == "load_failed":
             return Failed(_error(body["error"]), _logs(header.get("logs")), imports=imports, classes=_classes(body))
         if frame.type != "loaded":

@@ -12,7 +12,11 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Final, TypeVar
 
+<<<<<<< HEAD
 from evaluator_host.model.errors import HostBusy, SandboxLost, SandboxUnavailable
+=======
+from evaluator_host.model.errors import SandboxLost, SandboxSlow, SandboxUnavailable
+>>>>>>> main
 from evaluator_host.model.evaluator import Language, SandboxSpec
 from evaluator_host.model.json_values import LARGE_BYTES, encode_json, memory_bytes
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Failed, Loaded, Outcome
@@ -185,6 +189,7 @@ class Sandbox:
 
         Raises:
           SandboxUnavailable: it ended or sent something else; the detail has the end of the runner's standard error.
+          SandboxSlow: it did not answer in time.
           SandboxLost: something killed it.
         """
         try:
@@ -196,6 +201,11 @@ class Sandbox:
             if exit_status.lost and exit_status.signal is not None:
                 raise SandboxLost(f"something killed a {self.backend} sandbox while it started") from no_answer
             words = exit_status.stderr_tail.strip() or no_answer.reason
+            if no_answer.timed_out:
+                raise SandboxSlow(
+                    f"a {self.backend} sandbox did not start within {HELLO_TIMEOUT_S:g} s, which takes less than one "
+                    f"where the machine is not busy: {words[-500:]}"
+                ) from no_answer
             raise SandboxUnavailable(
                 f"a {self.backend} sandbox did not start: {words[-500:]}. Run `evaluator-host doctor` to see why"
             ) from no_answer

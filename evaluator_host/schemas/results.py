@@ -280,7 +280,8 @@ class JobRow:
       row: The row of the data set, unmapped.
       result: As `POST /v1/evaluate` answers it.
       output: Answer of the job's model; None without a target.
-      request: Log of the model call: attempts, tokens, cost, times; None without a target.
+      request: Log of the model call: attempts, tokens, cost, times, request and response;
+        None without a target.
     """
 
     index: int

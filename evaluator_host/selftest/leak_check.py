@@ -14,7 +14,7 @@ import requests
 
 from evaluator_host.sandbox.docker.cleanup import LABEL_INSTANCE
 from evaluator_host.sandbox.linux.cgroup_discovery import cgroup_mounts
-from evaluator_host.sandbox.linux.cgroups import FOLDER
+from evaluator_host.sandbox.linux.cgroups import PREFIX
 from evaluator_host.sandbox.linux.instance import this_instance
 from evaluator_host.system.tree import walk
 
@@ -103,9 +103,9 @@ def _cgroups() -> Iterator[str]:
     instance = this_instance()
     for mount in cgroup_mounts():
         for entry in walk(mount, only_folders=True, strict=False):
-            if entry.above and entry.above[-1] == FOLDER:
+            if entry.name.startswith(PREFIX):
                 entry.enter = False
-                if entry.name.partition(".")[0] == instance:
+                if entry.name.removeprefix(PREFIX).partition(".")[0] == instance:
                     yield str(mount / entry.path)
 
 

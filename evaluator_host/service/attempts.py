@@ -16,7 +16,16 @@ from evaluator_host.dialects.model_requests import Ask, asks_of
 from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.errors import HostBusy, HostError, SandboxLost
 from evaluator_host.model.evaluator import EncodedRow, Json, Row
-from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult, Failed, Loaded, Note, Outcome
+from evaluator_host.model.json_values import encode_json
+from evaluator_host.model.outcome import (
+    ErrorCode,
+    EvaluationError,
+    EvaluationResult,
+    Failed,
+    Loaded,
+    Note,
+    Outcome,
+)
 from evaluator_host.pool import Lease, LeaseRequest, Pool
 from evaluator_host.sandbox.session import RunnerGaveUp
 from evaluator_host.service.prepared import Prepared
@@ -26,6 +35,7 @@ _PAUSES_S: Final = (0.0, 0.2, 1.0)  # before a sandbox is asked for in place of 
 _LOSSES: Final = 2  # of a row; the last is its outcome
 _STARVED: Final = 3  # the same for sandboxes that got no processor time
 _ANSWERS: Final = 32  # most answers for one row, over all its calls
+_REQUESTS_BYTES: Final = 1 << 20  # of JSON, of the requests and responses that a result has
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +193,22 @@ async def answered(
         hints = [problem.hint for problem in error.problems if problem.hint]
         return _failed(error.detail, hints[0] if hints else None)
     answers = {ask.name: answer for ask, answer in zip(asks, found, strict=True)}
-    return replace(row, answers={**row.answers, **answers})
+    requests = await asyncio.to_thread(_requests, row.requests, asks, found)
+    return replace(row, answers={**row.answers, **answers}, requests=requests)
+
+
+def _requests(known: tuple[Json, ...], asks: Sequence[Ask], answers: Sequence[dict[str, Json]]) -> tuple[Json, ...]:
+    """Return the requests of a row that were answered; one for which there is no room has only its size."""
+    found = list(known)
+    room = _REQUESTS_BYTES - len(encode_json(found))
+    for ask, answer in zip(asks, answers, strict=True):
+        if "response" not in answer:
+            continue
+        one = {"request": {"model": ask.model, **ask.request}, "response": answer["response"]}
+        size = len(encode_json(one))
+        found.append(one if size <= room else {"request": None, "response": None, "left_out_bytes": size})
+        room -= size if size <= room else 0
+    return tuple(found)
 
 
 def _failed(message: str, hint: str | None) -> EvaluationError:

@@ -25,6 +25,7 @@ from evaluator_host.model.evaluator import (
 )
 from evaluator_host.pool import LeaseRequest
 from evaluator_host.sandbox.messages import LoadRequest
+from evaluator_host.service.files import file_problems, is_text
 from evaluator_host.service.source import CleanSource, clean
 
 cleaned = lru_cache(maxsize=4)(clean)  # an evaluator that is new is cleaned in two places
@@ -116,6 +117,8 @@ def prepare(
                 timeout_s=settings.load_timeout_s,
                 check=check,
                 config=evaluator.settings.config,
+                files=evaluator.files,
+                path=evaluator.path,
             ),
         ),
     )
@@ -141,6 +144,8 @@ def evaluator_digest(evaluator: Evaluator) -> str:
         del content["python"]
     if content["settings"]["score_output"] is None:  # as above
         del content["settings"]["score_output"]
+    if not content["files"]:  # as above
+        del content["files"], content["path"]
     try:
         encoded = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
     except TypeError:  # an integer beyond 64 bits
@@ -166,12 +171,14 @@ def _limit_problems(evaluator: Evaluator, settings: Settings) -> list[Problem]:
 
 def _other_problems(evaluator: Evaluator, settings: Settings) -> list[Problem]:
     found = []
-    size_kb = len(evaluator.code.encode("utf-8", "replace")) / 1024
+    size_kb = sum(len(text.encode("utf-8", "replace")) for text in (evaluator.code, *evaluator.files.values())) / 1024
     if size_kb > settings.code_kb:
+        files = " with its files" if evaluator.files else ""
         found.append(
-            Problem("evaluator.code", f"{size_kb:.0f} KB is over this host's ceiling of {settings.code_kb} KB")
+            Problem("evaluator.code", f"{size_kb:.0f} KB{files} is over this host's ceiling of {settings.code_kb} KB")
         )
-    if not _is_text(evaluator.code):
+    found += file_problems(evaluator)
+    if not is_text(evaluator.code):
         problem = "the code holds half of a surrogate pair, which is no character"
         found.append(Problem("evaluator.code", problem, "paste it from its source again, as UTF-8"))
     if not evaluator.code.strip():
@@ -188,11 +195,3 @@ def _other_problems(evaluator: Evaluator, settings: Settings) -> list[Problem]:
         problem = f"{contract} is for {names} only, not {evaluator.language}"
         found.append(Problem("evaluator.contract", problem, 'use "auto"'))
     return found
-
-
-def _is_text(code: str) -> bool:
-    try:
-        code.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -60,7 +60,7 @@ class SdkNeeds:
     @property
     def pins(self) -> tuple[str, ...]:
         """Pins to add to the evaluator's own pins."""
-        return tuple(pin.text for pin in shipped_pins(self.shipped, self.missing))
+        return tuple(pin.text for pin in shipped_pins(self.shipped, self.missing)) if self.missing else ()
 
     def without(self, packages: tuple[str, ...]) -> tuple[str, ...]:
         """Return the evaluator's own pins, without those that were added for the light modules."""
@@ -81,7 +81,8 @@ def sdk_needs(evaluator: Evaluator) -> SdkNeeds | None:
     pinned = {canonicalize_name(found[0]) for text in evaluator.packages if (found := _NAME.search(text))}
     if pinned & sdk.real:
         return None
-    wanted = sdk.needed | {package for name, package in sdk.needed_by.items() if name in evaluator.code}
+    texts = _texts(evaluator)
+    wanted = sdk.needed | {package for name, package in sdk.needed_by.items() if any(name in text for text in texts)}
     return SdkNeeds(sdk.stand_in, frozenset(wanted - pinned), RUNTIMES_DIR / "python" / sdk.lock)
 
 
@@ -95,7 +96,13 @@ def _sdk_of(evaluator: Evaluator) -> Sdk | None:
 
 def _is_imported(sdk: Sdk, evaluator: Evaluator) -> bool:
     root = sdk.module.partition(".")[0]
-    return root in evaluator.code and bool(_line(root).search(cleaned(evaluator.code, evaluator.language).code))
+    found = (text for text in _texts(evaluator) if root in text)
+    return any(_line(root).search(cleaned(text, evaluator.language).code) for text in found)
+
+
+def _texts(evaluator: Evaluator) -> tuple[str, ...]:
+    """Return the code and the modules that come with it."""
+    return evaluator.code, *(text for path, text in evaluator.files.items() if path.endswith(".py"))
 
 
 @lru_cache(maxsize=64)
@@ -148,7 +155,7 @@ class Preparer:
             return kept.prepared
         needs, python = (kept.needs, kept.python) if kept is not None else await self._needs(evaluator)
         started, known = time.perf_counter(), None
-        if evaluator.packages or needs is not None:
+        if evaluator.packages or (needs is not None and needs.missing):
             known = await self._require_set(evaluator, needs, python=python, lock=lock, workspace=workspace)
             if evaluator.packages and self._on_set_used is not None:
                 self._on_set_used(workspace, known.environment.digest)
@@ -213,7 +220,7 @@ class Preparer:
 
 async def _run(evaluator: Evaluator, work: Callable[[], _T]) -> _T:
     """Return what work on an evaluator returns; it is done in a thread if the evaluator is large."""
-    if len(evaluator.code) <= _SMALL_CODE and is_small(evaluator.settings.config, values=_SMALL_CONFIG):
+    if evaluator.characters <= _SMALL_CODE and is_small(evaluator.settings.config, values=_SMALL_CONFIG):
         return work()
     return await asyncio.to_thread(work)
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from evaluator_host.dialects.binding import Binding, encode
 from evaluator_host.dialects.interpret import Scored
+from evaluator_host.dialects.parameters import suspicious_parameters
 from evaluator_host.dialects.row_binding import (
     decoded_row,
     encoded_row,
@@ -68,15 +69,15 @@ async def bind(
     """
     if isinstance(row, EvaluationError):
         return Bound(row)
-    settings = prepared.evaluator.settings
+    settings, language = prepared.evaluator.settings, prepared.evaluator.language
     if (small := shaped_at_once(row)) is not None:
-        shaped, notes = shape(small, loaded.contract, settings)
+        shaped, notes = shape(small, loaded.contract, settings, language)
     else:
         encoded = await asyncio.to_thread(encoded_row, row) if isinstance(row, Row) else row
         if isinstance(encoded, EvaluationError):
             return Bound(encoded)
         more = await asyncio.to_thread(encode_json, {"index": encoded.index, "answers": encoded.answers})
-        given = (encoded.body, more, loaded.contract, settings.correct_answer_key)
+        given = (encoded.body, more, loaded.contract, settings.correct_answer_key, language)
         try:
             answer = await processes.call(prepared.request.workspace, shape_in_child, *given, limits=_SHAPING)
         except LimitExceeded as error:
@@ -145,7 +146,7 @@ def leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
         _evaluator_info(prepared, loaded),
         environment_info(prepared, sandbox),
         sandbox.backend,
-        notes=(*prepared.source.notes, *loaded.notes),
+        notes=load_notes(prepared, loaded),
         warm=lease.warm,
         timing_ms=Timing(
             queue=round(lease.queue_ms, 3),
@@ -154,6 +155,11 @@ def leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
         ),
         load_logs=loaded.logs if is_python and not lease.warm else Logs(),
     )
+
+
+def load_notes(prepared: Prepared, loaded: Loaded) -> tuple[Note, ...]:
+    """Return the warnings on a loaded evaluator: on its source, its load and its parameters."""
+    return (*prepared.source.notes, *loaded.notes, *suspicious_parameters(prepared.evaluator, loaded))
 
 
 def unloaded_context(prepared: Prepared, backend: str) -> ResultContext:
@@ -281,6 +287,7 @@ class RunInfo:
             evaluator=self.evaluator,
             environment=self.environment,
             sandbox=self.sandbox,
+            native=scored.native,
         )
 
 
@@ -304,24 +311,32 @@ def normalise(
       notes: Of the host (source, load, trace); they come before those of the sandbox.
       source: Maps positions of errors to the pasted text.
     """
-    if isinstance(outcome, Failed):
-        error = outcome.error if source is None else source.locate(outcome.error)
-        return info.result(Status.FAILED, outcome.logs, notes=notes, error=error)
-    if isinstance(outcome, Skipped):
-        return info.result(Status.SKIPPED, Logs(), notes=(outcome.note,))
     contract = info.evaluator.contract
     rules = dialect_of(Contract.EVALUATE if contract is None or contract is Contract.AUTO else contract)
+    if isinstance(outcome, Failed):
+        error = outcome.error if source is None else source.locate(outcome.error)
+        kept = None if rules.failed is None else _without_score(rules.failed(error))
+        return info.result(Status.FAILED, outcome.logs, notes=notes, error=error, scored=kept)
+    if isinstance(outcome, Skipped):
+        return info.result(Status.SKIPPED, Logs(), notes=(outcome.note,))
     scored = rules.interpret(outcome, evaluator.language, settings=evaluator.settings)
     if isinstance(scored, EvaluationError):
-        all_notes, value = (*notes, *outcome.notes), _value(outcome)
-        return info.result(Status.FAILED, outcome.logs, notes=all_notes, error=scored, value=value)
+        scored = _without_score(() if rules.failed is None else rules.failed(scored), scored)
     warnings = (*notes, *outcome.notes, *scored.notes) if notes or outcome.notes or scored.notes else ()
+    if scored.error is not None:
+        value, kept = _value(outcome), _without_score(scored.native)
+        return info.result(Status.FAILED, outcome.logs, notes=warnings, error=scored.error, value=value, scored=kept)
     if (score := scored.score) is not None:
         if scored.passed is None and evaluator.threshold is not None:
             scored = replace(scored, passed=score >= evaluator.threshold)
         if not 0 <= score <= 1:
             warnings = (*warnings, Note("out_of_range", f"score {score} lies outside 0..1"))
-    return info.result(Status.SCORED, outcome.logs, notes=warnings, value=outcome.value, scored=scored)
+    status = Status.SKIPPED if scored.skipped else Status.SCORED
+    return info.result(status, outcome.logs, notes=warnings, value=outcome.value, scored=scored)
+
+
+def _without_score(native: tuple[dict[str, Json], ...], error: EvaluationError | None = None) -> Scored:
+    return Scored(None, None, {}, native=native, error=error)
 
 
 def _value(returned: Returned) -> Json:

@@ -16,6 +16,7 @@ from evaluator_host.dialects.model_requests import Ask
 from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.errors import Busy, HostBusy, SandboxLost
 from evaluator_host.model.evaluator import EncodedRow, Isolation, Row
+from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import EvaluationError, EvaluationResult, Failed, Given, Outcome, Skipped, Timing
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.service.attempts import LostRows, Models, answered, asked_for, lease_sandbox
@@ -34,6 +35,7 @@ from evaluator_host.system.limited_process import LimitedProcesses
 _AT_MODELS: Final = 64  # rows that wait for models at once; no more are drawn meanwhile
 BUFFERED: Final = 256  # results that may wait for a slow consumer
 BUFFERED_BYTES: Final = 16 << 20  # of memory that they may take
+_MEMORY_PER_BYTE: Final = 6  # of JSON
 _SHARES: Final = count(1)
 
 
@@ -193,7 +195,7 @@ class RowStream:
                     leased.lease.answered += 1
                     self._ask_models(first, asks)
                 else:
-                    await self._answer(first.index, leased, outcome, first.bound, started=first.at)
+                    await self._answer(first.index, leased, outcome, first.bound, row=first.row, started=first.at)
         finally:
             self._returned.extendleft((item.index, item.row) for item in reversed(sent))
             self._open -= len(sent)
@@ -268,6 +270,7 @@ class RowStream:
         outcome: Outcome | Skipped,
         bound: Bound | None = None,
         *,
+        row: Given | None = None,
         started: float | None = None,
     ) -> None:
         first = leased.lease.answered == 0
@@ -275,7 +278,11 @@ class RowStream:
         notes = bound.notes if bound else ()
         started = started or time.perf_counter()
         scored = await result(leased.context, outcome, notes=notes, started=started, first=first)
-        await self._put(index, scored, size_bytes(outcome))
+        size = size_bytes(outcome)
+        if isinstance(row, Row | EncodedRow) and row.requests:
+            scored = replace(scored, requests=row.requests)
+            size += _MEMORY_PER_BYTE * len(encode_json(row.requests))
+        await self._put(index, scored, size)
 
     async def _put(self, index: int, scored: EvaluationResult, size: int) -> None:
         while self._waiting_bytes >= BUFFERED_BYTES:

@@ -35,6 +35,7 @@ from evaluator_host.pool import Lease, Pool
 from evaluator_host.sandbox.session import RunnerGaveUp
 from evaluator_host.schemas.evaluation import CheckReport, HostInfo
 from evaluator_host.service.attempts import Models, answered, asked_for, attempt, each, score_together
+from evaluator_host.service.files import path_of_module
 from evaluator_host.service.metrics import Metrics
 from evaluator_host.service.prepared import Prepared, sandbox_spec
 from evaluator_host.service.preparer import Preparer, SetUsed
@@ -129,7 +130,7 @@ class Service:
             given = await answered(self._models, given, asks, workspace=workspace)
         scored = await made.result(started=started)
         self.metrics.count(scored)
-        return scored
+        return scored if isinstance(given, EvaluationError) else replace(scored, requests=given.requests)
 
     async def evaluate_rows(
         self,
@@ -267,7 +268,7 @@ class Service:
         report = check_report(prepared, answer)
         if not report.missing_imports:
             return report
-        found = await self._with_pins(report.missing_imports, evaluator.language, workspace)
+        found = await self._with_pins(report.missing_imports, evaluator, workspace)
         return replace(report, missing_imports=found)
 
     async def install(
@@ -315,13 +316,15 @@ class Service:
             await self.pool.prewarm(default_spec(language, known.environment))
 
     async def _with_pins(
-        self, missing: Sequence[MissingImport], language: Language, workspace: str
+        self, missing: Sequence[MissingImport], evaluator: Evaluator, workspace: str
     ) -> tuple[MissingImport, ...]:
-        """Add the pin that each missing import probably needs; only the first few are looked up."""
-        asked, others = missing[:_PINS_ASKED], missing[_PINS_ASKED:]
+        """Add the pin that each missing import probably needs, or the path of its file; the first few are looked up."""
+        named = [replace(one, path=path_of_module(evaluator, one)) for one in missing]
+        asked = [one for one in named if one.path is None][:_PINS_ASKED]
         modules = [one.module for one in asked]
-        pins = await self.environments.queries.pins_for(modules, language, workspace=workspace)
-        return (*(replace(one, pin=pin) for one, pin in zip(asked, pins, strict=True)), *others)
+        pins = await self.environments.queries.pins_for(modules, evaluator.language, workspace=workspace)
+        found = {one.module: pin for one, pin in zip(asked, pins, strict=True)}
+        return tuple(replace(one, pin=found.get(one.module)) for one in named)
 
 
 def batch_too_large(rows: int) -> TooLarge:

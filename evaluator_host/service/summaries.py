@@ -13,7 +13,7 @@ from evaluator_host.model.outcome import EvaluationResult, EvaluatorClass, Faile
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.schemas.evaluation import BatchSummary, CheckReport, HostInfo
 from evaluator_host.service.prepared import Prepared
-from evaluator_host.service.row_io import environment_info
+from evaluator_host.service.row_io import environment_info, load_notes
 
 
 def summarise(results: Sequence[EvaluationResult], *, seconds: float) -> BatchSummary:
@@ -78,7 +78,7 @@ def check_report(prepared: Prepared, answer: Lease | Failed) -> CheckReport:
         parameters=loaded.parameters,
         missing_imports=loaded.imports,
         problems=(),
-        notes=(*prepared.source.notes, *loaded.notes),
+        notes=load_notes(prepared, loaded),
         environment=environment_info(prepared, answer.sandbox),
         logs=loaded.logs,
         classes=_classes(prepared, loaded.classes),

@@ -195,7 +195,8 @@ class Database:
         while self.address.engine is Engine.SQLITE:
             async with self.transaction() as connection:
                 before = await connection.scalar(text("PRAGMA freelist_count"))
-                (await connection.exec_driver_sql(f"PRAGMA incremental_vacuum({_VACUUMED_PAGES})")).close()
+                driver: Any = (await connection.get_raw_connection()).driver_connection
+                await driver.executescript(f"PRAGMA incremental_vacuum({_VACUUMED_PAGES})")  # `execute` frees one page
                 if await connection.scalar(text("PRAGMA freelist_count")) in (0, before):
                     return
 

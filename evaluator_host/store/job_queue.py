@@ -110,22 +110,18 @@ class JobQueue(Repository):
         held = {"wanted": DesiredState.PAUSE} if status is JobStatus.PAUSED and error is not None else {}
         if status is JobStatus.PAUSED and error is None:
             new = case((JobTable.wanted == DesiredState.RUN, JobStatus.QUEUED), else_=JobStatus.PAUSED)
-        async with self._database.transaction() as connection:
-            done = await connection.execute(
-                update(JobTable)
-                .where(_owned(job_id, owner))
-                .values(
-                    status=new,
-                    owner=None,
-                    heartbeat_at=None,
-                    attempts=0,
-                    error=error,
-                    finished_at=finished,
-                    running_s=JobTable.running_s + running_s,
-                    **held,
-                )
-            )
-            return done.rowcount == 1
+        released = update(JobTable).where(_owned(job_id, owner))
+        released = released.values(
+            status=new,
+            owner=None,
+            heartbeat_at=None,
+            attempts=0,
+            error=error,
+            finished_at=finished,
+            running_s=JobTable.running_s + running_s,
+            **held,
+        )
+        return await self._database.change_rows(released) == 1
 
     async def save(
         self,

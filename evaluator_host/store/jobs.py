@@ -290,8 +290,7 @@ class Jobs(Repository):
     async def delete_ended(self, before: datetime) -> int:
         """Delete the jobs that ended before a time, with their results; return how many."""
         ended = select_jobs().where(JobTable.finished_at < before)
-        async with self._database.reading() as connection:
-            jobs = [as_job(row) for row in await connection.execute(ended)]
+        jobs = [as_job(row) for row in await self._database.fetch_all(ended)]
         for job in jobs:
             await self._delete(job)
         if jobs:
@@ -303,8 +302,7 @@ class Jobs(Repository):
         for table in (ResultTable, OutputTable):
             for first in range(0, job.rows, _DELETED_AT_ONCE):
                 part = table.row.between(first, first + _DELETED_AT_ONCE - 1)
-                async with self._database.transaction() as connection:
-                    await connection.execute(delete(table).where(table.job_id == job.id, part))
+                await self._database.change_rows(delete(table).where(table.job_id == job.id, part))
         async with self._database.transaction() as connection:
             for other in (SharedPartTable, JobEvaluatorTable):
                 await connection.execute(delete(other).where(other.job_id == job.id))

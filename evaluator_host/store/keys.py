@@ -151,8 +151,7 @@ class Keys(Repository):
 
     async def delete_all(self) -> int:
         """Delete every key and return how many; afterwards hosts need none. The audit log keeps their ids."""
-        async with self._database.transaction() as connection:
-            return (await connection.execute(delete(ApiKeyTable))).rowcount
+        return await self._database.change_rows(delete(ApiKeyTable))
 
     async def any_made(self) -> bool:
         """Whether a key was ever created, even if revoked since: from then on every request needs a key."""

@@ -285,6 +285,9 @@ def _selected(job_id: str, which: Filter) -> Any:
     return query
 
 
+_OUTPUT_LENGTH: Final = func.coalesce(func.length(OutputTable.output), 0) + func.length(OutputTable.log)
+
+
 class Outputs(Repository):
     """The answers of models to the rows of all jobs, in the database."""
 
@@ -295,9 +298,9 @@ class Outputs(Repository):
         return asked, failed
 
     async def sizes(self, job_id: str, rows: Collection[int]) -> dict[int, int]:
-        """Return the lengths of the model's answers for the rows of a page."""
+        """Return the lengths of the model's answers for the rows of a page, with the logs of their calls."""
         table = OutputTable
-        query = select(table.row, func.coalesce(func.length(table.output), 0))
+        query = select(table.row, _OUTPUT_LENGTH)
         found = await self._database.fetch_all(query.where(table.job_id == job_id, table.row.in_(rows)))
         return {one[0]: one[1] for one in found}
 
@@ -309,9 +312,7 @@ class Outputs(Repository):
     async def stretches(self, job_id: str, first: int, last: int) -> AsyncGenerator[dict[int, StoredOutput], None]:
         """Yield the model's answers by row, from row `first` to row `last`, about 8 MB at a time."""
         table = OutputTable
-        sizes = select(table.row, func.coalesce(func.length(table.output), 0)).where(
-            table.job_id == job_id, table.row >= first, table.row <= last
-        )
+        sizes = select(table.row, _OUTPUT_LENGTH).where(table.job_id == job_id, table.row >= first, table.row <= last)
         measured = await self._database.fetch_all(sizes.order_by(table.row))
         held, start = 0, first
         ends = []

@@ -176,7 +176,7 @@ def _bound(workspace_id: str, name: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class KeyRotation:
-    """What a rotation of the secrets' key did.
+    """The outcome of a rotation of the secrets' key.
 
     Attributes:
       added: Whether a new key was made, in the key file.
@@ -261,9 +261,7 @@ class Secrets(Repository):
         """
         table, done, closed = SecretTable, 0, list[str]()
         query = select(table.workspace_id, table.name, table.sealed, WorkspaceTable.name.label("workspace"))
-        async with self._database.reading() as connection:
-            rows = (await connection.execute(query.join(WorkspaceTable))).all()
-        for row in rows:
+        for row in await self._database.fetch_all(query.join(WorkspaceTable)):
             try:
                 fresh = await asyncio.to_thread(self._reseal, row.sealed, row.workspace_id, row.name)
             except Misconfigured:
@@ -271,9 +269,7 @@ class Secrets(Repository):
                 continue
             if fresh is not None:
                 unchanged = _this(row.workspace_id, row.name) & (table.sealed == row.sealed)
-                async with self._database.transaction() as connection:
-                    await connection.execute(update(table).where(unchanged).values(sealed=fresh))
-                done += 1
+                done += await self._database.change_rows(update(table).where(unchanged).values(sealed=fresh))
         return done, closed
 
     def _reseal(self, sealed: bytes, workspace_id: str, name: str) -> bytes | None:

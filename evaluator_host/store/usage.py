@@ -33,7 +33,7 @@ _MB: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What an operator allows.
+    """The operator's limits of storage.
 
     Attributes:
       workspace_bytes: Storage of one workspace; 0 for any.

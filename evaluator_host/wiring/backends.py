@@ -11,7 +11,7 @@ from evaluator_host.config.settings import SandboxChoice, Settings, python_homes
 from evaluator_host.environments import toolchain
 from evaluator_host.environments.build.builder import Builder
 from evaluator_host.environments.folder import EnvironmentFolder, engine_owner
-from evaluator_host.model.errors import HostError, SandboxUnavailable
+from evaluator_host.model.errors import HostError, MachineExhausted, SandboxLost, SandboxSlow, SandboxUnavailable
 from evaluator_host.model.evaluator import Language
 from evaluator_host.pool.prewarmed import start_sandbox
 from evaluator_host.sandbox.base import Backend, Finding
@@ -23,6 +23,8 @@ from evaluator_host.service.service import default_spec
 
 _log = logging.getLogger(__name__)
 
+PASSING: Final = (SandboxSlow, SandboxLost, MachineExhausted)  # what a busy machine does to the start of a sandbox
+_TRIES: Final = 2  # `open_service` makes the third
 _NO_BACKEND: Final = (
     "no sandbox backend works on this machine, and user code never runs without one. "
     "Install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap; Fedora: dnf install bubblewrap; "
@@ -63,7 +65,7 @@ def machine_pythons(settings: Settings) -> Pythons:
 
 
 async def choose_backend(settings: Settings) -> Backend:
-    """Return a backend after testing that it can start a sandbox.
+    """Return a backend after testing that it can start a sandbox, or that only this machine is too busy for that now.
 
     Raises:
       SandboxUnavailable: no backend can; the detail says what to install.
@@ -71,28 +73,39 @@ async def choose_backend(settings: Settings) -> Backend:
     if settings.sandbox is SandboxChoice.NONE:
         _log.warning("sandbox=none: user code runs as this user, with this user's files and network. Own code only!")
     if settings.sandbox is not SandboxChoice.AUTO:
-        backend = await make_backend(settings.sandbox, settings)
-        await _try(backend, settings)
-        return backend
+        return await _tried(settings.sandbox, settings)
     tried = []
     for choice in (SandboxChoice.BUBBLEWRAP, SandboxChoice.DOCKER):
         try:
-            backend = await make_backend(choice, settings)
-            await _try(backend, settings)
+            return await _tried(choice, settings)
         except HostError as error:
             tried.append(f"{choice}: {error.detail}")
-        else:
-            return backend
     raise SandboxUnavailable(f"{_NO_BACKEND}. " + "; ".join(tried))
 
 
-async def _try(backend: Backend, settings: Settings) -> None:
-    """Start a sandbox and destroy it."""
-    try:
-        sandbox = await start_sandbox(backend, default_spec(Language.PYTHON), grace_s=settings.grace_s)
-    except HostError:
-        await backend.close()
-        raise
+async def _tried(choice: SandboxChoice, settings: Settings) -> Backend:
+    """Return a backend unless it cannot start a sandbox for a reason that will stay."""
+    backend = await make_backend(choice, settings)
+    for number in range(1, _TRIES + 1):
+        try:
+            await start_one(backend, settings)
+        except PASSING as error:
+            _log.warning("no sandbox has started (try %d): %s", number, error.detail)
+        except BaseException:
+            await backend.close()
+            raise
+        else:
+            break
+    return backend
+
+
+async def start_one(backend: Backend, settings: Settings) -> None:
+    """Start a sandbox and destroy it.
+
+    Raises:
+      HostError: it does not start.
+    """
+    sandbox = await start_sandbox(backend, default_spec(Language.PYTHON), grace_s=settings.grace_s)
     await sandbox.destroy()
 
 

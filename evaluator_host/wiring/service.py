@@ -3,15 +3,16 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evaluator_host.config.settings import Settings, revealed
 from evaluator_host.environments.build.build import BuildContext
 from evaluator_host.environments.build.builder import Builder
 from evaluator_host.environments.folder import EnvironmentFolder
 from evaluator_host.environments.store import Environments
+from evaluator_host.model.errors import HostError
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings
 from evaluator_host.pool import Pool, PoolLimits
@@ -22,10 +23,13 @@ from evaluator_host.service.preparer import SetUsed
 from evaluator_host.service.service import default_spec
 from evaluator_host.system.limited_process import LimitedProcesses
 from evaluator_host.system.supervisor import Supervisor
-from evaluator_host.wiring.backends import choose_backend
+from evaluator_host.wiring.backends import PASSING, choose_backend
 
 if TYPE_CHECKING:
     from evaluator_host.service.attempts import Models
+
+_PAUSE_S: Final = 1.0
+_LONGEST_PAUSE_S: Final = 30.0
 
 _log = logging.getLogger(__name__)
 
@@ -61,16 +65,19 @@ async def open_service(
     metrics.watch("task_restarts", "Tasks of the host that failed and were started again.", lambda: supervisor.restarts)
     environments: Environments | None = None
     processes = LimitedProcesses()
+    tasks = [("the removal of idle sandboxes", pool.run_reaper)]
     try:
         swept = await backend.sweep()
         if swept:
             _log.info("removed %d leftovers of hosts that died", swept)
-        if prewarm:
-            await asyncio.gather(
-                *(pool.prewarm(default_spec(language)) for language in (Language.PYTHON, Language.JAVASCRIPT))
-            )
+        first = _FirstSandboxes(pool)
+        if prewarm and not await first.have_started():
+            supervisor.checks.append(first.require_started)
+            tasks.append(("the start of the first sandboxes", first.run))
         environments = await asyncio.to_thread(_environments, settings, backend, pool)
-        async with supervisor.running("the removal of idle sandboxes", pool.run_reaper):
+        async with AsyncExitStack() as running:
+            for name, work in tasks:
+                await running.enter_async_context(supervisor.running(name, work))
             yield Service(
                 settings,
                 pool,
@@ -87,6 +94,48 @@ async def open_service(
             await environments.close()
         await pool.close()
         await backend.close()
+
+
+class _FirstSandboxes:
+    """Starts a sandbox per language before the first call, again and again on a machine that is too busy for it."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._error: HostError | None = None
+
+    async def have_started(self) -> bool:
+        """Start them, once; return whether that went well, or the host starts without them.
+
+        Raises:
+          SandboxUnavailable: one cannot be started for a reason that will stay.
+        """
+        python, javascript = default_spec(Language.PYTHON), default_spec(Language.JAVASCRIPT)
+        try:
+            await asyncio.gather(self._pool.probe(python), self._pool.prewarm(javascript))
+        except PASSING as error:
+            self._error = error
+            return False
+        self._error = None
+        return True
+
+    async def run(self) -> None:
+        """Try until they have started, with pauses that grow to half a minute."""
+        pause_s = _PAUSE_S
+        while self._error is not None:
+            _log.warning("no sandbox has started yet, next try in %g s: %s", pause_s, self._error.detail)
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            await self.have_started()
+        _log.info("the first sandboxes have started")
+
+    def require_started(self) -> None:
+        """Check that they have started, for `/readyz`.
+
+        Raises:
+          HostError: why not.
+        """
+        if self._error is not None:
+            raise self._error
 
 
 def index_settings(settings: Settings, cache_dir: Path, *, work_dir: Path | None = None) -> IndexSettings:

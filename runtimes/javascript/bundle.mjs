@@ -5,13 +5,18 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { builtinModules } from 'node:module';
+import fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { DEFINED, withModulePaths } from './module_paths.mjs';
 
 /**
- * @typedef {{message: string, line: number | null, column: number | null, module: string | null}} Fault `module`: an import
- *   that cannot be found
+ * @typedef {{message: string, line: number | null, column: number | null, module: string | null, file: string | null}} Fault
+ *   `module`: an import that cannot be found; `file`: the path of one of the evaluator's files, null for its own code
  * @typedef {{ok: true, text: string, map: string, isAsync: boolean} | {ok: false, faults: Fault[], crashed: string | null}} Build
- * @typedef {{esbuild: string, packages: string | null, language: string, isAsync: boolean, legacyDecorators?: boolean, unmapped?: boolean}} Options
+ * @typedef {{esbuild: string, packages: string | null, language: string, isAsync: boolean, legacyDecorators?: boolean, unmapped?: boolean,
+ *   files?: Files | null}} Options
+ * @typedef {{texts: Record<string, string>, path: string}} Files what came with the evaluator, and where its own code lies among it
  */
 
 const OUTPUT_BYTES = 64 * 1024 * 1024;
@@ -28,9 +33,9 @@ const MAP = /\n?\/\/# sourceMappingURL=data:application\/json;base64,([A-Za-z0-9
  * @throws {DOMException} AbortError
  */
 export async function build(text, options, signal) {
-  const { code, stdout, stderr } = await runEsbuild(text, options, signal);
+  const { code, stdout, stderr } = options.files ? await runAmongFiles(text, options, options.files, signal) : await runEsbuild(text, options, signal);
   if (code === 0) return { ok: true, ...split(stdout, options), isAsync: options.isAsync };
-  const faults = parseFaults(stderr);
+  const faults = parseFaults(stderr, options.files?.path);
   if (!options.isAsync && faults.some((one) => one.message.startsWith('Top-level await'))) {
     return build(text, { ...options, isAsync: true }, signal);
   }
@@ -66,12 +71,16 @@ const COMMON = [
   ...DEFINED,
 ];
 
+/** Files that an import gives as their text. */
+const TEXTS = ['txt', 'md', 'csv', 'tsv', 'yaml', 'yml', 'html', 'xml', 'sql', 'jsonl', 'prompt', 'jinja', 'j2', 'tmpl'].map((end) => `--loader:.${end}=text`);
+
 /** @param {Options} options */
-function esbuildArguments({ language, isAsync, legacyDecorators, unmapped }) {
+function esbuildArguments({ language, isAsync, legacyDecorators, unmapped, files }) {
   const loader = language === 'typescript' ? 'ts' : 'js';
   const compilerOptions = legacyDecorators ? { experimentalDecorators: true } : {};
+  const input = files ? [files.path, '--preserve-symlinks', ...TEXTS] : [`--loader=${loader}`, `--sourcefile=${fileName(language)}`];
   return [
-    ...COMMON, `--format=${isAsync ? 'esm' : 'cjs'}`, `--loader=${loader}`, `--sourcefile=${fileName(language)}`,
+    ...COMMON, `--format=${isAsync ? 'esm' : 'cjs'}`, ...input,
     ...(unmapped ? [] : ['--sourcemap=inline', '--sources-content=false']), `--tsconfig-raw=${JSON.stringify({ compilerOptions })}`,
   ];
 }
@@ -99,12 +108,13 @@ export function dismissAhead() {
  * @param {string} text
  * @param {Options} options
  * @param {AbortSignal} signal
+ * @param {string} [folder] working directory
  * @returns {Promise<{code: number | null, stdout: string, stderr: string}>}
  */
-function runEsbuild(text, options, signal) {
+function runEsbuild(text, options, signal, folder) {
   const waiting = ahead !== null && ahead.child.exitCode === null && ahead.key === keyOf(options) ? ahead : null;
   if (waiting) ahead = null;
-  const { child, done } = waiting ?? begin(options);
+  const { child, done } = waiting ?? begin(options, folder);
   return new Promise((resolve, reject) => {
     const stop = () => {
       child.kill('SIGKILL');
@@ -119,10 +129,33 @@ function runEsbuild(text, options, signal) {
 
 /** @typedef {{child: import('node:child_process').ChildProcessWithoutNullStreams, done: Promise<{code: number | null, stdout: string, stderr: string}>, key: string}} Started */
 
-/** @param {Options} options @returns {Started} */
-function begin(options) {
+/**
+ * Build an evaluator of several files: they are written to a folder of their own, which is removed again before any user
+ * code runs. Packages are found through a link, whose name keeps their paths as they are without files.
+ *
+ * @param {string} text
+ * @param {Options} options
+ * @param {Files} files
+ * @param {AbortSignal} signal
+ */
+async function runAmongFiles(text, options, files, signal) {
+  const folder = fs.mkdtempSync(join(tmpdir(), 'build-'));
+  try {
+    for (const [path, content] of [...Object.entries(files.texts), [files.path, text]]) {
+      fs.mkdirSync(join(folder, dirname(path)), { recursive: true });
+      fs.writeFileSync(join(folder, path), content);
+    }
+    if (options.packages !== null) fs.symlinkSync(join(options.packages, 'node_modules'), join(folder, 'node_modules'));
+    return await runEsbuild('', options, signal, folder);
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** @param {Options} options @param {string} [folder] @returns {Started} */
+function begin(options, folder) {
   const child = spawn(options.esbuild, esbuildArguments(options), {
-    cwd: options.packages ?? '/', env: { PATH: '/usr/bin:/bin' }, stdio: ['pipe', 'pipe', 'pipe'],
+    cwd: folder ?? options.packages ?? '/', env: { PATH: '/usr/bin:/bin' }, stdio: ['pipe', 'pipe', 'pipe'],
   });
   const stdout = collect(child.stdout, OUTPUT_BYTES);
   const stderr = collect(child.stderr, FAULTS_BYTES);
@@ -154,9 +187,9 @@ function collect(stream, limit) {
 }
 
 /** Return text and source map of an output. @param {string} output @param {Options} options */
-function split(output, { isAsync, packages, unmapped }) {
+function split(output, { isAsync, packages, unmapped, files }) {
   const map = MAP.exec(output);
-  const text = withModulePaths(map ? output.slice(0, map.index) : output, packages);
+  const text = withModulePaths(map ? output.slice(0, map.index) : output, packages, files ? [...Object.keys(files.texts), files.path] : []);
   const script = isAsync ? asFunctionBody(text) : makeModulesCallable(text);
   if (unmapped) return { text: script, map: NO_PLACES };
   return { text: script, map: map ? Buffer.from(map[1], 'base64').toString('utf8') : '' };
@@ -211,18 +244,21 @@ const CALLABLE = `(mod, isNodeMode, target) => {
  }
  return target; }`.replace(/\n\s*/g, ' ');
 
-/** @param {string} stderr of esbuild @returns {Fault[]} */
-export function parseFaults(stderr) {
+/** @param {string} stderr of esbuild @param {string} [own] path of the evaluator's code @returns {Fault[]} */
+export function parseFaults(stderr, own) {
   const faults = [];
   const blocks = stderr.split(/^(?:✘|X) \[ERROR\] /m).slice(1);
   for (const block of blocks) {
     const message = block.slice(0, block.indexOf('\n') < 0 ? undefined : block.indexOf('\n')).replace(/ \[plugin .*\]$/, '');
-    const place = /^ {4}evaluator\.[jt]s:(\d+):(\d+):\n {6}\d+ │ (.*)$/m.exec(block);
+    const place = /^ {4}(.+?):(\d+):(\d+):\n {6}\d+ │ (.*)$/m.exec(block);
+    const isOwn = place !== null && (own === undefined ? /^evaluator\.[jt]s$/.test(place[1]) : place[1] === own);
     const module = /^Could not resolve "(.*)"$/.exec(message)?.[1] ?? null;
     faults.push({
-      message, module,
-      line: place ? Number(place[1]) : null,
-      column: place ? characterColumn(place[3], Number(place[2])) : null,
+      message: place && !isOwn && own !== undefined ? `${message} (${place[1]}:${place[2]})` : message,
+      module,
+      line: isOwn ? Number(place[2]) : null,
+      column: isOwn ? characterColumn(place[4], Number(place[3])) : null,
+      file: place && !isOwn ? place[1] : null,
     });
   }
   return faults;

@@ -4,6 +4,7 @@
  *
  * A declared contract is used whatever the parameters are. Code that fits two dialects gives an error that names both.
  */
+import { OWN } from './dialects/steps.mjs';
 import { DIALECTS } from './dialects/table.mjs';
 import { parametersOf } from './parameters.mjs';
 
@@ -28,37 +29,74 @@ function isIdentifier(name) {
 
 /**
  * @param {Offer[]} offers
- * @param {{contract: string, entry: string | null, code: string}} wish
+ * @param {{contract: string, entry: string | null, code: string, language: string}} wish
  * @returns {Found | Refusal}
  */
-export function findEntry(offers, { contract, entry, code }) {
+export function findEntry(offers, wish) {
+  const answer = search(offers, wish);
+  if ('code' in answer) return answer;
+  const dialect = DIALECTS.find((one) => one.contract === answer.contract);
+  return dialect?.refuse?.(wish.code, wish.language) ?? answer;
+}
+
+/** @param {Offer[]} offers @param {{contract: string, entry: string | null, code: string}} wish @returns {Found | Refusal} */
+function search(offers, { contract, entry, code }) {
   if (contract !== 'auto') return findDeclared(offers, contract, entry, code);
   if (entry !== null) {
     const named = lookUp(offers, entry);
-    return named ? infer(named, entry) : notFound(offers, [entry], code);
+    return named ? infer(named, entry, code) : notFound(offers, [entry], code);
   }
-  const names = usualNames().filter((name) => lookUp(offers, name));
+  const matches = matchesOf(offers, code);
+  const step = Math.min(...matches.map((one) => one.step));
+  const best = matches.filter((one) => one.step === step);
+  const contracts = [...new Set(best.map((one) => one.found.contract))];
+  if (step < OWN && contracts.length > 1) {
+    const signs = best.map((one) => `${one.found.contract} (${one.found.reason})`);
+    return refuse('entry_ambiguous', `the code may be written for ${signs.join(' or for ')}`, `declare which one is meant: set \`contract\` to ${contracts.join(' or ')}`);
+  }
+  if (step < OWN) return best[0].found;
+  const names = OWN_NAMES.filter((name) => lookUp(offers, name));
   if (names.length > 1) {
-    const contracts = DIALECTS.map((one) => one.contract).sort();
-    return refuse('entry_ambiguous', `both ${names.join(' and ')} are defined`, `set \`contract\` to ${contracts.slice(0, -1).join(', ')} or ${contracts.at(-1)}, or name the function in \`settings.entry\``);
+    const known = DIALECTS.map((one) => one.contract).sort();
+    return refuse('entry_ambiguous', `both ${names.join(' and ')} are defined`, `set \`contract\` to ${known.slice(0, -1).join(', ')} or ${known.at(-1)}, or name the function in \`settings.entry\``);
   }
-  if (names.length === 1) return infer(/** @type {Candidate} */ (lookUp(offers, names[0])), names[0]);
+  if (names.length === 1) return infer(/** @type {Candidate} */ (lookUp(offers, names[0])), names[0], code);
   const only = defaultExport(offers);
-  return only ? inferDefault(only) : notFound(offers, usualNames(), code);
+  return only ? inferDefault(only, code) : notFound(offers, OWN_NAMES, code);
+}
+
+/** The names of this product's own contracts. */
+const OWN_NAMES = ['evaluate', 'main'];
+
+/** Return what other platforms' dialects recognise in the functions that the module offers. @param {Offer[]} offers @param {string} code */
+function matchesOf(offers, code) {
+  const matches = [];
+  for (const dialect of DIALECTS) {
+    for (const name of dialect.entries) {
+      const candidate = lookUp(offers, name);
+      const inferred = candidate && dialect.infer(candidate, name, code);
+      if (inferred && 'step' in inferred && inferred.step < OWN) matches.push({ step: inferred.step, found: found(candidate, dialect, 'inferred', inferred.reason) });
+    }
+    const only = dialect.takesDefault ? defaultExport(offers) : null;
+    const inferred = only && dialect.infer(only, 'default', code);
+    if (inferred && 'step' in inferred) matches.push({ step: inferred.step, found: found(only, dialect, 'inferred', inferred.reason) });
+  }
+  return matches;
 }
 
 /** @returns {string[]} the names by which functions of any dialect are looked for */
 function usualNames() {
-  return [...new Set(DIALECTS.map((one) => one.entry))].sort();
+  return [...new Set(DIALECTS.flatMap((one) => one.entries))].sort();
 }
 
 /** @param {Offer[]} offers @param {string} contract @param {string | null} entry @param {string} code @returns {Found | Refusal} */
 function findDeclared(offers, contract, entry, code) {
   const dialect = DIALECTS.find((one) => one.contract === contract);
   if (!dialect) return refuse('entry_not_found', `contract ${contract} is not for this language`, 'set `contract` to auto');
-  const name = entry ?? dialect.entry;
-  const candidate = lookUp(offers, name) ?? (entry === null ? defaultExport(offers) : null);
-  if (!candidate) return notFound(offers, [name], code);
+  const names = entry === null ? dialect.entries : [entry];
+  const known = names.map((name) => lookUp(offers, name)).find((one) => one !== null);
+  const candidate = known ?? (entry === null ? defaultExport(offers) : null);
+  if (!candidate) return notFound(offers, names, code);
   return found(candidate, dialect, 'declared', `contract ${contract} as declared`);
 }
 
@@ -88,22 +126,22 @@ function isCallable(offer) {
   return offer.kind === 'function' && !/^class\b/.test(offer.text);
 }
 
-/** @param {Candidate} candidate @param {string} name under which it was found @returns {Found | Refusal} */
-function infer(candidate, name) {
+/** @param {Candidate} candidate @param {string} name under which it was found @param {string} code @returns {Found | Refusal} */
+function infer(candidate, name, code) {
   for (const dialect of DIALECTS) {
-    const inferred = dialect.infer(candidate, name);
+    const inferred = dialect.infer(candidate, name, code);
     if (inferred) return 'code' in inferred ? inferred : found(candidate, dialect, 'inferred', inferred.reason);
   }
   return refuse('entry_not_found', `${candidate.label} is of no known contract`, 'set `contract`');
 }
 
-/** @param {Candidate} candidate @returns {Found | Refusal} */
-function inferDefault(candidate) {
+/** @param {Candidate} candidate @param {string} code @returns {Found | Refusal} */
+function inferDefault(candidate, code) {
   const { parameters } = parametersOf(candidate);
-  if (!usualNames().includes(candidate.name) && parameters.length === 1 && !parameters[0].rest) {
+  if (!OWN_NAMES.includes(candidate.name) && parameters.length === 1 && !parameters[0].rest) {
     return refuse('entry_ambiguous', 'the default export takes one parameter: evaluate(inputs) or main(variables)', 'name the function evaluate or main, or set `contract`');
   }
-  return infer(candidate, candidate.name);
+  return infer(candidate, candidate.name, code);
 }
 
 /** @param {Candidate} candidate @param {import('./dialects/table.mjs').Dialect} dialect @param {string} source @param {string} reason @returns {Found} */

@@ -96,17 +96,18 @@ export class Evaluator {
     const timeoutMs = header.timeout_s * 1000;
     const clock = setTimeout(() => abort.abort(), timeoutMs);
     try {
-      const { prepare, compile, dismissAhead } = await loadLoader();
+      const { prepare, compile, dismissAhead, filesOf } = await loadLoader();
       let loadable = await prepare(body, header, this.tools, abort.signal);
       dismissAhead();
       if ('failure' in loadable) return { ...loadable, logs: null };
-      let offered = await this.#inspect(loadable, header, abort.signal);
+      const data = header.data_files ? body.files : null;
+      let offered = await this.#inspect(loadable, header, data, abort.signal);
       if (offered.type === 'load_failed' && offered.code === 'syntax_error' && loadable.bundle === null && this.tools.esbuild !== null) {
         const { positions, program } = loadable;
-        const again = await compile(program.source, program.wanted, positions, header, this.tools, abort.signal);
+        const again = await compile(program.source, program.wanted, positions, header, { ...this.tools, files: filesOf(body, header) }, abort.signal);
         if ('failure' in again) return { ...again, logs: null };
         loadable = again;
-        offered = await this.#inspect(loadable, header, abort.signal);
+        offered = await this.#inspect(loadable, header, data, abort.signal);
       }
       return this.#judge(offered, loadable, header, body.code);
     } catch (error) {
@@ -136,7 +137,7 @@ export class Evaluator {
         return { failure: atLoad(refused), missing, logs };
       }
       default: {
-        const found = findEntry(offers(offered.offers), { contract: header.contract, entry: header.entry, code });
+        const found = findEntry(offers(offered.offers), { contract: header.contract, entry: header.entry, code, language: header.language });
         if (!('code' in found)) return { found, loadable, logs, spoiled: offered.spoiled };
         return { failure: failure(found.code, found.message, { hint: found.hint }), missing, logs };
       }
@@ -149,8 +150,8 @@ export class Evaluator {
     return reason === 'exit' ? exitFailure(Number(detail), 'load_error') : crashFailure(detail);
   }
 
-  /** Run the module once and return what it offers. @param {Loadable} loadable @param {any} header @param {AbortSignal} signal @returns {Promise<any>} */
-  #inspect(loadable, header, signal) {
+  /** Run the module once and return what it offers. @param {Loadable} loadable @param {any} header @param {Record<string, string> | null} data @param {AbortSignal} signal @returns {Promise<any>} */
+  #inspect(loadable, header, data, signal) {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
       signal.addEventListener('abort', () => reject(signal.reason), { once: true });
@@ -163,7 +164,7 @@ export class Evaluator {
         resolve(message);
       };
       const { limits } = header;
-      this.workers.load({ program: loadable.program, selector: null, logKb: limits.log_kb, resultKb: limits.result_kb }, limits.memory_mb);
+      this.workers.load({ program: loadable.program, data, selector: null, logKb: limits.log_kb, resultKb: limits.result_kb }, limits.memory_mb);
     });
   }
 }

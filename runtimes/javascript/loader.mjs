@@ -12,8 +12,9 @@ import { Positions, SCRIPT, failure } from './positions.mjs';
  * @typedef {{source: string, filename: string, isAsync: boolean, wanted: string[]}} Program
  * @typedef {{program: Program, positions: Positions, bundle: unknown, missing: {module: string, line: number}[]}} Loadable
  * @typedef {{failure: import('./positions.mjs').Failure, missing: {module: string, line: number}[]}} Unloadable
- * @typedef {{code: string, bundle: any}} LoadBody
- * @typedef {{esbuild: string | null, packages: string | null}} Tools
+ * @typedef {{code: string, bundle: any, files?: Record<string, string>, path?: string | null}} LoadBody
+ * @typedef {import('./bundle.mjs').Files} Files
+ * @typedef {{esbuild: string | null, packages: string | null, files?: Files | null}} Tools
  */
 
 /** Matches syntax or modules that need a bundler. A false match costs only time. */
@@ -30,22 +31,29 @@ const REQUIRE = /\brequire\s*\(/;
 export async function prepare(body, order, tools, signal) {
   const { code } = body;
   const lineCount = code.split('\n').length;
-  const shown = fileName(order.language);
+  const shown = body.path ?? fileName(order.language);
   const wanted = wantedNames(order.entry);
+  const files = filesOf(body, order);
   if (isBundle(body.bundle) && !order.check) {
     const { text, map, isAsync } = body.bundle;
-    return { program: program(text, isAsync, wanted), positions: new Positions(lineCount, shown, map), bundle: body.bundle, missing: [] };
+    const positions = new Positions(lineCount, shown, map, Object.keys(body.files ?? {}));
+    return { program: program(text, isAsync, wanted), positions, bundle: body.bundle, missing: [] };
   }
   const text = withAccessor(code, wanted);
-  const plain = new Positions(lineCount, shown, '');
-  if (!needsEsbuild(code, order, tools)) return { program: program(text, false, wanted), positions: plain, bundle: null, missing: [] };
-  return compile(text, wanted, plain, order, tools, signal);
+  const plain = new Positions(lineCount, shown, '', Object.keys(body.files ?? {}));
+  if (!needsEsbuild(code, order, tools, files)) return { program: program(text, false, wanted), positions: plain, bundle: null, missing: [] };
+  return compile(text, wanted, plain, order, { ...tools, files }, signal);
 }
 
-/** @param {string} text @param {{language: string, check: boolean}} order @param {Tools} tools */
-function needsEsbuild(text, { language, check }, tools) {
+/** Return the files of an evaluator of several; null for one that is all in its code. @param {LoadBody} body @param {{language: string}} order @returns {Files | null} */
+export function filesOf(body, order) {
+  return body.files === undefined ? null : { texts: body.files, path: body.path ?? fileName(order.language) };
+}
+
+/** @param {string} text @param {{language: string, check: boolean}} order @param {Tools} tools @param {Files | null} files */
+function needsEsbuild(text, { language, check }, tools, files) {
   if (language === 'typescript' || MODULE_SYNTAX.test(text)) return true;
-  return REQUIRE.test(text) && (tools.packages !== null || (check && tools.esbuild !== null));
+  return REQUIRE.test(text) && (files !== null || tools.packages !== null || (check && tools.esbuild !== null));
 }
 
 /**
@@ -61,10 +69,10 @@ export async function compile(text, wanted, plain, order, tools, signal) {
   if (tools.esbuild === null) {
     return { failure: failure('load_error', 'this runner was started without esbuild and cannot compile TypeScript or imports'), missing: [] };
   }
-  const built = await build(text, { esbuild: tools.esbuild, packages: tools.packages, language: order.language, isAsync: false }, signal);
+  const built = await build(text, { esbuild: tools.esbuild, packages: tools.packages, language: order.language, isAsync: false, files: tools.files ?? null }, signal);
   if (built.ok) {
     const bundle = { version: 1, text: built.text, map: built.map, isAsync: built.isAsync };
-    return { program: program(built.text, built.isAsync, wanted), positions: new Positions(plain.lineCount, plain.shownName, built.map), bundle, missing: [] };
+    return { program: program(built.text, built.isAsync, wanted), positions: new Positions(plain.lineCount, plain.shownName, built.map, [...plain.files]), bundle, missing: [] };
   }
   if (built.crashed !== null) return { failure: failure('load_error', `esbuild could not compile the code: ${built.crashed}`), missing: [] };
   return refuse(built.faults, plain, order.language);
@@ -80,8 +88,9 @@ function refuse(faults, plain, language) {
     return { failure: failure('syntax_error', worst.message, { type: 'SyntaxError', ...place, hint }), missing };
   }
   const relative = /^[./]/.test(worst.module);
-  const hint = relative ? 'an evaluator is one file; put what it imports into it' : pinHint(worst.module);
-  return { failure: failure('load_error', `Cannot find module '${worst.module}'`, { type: 'Error', ...place, hint }), missing };
+  const hint = relative ? 'send the file that it imports too, in `files`: {"helpers/text.js": "…"}, by its path from this one' : pinHint(worst.module);
+  const from = worst.file === null ? '' : `, imported by ${worst.file}`;
+  return { failure: failure('load_error', `Cannot find module '${worst.module}'${from}`, { type: 'Error', ...place, hint }), missing };
 }
 
 /** @param {string} source @param {boolean} isAsync @param {string[]} wanted @returns {Program} */

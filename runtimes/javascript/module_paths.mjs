@@ -10,7 +10,7 @@ import { pathToFileURL } from 'node:url';
 
 const OWN = '/evaluator.js';
 const WORD = '__evaluator_host_place_';
-const PLACE = new RegExp(String.raw`^ *// (?:(node_modules/.+)|evaluator\.[jt]s)$|${WORD}(meta|dirname|filename)__`, 'gm');
+const PLACE = new RegExp(String.raw`^ *// (?:(node_modules/.+)|(evaluator\.[jt]s)|(\S.*))$|${WORD}(meta|dirname|filename)__`, 'gm');
 
 /** Arguments that make esbuild write the placeholders. */
 export const DEFINED = [`--define:import.meta=${WORD}meta__`, `--define:__dirname=${WORD}dirname__`, `--define:__filename=${WORD}filename__`];
@@ -20,15 +20,21 @@ export const DEFINED = [`--define:import.meta=${WORD}meta__`, `--define:__dirnam
  *
  * @param {string} text as esbuild wrote it
  * @param {string | null} root folder that holds `node_modules`
+ * @param {string[]} files paths of an evaluator of several files; they lie in the working directory of its rows
  */
-export function withModulePaths(text, root) {
+export function withModulePaths(text, root, files = []) {
   if (!text.includes(WORD)) return text;
+  const own = new Set(files);
   let file = OWN;
-  return text.replace(PLACE, (whole, /** @type {string | undefined} */ inPackage, /** @type {string | undefined} */ name) => {
+  /** @param {string} whole @param {(string | undefined)[]} found */
+  const replace = (whole, ...[inPackage, evaluator, other, name]) => {
     if (name !== undefined) return nameOf(file, name);
-    file = inPackage === undefined || root === null ? OWN : `${root}/${inPackage}`;
+    if (inPackage !== undefined) file = root === null ? OWN : `${root}/${inPackage}`;
+    else if (own.has(evaluator ?? other ?? '')) file = `${process.cwd()}/${evaluator ?? other}`;
+    else if (evaluator !== undefined) file = OWN;
     return whole;
-  });
+  };
+  return text.replace(PLACE, replace);
 }
 
 /** @param {string} file @param {string} name */

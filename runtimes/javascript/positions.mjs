@@ -20,8 +20,14 @@ export class Positions {
   /** @type {import('node:module').SourceMap | null} */
   #map = null;
 
-  /** @param {number} lineCount of the user's code @param {string} shownName @param {string} mapText a source map as JSON, or '' */
-  constructor(lineCount, shownName, mapText) {
+  /**
+   * @param {number} lineCount of the user's code
+   * @param {string} shownName
+   * @param {string} mapText a source map as JSON, or ''
+   * @param {string[]} files paths of what came with the evaluator
+   */
+  constructor(lineCount, shownName, mapText, files = []) {
+    this.files = new Set(files);
     this.lineCount = lineCount;
     this.shownName = shownName;
     this.mapText = mapText;
@@ -29,11 +35,20 @@ export class Positions {
 
   /** @param {number} line @param {number | null} column both of the compiled script, from 1 @returns {Place | null} */
   original(line, column) {
-    if (this.mapText === '') return this.within(line, column);
+    const found = this.#find(line, column);
+    return found !== null && found.file === this.shownName ? found.place : null;
+  }
+
+  /** Return a place in the evaluator's code or in one of its files. @param {number} line @param {number | null} column @returns {{file: string, place: Place} | null} */
+  #find(line, column) {
+    if (this.mapText === '') return inFile(this.shownName, this.within(line, column));
     this.#map ??= new SourceMap(JSON.parse(this.mapText));
     const entry = /** @type {any} */ (this.#map.findEntry(line - 1, (column ?? 1) - 1));
-    if (!/(^|\/)evaluator\.[jt]s$/.test(entry.originalSource ?? '')) return null;
-    return this.within(entry.originalLine + 1, column === null ? null : entry.originalColumn + 1);
+    const file = entry.originalSource ?? '';
+    const found = { line: entry.originalLine + 1, column: column === null ? null : entry.originalColumn + 1 };
+    if (this.files.has(file)) return { file, place: found };
+    const isOwn = file === this.shownName || /(^|\/)evaluator\.[jt]s$/.test(file);
+    return isOwn ? inFile(this.shownName, this.within(found.line, found.column)) : null;
   }
 
   /** Return a place in the user's code; null for the accessor behind it. @param {number | null} line @param {number | null} column */
@@ -53,10 +68,10 @@ export class Positions {
     let first = null;
     for (const line of stackLines(thrown)) {
       const match = FRAME.exec(line);
-      const place = match && this.original(Number(match[2]), Number(match[3]));
-      if (!match || !place) continue;
-      first ??= place;
-      frames.push(`    at ${frameName(match[1] ?? '')}(${this.shownName}:${place.line}:${place.column})`);
+      const found = match && this.#find(Number(match[2]), Number(match[3]));
+      if (!match || !found) continue;
+      if (found.file === this.shownName) first ??= found.place;
+      frames.push(`    at ${frameName(match[1] ?? '')}(${found.file}:${found.place.line}:${found.place.column})`);
     }
     return { place: first, traceback: frames.length ? cut([head, ...frames].join('\n'), TRACEBACK) : null };
   }
@@ -67,6 +82,11 @@ export class Positions {
     if (!match) return null;
     return this.original(Number(match[1]), match[3].length + 1) ?? { line: this.lineCount, column: null };
   }
+}
+
+/** @param {string} file @param {Place | null} place */
+function inFile(file, place) {
+  return place === null ? null : { file, place };
 }
 
 /** Return the name of a frame and a space; '' for a name that V8 makes up for plain functions. @param {string} found */

@@ -15,7 +15,7 @@ const NEARLY = 0.92; // leaves room for allocations between two checks, before t
 const POOLED_MS = 9000; // V8 keeps the pages of a freed heap for 8 s, for reuse
 const LOG_HEADER_BYTES = 16;
 
-/** @typedef {{program: any, selector: any, logKb: number, resultKb: number}} Order */
+/** @typedef {{program: any, data: Record<string, string> | null, selector: any, logKb: number, resultKb: number}} Order */
 
 export class WorkerPair {
   #surroundings;
@@ -192,7 +192,7 @@ export class WorkerPair {
     const logs = new SharedArrayBuffer(LOG_HEADER_BYTES + 2 * order.logKb * 1024);
     const { Output } = require('./worker/output.cjs');
     this.#outputs.set(member, new Output(logs, this.#surroundings.descriptors.errors));
-    return { program: order.program, selector: order.selector, resultBytes: order.resultKb * 1024, logs };
+    return { program: order.program, data: order.data, selector: order.selector, resultBytes: order.resultKb * 1024, logs };
   }
 
   #dismissStandby() {

@@ -5,7 +5,7 @@ Guards: uv's and npm's unpacking (seen to refuse or drop each member), hashes in
 """
 
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -19,17 +19,6 @@ from tests.packages import Archive, npm_package, tarball, wheel
 PYTHON_CODE = "def evaluate(i, o, t): return 1"
 NODE_CODE = "export const evaluate = () => 1"
 MARK = f"written-by-a-package-{os.getpid()}"
-
-
-@pytest.fixture(scope="module")
-def index() -> Iterator[Index]:
-    with Index() as serving:
-        yield serving
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("data")
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ removed, the meter ends a build that writes too much (without it the bomb is unp
 
 import io
 import zipfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -23,17 +23,6 @@ import builtins, json, os, sys
 def evaluate(i, o, t):
     return {'score': 1, 'loud': os.environ.get('LOUD', ''), 'json': json.__file__, 'os': os.__file__, 'n': len(sys.path)}
 """
-
-
-@pytest.fixture(scope="module")
-def index() -> Iterator[Index]:
-    with Index() as serving:
-        yield serving
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("data")
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ Guards: the trial in a guest's sandbox with its limits and a time box (`environm
 of these sets is installed with a note.
 """
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,17 +37,6 @@ NODE_HARM = {
     "exits": ("process.exit(0)", "ends the process"),
     "dies": ("process.kill(process.pid, 'SIGKILL')", "ends the process"),
 }
-
-
-@pytest.fixture(scope="module")
-def index() -> Iterator[Index]:
-    with Index() as serving:
-        yield serving
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("data")
 
 
 @pytest.fixture(scope="module")

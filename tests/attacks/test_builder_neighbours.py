@@ -1,12 +1,12 @@
 """Packages that are large in what they say of themselves: the event loop of the host goes on for everybody else.
 
-What blocks the loop is measured as processor time of its thread between two turns, so a busy machine changes nothing.
+Blocking of the loop is measured as processor time of its thread between two turns, so a busy machine changes nothing.
 """
 
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -20,17 +20,6 @@ from tests.packages import Archive, npm_package, tarball, wheel
 
 ONE = "def evaluate(i, o, t): return 1"
 _BLOCKED_S = 0.25
-
-
-@pytest.fixture(scope="module")
-def index() -> Iterator[Index]:
-    with Index() as serving:
-        yield serving
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("data")
 
 
 @pytest.fixture(scope="module")

@@ -25,11 +25,6 @@ def index() -> Iterator[Index]:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("data")
-
-
-@pytest.fixture(scope="module")
 async def service(index: Index, home: Path) -> AsyncIterator[Service]:
     async with building(home, index) as opened:
         yield opened

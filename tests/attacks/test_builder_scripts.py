@@ -72,11 +72,6 @@ def open_index() -> Iterator[Index]:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("data")
-
-
-@pytest.fixture(scope="module")
 async def service(index: Index, home: Path) -> AsyncIterator[Service]:
     async with building(home, index) as opened:
         yield opened

@@ -63,7 +63,7 @@ class Host:
 
 @dataclass(slots=True)
 class Seen:
-    """What the neighbour was answered."""
+    """The statuses of the neighbour's answers."""
 
     answers: Counter[int] = field(default_factory=Counter)
 

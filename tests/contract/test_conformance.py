@@ -272,3 +272,39 @@ async def test_a_result_says_where_and_on_what_it_ran(service: Service) -> None:
     assert result.evaluator.contract_source == "inferred"
     assert again.sandbox.peak_memory_kb > 1000
     assert result.evaluator.digest == again.evaluator.digest
+
+
+FILES = {
+    PYTHON: """\
+from lib.text import words
+def evaluate(inputs, outputs, trace):
+    found = words()
+    open('data/words.txt', 'w').write('changed')
+    return len(found)
+""",
+    TYPESCRIPT: """\
+import { words } from './lib/text';
+import { writeFileSync } from 'node:fs';
+export function evaluate(inputs: any, outputs: any, trace: any): number {
+  const found = words();
+  writeFileSync('data/words.txt', 'changed');
+  return found.length
+}
+""",
+}
+MODULES = {
+    "lib/text.py": "def words():\n    return open('data/words.txt').read().split()\n",
+    "lib/text.ts": """\
+import { readFileSync } from 'node:fs'; import { join } from 'node:path';
+export const words = (): string[] => readFileSync(join(__dirname, '..', 'data', 'words.txt'), 'utf8').split(' ');
+""",
+}
+
+
+@pytest.mark.parametrize("language", list(FILES))
+async def test_each_row_finds_the_files_as_they_were_sent(service: Service, language: Language) -> None:
+    given = Evaluator(FILES[language], language, files={**MODULES, "data/words.txt": "one two three"})
+    results = await service.evaluate_batch(given, [Row() for _ in range(4)])
+    assert [result.score for result in results] == [3.0, 3.0, 3.0, 3.0], results
+    elsewhere = replace(given, files={**MODULES, "data/words.txt": "one"})
+    scored(await service.evaluate(elsewhere, Row()), 1.0)

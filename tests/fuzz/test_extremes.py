@@ -51,7 +51,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def test_every_integer_of_a_request_is_bounded() -> None:
-    """What a request may say must fit the database, a file's length and every JSON parser."""
+    """Values of a request must fit the database, a file's length and every JSON parser."""
     described = create_app(cast("Any", None), Settings()).openapi()
     free = [
         name

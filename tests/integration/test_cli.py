@@ -295,3 +295,27 @@ def _read_all(descriptor: int) -> str:
             parts.append(part)
     os.close(descriptor)
     return b"".join(parts).decode(errors="replace")
+
+
+def test_a_file_brings_the_modules_that_it_imports(folder: Path, server: Server) -> None:
+    for path, text in {
+        "pyproject.toml": "",
+        "lib/text.py": "from .more import two\ndef score(): return two() + len(open('d.txt').read())\n",
+        "lib/more.py": "def two(): return 2\n",
+        "d.txt": "xyz",
+        "evals/score.py": "from lib import text\ndef evaluate(inputs, outputs, trace):\n    return text.score()\n",
+        "evals/bad.py": "from lib import gone\ndef evaluate(inputs, outputs, trace):\n    return 1\n",
+    }.items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text(text)
+    run = cli(folder, "run", "evals/score.py", "--file", "d.txt", "--url", server.url, "--json")
+    assert json.loads(run.stdout)["score"] == 5.0, run.stderr
+    check = cli(folder, "check", "evals/bad.py", "--url", server.url)
+    assert check.returncode == 1
+    assert "there is no lib.py in its project" in check.stdout, check.stdout
+    made = cli(folder, "evaluators", "create", "several", "evals/score.py", "--file", "d.txt", "--url", server.url)
+    assert made.returncode == 0, made.stderr
+    stored = server.client.get("/v1/evaluators/several").json()["evaluator"]
+    assert (sorted(stored["files"]), stored["path"]) == (["d.txt", "lib/more.py", "lib/text.py"], "evals/score.py")
+    again = cli(folder, "evaluators", "update", "several", "evals/score.py", "--url", server.url, "--json")
+    assert json.loads(again.stdout)["version"] == 2

@@ -53,6 +53,12 @@ def test_a_failure_of_the_users_code_is_a_result(server: Server) -> None:
         ({"evaluator": {"code": EXACT, "limits": {"memory_mb": 10**6}}}, "evaluator.limits.memory_mb"),
         ({"evaluator": {"code": EXACT}, "inputs": []}, "inputs"),
         ({"evaluator": {"code": "x", "language": "javascript", "policy": "restricted"}}, "evaluator.policy"),
+        ({"evaluator": {"code": EXACT, "files": {"../x.py": ""}}}, "evaluator.files.../x.py"),
+        ({"evaluator": {"code": EXACT, "files": {"/etc/x.py": ""}}}, "evaluator.files./etc/x.py"),
+        ({"evaluator": {"code": EXACT, "files": {"evaluator.py": ""}}}, "evaluator.files.evaluator.py"),
+        ({"evaluator": {"code": EXACT, "files": {"a": "", "a/b.py": ""}}}, "evaluator.files.a"),
+        ({"evaluator": {"code": EXACT, "files": {"a.py": ""}, "policy": "restricted"}}, "evaluator.files"),
+        ({"evaluator": {"code": EXACT, "path": "score.ts"}}, "evaluator.path"),
     ],
 )
 def test_a_bad_request_names_the_field(server: Server, body: dict[str, object], field: str) -> None:

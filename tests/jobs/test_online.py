@@ -80,6 +80,11 @@ async def test_each_row_is_asked_once_and_its_answer_is_scored(desk: Desk) -> No
     assert shown.request is not None
     assert unit["duration"]["total"] == shown.request["latency_ms"] / 1000 > 0
     assert [one["status"] for one in shown.request["attempts"]] == [200]
+    asked_first = next(body for body in server.bodies if body["messages"][1]["content"] == "q3")
+    assert shown.request["body"] == asked_first
+    response = shown.request["response"]
+    assert response["choices"][0]["message"] == {"role": "assistant", "content": "answer to q3", "refusal": None}
+    assert (response["object"], response["usage"]["total_tokens"]) == ("chat.completion", unit["tokens"]["total"])
 
 
 @pytest.mark.parametrize("completes", [True, False])
@@ -149,6 +154,7 @@ async def test_a_key_that_the_model_repeats_is_masked_everywhere(desk: Desk) -> 
     assert (job.progress.failed, rows[3].output) == (3, "your key is [masked]")
     assert "[masked]" in rows[0].result["error"]["message"]
     assert rows[4].output == {"tool_calls": [{"[masked]": ["[masked]"]}]}
+    assert [bool((row.request or {})["response"]) for row in rows[:5]] == [False] * 3 + [True] * 2
     everything = repr(rows) + repr(job) + repr(bodies(desk))
     assert KEY not in everything
     assert json.dumps(KEY)[1:-1] not in everything

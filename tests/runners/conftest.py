@@ -100,10 +100,11 @@ class RunnerProcess:
         """Send `load` with sensible fields (overridden by keyword) and return the answer."""
         limits = {**LIMITS, **header.pop("limits", {})}
         bundle = header.pop("bundle", None)
+        more = header.pop("body", {})
         fields = {"contract": "auto", "entry": None, "policy": "none", "timeout_s": 20, "check": False, **header}
         self.send(
             {"type": "load", "id": "load", "language": language, "limits": limits, **fields},
-            {"code": code, "bundle": bundle},
+            {"code": code, "bundle": bundle, **more},
         )
         return self.receive()
 

@@ -5,9 +5,10 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from evaluator_host.dialects.nemo.host.entities import Entities, Kind, Place
 from evaluator_host.model.errors import MachineExhausted, OverQuota
@@ -110,7 +111,10 @@ async def test_free_disk_is_kept(store: Store, tmp_path: Path) -> None:
 async def test_old_jobs_are_deleted_and_a_new_sqlite_file_shrinks(store: Store) -> None:
     old, running = await ended(store, rows=5000, value="x" * 2000), await queued(store)
     assert await store.jobs.delete_ended(datetime.now(UTC) - timedelta(days=1)) == 0
+    begun = Mock()
+    event.listen(store.database._engine.sync_engine, "begin", begun)
     assert await store.jobs.delete_ended(datetime.now(UTC) + timedelta(days=1)) == 1
+    assert begun.call_count < 20, "not one transaction for each page of the file"
     left = [job.job.id for job in await store.jobs.list_overviews(WORKSPACE, limit=10)]
     assert (left, old.id in left) == ([running.id], False)
     assert [one async for one in store.results.figures(old.id, 0)] == []

@@ -8,7 +8,7 @@ import pytest
 from evaluator_host.sandbox.bubblewrap.identity import _covers, choose_identity
 from evaluator_host.sandbox.linux import cgroups
 from evaluator_host.sandbox.linux.cgroup_discovery import cgroup_mounts, find_cgroups, find_hierarchies
-from evaluator_host.sandbox.linux.cgroups import Cgroup
+from evaluator_host.sandbox.linux.cgroups import Cgroup, host_weight
 from evaluator_host.sandbox.linux.instance import is_dead, this_instance
 
 MB = 1024 * 1024
@@ -50,13 +50,13 @@ def test_version_1_takes_the_hosts_own_group_of_each_controller(machine):
     memory = machine.mount("memory", "cgroup", own="/system/host", options="memory")
     pids = machine.mount("pids", "cgroup", own="/", options="pids")
     for home in (memory / "system/host", pids):
-        machine.files(home / "evaluator-host" / "me", cgroup__procs="")
+        machine.files(home / "evaluator-host.me", cgroup__procs="")
     found = find_cgroups("me", proc=machine.proc)
     assert found is not None
     assert found.version == 1
     assert found.homes == {
-        "memory": memory / "system/host/evaluator-host/me",
-        "pids": pids / "evaluator-host/me",
+        "memory": memory / "system/host/evaluator-host.me",
+        "pids": pids / "evaluator-host.me",
     }
     assert cgroup_mounts(machine.proc) == (memory, pids)
 
@@ -80,14 +80,39 @@ def test_version_2_takes_the_nearest_group_that_hands_controllers_down(machine):
     machine.files(slice_, cgroup__controllers="cpu memory pids", cgroup__procs="")
     machine.files(scope, cgroup__controllers="", cgroup__procs=f"1\n{os.getpid()}")  # shared with a shell
     for parent in (slice_, scope):
-        machine.files(parent / "evaluator-host" / "me", cgroup__procs="")
+        machine.files(parent / "evaluator-host.me", cgroup__procs="", cpu__weight="100")
     (slice_ / "cgroup.subtree_control").write_text("cpu memory pids")
-    (slice_ / "evaluator-host/me/cgroup.subtree_control").write_text("memory pids cpu")
+    (slice_ / "evaluator-host.me/cgroup.subtree_control").write_text("memory pids cpu")
     found = find_cgroups("me", proc=machine.proc)
     assert found is not None
     assert found.version == 2
-    assert set(found.homes.values()) == {slice_ / "evaluator-host/me"}
+    assert set(found.homes.values()) == {slice_ / "evaluator-host.me"}
     assert found.controllers == ("memory", "pids", "cpu")
+    assert (slice_ / "evaluator-host.me/cpu.weight").read_text() == str(int(100 * host_weight()))
+
+
+def test_version_2_moves_a_host_that_is_alone_beside_its_sandboxes(machine):
+    service = machine.mount("unified", "cgroup2", own="/host.service", options="nsdelegate") / "host.service"
+    machine.files(service.parent, cgroup__controllers="cpu memory pids", cgroup__procs="")
+    machine.files(service, cgroup__controllers="cpu memory pids", cgroup__procs=str(os.getpid()))
+    (service / "cgroup.subtree_control").write_text("cpu memory pids")
+    for name in ("me", "also-me", "host"):
+        machine.files(service / f"evaluator-host.{name}", cgroup__procs="", cgroup__subtree_control="memory pids cpu")
+    assert find_cgroups("me", proc=machine.proc).homes["cpu"] == service / "evaluator-host.me"
+    assert (service / "evaluator-host.host/cgroup.procs").read_text() == str(os.getpid())
+    (machine.proc / "cgroup").write_text("0::/host.service/evaluator-host.host")  # where it is now
+    assert find_cgroups("also-me", proc=machine.proc).homes["cpu"] == service / "evaluator-host.also-me"
+
+
+def test_hosts_lie_beside_each_other_each_with_its_own_weight(machine, monkeypatch):
+    cpu = machine.mount("cpu", "cgroup", own="/", options="cpu")
+    pids = machine.mount("pids", "cgroup", own="/", options="pids")
+    for name, processors, shares in (("one", 1, "1024"), ("two", 2, "1024"), ("large", 64, "32768")):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, processors=processors: set(range(processors)))
+        machine.files(cpu / f"evaluator-host.{name}", cgroup__procs="", cpu__shares="1024")
+        machine.files(pids / f"evaluator-host.{name}", cgroup__procs="")
+        assert find_cgroups(name, proc=machine.proc) is not None
+        assert (cpu / f"evaluator-host.{name}/cpu.shares").read_text() == shares
 
 
 def test_no_group_that_may_be_written_is_no_group(machine):
@@ -155,21 +180,25 @@ def test_a_missing_limit_that_counts_is_an_error(tmp_path):
 def test_sweep_removes_what_dead_hosts_left_and_nothing_else(tmp_path):
     alive = this_instance()
     dead = alive.rpartition("-")[0] + "-1.1"  # our pid, of a process that started at another time
-    for path in (f"a/b/evaluator-host/{dead}/python-1", f"a/b/evaluator-host/{dead}/python-2", "a/other/python-1"):
+    for path in (
+        f"a/b/evaluator-host.{dead}/python-1",
+        f"a/b/evaluator-host/{dead}/python-2",  # of an older version
+        f"a/b/evaluator-host/{dead[:-1]}2/python-3",
+        "a/other/python-1",
+    ):
         (tmp_path / "one" / path).mkdir(parents=True)
         (tmp_path / "two" / path).mkdir(parents=True)
-    (tmp_path / "one/evaluator-host" / f"{alive}.1" / "python-1").mkdir(parents=True)
-    (tmp_path / "one/evaluator-host/somebody-elses/python-1").mkdir(parents=True)
-    assert cgroups.sweep((tmp_path / "one", tmp_path / "two", tmp_path / "gone")) == 2
-    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if not list(path.iterdir())}
-    assert left == {
-        "one/a/b",
-        "one/a/other/python-1",
+    kept = {
+        f"one/evaluator-host.{alive}.1/python-1",
+        "one/evaluator-host.somebody-elses/python-1",
         f"one/evaluator-host/{alive}.1/python-1",
         "one/evaluator-host/somebody-elses/python-1",
-        "two/a/b",
-        "two/a/other/python-1",
     }
+    for path in kept:
+        (tmp_path / path).mkdir(parents=True)
+    assert cgroups.sweep((tmp_path / "one", tmp_path / "two", tmp_path / "gone")) == 3
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if not list(path.iterdir())}
+    assert left == kept | {"one/a/b", "one/a/other/python-1", "two/a/b", "two/a/other/python-1"}
 
 
 def test_an_instance_is_dead_only_when_that_is_sure():

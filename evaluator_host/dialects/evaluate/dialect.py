@@ -31,4 +31,6 @@ def interpret(
     return reading.read(returned, language)
 
 
-DIALECT: Final = Dialect(contract=Contract.EVALUATE, bind=bind, interpret=interpret)
+DIALECT: Final = Dialect(
+    contract=Contract.EVALUATE, bind=bind, interpret=interpret, positions=("inputs", "outputs", "trace")
+)

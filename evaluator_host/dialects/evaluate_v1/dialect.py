@@ -63,4 +63,10 @@ def _probably(key: str, keys: list[str]) -> str | None:
     return folded[near[0]] if near else next((folded[name] for name in _USUAL_KEYS if name in folded), None)
 
 
-DIALECT: Final = Dialect(contract=Contract.EVALUATE_V1, bind=bind, interpret=interpret, takes=("correct_answer_key",))
+DIALECT: Final = Dialect(
+    contract=Contract.EVALUATE_V1,
+    bind=bind,
+    interpret=interpret,
+    takes=("correct_answer_key",),
+    positions=("app_params", "inputs", "output", "correct_answer"),
+)

@@ -22,9 +22,10 @@ _SHOWN: Final = 8
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the row's data, output, trace and position; the runner makes a `MetricInput` of them."""
+    """Return the row's data, output, trace, position and model response; the runner makes a `MetricInput` of them."""
     trace, notes = convert(row.trace)
-    body: dict[str, Json] = {"args": [row.inputs, row.outputs, trace, row.index or 0]}
+    args = [row.inputs, row.outputs, trace, row.index or 0]
+    body: dict[str, Json] = {"args": args if row.response is None else [*args, row.response]}
     if row.answers:
         body["answers"] = row.answers
     return Binding(body, notes)
@@ -32,7 +33,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 def bind_one_of_many(row: Row) -> Binding:
     """Return the arguments for one of the rows that are scored together."""
-    return Binding([row.inputs, row.outputs, convert(row.trace)[0], row.index])
+    return Binding([row.inputs, row.outputs, convert(row.trace)[0], row.index, row.response])
 
 
 def interpret(

@@ -123,6 +123,6 @@ DIALECT: Final = Dialect(
     sdk=SDK,
     name_in_config=name_in_config,
     row_document=EntryPoint("evaluator_host.dialects.uipath.records:EVAL_SETS"),
-    project_modules=EntryPoint("evaluator_host.dialects.uipath.modules:with_project_modules"),
+    find_project=EntryPoint("evaluator_host.dialects.uipath.host.modules:project_around"),
     commands=EntryPoint("evaluator_host.dialects.uipath.host.cli.commands:app"),
 )

@@ -30,17 +30,23 @@ _TEXTS: Final = 2000  # characters of all texts of a value together
 _VALUES: Final = 100  # of data, and metrics of a result
 _DEPTH: Final = 6
 _LEFT_OUT: Final = "…"
-_UNREAD: Final[dict[str, Json]] = {"value": None, "logs": {"stdout": "", "stderr": "", "truncated": True}}
+_UNREAD: Final[dict[str, Json]] = {
+    "value": None,
+    "logs": {"stdout": "", "stderr": "", "truncated": True},
+    "requests": [],
+}
 
 _CUT_OFF: Final[dict[str, Json]] = {
     "label": None,
     "reason": None,
     "value": None,
     "warnings": [],
+    "native": [],
     "logs": _UNREAD["logs"],
     "evaluator": None,
     "environment": None,
     "sandbox": None,
+    "requests": [],
 }
 _NO_ERROR: Final[dict[str, Json]] = {
     "message": _LEFT_OUT,
@@ -387,7 +393,7 @@ def row_preview(row: JobRow) -> JobRow:
         error = result["error"]
         result["error"] = {**error, "message": _cut(error["message"]), "traceback": None, "hint": _cut(error["hint"])}
     result["metrics"] = dict(list(result["metrics"].items())[:_VALUES])
-    result["warnings"] = []
+    result["warnings"] = result["native"] = []
     return replace(row, row=_Cutter().cut(data), output=_Cutter().cut(row.output), result=result, request=None)
 
 

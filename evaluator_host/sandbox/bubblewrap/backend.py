@@ -5,6 +5,7 @@ of root has none: its runner changes to an unprivileged user that no other sandb
 """
 
 import asyncio
+import contextlib
 import itertools
 import json
 import platform
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from evaluator_host.config import settings as config
-from evaluator_host.model.errors import Misconfigured, SandboxLost, SandboxUnavailable
+from evaluator_host.model.errors import Misconfigured, SandboxLost, SandboxSlow, SandboxUnavailable
 from evaluator_host.model.evaluator import SandboxSpec
 from evaluator_host.sandbox.base import Finding, FolderBackend
 from evaluator_host.sandbox.bubblewrap import doctor
@@ -39,7 +40,8 @@ from evaluator_host.sandbox.linux.watchdog import Watch, Watchdog
 from evaluator_host.sandbox.pythons import Pythons, host_platform, own_python
 
 _ZONES: Final = Path("/usr/share/zoneinfo")
-_SETUP_S: Final = 10.0  # bubblewrap answers within 5 ms; a machine this slow cannot serve
+_EXIT_S: Final = 1.0
+_SETUP_S: Final = 10.0  # bubblewrap answers within 5 ms
 _MB: Final = 1024 * 1024
 _BACKENDS: Final = itertools.count(1)  # one process may have several, each with cgroups of its own
 
@@ -254,12 +256,20 @@ class BubblewrapBackend(FolderBackend):
                 pid = await inherited.first_process()
             if pid is not None:
                 scope.hold(pid)
-        except (TimeoutError, ProcessLookupError):  # ProcessLookupError: it failed while it made its mounts
+        except TimeoutError as error:
+            raise SandboxSlow(
+                f"bubblewrap did not set up a sandbox within {_SETUP_S:g} s: the machine is busy"
+            ) from error
+        except ProcessLookupError:  # it failed while it made its mounts
             return None
         return pid
 
 
 async def _refused(link: PipeLink) -> SandboxUnavailable | SandboxLost:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_EXIT_S):
+            while await link.read():  # until it has ended: its exit code says why
+                pass
     exit_status = await link.destroy()
     if exit_status.signal is not None:
         return SandboxLost(f"something killed a sandbox while it started (signal {exit_status.signal})")

@@ -14,6 +14,7 @@ from evaluator_host.model.errors import HostError, SandboxUnavailable
 from evaluator_host.model.evaluator import Environment, Language, SandboxSpec
 from evaluator_host.sandbox.base import Backend, Finding
 from evaluator_host.sandbox.isolation_notes import isolation_finding
+from evaluator_host.sandbox.linux.cgroups import CPU, MEMORY, PIDS, host_weight
 from evaluator_host.system.processes import Command, run
 
 INSTALL: Final = (
@@ -121,8 +122,9 @@ async def try_sandbox(backend: Backend) -> list[Finding]:
 
 def limits_finding(version: int | None, controllers: Sequence[str]) -> Finding:
     """Return the finding about what limits memory, processes and CPU: cgroups, or rlimits and the watchdog."""
-    if version is not None and {"memory", "pids"} <= set(controllers):
-        return Finding("limits", ok=True, detail=f"cgroup v{version}: {', '.join(controllers)}")
+    if version is not None and {MEMORY, PIDS} <= set(controllers):
+        weight = f"; all sandboxes weigh as much as {host_weight():g} busy processes" if CPU in controllers else ""
+        return Finding("limits", ok=True, detail=f"cgroup v{version}: {', '.join(controllers)}{weight}")
     granted = (
         f"cgroup v{version} grants only {', '.join(controllers)}; else " if controllers else "no cgroup is granted: "
     )

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.sandbox.linux.cgroups import CPU, FOLDER, MEMORY, PIDS, Cgroups
+from evaluator_host.sandbox.linux.cgroups import CPU, MEMORY, PIDS, PREFIX, Cgroups
 
 _WANTED: Final = (MEMORY, PIDS, CPU)
 _UNIFIED: Final = ""  # how /proc/self/cgroup names the version 2 hierarchy
 _PROC: Final = Path("/proc/self")
+_HOST: Final = f"{PREFIX}host"  # the group of the host itself, where it has to leave its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +43,11 @@ def find_cgroups(instance: str, *, proc: Path = _PROC) -> Cgroups | None:
     for controller in _WANTED:
         hierarchy = hierarchies.get(controller)
         if hierarchy is not None:
-            home = hierarchy.own / FOLDER / instance
+            home = hierarchy.own / f"{PREFIX}{instance}"
             if _make_group(home, probe="cgroup.procs"):
                 homes[controller] = home
     if MEMORY in homes or PIDS in homes:
-        return Cgroups(1, homes)
+        return Cgroups(1, homes).weigh()
     Cgroups(1, homes).close()
     return None
 
@@ -96,12 +97,13 @@ def _own_group(mount: Path, root: str, path: str) -> Path:
 
 def _unified(hierarchy: Hierarchy, instance: str) -> Cgroups | None:
     """Version 2: find a group, from our own upwards, whose children may have controllers."""
-    for parent in (hierarchy.own, *hierarchy.own.parents):
-        home = parent / FOLDER / instance
+    own = hierarchy.own.parent if hierarchy.own.name == _HOST else hierarchy.own
+    for parent in (own, *own.parents):
+        home = parent / f"{PREFIX}{instance}"
         if os.access(parent / "cgroup.procs", os.W_OK) and _make_group(home, probe="cgroup.procs"):
             controllers = _delegate(parent, home, own=parent == hierarchy.own)
             if MEMORY in controllers and PIDS in controllers:
-                return Cgroups(2, dict.fromkeys(controllers, home))
+                return Cgroups(2, dict.fromkeys(controllers, home)).weigh()
             Cgroups(2, {MEMORY: home}).close()
         if parent == hierarchy.mount:
             break
@@ -114,10 +116,10 @@ def _delegate(parent: Path, home: Path, *, own: bool) -> list[str]:
     # A group that has processes cannot enable controllers for its children. Where the host is alone in its group (a
     # systemd service with Delegate=yes), it moves into a child of that group.
     if own and _words(parent / "cgroup.procs") == [str(os.getpid())]:
-        leaf = parent / FOLDER / "host"
+        leaf = parent / _HOST
         if _make_group(leaf, probe="cgroup.procs"):
             _try_write(leaf / "cgroup.procs", str(os.getpid()))
-    for folder in (parent, parent / FOLDER, home):
+    for folder in (parent, home):
         for name in offered:
             if name not in _words(folder / "cgroup.subtree_control"):
                 _try_write(folder / "cgroup.subtree_control", f"+{name}")

@@ -1,7 +1,9 @@
 """Gives each sandbox a cgroup, in which the kernel limits memory, processes and CPU; cgroup version 1 or 2.
 
-Groups lie below the host's own (`…/evaluator-host/<instance>/<sandbox>`), so that a limit on the host also limits its
-sandboxes. `cgroup_discovery` finds the place; a machine that grants no cgroup has the watchdog instead.
+Groups lie below the host's own (`…/evaluator-host.<instance>/<sandbox>`), so that a limit on the host also limits its
+sandboxes. The folders of several hosts lie beside each other, so that each host has its own CPU weight: in a common
+folder, the hosts that are busy would share one weight. `cgroup_discovery` finds the place; a machine that grants no
+cgroup has the watchdog instead.
 """
 
 import contextlib
@@ -17,12 +19,15 @@ from typing import Final
 from evaluator_host.sandbox.linux.instance import is_dead
 from evaluator_host.system.tree import walk
 
-FOLDER: Final = "evaluator-host"
+PREFIX: Final = "evaluator-host."  # of a host's folder; the instance follows
+OLDER_FOLDER: Final = "evaluator-host"  # older versions put the folders of all hosts into it
 MEMORY, PIDS, CPU = "memory", "pids", "cpu"
 _CPUS: Final = 1.0  # a row is one thread of user code; its runner sleeps meanwhile
 _PERIOD_US: Final = 100_000
-_SHARES: Final = 256  # version 1, default 1024: the host answers before its guests compute
-_WEIGHT: Final = 25  # version 2, default 100
+_PROCESS: Final = {1: 1024, 2: 100}  # the weight of one ordinary process (version 1), of one group (version 2)
+_GREATEST: Final = {1: 262_144, 2: 10_000}
+_PER_PROCESSOR: Final = 0.5  # of that: all sandboxes of a host on one processor
+_GUEST: Final = 0.25  # of that: a sandbox beside the other sandboxes of its host
 _MB: Final = 1024 * 1024
 
 _log = logging.getLogger(__name__)
@@ -66,12 +71,18 @@ class Cgroups:
             raise
         return group
 
+    def weigh(self) -> "Cgroups":
+        """Set the CPU weight of all sandboxes of this host together (`host_weight`); return these folders."""
+        if CPU in self.homes:
+            weight = min(host_weight() * _PROCESS[self.version], _GREATEST[self.version])
+            _write_weight(self.version, self.homes[CPU], weight)
+        return self
+
     def close(self) -> None:
         """Remove this host's cgroup folders; call it after every sandbox was destroyed."""
         for home in dict.fromkeys(self.homes.values()):
-            for folder in (home, home.parent):
-                with contextlib.suppress(OSError):  # another instance is still in it
-                    folder.rmdir()
+            with contextlib.suppress(OSError):
+                home.rmdir()
 
 
 class Cgroup:
@@ -104,11 +115,10 @@ class Cgroup:
             _write(folders[PIDS] / "pids.max", str(processes))
         if CPU in folders:
             quota = int(_CPUS * _PERIOD_US)
+            _write_weight(self._version, folders[CPU], _GUEST * _PROCESS[self._version])
             if self._version == 1:
-                _write_if_there(folders[CPU] / "cpu.shares", str(_SHARES))
                 _write_if_there(folders[CPU] / "cpu.cfs_quota_us", str(quota))
             else:
-                _write_if_there(folders[CPU] / "cpu.weight", str(_WEIGHT))
                 _write_if_there(folders[CPU] / "cpu.max", f"{quota} {_PERIOD_US}")
 
     def add_process(self, pid: int) -> None:
@@ -161,6 +171,14 @@ class Cgroup:
         return 0
 
 
+def host_weight() -> float:
+    """Return the CPU weight of all sandboxes of a host together, in ordinary processes; other hosts do not change it.
+
+    On each processor they weigh half a process and so give way to their host; together they weigh one at least.
+    """
+    return max(1.0, _PER_PROCESSOR * len(os.sched_getaffinity(0)))
+
+
 def sweep(mounts: tuple[Path, ...]) -> int:
     """Remove the cgroups of dead hosts, anywhere in the hierarchies; return the number of their sandboxes.
 
@@ -169,13 +187,10 @@ def sweep(mounts: tuple[Path, ...]) -> int:
     """
     removed: set[tuple[str, str]] = set()  # version 1 has a folder per controller
     for mount in mounts:
-        for parent in _folders_of_ours(mount):
-            for instance in _subfolders(parent):
-                if is_dead(instance.name):
-                    removed |= {(instance.name, folder.name) for folder in _subfolders(instance) if _clear(folder)}
-                    _clear(instance)
-            with contextlib.suppress(OSError):
-                parent.rmdir()
+        for instance, home in _homes(mount):
+            if is_dead(instance):
+                removed |= {(instance, folder.name) for folder in _subfolders(home) if _clear(folder)}
+                _clear(home)
     return len(removed)
 
 
@@ -204,11 +219,18 @@ def _kill_all(folder: Path) -> None:
                 os.kill(int(pid), signal.SIGKILL)
 
 
-def _folders_of_ours(mount: Path) -> Iterator[Path]:
+def _homes(mount: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the folder of each host below a mount point, with its instance."""
     for entry in walk(mount, only_folders=True, strict=False):
-        if entry.name == FOLDER:
+        if entry.name.startswith(PREFIX):
             entry.enter = False
-            yield mount / entry.path
+            yield entry.name.removeprefix(PREFIX), mount / entry.path
+        elif entry.name == OLDER_FOLDER:
+            entry.enter = False
+            older = mount / entry.path
+            yield from ((home.name, home) for home in _subfolders(older))
+            with contextlib.suppress(OSError):
+                older.rmdir()
 
 
 def _subfolders(folder: Path) -> list[Path]:
@@ -216,6 +238,10 @@ def _subfolders(folder: Path) -> list[Path]:
         return [entry for entry in folder.iterdir() if entry.is_dir()]
     except OSError:
         return []
+
+
+def _write_weight(version: int, folder: Path, weight: float) -> None:
+    _write_if_there(folder / ("cpu.shares" if version == 1 else "cpu.weight"), str(int(weight)))
 
 
 def _write(path: Path, text: str) -> None:

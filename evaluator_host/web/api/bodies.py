@@ -37,6 +37,7 @@ _SMALL_VALUES: Final = 10_000  # encoding or copying them takes up to 20 ms
 _SMALL_CHARACTERS: Final = 16 << 20
 _MANY: Final = 100  # several times the fields of any object here
 _PINS: Final = 1000
+_FILES: Final = 500
 _MOST: Final = 2**53  # the largest integer that every JSON parser keeps; the operator's limits are far below
 
 
@@ -156,6 +157,14 @@ class EvaluatorIn(Wire):
         Policy.NONE, description="restricted: run under RestrictedPython inside the sandbox (Python only)."
     )
     python: Minor | None = None
+    files: dict[str, str] = Field(
+        default_factory=dict,
+        max_length=_FILES,
+        description="Further files that the code imports or reads, by path: helpers/text.py. They count as code.",
+    )
+    path: str | None = Field(
+        None, description="Where the code lies among its files: evals/score.py. Default: evaluator.py in their root."
+    )
 
     def to_model(self) -> Evaluator:
         """Return the evaluator that the service takes."""
@@ -169,6 +178,8 @@ class EvaluatorIn(Wire):
             limits=Limits(**dict(self.limits)),
             policy=self.policy,
             python=self.python,
+            files=self.files,
+            path=self.path,
         )
 
 

@@ -1,13 +1,14 @@
 // @ts-check
-/** Dialect `evaluate`: `evaluate(inputs, outputs, trace)`, by position. A function with fewer parameters gets the first ones. */
+/** Dialect `evaluate`: `evaluate(inputs, outputs, trace)`, by position. A function of two or no parameters gets the first ones. */
 import { parametersOf } from '../parameters.mjs';
+import { OWN } from './steps.mjs';
 
 const MOST = 4; // the legacy dialect takes four and is tried first
 
 /** @type {import('./table.mjs').Dialect} */
 export const dialect = {
   contract: 'evaluate',
-  entry: 'evaluate',
+  entries: ['evaluate'],
   takesOneObject: false,
   infer(candidate, name) {
     if (name === 'main') return null;
@@ -18,7 +19,10 @@ export const dialect = {
     if (required > MOST) {
       return { code: 'binding_error', message: `${candidate.label} requires ${required} parameters (${parameters.map((one) => one.name).join(', ')}); evaluate takes 3 and evaluate-v1 takes 4`, hint: 'write evaluate(inputs, outputs, trace)' };
     }
+    if (parameters.length === 1) {
+      return { code: 'binding_error', message: `${candidate.label} takes one parameter, ${parameters[0].name}; evaluate is called with three arguments: inputs, outputs, trace`, hint: 'write evaluate(inputs, outputs, trace), or main({…}) with the names of the variables; for code of another platform set `contract`' };
+    }
     const count = Math.min(counted, 3);
-    return { reason: `${candidate.label} with ${count} parameter${count === 1 ? '' : 's'}` };
+    return { step: OWN, reason: `${candidate.label} with ${count} parameter${count === 1 ? '' : 's'}` };
   },
 };

@@ -1,6 +1,7 @@
 // @ts-check
 /** Dialect `evaluate-v1`, the legacy one: `evaluate(appParams, inputs, output, correctAnswer)`, by position. */
 import { parametersOf } from '../parameters.mjs';
+import { OWN } from './steps.mjs';
 
 const FOURTH = /^_?(correct_?answer|ground_?truth|expected|target|reference|datapoint|label)s?$/i;
 const FIRST = /^_?(app_?params|app_?config|params)$/i;
@@ -8,12 +9,12 @@ const FIRST = /^_?(app_?params|app_?config|params)$/i;
 /** @type {import('./table.mjs').Dialect} */
 export const dialect = {
   contract: 'evaluate-v1',
-  entry: 'evaluate',
+  entries: ['evaluate'],
   takesOneObject: false,
   infer(candidate, name) {
     const { parameters, required, counted } = parametersOf(candidate);
     if (name === 'main' || counted < 4 || required > 4) return null;
-    return required === 4 || isLegacy(parameters) ? { reason: `${candidate.label} with 4 parameters` } : null;
+    return required === 4 || isLegacy(parameters) ? { step: OWN, reason: `${candidate.label} with 4 parameters` } : null;
   },
 };
 

@@ -1,11 +1,12 @@
 // @ts-check
 /** Dialect `main`: `main(variables)`, one object with all variables of the row. */
 import { parametersOf } from '../parameters.mjs';
+import { OWN } from './steps.mjs';
 
 /** @type {import('./table.mjs').Dialect} */
 export const dialect = {
   contract: 'main',
-  entry: 'main',
+  entries: ['main'],
   takesOneObject: true,
   infer(candidate, name) {
     if (name !== 'main') return null;
@@ -13,6 +14,6 @@ export const dialect = {
     if (required > 1) {
       return { code: 'binding_error', message: `main receives one object with all variables, but requires ${required} parameters`, hint: 'write main({completion, target}) or main(variables)' };
     }
-    return { reason: `${candidate.label} with one object of variables` };
+    return { step: OWN, reason: `${candidate.label} with one object of variables` };
   },
 };

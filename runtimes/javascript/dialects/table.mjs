@@ -1,20 +1,23 @@
 // @ts-check
 /**
- * The table of dialects, in the order in which they are tried. Each is a file or a folder beside this one and exports
- * `dialect`.
+ * The table of dialects. Each is a file or a folder beside this one and exports `dialect`.
  *
  * @typedef {object} Dialect
  * @property {string} contract its name in the protocol
- * @property {string} entry the name by which its function is looked for
+ * @property {string[]} entries the names by which its function is looked for
  * @property {boolean} takesOneObject whether the function takes its arguments as properties of one object
- * @property {(candidate: import('../entry.mjs').Candidate, name: string) => Inferred | import('../entry.mjs').Refusal | null} infer
+ * @property {boolean} [takesDefault] whether an anonymous default export may be its function
+ * @property {(candidate: import('../entry.mjs').Candidate, name: string, code: string) => Inferred | import('../entry.mjs').Refusal | null} infer
  *   returns why the entry, found under `name`, is of this dialect; null when it is not
+ * @property {(code: string, language: string) => import('../entry.mjs').Refusal | null} [refuse] returns why its platform
+ *   does not run this source
  *
- * @typedef {{reason: string}} Inferred
+ * @typedef {{step: number, reason: string}} Inferred `step`: see `steps.mjs`
  */
 import { dialect as evaluate } from './evaluate.mjs';
 import { dialect as evaluateV1 } from './evaluate_v1.mjs';
+import { dialect as langfuse } from './langfuse.mjs';
 import { dialect as main } from './main.mjs';
 
-/** @type {Dialect[]} */
-export const DIALECTS = [evaluateV1, evaluate, main];
+/** @type {Dialect[]} in the order in which they are tried */
+export const DIALECTS = [langfuse, evaluateV1, evaluate, main];

@@ -12,7 +12,7 @@ const { Contexts, compileGuest } = require('./contexts.cjs');
 const { Integrity } = require('./integrity.cjs');
 const { Output } = require('./output.cjs');
 const { captureStderr } = require('./stderr_capture.cjs');
-const { killProcesses, emptyFolders } = require('./row_cleanup.cjs');
+const { killProcesses, emptyFolders, writeFiles } = require('./row_cleanup.cjs');
 const { peakMemoryKb } = require('./peak_memory.cjs');
 const { SharedState } = require('./shared_state.cjs');
 
@@ -31,6 +31,8 @@ let contexts;
 /** @type {any} */
 let selector = null;
 let resultBytes = 0;
+/** @type {Record<string, string> | null} files that each row finds in its working directory */
+let data = null;
 /** @type {Row[]} */
 const queue = [];
 /** @type {Slot | null} */
@@ -63,6 +65,7 @@ function load(order, then) {
   output = new Output(order.logs, descriptors.errors);
   selector = order.selector ?? null;
   resultBytes = order.resultBytes;
+  data = ownSandbox ? order.data ?? null : null;
   try {
     contexts = new Contexts(order.program, output, integrity, exit);
   } catch (error) {
@@ -155,6 +158,7 @@ function withinLimit(outcome) {
 /** @param {number} seq @param {Slot} slot */
 function begin(seq, slot) {
   active = slot;
+  if (data !== null) writeFiles(process.cwd(), data);
   if (descriptors.peakReset !== null) resetPeak();
   state.begin(seq);
   return slot;

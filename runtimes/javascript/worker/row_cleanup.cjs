@@ -70,6 +70,15 @@ function emptyFolders(folders) {
   }
 }
 
+/** Write files into a folder, in place of what rows made of them. @param {string} folder @param {Record<string, string>} files by path */
+function writeFiles(folder, files) {
+  for (const [path, text] of Object.entries(files)) {
+    const inner = path.lastIndexOf('/');
+    if (inner > 0) fs.mkdirSync(`${folder}/${path.slice(0, inner)}`, { recursive: true });
+    fs.writeFileSync(`${folder}/${path}`, text);
+  }
+}
+
 /** Restore the permission to list and empty a folder and all folders below; links are not followed. @param {string} top */
 function openUp(top) {
   const pending = [top];
@@ -120,4 +129,4 @@ function read(path) {
   }
 }
 
-module.exports = { killProcesses, emptyFolders };
+module.exports = { killProcesses, emptyFolders, writeFiles };

@@ -4,13 +4,25 @@ Each name in the table is a module or a package in the folder `dialects` beside 
 
 - `CONTRACT`: the dialect's name in the protocol.
 - `PREBOUND`: whether code may use the modules of `prebound.NAMES` without importing them.
-- `applies(namespace, name)`: returns whether code that has run is written in this dialect; `name` is the entry that the
-  caller asked for, or None.
 - `find(namespace, *, name, config)`: returns the `Entry`, or raises a `Failure`.
 - `describe(namespace, lines)`, optional: returns the description of each evaluator class, for a check.
+
+A dialect is recognised either after the code has run, or before. After it, by
+
+- `applies(namespace, name)`: returns whether the code is written in this dialect; `name` is the entry that the caller
+  asked for, or None.
 - `is_plain(compiled)`, optional: returns whether code that has not run yet can only be of this dialect.
 
-Every module is imported before any user code runs, so that user code cannot change what it uses.
+Before it, from the source, by
+
+- `sign(outline, name)`: returns a pair, or None when the code is not of this dialect. The pair is the step of the sign
+  (`DECORATED` … `PARAMETERS`; the lowest step of all dialects wins, two dialects at one step are an error) and the sign
+  itself, as text for people.
+- `source(code)`, optional: returns the code to run in its place, with the same lines.
+- `names()`, optional: returns what the code may use without importing it, by name.
+
+Dialects of the second kind are imported before user code runs and only when one of the words in the table occurs in it,
+so sandboxes without them pay nothing. All others are imported when the runner starts. User code cannot change either.
 """
 
 from __future__ import annotations
@@ -19,6 +31,8 @@ import os
 
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.entry import does_not_fit
+from evaluator_runner.failures import Failure
+from evaluator_runner.outline import Outline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,20 +43,98 @@ if TYPE_CHECKING:
 
 __path__ = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "dialects")]
 
-_NAMES = (  # in the order in which `find` tries them
+_NAMES = (  # in the order in which `find` tries them, after the code has run
     "nemo",
     "uipath",
     "evaluate_v1",
     "evaluate",
     "main",
 )
-_MODULES: list[Any] = [__import__(f"{__name__}.{name}", fromlist=["CONTRACT"]) for name in _NAMES]
+_WORDS = {  # recognised before the code runs, if one of these words occurs in it
+    "langfuse": ("ctx", "context", "observation", "EvaluationContext"),
+    "opik": ("opik",),
+}
+DECORATED, NAMED, PARAMETERS, SHAPED, ANY_NAME = range(1, 6)
+"""Steps of signs: a base or a decorator from the dialect's package; the name of the function; the names of its
+parameters; the shape of the whole code; parameters of a function of any name."""
 
-TABLE: dict[str, Any] = {module.CONTRACT: module for module in _MODULES}
-"""The dialects by contract."""
+CONTRACTS: dict[str, str] = {name.replace("_", "-"): name for name in (*_NAMES, *_WORDS)}
+"""Names of modules by contract."""
+
+_loaded: dict[str, Any] = {}
 
 
-def find(namespace: dict[str, Any], *, contract: str, name: str | None, config: dict[str, Any] | None = None) -> Entry:
+def dialect_of(contract: str) -> Any:
+    """Return the module of a contract."""
+    name = CONTRACTS[contract]
+    if name not in _loaded:
+        _loaded[name] = __import__(f"{__name__}.{name}", fromlist=["CONTRACT"])
+    return _loaded[name]
+
+
+_MODULES: list[Any] = [dialect_of(name.replace("_", "-")) for name in _NAMES]
+
+
+class Recognised:
+    """A dialect that was declared, or recognised before the code ran.
+
+    Attributes:
+      dialect: Its module.
+      step: Of the sign; 0 for a declared one.
+      reason: The sign.
+    """
+
+    __slots__ = ("dialect", "reason", "step")
+
+    def __init__(self, dialect: Any, step: int = 0, reason: str = "") -> None:
+        self.dialect = dialect
+        self.step = step
+        self.reason = reason
+
+    def source(self, code: str) -> str:
+        """Return the code to run."""
+        source = getattr(self.dialect, "source", None)
+        return code if source is None else source(code)
+
+    def names(self) -> dict[str, Any]:
+        """Return what the code may use without importing it."""
+        names = getattr(self.dialect, "names", None)
+        return {} if names is None else names()
+
+
+def recognise(code: str, *, contract: str, name: str | None) -> Recognised | None:
+    """Return the dialect of code that has not run, if it can be told from the source.
+
+    Raises:
+      Failure: two dialects match equally.
+    """
+    if contract != "auto":
+        return Recognised(dialect_of(contract)) if CONTRACTS[contract] in _WORDS else None
+    possible = [one for one, words in _WORDS.items() if any(word in code for word in words)]
+    if not possible:
+        return None
+    outline = Outline(code)
+    found: list[Recognised] = []
+    for one in possible:
+        dialect = dialect_of(one.replace("_", "-"))
+        sign = dialect.sign(outline, name)
+        if sign is not None:
+            found.append(Recognised(dialect, *sign))
+    best = min((one.step for one in found), default=0)
+    equal = [one for one in found if one.step == best]
+    if len(equal) > 1:
+        raise _ambiguous({one.dialect.CONTRACT: one.reason for one in equal})
+    return equal[0] if equal else None
+
+
+def find(
+    namespace: dict[str, Any],
+    *,
+    contract: str,
+    name: str | None,
+    config: dict[str, Any] | None = None,
+    recognised: Recognised | None = None,
+) -> Entry:
     """Return the entry that is called for each row.
 
     Args:
@@ -50,17 +142,20 @@ def find(namespace: dict[str, Any], *, contract: str, name: str | None, config: 
       contract: The declared contract, or `auto`.
       name: Name of the function or class, or None when the caller gave none.
       config: Arguments for an evaluator class.
+      recognised: Dialect that was recognised before the code ran.
 
     Raises:
       Failure: the code has no entry, or several possible ones, or its parameters do not fit the contract.
     """
     inferred = contract == "auto"
-    dialect = _meant(namespace, name) if inferred else TABLE[contract]
+    dialect = _meant(namespace, name, recognised) if inferred else dialect_of(contract)
     entry: Entry = dialect.find(namespace, name=name, config=config or {})
     entry.contract = dialect.CONTRACT
     entry.source = "inferred" if inferred else "declared"
     if not inferred:
         entry.reason = f"contract {contract} was declared"
+    elif recognised is not None:
+        entry.reason = recognised.reason
     return entry
 
 
@@ -72,13 +167,28 @@ def describe(namespace: dict[str, Any], lines: list[str]) -> list[dict[str, Any]
 def may_use_prebound(contract: str, name: str | None, compiled: CodeType) -> bool:
     """Return whether this code, before it runs, should be given modules that it does not import."""
     if contract != "auto":
-        return bool(TABLE[contract].PREBOUND)
+        return bool(dialect_of(contract).PREBOUND)
     plain = [module for module in _MODULES if hasattr(module, "is_plain") and module.is_plain(compiled)]
     return name is not None or not plain or bool(plain[0].PREBOUND)
 
 
-def _meant(namespace: dict[str, Any], name: str | None) -> Any:
+def _meant(namespace: dict[str, Any], name: str | None, recognised: Recognised | None) -> Any:
+    if recognised is not None:
+        if recognised.step == DECORATED:
+            others = [one for one in _MODULES if hasattr(one, "SDK") and one.applies(namespace, name)]
+            if others:
+                signs = {one.CONTRACT: "a class of its package" for one in others}
+                raise _ambiguous({recognised.dialect.CONTRACT: recognised.reason, **signs})
+        return recognised.dialect
     for module in _MODULES:
         if module.applies(namespace, name):
             return module
     raise does_not_fit(namespace, name or "evaluate")
+
+
+def _ambiguous(signs: dict[str, str]) -> Failure:
+    return Failure(
+        "entry_ambiguous",
+        "the code may be written for " + " or for ".join(f"{contract} ({sign})" for contract, sign in signs.items()),
+        hint=f"declare which one is meant: set `contract` to {' or '.join(signs)}",
+    )

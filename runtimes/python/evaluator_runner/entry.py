@@ -32,13 +32,17 @@ class Entry:
       source: `declared` or `inferred`.
       reason: Why this contract applies, as text for people.
       decode: Function that decodes the body of a row.
+      bind: Takes the decoded arguments of a row, returns positional and keyword arguments; None: they are used as is.
+      convert: Takes the returned (and awaited) value, returns the value to encode; None when it is encoded as is.
       name: Name under which it was found.
       signature: Its parameters; None when they cannot be read.
       notes: Remarks for the author.
       together: Whether it can also score many rows in one call (argument `together`).
     """
 
-    __slots__ = ("call", "contract", "decode", "name", "notes", "reason", "signature", "source", "together")
+    __slots__ = (
+        "bind", "call", "contract", "convert", "decode", "name", "notes", "reason", "signature", "source", "together",
+    )  # fmt: skip
 
     def __init__(self, name: str, call: Callable[..., Any]) -> None:
         self.name = name
@@ -46,6 +50,8 @@ class Entry:
         self.signature = signature.read(call)
         self.together = False
         self.decode = jsontext.decode
+        self.bind: Callable[[list[Any]], tuple[list[Any], dict[str, Any]]] | None = None
+        self.convert: Callable[[Any], Any] | None = None
         self.notes: list[dict[str, str]] = []
         self.contract = ""
         self.source = ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from evaluator_runner import tracebacks
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 
@@ -121,6 +123,11 @@ def _syntax_hint(raised: SyntaxError, lines: list[str]) -> str | None:
 
 def _message(raised: BaseException, general: str) -> str:
     text = tracebacks.text_of(raised)
+    if (pin := _pin_for(raised)) is not None:
+        package = pin.partition("==")[0]
+        text = (
+            f"{text.partition(' (')[0]}; without the pin {pin} a sandbox has only what most evaluators use of {package}"
+        )
     if issubclass(type(raised), SystemExit):
         return f"sys.exit({text}) was called" + (" at module level" if general == "load_error" else "")
     return text or tracebacks.name_of(raised)
@@ -146,14 +153,26 @@ def _is_process_limit(raised: BaseException) -> bool:
     return issubclass(kind, RuntimeError) and "can't start new thread" in tracebacks.text_of(raised)
 
 
+def _pin_for(raised: BaseException) -> str | None:
+    """Return the pin that would provide what the code misses in a light stand-in; None for any other exception."""
+    module = getattr(raised, "obj", None) if issubclass(type(raised), AttributeError) else raised
+    if not issubclass(type(raised), (ImportError, AttributeError)):
+        return None
+    name = getattr(module, "__name__" if issubclass(type(raised), AttributeError) else "name", None)
+    pin = getattr(sys.modules.get(name.partition(".")[0]), "__pin__", None) if isinstance(name, str) else None
+    return pin if isinstance(pin, str) else None
+
+
 def _hint(raised: BaseException, general: str) -> str | None:
     kind = type(raised)
+    if (pin := _pin_for(raised)) is not None:
+        return f"add {pin} to `packages`"
     if issubclass(kind, SystemExit):
         return "return a score instead of exiting" if general == "user_exception" else "remove the exit at module level"
     if issubclass(kind, ModuleNotFoundError):
-        return "pin the package that provides it in `packages`, exactly: name==version"
+        return "pin the package that provides it in `packages`, exactly: name==version; your own module goes in `files`"
     if issubclass(kind, ImportError) and "no known parent package" in tracebacks.text_of(raised):
-        return "an evaluator is in no package: import a module beside it by its name alone"
+        return "say in `path` where the code lies among its `files` (evals/score.py), or import by the name alone"
     if issubclass(kind, NameError):
         name = getattr(raised, "name", None)
         if isinstance(name, str) and name in _importable():

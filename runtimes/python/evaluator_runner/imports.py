@@ -18,40 +18,84 @@ _NAMESPACES = frozenset(
 )  # namespaces that many packages share
 
 
-def missing_imports(code: str, filename: str) -> list[dict[str, Any]]:
-    """Return `{"module", "line"}` of every imported top-level module that cannot be found, once each.
+def missing_imports(
+    code: str, filename: str, *, package: str = "", files: dict[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """Return `{"module", "line"}` of every imported module that cannot be found, once each.
 
-    For a namespace that many packages share, `module` is the name one level below it.
+    Of a package it is the top-level module; for a namespace that many packages share, the name one level below it. Of
+    an evaluator's own modules it is the whole name. One in a file that came along also has `file`, its path.
+
+    Args:
+      code: The evaluator's own text.
+      filename: Name for it.
+      package: In which its relative imports begin.
+      files: The texts that came with it, by path.
     """
+    files = files or {}
+    found: dict[str, dict[str, Any]] = {}
+    texts = {path: text for path, text in files.items() if path.endswith(".py")}
+    own = {path.partition("/")[0].removesuffix(".py") for path in texts} | {package.partition(".")[0]}
+    for module, line in _missing_in(code, filename, package, own, texts):
+        found.setdefault(module, {"module": module, "line": line})
+    for path, text in texts.items():
+        above = path.rpartition("/")[0].replace("/", ".")
+        for module, line in _missing_in(text, path, above, own, texts):
+            found.setdefault(module, {"module": module, "line": line, "file": path})
+    return list(found.values())[:_MOST]
+
+
+def _missing_in(
+    code: str, filename: str, package: str, own: set[str], texts: dict[str, str]
+) -> Iterator[tuple[str, int]]:
     try:
         tree = compile(code, filename, "exec", _ONLY_AST, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    found: dict[str, int] = {}
-    for module, line in _imports(tree):
+        return
+    for module, line, name in _imports(tree, package):
         top = _own_name(module)
-        if top and top not in found and not _is_provided(top):
-            found[top] = line
-    return [{"module": module, "line": line} for module, line in list(found.items())[:_MOST]]
+        if top in own:
+            inner = f"{module}.{name}" if name and _is_empty_of(name, module, texts) else module
+            missing = next((one for one in (module, inner) if not _is_provided(one)), "")
+        else:
+            missing = "" if not top or _is_provided(top) else top
+        if missing:
+            yield missing, line
 
 
-def _imports(tree: Any) -> Iterator[tuple[str, int]]:
+def _is_empty_of(name: str, package: str, texts: dict[str, str]) -> bool:
+    """Return whether a package of the evaluator can give a name only as a module in it."""
+    path = package.replace(".", "/")
+    return f"{path}.py" not in texts and name not in texts.get(f"{path}/__init__.py", "")
+
+
+def _imports(tree: Any, package: str) -> Iterator[tuple[str, int, str]]:
+    """Yield a module, the line of its import, and a name that is imported from it if there is one."""
     nodes = [tree]
     while nodes:
         node = nodes.pop()
         kind = type(node).__name__
         if kind == "Import":
-            yield from ((alias.name, node.lineno) for alias in node.names)
-        elif kind == "ImportFrom" and not node.level:
-            module = node.module or ""
-            if module in _NAMESPACES:
-                yield from ((f"{module}.{alias.name}", node.lineno) for alias in node.names)
-            else:
-                yield module, node.lineno
+            yield from ((alias.name, node.lineno, "") for alias in node.names)
+        elif kind == "ImportFrom":
+            yield from _imported_from(node, package)
         elif kind == "If" and _is_type_checking(node.test):
             nodes.extend(reversed(node.orelse))
         else:
             nodes.extend(reversed(list(_children(node))))
+
+
+def _imported_from(node: Any, package: str) -> Iterator[tuple[str, int, str]]:
+    module = node.module or ""
+    if node.level:
+        above = package.split(".") if package else []
+        if node.level > len(above):
+            return  # the interpreter says so
+        module = ".".join([*above[: len(above) - node.level + 1], *([module] if module else [])])
+    if module in _NAMESPACES:
+        yield from ((f"{module}.{alias.name}", node.lineno, "") for alias in node.names)
+    else:
+        yield from ((module, node.lineno, "" if alias.name == "*" else alias.name) for alias in node.names)
 
 
 def _children(node: Any) -> Iterator[Any]:

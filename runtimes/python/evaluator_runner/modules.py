@@ -1,12 +1,15 @@
-"""Imports modules that are packed with an evaluator, in comments at the end of its code.
+"""Imports modules that come with an evaluator: the `.py` files among the `files` of its load.
+
+A module in the root of the files, or in a package there, comes before installed packages, as in a process started in
+that folder. Modules beside an evaluator that lies deeper, and folders without `__init__.py`, come after them.
+
+Code stored by earlier versions holds its modules itself, in comments at its end; they are found in the same way:
 
     # /// module models models.py
     #|class Answer:
     #|    text = ""
 
-Imports use the name, tracebacks show the path, and each `#|` is followed by one line of the module. As comments they
-change no line number of the evaluator. A module whose path equals its name lay in the project's root: it comes before
-installed packages, as in a process started there. Other modules, and folders without `__init__.py`, come after them.
+Imports use the name, tracebacks show the path, and each `#|` is followed by one line of the module.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+SUFFIX = ".py"
 MARK = "# /// module "
 _LINE = "#|"
 _PACKAGE = "/__init__.py"
@@ -32,88 +36,135 @@ _PACKAGE = "/__init__.py"
 class _Module:
     """The text of a module, and its loader."""
 
-    def __init__(self, name: str, path: str, lines: list[str]) -> None:
-        self.name = name
+    def __init__(self, path: str, text: str) -> None:
         self.path = path
-        self.lines = lines
-        self.is_package = path.endswith(_PACKAGE)
-        self.is_of_root = path in {name.replace(".", "/") + end for end in (".py", _PACKAGE)}
+        self.text = text
 
     def create_module(self, _spec: Any) -> None:
         """Return None, so that the interpreter creates the module."""
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the text as the module."""
-        code = compile(self.get_source(), self.path, "exec", dont_inherit=True)
+        code = compile(self.text, self.path, "exec", dont_inherit=True)
         vars(module)["__builtins__"] = vars(_builtins)  # not the runner's own copy
         exec(code, vars(module))  # noqa: S102
 
     def get_source(self, _name: str = "") -> str:
         """Return the source, for `linecache` and `inspect`."""
-        return "\n".join(self.lines)
+        return self.text
+
+    def get_data(self, path: str) -> bytes:
+        """Return the content of a data file, for `pkgutil`."""
+        with open(path, "rb") as file:
+            return file.read()
 
 
 class _Finder:
-    """Finds packed modules by their full names, and the folders in `folders`, which have no `__init__.py`."""
+    """Finds modules among the files of an evaluator.
 
-    def __init__(self, modules: dict[str, _Module], folders: dict[str, str]) -> None:
-        self._modules = modules
+    Args:
+      files: Texts by path.
+      bases: Folders in which a name without dots is looked for.
+      folders: Every folder of the files.
+      whole: Whether a folder without `__init__.py` is a package.
+    """
+
+    def __init__(self, files: dict[str, str], bases: list[str], folders: frozenset[str], *, whole: bool) -> None:
+        self._files = files
+        self._bases = bases
         self._folders = folders
+        self._whole = whole
 
-    def find_spec(self, name: str, _path: Any = None, _target: Any = None) -> Any:
-        """Return the spec of a module, as `sys.meta_path` requires; None for a module that is not packed here."""
-        module = self._modules.get(name)
-        if module is None:
-            return self._folder(name) if name in self._folders else None
-        spec = ModuleSpec(name, module, origin=module.path, is_package=module.is_package)
+    def find_spec(self, name: str, path: Any = None, _target: Any = None) -> Any:
+        """Return the spec of a module, as `sys.meta_path` requires; None for one that is not among the files."""
+        part = name.rpartition(".")[2]
+        places = self._bases if path is None else [place for place in path if place in self._folders]
+        stems = [f"{place}/{part}" if place else part for place in places]
+        for stem in stems:
+            for file in (stem + _PACKAGE, stem + SUFFIX):
+                if file in self._files:
+                    return self._spec(name, file)
+        if self._whole:
+            for stem in stems:
+                if stem in self._folders:
+                    return _folder(name, stem)
+        return None
+
+    def _spec(self, name: str, file: str) -> Any:
+        is_package = file.endswith(_PACKAGE)
+        spec = ModuleSpec(name, _Module(file, self._files[file]), origin=file, is_package=is_package)
         spec.has_location = True
-        if module.is_package:
-            spec.submodule_search_locations = [module.path.removesuffix(_PACKAGE)]
-        return spec
-
-    def _folder(self, name: str) -> Any:
-        spec = ModuleSpec(name, None, is_package=True)
-        spec.submodule_search_locations = [self._folders[name]]
+        if is_package:
+            spec.submodule_search_locations = [file.removesuffix(_PACKAGE)]
         return spec
 
 
-def install(code: str) -> None:
-    """Make the packed modules of an evaluator importable in this process."""
-    if MARK not in code:
+def _folder(name: str, path: str) -> Any:
+    spec = ModuleSpec(name, None, is_package=True)
+    spec.submodule_search_locations = [path]
+    return spec
+
+
+def install(code: str, files: dict[str, str], own_path: str) -> None:
+    """Make the modules of an evaluator importable in this process.
+
+    Args:
+      code: The evaluator's own text.
+      files: The texts that came with it, by path from their root.
+      own_path: Where the evaluator itself lies among them.
+    """
+    texts = {path: text for path, text in files.items() if path.endswith(SUFFIX)}
+    beside = own_path.rpartition("/")[0]
+    deeper = [beside] if beside else []
+    if MARK in code:
+        _read_comments(code, texts, deeper)
+    if not texts:
         return
-    found = _read(code)
-    folders = _folders(found)
-    first = {name: one for name, one in found.items() if one.is_of_root and name.rpartition(".")[0] not in folders}
-    last = {name: one for name, one in found.items() if name not in first}
+    folders = frozenset(above for path in texts for above in _above(path))
     places = sys.meta_path
     at = places.index(PathFinder) if PathFinder in places else len(places)
-    places.insert(at, _Finder(first, {}))
-    places.append(_Finder(last, folders))
-    tracebacks.OTHERS.update({one.path: one.lines for one in found.values()})
+    places.insert(at, _Finder(texts, [""], folders, whole=False))
+    places.append(_Finder(texts, ["", *deeper], folders, whole=True))
+    tracebacks.OTHERS.update({path: text.split("\n") for path, text in texts.items()})
 
 
-def _read(code: str) -> dict[str, _Module]:
-    found: dict[str, _Module] = {}
+def package_of(own_path: str) -> str:
+    """Return the package in which relative imports of an evaluator begin; empty in the root of the files."""
+    return own_path.rpartition("/")[0].replace("/", ".")
+
+
+def _above(path: str) -> list[str]:
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[: count + 1]) for count in range(len(parts))]
+
+
+def _read_comments(code: str, texts: dict[str, str], deeper: list[str]) -> None:
+    """Add the modules in comments of the code to `texts`, and the folders that their names begin in to `deeper`."""
+    found: dict[str, list[str]] = {}
     lines: list[str] | None = None
     for line in code.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
         if line.startswith(MARK):
             name, _, path = line.removeprefix(MARK).partition(" ")
             lines = []
-            found[name] = _Module(name, path, lines)  # the last one of a name counts: a file may hold stored code again
+            base = _base(name, path)
+            if base is not None:
+                found[path] = lines  # the last one of a path counts: a file may hold stored code again
+                if base and base not in deeper:
+                    deeper.append(base)
         elif lines is not None and line.startswith(_LINE):
             lines.append(line.removeprefix(_LINE))
         else:
             lines = None
-    return found
+    for path, text in found.items():
+        texts.setdefault(path, "\n".join(text))
 
 
-def _folders(found: dict[str, _Module]) -> dict[str, str]:
-    """Return the parent folders of modules that have no `__init__.py`."""
-    folders: dict[str, str] = {}
-    for one in found.values():
-        name, path = one.name, one.path.removesuffix(_PACKAGE) if one.is_package else one.path
-        while "." in name:
-            name, path = name.rpartition(".")[0], path.rpartition("/")[0]
-            if name not in found:
-                folders[name] = path
-    return folders
+def _base(name: str, path: str) -> str | None:
+    """Return the folder in which the name of a module begins, empty for the root; None when they do not fit."""
+    stem = name.replace(".", "/")
+    for end in (stem + SUFFIX, stem + _PACKAGE):
+        if path == end:
+            return ""
+        if path.endswith("/" + end):
+            return path[: -len(end) - 1]
+    return None

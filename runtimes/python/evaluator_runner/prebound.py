@@ -16,8 +16,8 @@ NAMES = frozenset(
 _BOUND = _symtable.DEF_BOUND | _symtable.DEF_IMPORT
 
 
-def unbound_names(code: str, filename: str) -> list[str]:
-    """Return the names in `NAMES` that the code uses as globals but never binds, in alphabetical order."""
+def unbound_names(code: str, filename: str, names: frozenset[str] = NAMES) -> list[str]:
+    """Return those of `names` that the code uses as globals but never binds, in alphabetical order."""
     try:
         top = _symtable.symtable(code, filename, "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -28,7 +28,7 @@ def unbound_names(code: str, filename: str) -> list[str]:
     while tables:
         table = tables.pop()
         tables.extend(table.children)
-        for name in NAMES & table.symbols.keys():
+        for name in names & table.symbols.keys():
             flags = table.symbols[name]
             scope = (flags >> _symtable.SCOPE_OFF) & _symtable.SCOPE_MASK
             if scope == _symtable.GLOBAL_EXPLICIT and flags & _BOUND:

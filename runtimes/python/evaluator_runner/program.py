@@ -88,7 +88,9 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
     code = body["code"]
     lines = code.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     try:
-        compiled, builtins = _compile(code, order["policy"], options)
+        recognised = dialects.recognise(code, contract=order["contract"], name=order["entry"])
+        run = code if recognised is None else recognised.source(code)
+        compiled, builtins = _compile(run, order["policy"], options)
     except Failure as failure:
         raise LoadFailed(failures.from_failure(failure)) from None
     except (SyntaxError, ValueError, MemoryError, RecursionError) as raised:
@@ -96,17 +98,26 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
     module = _Module("evaluator")
     namespace = module.__dict__
     namespace.update({"__builtins__": vars(_builtins)})  # not the runner's own copy
-    namespace.update(builtins, __file__=FILENAME, __loader__=_SourceLoader(code))
+    own_path = body.get("path") or FILENAME
+    namespace.update(builtins, __file__=own_path, __loader__=_SourceLoader(code))
     sys.modules["evaluator"] = module
-    bound = _prebind(namespace, code, compiled, order)
+    bound = _prebind(namespace, run, compiled, order) if recognised is None else _given(namespace, run, recognised)
     if order["policy"] != "restricted":
-        modules.install(code)
+        modules.install(code, body.get("files") or {}, own_path)
+        if package := modules.package_of(own_path):
+            namespace["__package__"] = package
     described: list[dict[str, Any]] = []
     try:
         interpreter_hooks.call(exec, (compiled, namespace))
         if order.get("check"):
             described = dialects.describe(namespace, lines)
-        found = dialects.find(namespace, contract=order["contract"], name=order["entry"], config=body.get("config"))
+        found = dialects.find(
+            namespace,
+            contract=order["contract"],
+            name=order["entry"],
+            config=body.get("config"),
+            recognised=recognised,
+        )
     except BaseException as raised:  # noqa: BLE001 - user code may raise anything
         raise LoadFailed(failures.from_exception(raised, lines, general="load_error"), described) from None
     loaded = _finish(found, namespace, bound, lines=lines, code=code)
@@ -136,10 +147,22 @@ def _prebind(namespace: dict[str, Any], code: str, compiled: CodeType, order: di
     return prebound.bind(namespace, prebound.unbound_names(code, FILENAME))
 
 
+def _given(namespace: dict[str, Any], code: str, recognised: dialects.Recognised) -> dict[str, Any]:
+    """Bind what the recognised dialect lets code use without an import; return what was bound."""
+    given = recognised.names()
+    if recognised.dialect.PREBOUND:
+        given = {**{name: __import__(name) for name in prebound.unbound_names(code, FILENAME)}, **given}
+    used = prebound.unbound_names(code, FILENAME, frozenset(given))
+    bound = {name: given[name] for name in used}
+    namespace.update(bound)
+    return bound
+
+
 def _finish(found: Entry, namespace: dict[str, Any], bound: dict[str, Any], *, lines: list[str], code: str) -> Program:
     program = Program(found, lines, needs_loop=_may_suspend(found.call, code))
     program.notes.extend(found.notes)
-    if not dialects.TABLE[found.contract].PREBOUND:
+    dialect = dialects.dialect_of(found.contract)
+    if not (dialect.PREBOUND or hasattr(dialect, "names")):
         prebound.unbind(namespace, bound)
     elif names := [name for name, module in bound.items() if namespace.get(name) is module]:
         program.notes.append({"code": "prebound", "message": f"used without import: {', '.join(names)}"})

@@ -93,19 +93,24 @@ class RowProcess:
             buffer += data
 
     def _arguments(self, raw: bytes) -> tuple[list[Any], dict[str, Any]]:
+        entry = self._program.entry
         try:
-            body = self._program.entry.decode(raw.decode())
+            body = entry.decode(raw.decode())
             named = body.get("named")
             if named is None:
-                return ([] if "together" in body else body.pop("args")), body
+                args = [] if "together" in body else body.pop("args")
+                if entry.bind is None:
+                    return args, body
         except (ValueError, RecursionError, KeyError, AttributeError) as error:
             raise Failure("binding_error", f"the row cannot be read: {error}") from None
-        return bind(self._program.entry, named)
+        return bind(entry, named) if named is not None else entry.bind(args)
 
     def _call(self, args: list[Any], kwargs: dict[str, Any]) -> bytes:
         value = interpreter_hooks.call(self._program.entry.call, args, kwargs)
         if hasattr(type(value), "__await__") or type(value).__name__ == "coroutine":
             value = interpreter_hooks.call(self._awaited, (value,))
+        if self._program.entry.convert is not None:
+            value = interpreter_hooks.call(self._program.entry.convert, (value,))
         return encode_result(value, limit=self._result_bytes)
 
     def _awaited(self, value: Any) -> Any:

@@ -25,26 +25,60 @@ class Scratch:
             os.mkdir(self.home, 0o700)
             self._directories = [self.home]
         self._made = not private
+        self._seed: dict[str, bytes] = {}
+        self._seeded: dict[str, set[str]] = {}
         self._ours = {directory: frozenset(_names(directory)) for directory in self._directories}
 
+    def seed(self, files: dict[str, bytes]) -> None:
+        """Write files, by path below `home`, now and after every `wipe`: each row finds them as they were sent.
+
+        Raises:
+          OSError: there is no room for them.
+        """
+        self._seed = files
+        for path in files:
+            while path:
+                path, _, name = path.rpartition("/")  # noqa: PLW2901 - one folder up
+                self._seeded.setdefault(path, set()).add(name)
+        self._write_seed()
+
     def is_empty(self) -> bool:
-        """Return whether the directories are empty."""
-        return not any(self._left_in(directory) for directory in self._directories)
+        """Return whether the directories hold nothing but the seed."""
+        if any(self._left_in(directory) for directory in self._directories if directory != self.home):
+            return False
+        if not self._seeded.get("", set()).issuperset(self._left_in(self.home)):
+            return False
+        folders = (folder for folder in self._seeded if folder)
+        return all(self._seeded[folder].issuperset(_names(f"{self.home}/{folder}")) for folder in folders)
 
     def wipe(self) -> None:
-        """Remove all files in the directories; no process may still be writing."""
-        for directory in self._directories:
-            if left := self._left_in(directory):
-                _remove_all(directory, left)
+        """Remove all files in the directories but the seed; no process may still be writing."""
+        self._empty()
+        self._write_seed()
 
     def remove(self) -> None:
         """Remove the directory that was made here, if one was."""
-        self.wipe()
+        self._empty()
         if self._made:
             try:
                 os.rmdir(self.home)
             except OSError:
                 pass
+
+    def _empty(self) -> None:
+        for directory in self._directories:
+            if left := self._left_in(directory):
+                _remove_all(directory, left)
+
+    def _write_seed(self) -> None:
+        for folder in sorted(folder for folder in self._seeded if folder):
+            os.mkdir(f"{self.home}/{folder}", 0o755)
+        for path, content in self._seed.items():
+            fd = os.open(f"{self.home}/{path}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            try:
+                os.write(fd, content)
+            finally:
+                os.close(fd)
 
     def _left_in(self, directory: str) -> list[str]:
         return [name for name in _names(directory) if name not in self._ours[directory]]

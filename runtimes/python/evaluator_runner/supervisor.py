@@ -12,7 +12,7 @@ import sys
 import time
 from _collections import deque  # type: ignore[import-not-found]
 
-from evaluator_runner import frames_out, kernel
+from evaluator_runner import frames_out, jsontext, kernel
 from evaluator_runner.channel import BrokenChannel, Channel
 from evaluator_runner.handles import Call, Lost
 from evaluator_runner.loading import Loading
@@ -154,6 +154,9 @@ class Supervisor:
         home = self.scratch.home if self.scratch is not None else self._make_scratch()
         self.logs.keep(int(header["limits"]["log_kb"]) * 1024)
         job = Job(header, body, options=self.options, home=home, logs=self.logs)
+        if header.get("data_files") and self.scratch is not None:
+            files = jsontext.decode(body.decode())["files"]
+            self.scratch.seed({path: text.encode() for path, text in files.items()})
         self._loading = Loading(self, job, prepared=prepared, imported=imported)
 
     def _cancel(self, call_id: str) -> None:

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 
-from evaluator_runner import guest_setup, imports, jsontext, kernel, program, row
+from evaluator_runner import guest_setup, imports, jsontext, kernel, modules, program, row
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.failures import error
 from evaluator_runner.logs import Logs
@@ -127,8 +127,11 @@ def _load_and_report(job: Job, control: int, *, furnished: bool) -> program.Prog
         kind = "memory_limit" if isinstance(raised, MemoryError) else "load_error"
         header, body = {}, {"error": error(kind, f"the evaluator could not be loaded: {raised!r}")}
     if job.header.get("check"):
-        code = jsontext.decode(job.body.decode())["code"]
-        body["missing_imports"] = imports.missing_imports(code, FILENAME)
+        given = jsontext.decode(job.body.decode())
+        package = modules.package_of(given.get("path") or FILENAME)
+        body["missing_imports"] = imports.missing_imports(
+            given["code"], FILENAME, package=package, files=given.get("files")
+        )
     if classes:
         body["classes"] = classes
     header["left"] = _left_running(loaded, control)

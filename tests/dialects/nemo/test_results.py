@@ -85,3 +85,6 @@ def test_a_row_is_passed_with_its_trace_and_position() -> None:
     bound = RULES.bind(Row({"a": 1}, "out", {"spans": {}}, index=7), EvaluatorSettings())
     assert not isinstance(bound, EvaluationError)
     assert bound.body == {"args": [{"a": 1}, "out", {"spans": {}}, 7]}
+    asked = RULES.bind(Row({"a": 1}, "out", response={"choices": []}, index=7), EvaluatorSettings())
+    assert not isinstance(asked, EvaluationError)
+    assert asked.body == {"args": [{"a": 1}, "out", None, 7, {"choices": []}]}

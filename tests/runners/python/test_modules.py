@@ -69,7 +69,10 @@ def test_a_module_with_an_import_that_is_missing(runner: RunnerProcess) -> None:
 
 def test_a_relative_import_says_what_to_write(runner: RunnerProcess) -> None:
     error = error_of(runner, f"from .helper import score\n{CALLED}")
-    assert error["hint"] == "an evaluator is in no package: import a module beside it by its name alone"
+    assert (
+        error["hint"]
+        == "say in `path` where the code lies among its `files` (evals/score.py), or import by the name alone"
+    )
 
 
 @pytest.mark.parametrize(

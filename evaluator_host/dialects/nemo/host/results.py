@@ -23,6 +23,8 @@ from evaluator_host.model.errors import NotFound
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.results import Aggregate, EvaluatorFigures, JobRow
+from evaluator_host.sdk.execution.samples import build_offline_sample, sampled
+from evaluator_host.sdk.openai_types import completed
 from evaluator_host.store.results import Filter
 
 NAMES: Final = ("aggregate-scores", "row-scores", "artifacts")
@@ -253,27 +255,38 @@ class NemoResults:
 
 
 def _begun(row: JobRow) -> dict[str, Any]:
-    sample: dict[str, Any] = {}
     item = row.row["inputs"]
-    text = row.output if row.request is not None else item.get("output")
-    if isinstance(text, str):
-        sample["output_text"] = text
-    elif row.output is not None:
-        sample |= {"output_text": None, "response": row.output}
-    elif row.request is not None:
-        sample |= {"output_text": None, "response": {}, "inference_error": row.request["error"]}
+    sample, requests = generated_sample(row) if row.request is not None else (build_offline_sample(item), [])
     return {
         "row_index": row.index,
         "item": item,
         "sample": sample,
         "metrics": {},
-        "requests": [] if row.request is None else [row.request],
+        "requests": requests,
         "metric_errors": None,
         "metric_diagnostics": None,
     }
 
 
+def generated_sample(row: JobRow) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the output that a job's model wrote for a row, as NeMo's sample, and its request with the response."""
+    log = row.request or {}
+    if log.get("response") is None:
+        return {"output_text": None, "response": {}, "inference_error": log["error"]}, []
+    request = logged_request({"request": log["body"], "response": log["response"]})
+    sample = {"output_text": row.output} if isinstance(row.output, str) and row.output else {}
+    return sampled(request["response"], sample), [request]
+
+
+def logged_request(one: dict[str, Any]) -> dict[str, Any]:
+    """Return a request and its response as NeMo logs them: the response with the nulls of OpenAI's types."""
+    request = one["request"]
+    chat = None if request is None else "messages" in request
+    return {**one, "response": completed(one["response"], chat=chat)}
+
+
 def _score(made: dict[str, Any], key: str, row: JobRow, declared: list[str]) -> None:
+    made["requests"] += map(logged_request, row.result.get("requests") or ())
     if row.result["status"] != Status.SCORED:
         made["metrics"][key] = [{"name": name, "value": "NaN"} for name in declared]
         made["metric_errors"] = {**(made["metric_errors"] or {}), key: failure_of(row)}

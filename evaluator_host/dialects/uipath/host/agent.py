@@ -15,11 +15,11 @@ from typing import Final
 
 from evaluator_host.config.settings import RUNTIMES_DIR
 from evaluator_host.dialects.uipath.executions import Execution
-from evaluator_host.dialects.uipath.packing import MOST_FILES, PACKED_BYTES, is_of_evaluations, is_packed, over_packed
-from evaluator_host.dialects.uipath.project import near, read_json
+from evaluator_host.dialects.uipath.project import FOLDERS, near, read_json
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Contract, Evaluator, Json, Language, Limits
 from evaluator_host.model.outcome import EvaluationResult, Status
+from evaluator_host.packages.own_files import MOST_BYTES, is_sent, over_size
 
 AGENT_LIMITS: Final = Limits(timeout_s=60.0, memory_mb=512, result_kb=8192)
 
@@ -30,6 +30,7 @@ _SUFFIXES: Final = frozenset(
     | {".j2", ".jinja", ".jinja2", ".prompt", ".tmpl"}
 )
 _UNPACKED_BYTES: Final = 32 << 20
+_MOST_FILES: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +81,17 @@ def agent_program(root: Path, entry: EntryPoint, *, packages: tuple[str, ...], l
     for path in _files(root):
         content = _read(path)
         size += len(content)
-        if len(files) == MOST_FILES or size > _UNPACKED_BYTES:
+        if len(files) == _MOST_FILES or size > _UNPACKED_BYTES:
             raise InvalidRequest(
-                f"the project {root} has more than {MOST_FILES} files or {_UNPACKED_BYTES >> 20} MB for its agent; "
+                f"the project {root} has more than {_MOST_FILES} files or {_UNPACKED_BYTES >> 20} MB for its agent; "
                 "run it where it lives, and add --executions FILE with what it did"
             )
         files[str(path.relative_to(root))] = base64.b64encode(content).decode()
     packed = {"files": files, "file": entry.file, "function": entry.function}
     text = base64.b64encode(zlib.compress(json.dumps(packed).encode(), 9)).decode()
-    if len(text) > PACKED_BYTES:
+    if len(text) > MOST_BYTES:
         sizes = {name: len(content) for name, content in files.items()}
-        raise InvalidRequest(over_packed(root, "its agent", len(text), sizes))
+        raise InvalidRequest(over_size(root, "its agent", len(text), sizes))
     code = _PROGRAM.read_text("utf-8").replace(_PLACE, json.dumps(text), 1)
     return Evaluator(code, Language.PYTHON, Contract.EVALUATE, packages=packages, limits=limits)
 
@@ -131,7 +132,7 @@ def _entry_point(root: Path, file: Path, name: str, value: Json) -> EntryPoint:
 def _files(root: Path) -> Iterator[Path]:
     for folder, folders, files in os.walk(root):
         here = Path(folder)
-        wanted = (name for name in folders if is_packed(here / name) and not is_of_evaluations(here / name))
+        wanted = (name for name in folders if is_sent(here / name) and name not in FOLDERS)
         folders[:] = sorted(wanted)
         for name in sorted(files):
             path = here / name

@@ -10,7 +10,7 @@ import sys
 
 from evaluator_runner import classes, signature
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
-from evaluator_runner.dialects.nemo.model_requests import Asked, Conversation, Resolver
+from evaluator_runner.dialects.nemo.model_requests import Asked, Conversation, Resolver, completed
 from evaluator_runner.entry import Entry
 from evaluator_runner.failures import Failure
 
@@ -189,18 +189,23 @@ class Metric:
         where = f"metric {self.key!r} on row {index}"
         return Failure("invalid_result", f"Evaluation failed during metric scoring for {where}: {problem}", hint=hint)
 
-    def _input(self, data: dict[str, Any], outputs: Any, trace: Any, index: int) -> Any:
-        """Return the metric's input; `output` is the row's own column, or else the outputs, as if mapped to it."""
+    def _input(self, data: dict[str, Any], outputs: Any, trace: Any, index: int, response: Any = None) -> Any:
+        """Return the metric's input; `output` is the row's own column, or else the outputs, as if mapped to it.
+
+        With a model's whole `response`, the candidate is what NeMo makes of one: no text when that is empty, and no
+        trajectory but the model's.
+        """
         if outputs is not None:
             data = {**data, "output": data.get("output", outputs)}
         text = outputs if outputs is not None else data.get("output")
+        text = text if isinstance(text, str) else None
+        if response is not None:
+            text, outputs, trace = text or None, completed(response), response.get("trajectory")
         sdk = self._sdk
         return sdk.MetricInput(
             row=sdk.DatasetRow(row_index=index, data=data),
             candidate=sdk.CandidateOutput(
-                output_text=text if isinstance(text, str) else None,
-                response=outputs if isinstance(outputs, dict) else None,
-                trajectory=trace,
+                output_text=text, response=outputs if isinstance(outputs, dict) else None, trajectory=trace
             ),
         )
 

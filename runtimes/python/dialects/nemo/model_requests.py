@@ -21,6 +21,13 @@ _TOO_MANY_REQUESTS = 429
 _modules = sys.modules
 
 
+def completed(response: Any, *, chat: bool | None = None) -> Any:
+    """Return a response as OpenAI's client library does, whichever package the metric imported."""
+    from evaluator_runner.dialects.nemo.modules.nemo_evaluator_sdk import openai_types
+
+    return openai_types.completed(response, chat=chat)
+
+
 class Asked(BaseException):
     """Stops a row until the host has answered its request; a BaseException, so that `except Exception` misses it."""
 
@@ -78,7 +85,7 @@ class Conversation:
         answer = self._answers[name]
         if "error" in answer:
             raise _refused(answer["error"], answer.get("status"))
-        return answer["response"]
+        return completed(answer["response"], chat="messages" in request)
 
     def _name(self, asked: dict[str, Any]) -> str:
         """Return a name for a request: a digest of its content and how often the row has made it."""

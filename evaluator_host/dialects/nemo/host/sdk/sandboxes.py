@@ -122,7 +122,9 @@ class Sandboxes:
             limits=Limits(timeout_s=row_timeout_s or self._timeout_s, memory_mb=self._memory_mb),
         )
         sent = [
-            Row(row, None if target is None else sample.given.get("output_text"), index=index)
+            Row(row, index=index)
+            if target is None
+            else Row(row, sample.given.get("output_text"), response=sample.given.get("response"), index=index)
             for index, (row, sample) in enumerate(zip(rows, samples, strict=True))
         ]
         wanted = [row for row, sample in zip(sent, samples, strict=True) if sample.error is None]
@@ -184,7 +186,8 @@ async def _opened() -> Any:
 def _answered(result: HostResult | None, sample: Sample) -> Answered:
     if result is None:
         return Answered(None, sample.error, sample.given, sample.requests)
+    requests = [*sample.requests, *result.requests]
     if result.status is Status.SCORED:
-        return Answered(result.value, None, sample.given, sample.requests)
+        return Answered(result.value, None, sample.given, requests)
     error = result.error
-    return Answered(None, error.message if error is not None else "no result", sample.given, sample.requests)
+    return Answered(None, error.message if error is not None else "no result", sample.given, requests)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from evaluator_host.client import DEFAULT_URL, Client
 from evaluator_host.client.calls import encode
+from evaluator_host.dialects.nemo.host.results import generated_sample, logged_request
 from evaluator_host.dialects.nemo.host.sdk.results import Answered, evaluation_result
 from evaluator_host.dialects.nemo.host.sdk.source import ENTRY, metric_code
 from evaluator_host.model.errors import NameTaken
@@ -232,11 +233,8 @@ def _target(target: Model, prompt_template: str | dict[str, Any] | None, config:
 
 
 def _answered(row: dict[str, Any], found: Any) -> Answered:
-    sample = build_offline_sample(row)
-    requests: list[dict[str, Any]] = []
-    if found.request is not None:
-        sample = {"output_text": found.output} if isinstance(found.output, str) else {"response": found.output}
-        requests = [found.request]
+    sample, requests = (build_offline_sample(row), []) if found.request is None else generated_sample(found)
+    requests += map(logged_request, found.result.get("requests") or ())
     error = found.result["error"]
     if error is not None:
         return Answered(None, error["message"], sample, requests)

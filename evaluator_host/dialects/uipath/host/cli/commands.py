@@ -1,7 +1,6 @@
 """The `uipath` commands: create, register and run evaluators in UiPath's project layout."""
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -13,13 +12,14 @@ from evaluator_host.cli.console import err, out, plain, print_json
 from evaluator_host.cli.evaluation_service import open_evaluation_service, prepare
 from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.uipath.host.cli.eval import FolderOption, ProjectOption, eval_
+from evaluator_host.dialects.uipath.host.modules import project_of
 from evaluator_host.dialects.uipath.host.registering import Registered, left_out, usable_classes
 from evaluator_host.dialects.uipath.host.registering import register as write_files
 from evaluator_host.dialects.uipath.host.template import evaluator_code, file_name
-from evaluator_host.dialects.uipath.modules import explained, with_modules
 from evaluator_host.dialects.uipath.project import find_code, find_layout, write_file
 from evaluator_host.model.errors import NameTaken
 from evaluator_host.model.evaluator import Contract
+from evaluator_host.packages.own_files import explain_missing
 from evaluator_host.schemas.evaluation import CheckReport
 
 app = typer.Typer(name="uipath", help="UiPath projects: evaluators, eval sets.", no_args_is_help=True)
@@ -68,12 +68,12 @@ def register(
         code,
         None,
         host=settings,
-        with_modules=partial(with_modules, layout=layout),
+        project=project_of(layout),
         contract=Contract.UIPATH,
         packages=package,
     )
     report = run_async(lambda: _check(given, settings, url, shown=not as_json))
-    report = replace(report, problems=tuple(explained(problem, code, layout) for problem in report.problems))
+    report = replace(report, problems=tuple(explain_missing(problem, code, layout.root) for problem in report.problems))
     made = write_files(layout, code, usable_classes(report, code), reset=reset)
     if as_json:
         print_json([{**_facts(one), "kept": one.kept} for one in made])

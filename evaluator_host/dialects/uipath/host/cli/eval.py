@@ -18,8 +18,8 @@ from evaluator_host.dialects.uipath.host.agent import AGENT_LIMITS, agent_progra
 from evaluator_host.dialects.uipath.host.cli.run import Plan, run_plan
 from evaluator_host.dialects.uipath.host.evaluation import EvalRun, overall, scores
 from evaluator_host.dialects.uipath.host.evaluators import ProjectEvaluator, find_evaluators
+from evaluator_host.dialects.uipath.host.modules import project_of
 from evaluator_host.dialects.uipath.host.output import as_report, as_uipath
-from evaluator_host.dialects.uipath.modules import explained, with_modules
 from evaluator_host.dialects.uipath.project import (
     Layout,
     find_eval_set,
@@ -32,6 +32,7 @@ from evaluator_host.dialects.uipath.records import matched
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Limits
 from evaluator_host.model.json_values import encode_json
+from evaluator_host.packages.own_files import explain_missing
 
 _SHOWN: Final = 8
 _WARNING: Final = (
@@ -125,7 +126,7 @@ def eval_(
     settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
     layout, found = _eval_set(project, folder, eval_set, item)
     read = partial(options.read_evaluator, language=None, host=settings, packages=package)
-    read_in_project = partial(read, with_modules=partial(with_modules, layout=layout))
+    read_in_project = partial(read, project=project_of(layout))
     evaluators = tuple(find_evaluators(layout, found.evaluators))
     limits = {"timeout_s": timeout_s, "memory_mb": memory_mb}
     agent = None
@@ -225,7 +226,7 @@ def _explained(run: EvalRun, layout: Layout) -> EvalRun:
     for one in run.evaluators:
         for key, result in run.results.items():
             if key[1] == one.id and result.error is not None and isinstance(one.code, Path):
-                results[key] = replace(result, error=explained(result.error, one.code, layout))
+                results[key] = replace(result, error=explain_missing(result.error, one.code, layout.root))
     return replace(run, results=results)
 
 

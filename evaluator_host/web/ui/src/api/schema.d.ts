@@ -85,7 +85,7 @@ export interface components {
             regressions: components["schemas"]["Change"][];
         };
         /** @enum {string} */
-        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath";
+        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath" | "langfuse" | "opik";
         DatasetReport: {
             bad_row_count: number;
             bad_rows: components["schemas"]["BadLine"][];
@@ -187,8 +187,12 @@ export interface components {
             metrics: {
                 [key: string]: number;
             };
+            native: {
+                [key: string]: unknown;
+            }[];
             passed: boolean | null;
             reason: string | null;
+            requests: unknown[];
             sandbox: components["schemas"]["SandboxInfo"];
             score: number | null;
             status: components["schemas"]["Status"];
@@ -199,10 +203,14 @@ export interface components {
         Evaluator: {
             code: string;
             contract: components["schemas"]["Contract"];
+            files: {
+                [key: string]: string;
+            };
             language: components["schemas"]["Language"];
             limits: components["schemas"]["Limits"];
             name: string | null;
             packages: string[];
+            path: string | null;
             policy: components["schemas"]["Policy"];
             python: string | null;
             settings: components["schemas"]["EvaluatorSettings"];
@@ -238,9 +246,13 @@ export interface components {
         EvaluatorIn: {
             code: string;
             contract?: components["schemas"]["Contract"];
+            files?: {
+                [key: string]: string;
+            };
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             packages?: (string | components["schemas"]["PinIn"])[];
+            path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             settings?: components["schemas"]["SettingsIn"];
@@ -445,6 +457,9 @@ export interface components {
             code: string;
             contract?: components["schemas"]["Contract"];
             dataset?: string | null;
+            files?: {
+                [key: string]: string;
+            };
             job?: string | null;
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
@@ -452,6 +467,7 @@ export interface components {
                 [key: string]: string;
             };
             packages?: (string | components["schemas"]["PinIn"])[];
+            path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             rows?: components["schemas"]["RowIn"][];
@@ -483,18 +499,24 @@ export interface components {
         /** @enum {string} */
         MigrationStatus: "migrated" | "current" | "refused" | "no_evaluator";
         MissingImport: {
+            file: string | null;
             line: number;
             module: string;
+            path: string | null;
             pin: string | null;
         };
         NewEvaluatorIn: {
             code: string;
             contract?: components["schemas"]["Contract"];
             description?: string | null;
+            files?: {
+                [key: string]: string;
+            };
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             name: string;
             packages?: (string | components["schemas"]["PinIn"])[];
+            path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             sampling?: number | null;
@@ -505,9 +527,13 @@ export interface components {
             code: string;
             contract?: components["schemas"]["Contract"];
             description?: string | null;
+            files?: {
+                [key: string]: string;
+            };
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             packages?: (string | components["schemas"]["PinIn"])[];
+            path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             sampling?: number | null;
@@ -584,6 +610,10 @@ export interface components {
                 [key: string]: unknown;
             };
             outputs: unknown;
+            requests: unknown[];
+            response: {
+                [key: string]: unknown;
+            } | null;
             trace: {
                 [key: string]: unknown;
             } | null;

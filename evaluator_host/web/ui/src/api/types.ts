@@ -68,6 +68,8 @@ export interface RequestLog {
   cost?: number;
   finish_reason?: string | null;
   error?: string | null;
+  body?: Json;
+  response?: Json;
 }
 
 /** An event of `GET /v1/environments/{digest}/events`; OpenAPI 3.1 does not describe events. */

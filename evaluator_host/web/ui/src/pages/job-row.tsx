@@ -81,6 +81,16 @@ function Detail({ detail, use }: { detail: JobRowDetail; use: string | null }) {
           </>
         )}
         {request && <Request log={request} />}
+        {request?.body && (
+          <Panel title="Sent to the model">
+            <Value label="Sent to the model" value={request.body} />
+          </Panel>
+        )}
+        {request?.response && (
+          <Panel title="Response of the model">
+            <Value label="Response of the model" value={request.response} />
+          </Panel>
+        )}
       </div>
       <div class="record-side record-stack">
         {results.length === 0 && <p class="muted">No evaluator has scored this row yet.</p>}

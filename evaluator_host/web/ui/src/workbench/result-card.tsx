@@ -64,7 +64,7 @@ function Headline({ result }: { result: Result }) {
   return (
     <header class={`result-head result-${tone}`}>
       <span class="result-score" data-testid="score">
-        {result.status === "failed" ? "Failed" : result.score === null ? "No score" : shownNumber(result.score)}
+        {result.status === "failed" ? "Failed" : result.status === "skipped" ? "Skipped" : result.score === null ? "No score" : shownNumber(result.score)}
       </span>
       {result.passed !== null && <span class={result.passed ? "chip chip-pass" : "chip chip-fail"}>{result.passed ? "✓ passed" : "✗ not passed"}</span>}
       {result.label !== null && <span class="chip">{plain(result.label.slice(0, 120))}</span>}
@@ -170,6 +170,12 @@ function Outputs({ result }: { result: Result }) {
         <details class="fold">
           <summary>Returned value</summary>
           <LongText text={shownJson(result.value, Infinity).text} name="value.json" label="Returned value" />
+        </details>
+      )}
+      {result.native.length > 0 && (
+        <details class="fold">
+          <summary>What {result.evaluator.contract} stores</summary>
+          <LongText text={shownJson(result.native, Infinity).text} name="native.json" label="Native scores" />
         </details>
       )}
     </>

@@ -6,6 +6,7 @@ from collections.abc import Awaitable
 from contextvars import ContextVar
 from typing import Any, Protocol, runtime_checkable
 
+from .openai_types import completed
 from .values.models import Model, ReasoningParams
 
 _NO_KEY = "XXX"  # some servers require any key
@@ -116,7 +117,7 @@ async def _asked(
             problem = error
         else:
             if answer.is_success:
-                found: dict[str, Any] = answer.json()
+                found: dict[str, Any] = completed(answer.json(), chat="messages" in request)
                 requests_log.get([]).append({"request": {"model": model.name, **request}, "response": found})
                 return found
             problem = refused(answer.status_code, answer.text, url=url, model=model.name)

@@ -14,7 +14,7 @@ from ..structured_output import default_structured_output_mode, with_schema, wit
 from ..templates import render_request
 from ..values.models import Model
 from ..values.params import RunConfigOnlineModel
-from .samples import build_offline_sample
+from .samples import build_offline_sample, sampled
 from .values import EvaluationError, EvaluationPhase
 
 _NIM_MAX_TOKENS = 4096
@@ -121,12 +121,7 @@ class _Asking:
                 advice = f"{message} With ignore_request_failure=True such rows are marked as NaN."
                 raise EvaluationError(index, advice, phase=EvaluationPhase.SAMPLE_GENERATION) from error
             return Sample({"output_text": None, "response": {}, "inference_error": message}, log, message)
-        given: dict[str, Any] = {"output_text": text} if text else {}
-        if response:
-            given["response"] = response
-        if "trajectory" in response:
-            given["trajectory"] = response["trajectory"]
-        return Sample(given, log)
+        return Sample(sampled(response, {"output_text": text} if text else {}), log)
 
     def _request(self, index: int, row: dict[str, Any]) -> dict[str, Any]:
         params, target = self._params, self._target

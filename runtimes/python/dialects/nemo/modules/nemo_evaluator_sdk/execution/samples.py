@@ -15,6 +15,12 @@ def build_offline_sample(row: dict[str, Any]) -> dict[str, Any]:
     return {"output_text": output} if isinstance(output, str) else {}
 
 
+def sampled(response: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Return the sample of a model's response; `given` has its text, where there is one."""
+    found = {**given, "response": response} if response else given
+    return {**found, "trajectory": response["trajectory"]} if "trajectory" in response else found
+
+
 def build_metric_input(row: dict[str, Any], sample: dict[str, Any], index: int | None = None) -> MetricInput:
     """Return the input of a metric; unknown fields of a sample become metadata."""
     text = sample.get("output_text")

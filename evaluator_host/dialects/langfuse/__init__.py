@@ -1,0 +1,1 @@
+"""Dialect `langfuse`: code evaluators of Langfuse."""

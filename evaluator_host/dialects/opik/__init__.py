@@ -1,0 +1,1 @@
+"""Dialect `opik`: custom metrics of Opik."""

@@ -1,0 +1,39 @@
+// @ts-check
+/** Dialect `langfuse`: `evaluate(ctx)`, one object; its source may hold types, but no import and no export. */
+import { stripTypeScriptTypes } from 'node:module';
+import { Script } from 'node:vm';
+import { parametersOf } from '../parameters.mjs';
+import { PARAMETERS } from './steps.mjs';
+
+/** Matches what Langfuse may refuse; a false match costs only time. */
+const SUSPECT = /\b(?:import|export|enum|namespace|module|constructor|declare|abstract)\b/;
+
+/** @type {import('./table.mjs').Dialect} */
+export const dialect = {
+  contract: 'langfuse',
+  entries: ['evaluate'],
+  takesOneObject: true,
+  infer(candidate, name, code) {
+    const { parameters } = parametersOf(candidate);
+    if (name !== 'evaluate' || parameters.length !== 1 || parameters[0].rest) return null;
+    const [{ name: parameter, keys }] = parameters;
+    const sign =
+      parameter === 'ctx' || parameter === 'context' ? `one parameter, ${parameter}`
+      : /\bEvaluationContext\b/.test(code) ? 'one parameter of type EvaluationContext'
+      : keys?.includes('observation') ? 'one parameter, of which it takes observation'
+      : /\.observation\b/.test(candidate.text) ? 'one parameter, and reads .observation'
+      : null;
+    return sign && { step: PARAMETERS, reason: `${candidate.label} has ${sign}` };
+  },
+  refuse(code, language) {
+    if (!SUSPECT.test(code)) return null;
+    try {
+      const plain = language === 'typescript' ? stripTypeScriptTypes(code) : code;
+      new Script(`(function () {${plain}\n})`); // Compiled, never run.
+    } catch (error) {
+      const message = error instanceof Error ? error.message.split('\n')[0] : String(error);
+      return { code: 'syntax_error', message: `Langfuse does not run this source: ${message}`, hint: 'Langfuse erases types and puts the rest into a function: leave out import, export, enum, namespace and parameter properties' };
+    }
+    return null;
+  },
+};

@@ -1,0 +1,112 @@
+"""Implements dialect `opik`: a class of `BaseMetric` whose `score` gets the mapped fields of a trace by name.
+
+It works with the `opik` that the code imported: the light modules of this runner, or the real package.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from evaluator_runner import dialects, signature
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.coerce import type_name
+from evaluator_runner.entry import Entry
+from evaluator_runner.failures import Failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from evaluator_runner.outline import Outline
+
+CONTRACT = "opik"
+PREBOUND = False
+_PACKAGE = "opik.evaluation.metrics"
+_BASES = ("BaseMetric", "ConversationThreadMetric")
+_FIELDS = ("name", "value", "reason", "category_name", "metadata", "scoring_failed")
+_NEVER_FILLED = "spans"
+_THREAD = "trace_thread"
+_modules = sys.modules
+
+
+def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
+    """Return which class is a metric of the package."""
+    found = outline.subclass_of("opik", *_BASES)
+    if found is None or (name is not None and name not in outline.classes):
+        return None
+    return dialects.DECORATED, f"class `{name or found}`, a metric of opik"
+
+
+def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
+    """Return the metric of that name, else the first by name, as Opik does.
+
+    Raises:
+      Failure: the code defines no such class, or no metric.
+    """
+    kinds = _kinds(namespace)
+    if not kinds or (name is not None and name not in kinds):
+        what = f"`{name}` is no metric" if name is not None else "the code defines no subclass of BaseMetric"
+        raise Failure(
+            "entry_not_found",
+            f"{what}" + (f"; it defines {', '.join(sorted(kinds)[:10])}" if kinds else ""),
+            hint="write `class MyMetric(base_metric.BaseMetric)`, with base_metric from opik.evaluation.metrics",
+        )
+    chosen = name or min(kinds)
+    metric = kinds[chosen](**config)
+    entry = Entry(chosen, metric.score)
+    reads = _Reader(metric, entry.signature)
+    entry.call, entry.bind = reads.score, reads.arguments
+    if name is None and len(kinds) > 1:
+        others = ", ".join(sorted(kinds)[1:11])
+        message = f"{chosen} is called, the first by name; `settings.entry` may name another: {others}"
+        entry.notes.append({"code": "several_entries", "message": message})
+    return entry
+
+
+def _kinds(namespace: dict[str, Any]) -> dict[str, Any]:
+    """Return the metric classes that the code itself defines, by name."""
+    base = getattr(_modules.get(f"{_PACKAGE}.base_metric"), "BaseMetric", None)
+    if not isinstance(base, type):
+        return {}
+    own = {name: one for name, one in namespace.items() if isinstance(one, type) and issubclass(one, base)}
+    return {name: one for name, one in own.items() if one.__module__ == "evaluator"}
+
+
+class _Reader:
+    """Calls one metric with rows, and reads what it returns."""
+
+    def __init__(self, metric: Any, parameters: signature.Signature | None) -> None:
+        self._metric = metric
+        self._parameters = parameters
+        thread = _modules.get(f"{_PACKAGE}.conversation.conversation_thread_metric")
+        kind = getattr(thread, "ConversationThreadMetric", None)
+        self._of_threads = isinstance(kind, type) and isinstance(metric, kind)
+
+    def arguments(self, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Return the arguments for Opik's row, `{"data": …, "type"?}`; one made from ours has `more` besides."""
+        row = args[0]
+        data, more = row.get("data"), row.get("more")
+        if row.get("type") == _THREAD or isinstance(data, list) or (self._of_threads and more is not None):
+            return [data if more is None else more.get("messages", [])], {}
+        data = dict(data or {})
+        if self._parameters is None:
+            return [], data
+        known = {*self._parameters.positional, *self._parameters.keyword_only}
+        if more is not None:
+            data.update({name: value for name, value in more.items() if name in known and name not in data})
+            if self._parameters.var_keyword is None:
+                data = {name: value for name, value in data.items() if name in known}
+        required = self._parameters.positional[: self._parameters.required]
+        required += [name for name, has_default in self._parameters.keyword_only.items() if not has_default]
+        return [], {**dict.fromkeys([name for name in required if name != _NEVER_FILLED]), **data}
+
+    def score(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the scores as plain values, or the type of a value that holds none."""
+        value = self._metric.score(*args, **kwargs)
+        kind = _modules[f"{_PACKAGE}.score_result"].ScoreResult
+        results = [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, kind)]
+        if not results:
+            if hasattr(value, "close") and type(value).__name__ == "coroutine":
+                value.close()
+            return {"returned": type_name(type(value))}
+        return {"scores": [{name: getattr(one, name, None) for name in _FIELDS} for one in results]}

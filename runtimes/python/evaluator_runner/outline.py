@@ -1,0 +1,175 @@
+"""Reads what a dialect is recognised by from an evaluator's syntax tree, before the code runs.
+
+That is: names of functions and classes at module level, parameters, and decorators, bases and annotations as dotted
+names, resolved through the code's own imports.
+"""
+
+from __future__ import annotations
+
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+_ONLY_AST = 0x400
+_BLOCKS = ("body", "orelse", "handlers", "finalbody")
+_FUNCTIONS = ("FunctionDef", "AsyncFunctionDef")
+
+
+class Function:
+    """A function at module level.
+
+    Attributes:
+      name: Its name.
+      line: Its line, from 1.
+      parameters: Names of the parameters that may be given by position, then those of the keyword-only ones.
+      positional: How many of these may be given by position.
+      required: Names of the parameters without default.
+      variadic: Whether it has `*args` or `**kwargs`.
+      annotations: The parameters' annotations as dotted names; an empty text for none.
+      decorators: Its decorators, each as the dotted names that it may be.
+    """
+
+    __slots__ = (
+        "annotations", "decorators", "line", "name", "node", "parameters", "positional", "required", "variadic",
+    )  # fmt: skip
+
+    def __init__(self, name: str, node: Any, outline: Outline) -> None:
+        arguments = node.args
+        by_position = [*arguments.posonlyargs, *arguments.args]
+        every = [*by_position, *arguments.kwonlyargs]
+        with_default = {one.arg for one in by_position[len(by_position) - len(arguments.defaults) :]}
+        if not arguments.defaults:
+            with_default = set()
+        keyword = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        with_default |= {one.arg for one, default in keyword if default is not None}
+        self.name = name
+        self.line: int = node.lineno
+        self.parameters = [one.arg for one in every]
+        self.positional = len(by_position)
+        self.required = [one.arg for one in every if one.arg not in with_default]
+        self.variadic = arguments.vararg is not None or arguments.kwarg is not None
+        self.annotations = [next(iter(outline.dotted(one.annotation)), "") for one in every]
+        self.decorators = [outline.dotted(one) for one in getattr(node, "decorator_list", ())]
+        self.node = node
+
+    def reads(self, attribute: str) -> bool:
+        """Return whether its body reads this attribute of anything."""
+        return any(type(one).__name__ == "Attribute" and one.attr == attribute for one in _walk(self.node))
+
+
+class Outline:
+    """What a module defines and imports. All of it is empty for code that does not parse.
+
+    Attributes:
+      functions: Functions by name; a name that is defined twice has its last definition.
+      classes: The dotted names of each class's bases, by its name.
+      modules: All imported modules, as written.
+      is_expression: Whether the code is a single expression.
+      returns: Whether there is a `return` outside of functions.
+    """
+
+    def __init__(self, code: str = "") -> None:
+        self.functions: dict[str, Function] = {}
+        self.classes: dict[str, list[str]] = {}
+        self.modules: list[str] = []
+        self.is_expression = self.returns = False
+        self._imported: dict[str, str] = {}
+        self._stars: list[str] = []
+        try:
+            tree: Any = compile(code, "<outline>", "exec", _ONLY_AST, dont_inherit=True)
+            statements = list(_statements(tree))
+            for node in statements:
+                self._read_import(node)
+            for node in statements:
+                self._read_definition(node)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return
+        self.is_expression = len(tree.body) == 1 and type(tree.body[0]).__name__ == "Expr"
+        self.returns = any(type(node).__name__ == "Return" for node in statements)
+
+    def dotted(self, node: Any) -> list[str]:
+        """Return the dotted names that an expression may mean; several when a name comes from one of several `*`."""
+        kind = type(node).__name__
+        if kind == "Constant" and isinstance(node.value, str):
+            return [self._imported.get(node.value, node.value)]
+        if kind == "Attribute":
+            return [f"{above}.{node.attr}" for above in self.dotted(node.value)]
+        if kind in {"Call", "Subscript"}:
+            return self.dotted(node.func if kind == "Call" else node.value)
+        if kind != "Name":
+            return []
+        known = self._imported.get(node.id)
+        return [known] if known else [node.id, *[f"{module}.{node.id}" for module in self._stars]]
+
+    def subclass_of(self, package: str, *names: str) -> str | None:
+        """Return the name of the first class with a base of such a name in a package, or in a module below it."""
+        return next((name for name, bases in self.classes.items() if _any_from(bases, package, names)), None)
+
+    def decorated_by(self, package: str, *names: str) -> Function | None:
+        """Return the first function with a decorator of such a name in a package, or in a module below it."""
+        found = self.functions.values()
+        return next((one for one in found if any(_any_from(way, package, names) for way in one.decorators)), None)
+
+    def imports(self, package: str) -> bool:
+        """Return whether the code imports a package, or a module below it."""
+        return any(one == package or one.startswith(f"{package}.") for one in self.modules)
+
+    @property
+    def has_own_entry(self) -> bool:
+        """Whether the code has an entry of this product's own contracts: `evaluate` or `main`, with parameters."""
+        return any((one := self.functions.get(name)) and one.parameters for name in ("evaluate", "main"))
+
+    def _read_import(self, node: Any) -> None:
+        kind = type(node).__name__
+        if kind == "Import":
+            for one in node.names:
+                self.modules.append(one.name)
+                self._imported[one.asname or one.name.partition(".")[0]] = (
+                    one.name if one.asname else one.name.partition(".")[0]
+                )
+        elif kind == "ImportFrom" and not node.level and node.module:
+            for one in node.names:
+                self.modules.append(f"{node.module}.{one.name}")
+                if one.name == "*":
+                    self._stars.append(node.module)
+                else:
+                    self._imported[one.asname or one.name] = f"{node.module}.{one.name}"
+
+    def _read_definition(self, node: Any) -> None:
+        kind = type(node).__name__
+        if kind in _FUNCTIONS:
+            self.functions[node.name] = Function(node.name, node, self)
+        elif kind == "ClassDef":
+            self.classes[node.name] = [name for base in node.bases for name in self.dotted(base)]
+        elif kind == "Assign" and type(node.value).__name__ == "Lambda":
+            for target in node.targets:
+                if type(target).__name__ == "Name":
+                    self.functions[target.id] = Function(target.id, node.value, self)
+
+
+def _any_from(names: list[str], package: str, wanted: tuple[str, ...]) -> bool:
+    return any(name.startswith(f"{package}.") and name.rpartition(".")[2] in wanted for name in names)
+
+
+def _statements(tree: Any) -> Iterator[Any]:
+    """Yield the statements of module level in order, those in branches and blocks included."""
+    left = list(reversed(tree.body))
+    while left:
+        node = left.pop()
+        yield node
+        if type(node).__name__ not in {*_FUNCTIONS, "ClassDef"}:
+            for part in reversed(_BLOCKS):
+                left.extend(reversed(getattr(node, part, None) or ()))
+
+
+def _walk(node: Any) -> Iterator[Any]:
+    left = [node]
+    while left:
+        one = left.pop()
+        yield one
+        for name in one._fields:
+            value = getattr(one, name, None)
+            left.extend(part for part in (value if isinstance(value, list) else [value]) if hasattr(part, "_fields"))

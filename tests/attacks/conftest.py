@@ -1,0 +1,19 @@
+"""A package index, and the data directory of a host that installs from it; once for each module of tests of builders."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.indexes import Index
+
+
+@pytest.fixture(scope="module")
+def index() -> Iterator[Index]:
+    with Index() as serving:
+        yield serving
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")

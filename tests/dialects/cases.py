@@ -1,0 +1,97 @@
+"""A case of a dialect: code as its platform's users paste it, a row, and what the platform makes of it."""
+
+from dataclasses import dataclass, field
+from textwrap import dedent
+from typing import Any, Final
+
+from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSettings, Language, Row
+from evaluator_host.model.outcome import EvaluationResult
+
+ANY: Final = object()
+"""An expectation that is not held against the result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativeCase:
+    """One evaluator, one row, one result.
+
+    Attributes:
+      contract: Declared contract; `auto` to have it recognised.
+      row: With `variables`, it is the platform's own row.
+      recognised: The contract of the result; None where the code does not load.
+      error: Code of the error; None when the row did not fail.
+      message: Text that the error's message and hint must contain.
+      native: What the platform stores.
+      warnings: Codes that must be among the warnings.
+    """
+
+    id: str
+    code: str
+    row: Row
+    language: Language = Language.PYTHON
+    contract: Contract = Contract.AUTO
+    settings: EvaluatorSettings = field(default_factory=EvaluatorSettings)
+    packages: tuple[str, ...] = ()
+    threshold: float | None = None
+    recognised: Contract | None = None
+    status: str = "scored"
+    error: str | None = None
+    message: str = ""
+    line: Any = ANY
+    score: Any = ANY
+    passed: Any = ANY
+    label: Any = ANY
+    reason: Any = ANY
+    metrics: Any = ANY
+    native: Any = ANY
+    warnings: frozenset[str] = frozenset()
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """The evaluator, as the service takes it."""
+        return Evaluator(
+            dedent(self.code).lstrip("\n"),
+            language=self.language,
+            contract=self.contract,
+            settings=self.settings,
+            packages=self.packages,
+            threshold=self.threshold,
+        )
+
+    def mismatches(self, result: EvaluationResult) -> list[str]:
+        """Say in what a result differs from what is expected; nothing when it does not."""
+        error = result.error
+        found = {
+            "status": (result.status.value, self.status),
+            "error": (error and error.code.value, self.error),
+            "line": (error and error.line, self.line),
+            "contract": (result.evaluator.contract, self.recognised),
+            "score": (result.score, self.score),
+            "passed": (result.passed, self.passed),
+            "label": (result.label, self.label),
+            "reason": (result.reason, self.reason),
+            "metrics": (result.metrics, self.metrics),
+            "native": (list(result.native), self.native),
+        }
+        differing = [
+            f"{name}: {have!r}, expected {want!r}" for name, (have, want) in found.items() if not _same(have, want)
+        ]
+        words = f"{error.message} {error.hint or ''}" if error else ""
+        if self.message not in words:
+            differing.append(f"error says {words!r}, expected {self.message!r} in it")
+        if missing := self.warnings - {note.code for note in result.warnings}:
+            differing.append(f"warnings {sorted(missing)} are missing; there are {result.warnings}")
+        if differing and error:
+            differing.append(f"error: {error}")
+        return [f"{self.id}: {one}" for one in differing]
+
+
+def _same(have: Any, want: Any) -> bool:
+    """Equal as JSON: 1 is not true."""
+    if want is ANY:
+        return True
+    if isinstance(want, dict) and isinstance(have, dict):
+        return have.keys() == want.keys() and all(_same(have[key], value) for key, value in want.items())
+    if isinstance(want, list) and isinstance(have, list):
+        return len(have) == len(want) and all(map(_same, have, want))
+    return bool(have == want) and isinstance(have, bool) == isinstance(want, bool)

@@ -1,0 +1,171 @@
+"""Custom metrics of Opik, and what Opik stores of their scores.
+
+Facts: comet-ml/opik@02b630c0, opik_backend/process_worker.py, and the package opik 2.2.122.
+"""
+
+from functools import partial
+from textwrap import indent
+from typing import Any
+
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Row
+from tests.dialects.cases import NativeCase
+
+ABC = Row(variables={"data": {"output": "abc", "reference": "abc"}})
+TURNS = [
+    {"role": "user", "content": "hi"},
+    {"role": "assistant", "content": "hello"},
+    {"role": "user", "content": "bye"},
+]
+OURS = Row({"question": "2+2?", "correct_answer": "4"}, "4")
+
+case = partial(NativeCase, row=ABC, recognised=Contract.OPIK)
+
+
+def metric(
+    body: str,
+    parameters: str = "output, reference, **ignored",
+    name: str = "Mine",
+    kind: str = "base_metric.BaseMetric",
+) -> str:
+    """A metric class whose `score` has this body."""
+    return (
+        "from opik.evaluation.metrics import base_metric, score_result\n"
+        "from opik.evaluation.metrics.conversation import conversation_thread_metric, types\n\n"
+        f"class {name}({kind}):\n"
+        f"    def __init__(self, name: str = 'mine'):\n        super().__init__(name=name, track=False)\n\n"
+        f"    def score(self, {parameters}):\n{indent(body, '        ')}\n"
+    )
+
+
+def one(value: Any, name: str = "mine", **more: Any) -> dict[str, Any]:
+    """A score as Opik stores it."""
+    usual = {"reason": None, "category_name": None, "metadata": None, "scoring_failed": False}
+    return {"name": name, "value": value, **usual, **more}
+
+
+CASES = [
+    case(
+        id="documented metric",
+        code=metric("return score_result.ScoreResult(value=1.0 if output == reference else 0.0, name=self.name)"),
+        native=[one(1.0)], score=1.0, passed=None, metrics={"score": 1.0, "mine": 1.0},
+    ),
+    case(
+        id="names imported from the package itself",
+        code="""
+            from opik.evaluation.metrics import BaseMetric
+            from opik.evaluation.metrics.score_result import ScoreResult as R
+
+            class Short(BaseMetric):
+                def score(self, output: str, **kwargs):
+                    return R(self.name, len(output) < 9, reason="short", category_name="size", metadata={"n": (1, 2)})
+        """,
+        native=[one(True, "Short", reason="short", category_name="size", metadata={"n": [1, 2]})],
+        score=1.0, passed=True, reason="short",
+    ),
+    case(
+        id="a star import",
+        code="""
+            from opik.evaluation.metrics import *
+            import opik.evaluation.metrics.score_result as sr
+
+            class Star(BaseMetric):
+                def score(self, **kwargs):
+                    return sr.ScoreResult(name=self.name, value=len(kwargs))
+        """,
+        native=[one(2, "Star")],
+    ),
+    case(
+        id="several scores; what is none is dropped",
+        code=metric("return [score_result.ScoreResult('a', 1.0), 'no score', score_result.ScoreResult('b', 0.5)]"),
+        native=[one(1.0, "a"), one(0.5, "b")], score=1.0, metrics={"score": 1.0, "a": 1.0, "b": 0.5},
+    ),
+    case(
+        id="the first usable score counts",
+        code=metric("R = score_result.ScoreResult\nreturn [R('a', None), R('b', 1.0, scoring_failed=True), R('c', 0.5)]"),
+        native=[one(None, "a"), one(1.0, "b", scoring_failed=True), one(0.5, "c")],
+        score=0.5, warnings=frozenset({"scoring_failed"}),
+    ),
+    case(
+        id="no usable score",
+        code=metric("return score_result.ScoreResult(value=None, name=self.name)"),
+        status="failed", error="invalid_result", native=[one(None)], message="mine",
+    ),
+    *[
+        case(id=f"returns {value}", code=metric(f"return {value}"), status="failed", error="invalid_result", native=[], message=kind)
+        for value, kind in {"1.0": "float", "None": "NoneType", "[]": "list", "{'score': 1}": "dict"}.items()
+    ],
+    case(
+        id="a coroutine is not awaited",
+        code=metric("return score_result.ScoreResult('a', 1.0)").replace("def score", "async def score"),
+        status="failed", error="invalid_result", message="coroutine",
+    ),
+    case(
+        id="missing parameters are None, keyword-only ones too",
+        row=Row(variables={"data": {"output": "abc"}}),
+        code=metric("return score_result.ScoreResult(value=1.0, name=self.name, reason=repr((metadata, context, top)))", "output, metadata, top=3, *, context"),
+        native=[one(1.0, reason="(None, None, 3)")],
+    ),
+    case(
+        id="spans are not filled",
+        code=metric("return score_result.ScoreResult('a', 1.0)", "spans, **ignored"),
+        status="failed", error="user_exception", message="spans",
+    ),
+    case(
+        id="an unknown key without **kwargs",
+        code=metric("return score_result.ScoreResult('a', 1.0)", "output"),
+        status="failed", error="user_exception", message="reference",
+    ),
+    case(
+        id="the first class by name",
+        code=metric("return score_result.ScoreResult('z', 0.2)", name="Zeta") + metric("return score_result.ScoreResult('a', 0.9)", name="Alpha"),
+        native=[one(0.9, "a")], warnings=frozenset({"several_entries"}),
+    ),
+    case(
+        id="another class by settings.entry, with arguments",
+        settings=EvaluatorSettings(entry="Zeta", config={"name": "given"}),
+        code=metric("return score_result.ScoreResult(self.name, 0.2)", name="Zeta") + metric("return score_result.ScoreResult('a', 0.9)", name="Alpha"),
+        native=[one(0.2, "given")],
+    ),
+    case(
+        id="a conversation",
+        row=Row(variables={"type": "trace_thread", "data": TURNS}),
+        code=metric(
+            "roles = [turn['role'] for turn in conversation]\nreturn score_result.ScoreResult(self.name, float(roles.count('user')), reason=','.join(roles))",
+            "conversation: types.Conversation, **ignored", kind="conversation_thread_metric.ConversationThreadMetric",
+        ),
+        native=[one(2.0, reason="user,assistant,user")], score=2.0, warnings=frozenset({"out_of_range"}),
+    ),
+    case(
+        id="a conversation in a row of ours",
+        row=Row({"messages": TURNS}),
+        code=metric("return score_result.ScoreResult(self.name, len(conversation) / 3)", "conversation", kind="conversation_thread_metric.ConversationThreadMetric"),
+        score=1.0,
+    ),
+    case(
+        id="a row of ours, without keys that the metric does not take",
+        row=OURS,
+        code=metric("return score_result.ScoreResult(self.name, output == reference, reason=str(input))", "input, output, reference"),
+        score=1.0, passed=True, reason="{'question': '2+2?'}",
+    ),
+    case(
+        id="a row of ours, with **kwargs",
+        row=OURS,
+        code=metric("return score_result.ScoreResult(self.name, 1, reason=','.join(sorted(rest)))", "**rest"),
+        reason="output,question,reference",
+    ),
+    case(id="the constructor raises", code=metric("pass").replace("super()", "raise RuntimeError('no model')\n        super()"), recognised=None, status="failed", error="load_error", message="no model"),
+    case(id="no score method", code="from opik.evaluation.metrics import base_metric\n\nclass A(base_metric.BaseMetric):\n    pass\n", recognised=None, status="failed", error="load_error", message="abstract"),
+    case(id="no metric class", contract=Contract.OPIK, code="def score(output, reference):\n    return 1.0\n", recognised=None, status="failed", error="entry_not_found", message="BaseMetric"),
+    case(
+        id="a built-in metric names its pin", code="from opik.evaluation.metrics import Equals\n" + metric("return 1"),
+        recognised=None, status="failed", error="load_error", message="pin opik==2.2.122",
+    ),
+    case(
+        id="a module beyond the light ones names its pin", code="import opik.evaluation.models\n" + metric("return 1"),
+        recognised=None, status="failed", error="load_error", message="add opik==2.2.122 to `packages`",
+    ),
+    case(
+        id="an attribute beyond the light ones names its pin", code="import opik\n" + metric("opik.track(1)"),
+        status="failed", error="user_exception", message="add opik==2.2.122 to `packages`",
+    ),
+]  # fmt: skip

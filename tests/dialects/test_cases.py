@@ -1,0 +1,22 @@
+"""Every dialect's cases (`<dialect>/cases.py`) in real sandboxes: recognised, called and stored as its platform does."""
+
+import asyncio
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.service import Service
+
+FOLDER = Path(__file__).parent
+DIALECTS = sorted(path.parent.name for path in FOLDER.glob("*/cases.py"))
+
+
+@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_every_case_ends_as_on_its_platform(service: Service, dialect: str) -> None:
+    cases = import_module(f"tests.dialects.{dialect}.cases").CASES
+    assert len({case.id for case in cases}) == len(cases)
+    results = await asyncio.gather(*(service.evaluate(case.evaluator, case.row) for case in cases))
+    differing = [one for case, result in zip(cases, results, strict=True) for one in case.mismatches(result)]
+    assert not differing, "\n".join(differing)

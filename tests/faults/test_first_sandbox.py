@@ -1,0 +1,79 @@
+"""The first sandbox of a host is slow or killed: it serves all the same, says why it is not ready, and recovers by itself."""
+
+import asyncio
+import os
+import shutil
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.model.errors import SandboxSlow
+from evaluator_host.sandbox import session
+from evaluator_host.sandbox.bubblewrap import backend as bubblewrap
+from evaluator_host.wiring import service as wiring
+from evaluator_host.wiring.service import open_service
+from tests.conftest import settings
+from tests.faults.scene import FAST
+from tests.server import Server
+
+SHIM = """#!/bin/sh
+case "$*" in *--args*) [ -e {busy} ] && {what} ;; esac
+exec {bwrap} "$@"
+"""
+
+
+def busy_machine(folder: Path, what: str) -> tuple[Path, str]:
+    """Put a program before bubblewrap that does something first while a file is there; return that and a PATH."""
+    busy, shim = folder / "busy", folder / "bin" / "bwrap"
+    busy.touch()
+    shim.parent.mkdir()
+    shim.write_text(SHIM.format(busy=busy, what=what, bwrap=shutil.which("bwrap")))
+    shim.chmod(0o755)
+    return busy, f"{shim.parent}:{os.environ['PATH']}"
+
+
+def test_a_host_whose_first_sandboxes_are_killed_serves_and_recovers(tmp_path: Path) -> None:
+    busy, path = busy_machine(tmp_path, "kill -9 $$")
+    server = Server(log=tmp_path / "log", environment={"PATH": path})
+    try:
+        until = time.monotonic() + 30
+        while "listens on" not in server.log:
+            assert server.process.poll() is None, server.log
+            assert time.monotonic() < until, server.log
+            time.sleep(0.05)
+        assert server.client.get("/healthz").status_code == 200
+        refused = server.client.get("/readyz")
+        assert (refused.status_code, refused.json()["code"]) == (503, "sandbox_lost"), refused.text
+        assert "something killed a sandbox while it started" in refused.json()["detail"]
+        assert "no sandbox has started (try 2)" in server.log
+        assert "no sandbox has started yet, next try in 1 s" in server.log
+        busy.unlink()
+        server.wait_until_ready()
+        assert "the first sandboxes have started" in server.log
+        assert server.client.post("/v1/evaluate", json={"evaluator": {"code": FAST}}).json()["score"] == 1.0
+    finally:
+        assert server.stop() == 0, server.log
+    assert "Traceback" not in server.log
+
+
+@pytest.mark.parametrize(("module", "limit"), [(session, "HELLO_TIMEOUT_S"), (bubblewrap, "_SETUP_S")])
+async def test_a_slow_first_sandbox_ends_no_host(
+    module: object, limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy, path = busy_machine(tmp_path, "sleep 0.3")
+    monkeypatch.setenv("PATH", path)
+    monkeypatch.setattr(module, limit, 0.001)
+    monkeypatch.setattr(wiring, "_PAUSE_S", 0.1)
+    async with open_service(settings("bubblewrap", idle_sandboxes=0)) as service:
+        with pytest.raises(SandboxSlow, match=r"within 0\.001 s"):
+            service.supervisor.require_working()
+        monkeypatch.setattr(module, limit, 20.0)
+        busy.unlink()
+        async with asyncio.timeout(30):
+            while True:
+                with suppress(SandboxSlow):
+                    await service.ready()
+                    break
+                await asyncio.sleep(0.05)

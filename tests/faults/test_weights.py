@@ -1,0 +1,71 @@
+"""What the sandboxes of several hosts weigh on one processor, beside each other and beside an ordinary process."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.sandbox.linux.cgroup_discovery import find_cgroups
+from evaluator_host.sandbox.linux.cgroups import CPU, Cgroups
+from evaluator_host.sandbox.linux.instance import this_instance
+
+MEASURED_S = 1.5  # of processor time, however long that takes
+
+
+@contextmanager
+def host_folder(number: int) -> Iterator[Cgroups]:
+    """Folders as a host makes them, of a host with one or two processors."""
+    made = find_cgroups(f"{this_instance()}.9{number}")
+    assert made is not None
+    assert CPU in made.controllers, "this machine grants a CPU weight"
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def spin(stack: ExitStack, cpu: int) -> "subprocess.Popen[bytes]":
+    """Start a process that computes for ever on one processor."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"import os\nos.sched_setaffinity(0, {{{cpu}}})\nwhile True: pass"]
+    )
+    stack.callback(process.wait)
+    stack.callback(process.kill)
+    return process
+
+
+def guest(stack: ExitStack, host: Cgroups, cpu: int) -> "subprocess.Popen[bytes]":
+    """Start such a process as a sandbox of a host."""
+    group = host.create(f"guest-{time.monotonic_ns()}", memory_mb=128, processes=10)
+    stack.callback(group.remove)
+    process = spin(stack, cpu)
+    group.add_process(process.pid)
+    return process
+
+
+def used_s(process: "subprocess.Popen[bytes]") -> float:
+    user, system = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_busy_neighbour_takes_no_weight_from_a_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu = max(os.sched_getaffinity(0))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})  # of which a host's sandboxes weigh one process
+    with host_folder(1) as one, host_folder(2) as two, ExitStack() as stack:
+        ordinary, alone = spin(stack, cpu), guest(stack, one, cpu)
+        flood = [guest(stack, two, cpu) for _ in range(6)]
+        time.sleep(0.3)  # they have begun
+        everyone = [ordinary, alone, *flood]
+        before = {process.pid: used_s(process) for process in everyone}
+        while sum(used_s(process) - before[process.pid] for process in everyone) < MEASURED_S:
+            time.sleep(0.05)
+        spent = {process.pid: used_s(process) - before[process.pid] for process in everyone}
+    mine, neighbours = spent[alone.pid], sum(spent[process.pid] for process in flood)
+    assert mine > 0.7 * spent[ordinary.pid], "one busy sandbox weighs as much as an ordinary process"
+    assert mine > 0.7 * neighbours, "six sandboxes of a neighbour weigh as much as one of this host"
+    assert spent[ordinary.pid] > 0.7 * neighbours, "the guests give way: together they weigh one process"

@@ -1,0 +1,89 @@
+"""Files that come with an evaluator: bundled with its code, named in errors, each with its own place."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.runners.conftest import RunnerProcess, body
+
+CALLED = "export function evaluate(inputs, outputs, trace) { return score() }\n"
+
+
+@pytest.fixture(name="evaluator")
+def evaluator_fixture(start: Callable[..., RunnerProcess]) -> Callable[..., tuple[RunnerProcess, Any]]:
+    def load(code: str, files: dict[str, str], path: str | None = None, *, arguments: Any = (), **header: Any) -> Any:
+        runner = start(*arguments)
+        language = header.pop("language", "typescript")
+        return runner, runner.load(code, language=language, body={"files": files, "path": path}, **header)
+
+    return load
+
+
+def test_modules_are_imported_with_their_types_and_data(evaluator: Callable[..., Any]) -> None:
+    files = {
+        "lib/text.ts": "import type { Row } from './types';\nimport words from '../data/words.json';\n"
+        "export const score = (row?: Row): number => words.length + (row?.x ?? 0);",
+        "lib/types.ts": "export interface Row { x: number }",
+        "data/words.json": '["a", "b"]',
+        "prompt.txt": "said",
+    }
+    code = (
+        "import { score } from './lib/text.js';\nimport type { Gone } from './lib/types';\nimport prompt from './prompt.txt';\n"
+        "export const evaluate = (inputs: any, outputs: any, trace: any) => [score({ x: 1 }), prompt];\n"
+    )
+    runner, loaded = evaluator(code, files)
+    assert loaded.type == "loaded", loaded
+    assert body(runner.call(None, None, None))["value"] == [3, "said"]
+
+
+def test_code_that_lies_deeper_imports_what_is_above(evaluator: Callable[..., Any]) -> None:
+    files = {"lib/a.mjs": "export const a = 1", "evals/b.cjs": "exports.b = 2; exports.at = __filename"}
+    code = (
+        "const { a } = require('../lib/a.mjs'); const { b, at } = require('./b.cjs');\n"
+        "exports.evaluate = (inputs, outputs, trace) => [a, b, at.endsWith('/evals/b.cjs'), __filename.endsWith('/evals/s.js')]\n"
+    )
+    runner, loaded = evaluator(code, files, "evals/s.js", language="javascript")
+    assert loaded.type == "loaded", loaded
+    assert body(runner.call(None, None, None))["value"] == [1, 2, True, True]
+    again, loaded = evaluator(code, files, "evals/s.js", language="javascript", bundle=body(loaded)["bundle"])
+    assert body(again.call(None, None, None))["value"] == [1, 2, True, True]
+
+
+def test_an_error_names_the_file_and_the_line_is_the_evaluators(evaluator: Callable[..., Any]) -> None:
+    files = {"lib/deep.ts": "\nexport function score(): number {\n  throw new RangeError('no') }"}
+    runner, _ = evaluator(f"import {{ score }} from './lib/deep';\n{CALLED}", files, "evals.ts")
+    error = body(runner.call(None, None, None))["error"]
+    assert (error["type"], error["line"]) == ("RangeError", 2)
+    assert "at score (lib/deep.ts:3:9)\n    at evaluate (evals.ts:2:" in error["traceback"]
+
+
+def test_packages_are_found_beside_the_files(evaluator: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "node_modules" / "pack").mkdir(parents=True)
+    (tmp_path / "node_modules" / "pack" / "index.js").write_text("exports.seven = 7; exports.at = __filename")
+    runner, loaded = evaluator(
+        f"import {{ score }} from './lib/deep';\n{CALLED}",
+        {"lib/deep.ts": "import { seven, at } from 'pack';\nexport const score = () => [seven, at];"},
+        arguments=("--packages", str(tmp_path)),
+    )
+    assert loaded.type == "loaded", loaded
+    assert body(runner.call(None, None, None))["value"] == [7, f"{tmp_path}/node_modules/pack/index.js"]
+
+
+@pytest.mark.parametrize(
+    ("files", "code", "message", "line"),
+    [
+        ({"a.ts": ""}, "import './b';", "Cannot find module './b'", 1),
+        ({"a.ts": "import './gone'"}, "\nimport './a';", "Cannot find module './gone', imported by a.ts", None),
+        ({"a.ts": "let x = ;"}, "import './a';", 'Unexpected ";" (a.ts:1)', None),
+        ({"a.ts": "export const z = 1"}, "import { y } from './a';\nlet x = ;", 'Unexpected ";"', 2),
+    ],
+)
+def test_what_cannot_be_built_is_told_with_its_file(
+    evaluator: Callable[..., Any], files: dict[str, str], code: str, message: str, line: int | None
+) -> None:
+    _, failed = evaluator(f"{code}\nexport function evaluate(a, b, c) {{ return 1 }}", files)
+    assert failed.type == "load_failed", failed
+    error = body(failed)["error"]
+    assert (error["message"], error["line"]) == (message, line or error["line"])
