@@ -23,12 +23,9 @@ from evaluator_host.sandbox.protocol import Frame, ProtocolError
 
 _LONG_AGO_MS = 1e9  # eleven days: no row ran for longer
 _CLASSES = 100
-<<<<<<< HEAD
 _RUNNER_FACTOR, _RUNNER_LEAST_S = 200, 120.0  # beyond `work_clock.WALL_FACTOR` and `LEAST_WALL_S`
 _RUNNER_MOST_S = 20 * 86400.0  # a timer of Node takes 24 days
-=======
 _MODULES = (".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json")  # read by importing them
->>>>>>> main
 _TEXT_CHARS = 16_384  # the runners' limit of tracebacks; a guest that writes its own frames gets no more
 
 

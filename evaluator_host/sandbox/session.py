@@ -12,11 +12,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Final, TypeVar
 
-<<<<<<< HEAD
-from evaluator_host.model.errors import HostBusy, SandboxLost, SandboxUnavailable
-=======
-from evaluator_host.model.errors import SandboxLost, SandboxSlow, SandboxUnavailable
->>>>>>> main
+from evaluator_host.model.errors import HostBusy, SandboxLost, SandboxSlow, SandboxUnavailable
 from evaluator_host.model.evaluator import Language, SandboxSpec
 from evaluator_host.model.json_values import LARGE_BYTES, encode_json, memory_bytes
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Failed, Loaded, Outcome
@@ -383,15 +379,14 @@ class Sandbox:
                         raise _NoAnswer("the runner ended")
                     self._frames.extend(self._decoder.feed(data))
                     if self._decoder.announced_bytes > LARGE_BYTES:
-                        await self._take_turn(limit)
-                        clock.skip()
+                        await self._take_turn(limit, clock)
         except TimeoutError:
             return False
         except ProtocolError as error:
             raise _NoAnswer(str(error)) from error
         return True
 
-    async def _take_turn(self, limit: asyncio.Timeout) -> None:
+    async def _take_turn(self, limit: asyncio.Timeout, clock: WorkClock) -> None:
         """Wait until the large frame that is arriving may be read; the wait is not the row's time."""
         turns, until = self._turns, limit.when()
         if turns is None or limit.expired():  # or it has its turn already
@@ -402,7 +397,9 @@ class Sandbox:
         await self._turn.enter_async_context(turns.turn(_DECODED_PER_BYTE * self._decoder.announced_bytes))
         self._turns = None
         self._turn.callback(setattr, self, "_turns", turns)
-        limit.reschedule(None if until is None else until + now() - since)
+        waited_s = now() - since
+        clock.leave_out(waited_s)
+        limit.reschedule(None if until is None else until + waited_s)
 
     def _name_memory_kill(self, outcome: _Answer) -> _Answer | Failed:
         """Turn `crashed` into `memory_limit` when the kernel counted a kill; the runner only saw a child killed."""
