@@ -197,7 +197,7 @@ class Sandbox:
             if exit_status.lost and exit_status.signal is not None:
                 raise SandboxLost(f"something killed a {self.backend} sandbox while it started") from no_answer
             words = exit_status.stderr_tail.strip() or no_answer.reason
-            if no_answer.timed_out:
+            if no_answer.timed_out or no_answer.starved:
                 raise SandboxSlow(
                     f"a {self.backend} sandbox did not start within {HELLO_TIMEOUT_S:g} s, which takes less than one "
                     f"where the machine is not busy: {words[-500:]}"

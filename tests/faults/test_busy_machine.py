@@ -6,8 +6,10 @@ Code is judged by the time that its sandbox had (`sandbox/linux/work_clock.py`):
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -20,8 +22,13 @@ from evaluator_host.sandbox.linux.cgroup_discovery import find_hierarchies
 from evaluator_host.sandbox.linux.watchdog import process_tree
 from evaluator_host.service import Service
 from evaluator_host.wiring.service import open_service
+from tests.builds import lend_toolchain
 from tests.conftest import BACKENDS, settings
+from tests.faults.scene import Scene, scene
+from tests.indexes import Index
+from tests.packages import npm_package, wheel
 
+OK = 200
 _QUOTA_US = 5_000  # of each 100 ms: 5 % of a core
 
 PYTHON = """
@@ -183,3 +190,87 @@ _SLEEPS = """async function evaluate(inputs) {
   return 0.5;
 }
 """
+
+
+PACKAGE_CODE = {
+    "python": "import held\ndef evaluate(inputs, outputs, trace):\n    return held.value\n",
+    "javascript": "import { value } from 'holds';\nexport function evaluate(inputs, outputs, trace) { return value; }\n",
+}
+PINS = {"python": "held==1.0.0", "javascript": "holds@1.0.0"}
+
+
+@contextlib.contextmanager
+def starved(host: Scene) -> Iterator[None]:
+    """Give a running host and what it starts 5 % of a core, and its sandboxes together as much."""
+    found = find_hierarchies(Path("/proc/self"))["cpu"]
+    group = found.own / f"busy-{host.pid}"
+    group.mkdir()
+    try:
+        (group / "cpu.cfs_quota_us").write_text(str(_QUOTA_US))
+        sandboxes = [home for home in found.own.glob(f"evaluator-host/*-{host.pid}-*") if home.is_dir()]
+        for home in sandboxes:
+            (home / "cpu.cfs_quota_us").write_text(str(_QUOTA_US))
+        (group / "cgroup.procs").write_text(str(host.pid))
+        assert sandboxes
+        yield
+    finally:
+        for pid in (group / "cgroup.procs").read_text().split():
+            (found.own / "cgroup.procs").write_text(pid)
+        for home in found.own.glob(f"evaluator-host/*-{host.pid}-*"):
+            (home / "cpu.cfs_quota_us").write_text("-1")
+        group.rmdir()
+
+
+def worked(host: Scene, note: str) -> dict[str, object]:
+    """Run a job in three languages, a call and a call with a new package set in two; return what may not differ."""
+    post, get = host.server.client.post, host.server.client.get
+    comments = {Language.PYTHON: "#"}
+    evaluators = [
+        {"code": f"{comments.get(language, '//')} {note}\n{code}", "language": language, "limits": {"timeout_s": 0.3}}
+        for language, code in CODE.items()
+    ]
+    rows = [{"inputs": {}, "outputs": word} for word in (*WORDS, *"defghij")]
+    job = post("/v1/jobs", json={"evaluators": evaluators, "dataset": {"rows": rows}}).json()["id"]
+    sets = [
+        post("/v1/evaluate", json={"evaluator": {"code": code, "language": language, "packages": [PINS[language]]}})
+        for language, code in PACKAGE_CODE.items()
+    ]
+    alone = [post("/v1/evaluate", json={"evaluator": one, "outputs": "x"}) for one in evaluators]
+    until = time.monotonic() + 240
+    while (report := get(f"/v1/jobs/{job}").json())["status"] not in ("completed", "failed", "paused"):
+        assert time.monotonic() < until, report
+        time.sleep(0.5)
+    lines = [json.loads(line) for line in get(f"/v1/jobs/{job}/rows.jsonl").text.splitlines()]
+    return {
+        "sets": [(answer.status_code, answer.json().get("score")) for answer in sets],
+        "alone": [answer.json().get("score") for answer in alone],
+        "job": [report["status"], report["progress"]["done"], report["progress"]["failed"]],
+        "rows": sorted(
+            (one["index"], one["evaluator"], one["status"], str(one["score"]), (one["error"] or {}).get("code", ""))
+            for one in (line["result"] | {"index": line["index"], "evaluator": line["evaluator"]} for line in lines)
+        ),
+    }
+
+
+def test_a_host_with_a_twentieth_of_a_core_does_what_it_does_else(tmp_path: Path) -> None:
+    outcomes = {}
+    for note in ("quiet", "busy"):
+        data = tmp_path / note
+        asyncio.run(lend_toolchain(data))
+        with Index() as index:
+            index.add_python(wheel("held", {"held.py": "value = 0.5\n"}))
+            index.add_npm(npm_package("holds", {"index.js": "exports.value = 0.5;\n"}))
+            environment = {
+                "EVALUATOR_HOST_PIP_INDEX_URL": index.pip_url,
+                "EVALUATOR_HOST_NPM_REGISTRY": index.npm_url,
+                "EVALUATOR_HOST_NO_PROXY": "127.0.0.1",
+                "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{data}/host.db",
+            }
+            with scene(tmp_path, data_dir=data, environment=environment) as host:
+                host.server.client.timeout = 300
+                assert host.evaluate().status_code == OK
+                with starved(host) if note == "busy" else contextlib.nullcontext():
+                    outcomes[note] = worked(host, note)
+    assert outcomes["quiet"]["sets"] == [(OK, 0.5)] * 2
+    assert outcomes["quiet"]["job"] == ["completed", 39, 9]
+    assert outcomes["busy"] == outcomes["quiet"]
