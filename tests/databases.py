@@ -64,6 +64,10 @@ class PostgreSQL:
             connection.execute(f"CREATE DATABASE {name}".encode())
         return self.url(name)
 
+    def admit_everyone(self) -> None:
+        """Let other users of this machine connect."""
+        self._folder.chmod(0o755)
+
     def end_connections(self, url: str) -> None:
         """End every connection to a database, as a server that is restarted does."""
         name = urlsplit(url).path.removeprefix("/")

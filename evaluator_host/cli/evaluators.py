@@ -123,6 +123,9 @@ def migrate(
     *,
     write: Annotated[bool, typer.Option("--write", help="Create new versions of the proven ones.")] = False,
     force: Annotated[bool, typer.Option("--force", help="With --write: of unproven ones too.")] = False,
+    adapt: Annotated[
+        bool, typer.Option("--adapt", help="Keep code that cannot be rewritten; add a function that calls it.")
+    ] = False,
     dataset: Annotated[str | None, typer.Option(help="Prove on this data set. Default: generated rows.")] = None,
     map_: Annotated[list[str] | None, typer.Option("--map", help="FIELD=COLUMN, as in outputs=answer.")] = None,
     job: Annotated[str | None, typer.Option(help="Prove on the rows of this job: its id, or `last`.")] = None,
@@ -134,7 +137,7 @@ def migrate(
     with host(url) as client:
         job = named_job(client, job).id if job is not None else None
         found = client.evaluators.migrate(
-            *(names or ()), dataset=dataset, mapping=mapping, job=job, dry_run=not write, force=force
+            *(names or ()), dataset=dataset, mapping=mapping, job=job, dry_run=not write, force=force, adapt=adapt
         )
     if as_json:
         print_json(found)

@@ -297,6 +297,12 @@ def check(
     data_file: options.FileOption = None,
     python: options.PythonOption = None,
     memory_mb: options.MemoryOption = None,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            "--slice", help="Print this entry with all that it names, when it needs none of the missing imports."
+        ),
+    ] = None,
     url: options.UrlOption = None,
     sandbox: options.SandboxOption = None,
     data_dir: options.DataDirOption = None,
@@ -318,6 +324,9 @@ def check(
         memory_mb=memory_mb,
     )
     report = run_async(lambda: _check(given, settings, url, shown=not as_json))
+    if part is not None:
+        print(_slice(report, part), end="")
+        return
     print_found(report, _table, as_json=as_json)
     raise typer.Exit(0 if report.ok else 1)
 
@@ -326,6 +335,15 @@ async def _check(given: options.LoadedEvaluator, settings: Settings, url: str | 
     async with open_evaluation_service(settings, url) as target:
         await prepare(target, given, shown=shown)
         return await target.check(given.evaluator)
+
+
+def _slice(report: CheckReport, entry: str) -> str:
+    """Return the code of an entry that does not need the missing imports."""
+    known = {one.entry: one.code for one in report.slices}
+    if entry in known:
+        return known[entry]
+    names = f"; without them run {', '.join(known)}" if known else ""
+    raise InvalidRequest(f"{entry} is no entry that does without the missing imports{names}")
 
 
 def _table(report: CheckReport) -> Text:
@@ -339,6 +357,7 @@ def _table(report: CheckReport) -> Text:
             ("evaluators", "\n".join(_class(found) for found in report.classes)),
             ("problems", "\n".join(error_text(problem) for problem in report.problems)),
             ("missing imports", "\n".join(_missing(missing) for missing in report.missing_imports)),
+            ("without them", ", ".join(one.entry for one in report.slices)),
             ("notes", "\n".join(f"{note.code}: {note.message}" for note in report.notes)),
             ("runtime", report.environment.runtime),
             ("stdout", report.logs.stdout),

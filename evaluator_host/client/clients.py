@@ -116,6 +116,7 @@ class HostVerbs(Verbs[TransportT]):
         mapping: Mapping[str, str] | None = None,
         job: str | None = None,
         to: Contract = Contract.EVALUATE,
+        adapt: bool = False,
     ) -> Migration:
         """Rewrite a legacy evaluator, and prove on rows that its scores stay the same.
 
@@ -126,11 +127,18 @@ class HostVerbs(Verbs[TransportT]):
           mapping: Row fields by column or template of the data set.
           job: Id of a job whose rows are those of the proof, as its evaluators were given them.
           to: The contract of the new code: `evaluate`, or `main` for one that is `evaluate` now.
+          adapt: Whether code that cannot be rewritten, or scores differently afterwards, is kept, and a function
+            `evaluate(inputs, outputs, trace)` added that calls it.
 
         Raises:
           NotFound: there is no such data set or job.
         """
-        body: dict[str, Any] = {"to": to, **pasted_body(evaluator), **proof_body(rows, dataset, mapping, job=job)}
+        body: dict[str, Any] = {
+            "to": to,
+            "adapt": adapt,
+            **pasted_body(evaluator),
+            **proof_body(rows, dataset, mapping, job=job),
+        }
         body.pop("python", None)
         return await self._transport.send(Call("POST", "/v1/migrate", Migration, encode(body)))
 

@@ -129,6 +129,7 @@ class EvaluatorVerbs(Verbs[TransportT]):
         job: str | None = None,
         dry_run: bool = True,
         force: bool = False,
+        adapt: bool = False,
     ) -> list[StoredMigration]:
         """Migrate legacy evaluators: report what each would become, or store the next versions.
 
@@ -140,12 +141,13 @@ class EvaluatorVerbs(Verbs[TransportT]):
           job: Id of a job whose rows are those of the proof.
           dry_run: Whether no version is made.
           force: Whether versions are made of those without proof too.
+          adapt: Whether code that cannot be rewritten is kept, and a function added that calls it.
 
         Raises:
           NotFound: there is no such evaluator, data set or job.
         """
         proof = proof_body(rows, dataset, mapping, job=job)
-        body = {"names": names, **proof, "dry_run": dry_run, "force": force}
+        body = {"names": names, **proof, "dry_run": dry_run, "force": force, "adapt": adapt}
         call = Call("POST", "/v1/evaluators/migrate", list[StoredMigration], encode(body))
         return await self._transport.send(call)
 

@@ -26,6 +26,7 @@ from evaluator_host.model.errors import (
     HostBusy,
     HostError,
     IndexUnavailable,
+    MachineExhausted,
     Misconfigured,
     SandboxLost,
     SandboxUnavailable,
@@ -48,7 +49,7 @@ _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0
 _PATIENCE: Final = 40  # tries in a row without a result, about ten minutes; then the job fails
 _ROW_PATIENCE: Final = 10  # rounds in which the machine had no processor time for a row; then the row fails
-_TRANSIENT: Final = (Busy, SandboxUnavailable, SandboxLost, IndexUnavailable, StoreUnavailable)
+_TRANSIENT: Final = (Busy, SandboxUnavailable, SandboxLost, IndexUnavailable, StoreUnavailable, MachineExhausted)
 
 _log = logging.getLogger(__name__)
 
@@ -272,12 +273,13 @@ class JobRun:
                 async with aclosing(work()) as counts:
                     async for count in counts:
                         done += count
-            except _TRANSIENT as error:
+            except (*_TRANSIENT, OSError) as error:
+                transient = MachineExhausted.cause_of(error) if isinstance(error, OSError) else error
                 tries = 1 if done else tries + 1
-                if tries >= _PATIENCE:
+                if transient is None or tries >= _PATIENCE:
                     raise
                 pause_s = _PAUSE_S if done else min(pause_s * 2, _LONGEST_PAUSE_S)
-                _log.warning("job %s pauses for %g s: %s", self._job.id, pause_s, error.detail)
+                _log.warning("job %s pauses for %g s: %s", self._job.id, pause_s, transient.detail)
                 await asyncio.sleep(pause_s)
             else:
                 return

@@ -14,7 +14,7 @@ from evaluator_host.datasets.rendering import require_templates
 from evaluator_host.evaluators.registry import ResolvedEvaluator
 from evaluator_host.jobs.scheduler import Scheduler
 from evaluator_host.jobs.spec import JobSpec, StoredSpec, evaluator_to_json, label_of, spec_from_json, spec_to_json
-from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
+from evaluator_host.model.errors import InUse, InvalidPin, InvalidRequest, NotFound, Problem
 from evaluator_host.model.evaluator import Evaluator, Json
 from evaluator_host.models.access import ModelAccess
 from evaluator_host.models.prompts import prompt_templates
@@ -26,6 +26,7 @@ from evaluator_host.store.jobs import DesiredState, Job, JobEvaluator, JobOvervi
 from evaluator_host.store.usage import StorageUsage
 
 LOOK_EVERY_S: Final = 0.5  # between two looks at a watched job
+_TRIES: Final = 3  # to make a job over a data set that is removed meanwhile
 
 Resolve: TypeAlias = Callable[[str, str], Awaitable[ResolvedEvaluator]]
 """Returns the evaluator of a workspace id and a reference (`exact-match`, `exact-match@3`); raises NotFound."""
@@ -74,6 +75,7 @@ class JobService:
           InvalidRequest: an evaluator, the mapping, the target or the data is not valid.
           InvalidPin: a package is not pinned exactly.
           NotFound: there is no such evaluator or data set.
+          InUse: the data set is replaced again and again.
           OverQuota: the workspace stores as much as it may.
           MachineExhausted: this machine has too little free disk.
         """
@@ -93,17 +95,22 @@ class JobService:
             evaluators.append(await self._evaluator(given, workspace_id, before=evaluators))
         if not evaluators:
             raise InvalidRequest("a job needs an evaluator", problems=(Problem("evaluators", "the list is empty"),))
-        dataset = await self._dataset(spec.dataset, workspace_id)
-        job = await self._jobs.add_job(
-            workspace_id,
-            dataset_id=dataset.id,
-            request=spec_to_json(stored),
-            rows=min(dataset.facts.rows, spec.config.limit_samples or dataset.facts.rows),
-            evaluators=evaluators,
-            idempotency_key=idempotency_key,
-        )
-        self._scheduler.wake()
-        return await self.get_job(workspace_id, job.id)
+        for _ in range(_TRIES):
+            dataset = await self._dataset(spec.dataset, workspace_id)
+            try:
+                job = await self._jobs.add_job(
+                    workspace_id,
+                    dataset_id=dataset.id,
+                    request=spec_to_json(stored),
+                    rows=min(dataset.facts.rows, spec.config.limit_samples or dataset.facts.rows),
+                    evaluators=evaluators,
+                    idempotency_key=idempotency_key,
+                )
+            except NotFound:  # a data set that has no name and no job yet is removed with others of its kind
+                continue
+            self._scheduler.wake()
+            return await self.get_job(workspace_id, job.id)
+        raise InUse("the data set is being replaced; make the job again")
 
     async def get_job(self, workspace_id: str, job_id: str) -> JobReport:
         """Return a job.

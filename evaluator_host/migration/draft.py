@@ -1,5 +1,6 @@
 """A rewrite in progress: its edits, the changes to report, and the remarks for the user."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -21,11 +22,13 @@ class Wish:
       entry: Name of the function.
       key: The input that holds the ground truth.
       to: The contract of the new code, `evaluate` or `main`.
+      whole_row: Whether a fourth parameter called `datapoint`, or the like, may mean the whole row.
     """
 
     entry: str = "evaluate"
     key: str = "correct_answer"
     to: str = "evaluate"
+    whole_row: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,28 @@ class Draft:
         remark = Remark(None if node is None else node.start_point[0] + 1, message)
         if remark not in notes:
             notes.append(remark)
+
+
+def guessed_parameters(code: str) -> tuple[str, ...]:
+    """Return what a program seems to call the four arguments of the legacy contract, where it does not name them."""
+    words = set(re.findall(r"\w+", code))
+    return tuple(next((name for name in names if name in words), names[0]) for names in _USUAL)
+
+
+_USUAL: Final = (
+    ("app_params", "appParams", "params"),
+    ("inputs", "data", "row"),
+    ("output", "outputs", "completion", "response", "prediction", "said"),
+    ("correct_answer", "correctAnswer", "expected", "target", "reference", "truth", "gold", "answer", "wanted"),
+)
+
+
+def whole_row_remark(name: str, inputs: str, key: str) -> str:
+    """Return the remark on a fourth argument that the code reads as the whole row."""
+    return (
+        f"{name} is read as the whole row, {inputs}, which early versions of Agenta passed; the legacy contract passes "
+        f"inputs[{key!r}]. To read that instead, prove it on rows in which it is an object"
+    )
 
 
 def refuse(node: Node | None, reason: str) -> Unreadable:

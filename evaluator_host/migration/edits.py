@@ -32,6 +32,10 @@ class Edits:
         """Replace a syntax node."""
         self.replace(node.start_byte, node.end_byte, *parts)
 
+    def wrap(self, node: Node, *parts: Part) -> None:
+        """Replace a syntax node by text around it; edits of the node itself apply inside."""
+        self._edits.insert(0, Edit(node.start_byte, node.end_byte, parts))
+
     def insert(self, at: int, text: str) -> None:
         """Insert text at a position."""
         self.replace(at, at, text)

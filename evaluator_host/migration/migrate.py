@@ -9,11 +9,11 @@ from pydantic import TypeAdapter
 from evaluator_host.migration.draft import Rewritten, Wish
 from evaluator_host.migration.proof import Pair, Proving, Run, contract_after
 from evaluator_host.migration.syntax import SOURCE_BYTES, Unreadable
-from evaluator_host.migration.worker import made_up_rows, rewrite_program, unified_diff
+from evaluator_host.migration.worker import adapt_program, made_up_rows, rewrite_program, unified_diff
 from evaluator_host.model.errors import LimitExceeded
 from evaluator_host.model.evaluator import Contract, Evaluator, Language, Row
-from evaluator_host.model.outcome import EvaluationResult
-from evaluator_host.schemas.migration import Migration, MigrationStatus, Remark
+from evaluator_host.model.outcome import EvaluationResult, Status
+from evaluator_host.schemas.migration import Migration, MigrationStatus, Proof, Remark, Verdict
 from evaluator_host.service import Service
 from evaluator_host.service.service import DEFAULT_WORKSPACE
 from evaluator_host.service.source import clean
@@ -114,6 +114,7 @@ async def migrate(
     name: str | None = None,
     as_run: Callable[[str], str] = str,
     to: Contract = Contract.EVALUATE,
+    adapt: bool = False,
 ) -> Migration:
     """Rewrite a legacy evaluator and prove that its scores stay the same.
 
@@ -126,6 +127,8 @@ async def migrate(
       name: File name for the diff.
       to: The contract of the new code: `evaluate`, or `main` for one that is `evaluate` now.
       as_run: Turns the code of a file into the code to run, where they differ (`npm:` specifiers).
+      adapt: Where the code cannot be rewritten, or scores differently afterwards, keep it as it is and add a small
+        `evaluate(inputs, outputs, trace)` that calls it.
 
     Raises:
       HostError: as `Service.evaluate_batch` and `LimitedProcesses.call`.
@@ -133,30 +136,88 @@ async def migrate(
     if (reason := _not_a_program(evaluator.code)) is not None:
         return _unchanged(evaluator, MigrationStatus.REFUSED, (Remark(None, reason),))
     source = read_text(evaluator.code, evaluator.language)
-    wish = Wish(evaluator.settings.entry or "evaluate", evaluator.settings.correct_answer_key, to.value)
+    key = evaluator.settings.correct_answer_key
+    wish = Wish(evaluator.settings.entry or "evaluate", key, to.value, whole_row=key == Wish().key)
+    work = _Work(evaluator, rows, context, source, wish, name, as_run)
     try:
         rewritten = await context.rewrite(source.program, evaluator.language, wish)
+        if rewritten.whole_row and rows is not None and await work.scores_as_given(rewritten):
+            rewritten = await context.rewrite(source.program, evaluator.language, replace(wish, whole_row=False))
     except Unreadable as error:
         status = MigrationStatus.NO_EVALUATOR if error.missing else MigrationStatus.REFUSED
-        return _unchanged(evaluator, status, (Remark(error.line, error.reason),))
+        refused = _unchanged(evaluator, status, (Remark(error.line, error.reason),))
+        return (await work.adapted(error.reason, error.line) if adapt else None) or refused
     if rewritten.code is None:
         return _unchanged(evaluator, MigrationStatus.CURRENT, ())
-    code = source.restored(rewritten.code)
-    old = replace(evaluator, code=as_run(evaluator.code), contract=Contract(rewritten.source))
-    new = replace(evaluator, code=as_run(code), contract=contract_after(evaluator, to))
-    if (given := rows) is None:
-        given = [Row(**row) for row in await context.call(made_up_rows, source.program, rewritten, wish)]
-    diff = await context.call(unified_diff, evaluator.code, code, name or _NAMES[evaluator.language])
-    proof = await Proving(context.run).prove(Pair(old, new, rewritten.whole_row), given, generated=rows is None)
-    return Migration(
-        status=MigrationStatus.MIGRATED,
-        language=evaluator.language,
-        code=code,
-        diff=diff,
-        changes=(*_notes(source), *rewritten.changes),
-        unresolved=rewritten.unresolved,
-        proof=proof,
-    )
+    migration = await work.proven(rewritten, MigrationStatus.MIGRATED)
+    if adapt and migration.proof is not None and migration.proof.verdict is Verdict.DIFFERS:
+        return await work.adapted(f"rewritten, it {migration.proof.text}", None) or migration
+    return migration
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One migration: the evaluator, and all that its proofs need."""
+
+    evaluator: Evaluator
+    rows: Sequence[Row] | None
+    context: MigrationContext
+    source: SourceText
+    wish: Wish
+    name: str | None
+    as_run: Callable[[str], str]
+
+    async def proven(self, rewritten: Rewritten, status: MigrationStatus) -> Migration:
+        """Return a rewritten program with its difference from the old one and the proof."""
+        code = self.source.restored(rewritten.code or "")
+        new = replace(
+            self.evaluator, code=self.as_run(code), contract=contract_after(self.evaluator, Contract(self.wish.to))
+        )
+        if (given := self.rows) is None:
+            made = await self.context.call(made_up_rows, self.source.program, rewritten, self.wish)
+            given = [Row(**row) for row in made]
+        shown = self.name or _NAMES[self.evaluator.language]
+        diff = await self.context.call(unified_diff, self.evaluator.code, code, shown)
+        pair = Pair(self._old(rewritten), new, rewritten.whole_row)
+        proof = await Proving(self.context.run).prove(pair, given, generated=self.rows is None)
+        return Migration(
+            status=status,
+            language=self.evaluator.language,
+            code=code,
+            diff=diff,
+            changes=(*_notes(self.source), *rewritten.changes),
+            unresolved=rewritten.unresolved,
+            proof=proof,
+        )
+
+    async def scores_as_given(self, rewritten: Rewritten) -> bool:
+        """Return whether the old code scores a row of the caller's, called as its contract says."""
+        results = await self.context.run(self._old(rewritten), self.rows or ())
+        return any(one.status is Status.SCORED for one in results)
+
+    async def adapted(self, reason: str, line: int | None) -> Migration | None:
+        """Return the first program that keeps the old code and scores like it; None if there is none.
+
+        Args:
+          reason: Why the code was not rewritten.
+          line: The line of that reason.
+        """
+        if self.wish.to != Contract.EVALUATE:
+            return None
+        language = self.evaluator.language
+        unproven = None
+        for found in await self.context.call(adapt_program, self.source.program, language, self.wish):
+            migration = await self.proven(_read_rewritten(found), MigrationStatus.ADAPTED)
+            changes = (Remark(line, f"not rewritten: {reason}"), *migration.changes)
+            migration = replace(migration, changes=changes)
+            if migration.is_proven:
+                return migration
+            if unproven is None and migration.proof is not None and _is_by_chance(migration.proof):
+                unproven = migration
+        return unproven
+
+    def _old(self, rewritten: Rewritten) -> Evaluator:
+        return replace(self.evaluator, code=self.as_run(self.evaluator.code), contract=Contract(rewritten.source))
 
 
 def _not_a_program(code: str) -> str | None:
@@ -181,6 +242,11 @@ def migration_context(service: Service, workspace: str, lock: str | None = None)
 
 def _unchanged(evaluator: Evaluator, status: MigrationStatus, unresolved: tuple[Remark, ...]) -> Migration:
     return Migration(status, evaluator.language, evaluator.code, "", (), unresolved, None)
+
+
+def _is_by_chance(proof: Proof) -> bool:
+    """Whether the old code scores rows, but not twice the same."""
+    return proof.verdict is Verdict.NOT_COMPARABLE and proof.scored > 0
 
 
 def _notes(source: SourceText) -> tuple[Remark, ...]:

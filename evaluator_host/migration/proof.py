@@ -40,15 +40,28 @@ class Proving:
         self._run = run
 
     async def prove(self, pair: Pair, rows: Sequence[Row], *, generated: bool) -> Proof:
-        """Run two evaluators on the same rows and return whether they score the same, with the differences."""
+        """Run two evaluators on the same rows and return whether they score the same, with the differences.
+
+        Old code that reads its fourth argument as the whole row never gets that from the contract. Then nothing is
+        proven, and the answer says how old and new code compare when it does get it.
+        """
         if not rows:
             return Proof(Verdict.NOT_COMPARABLE, why="there are no rows")
         try:
-            return await self._compare(pair, rows, generated=generated)
+            proof = await self._prove(pair, rows, generated=generated)
         except HostBusy as busy:
             return Proof(Verdict.NOT_COMPARABLE, rows=len(rows), generated=generated, why=busy.detail)
+        if not pair.whole_row or proof.why is not None:
+            return proof
+        alike = proof.rows - proof.differing
+        key = pair.old.settings.correct_answer_key
+        why = (
+            f"the legacy contract passes inputs[{key!r}], and the code reads the whole row, which early versions of "
+            f"Agenta passed; given that, old and new code agree on {alike} of {proof.rows} rows"
+        )
+        return replace(proof, verdict=Verdict.NOT_COMPARABLE, why=why)
 
-    async def _compare(self, pair: Pair, rows: Sequence[Row], *, generated: bool) -> Proof:
+    async def _prove(self, pair: Pair, rows: Sequence[Row], *, generated: bool) -> Proof:
         """Run both and compare.
 
         Raises:

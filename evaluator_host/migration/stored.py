@@ -7,7 +7,7 @@ from evaluator_host.evaluators.registry import EvaluatorRegistry
 from evaluator_host.migration.migrate import migrate, migration_context
 from evaluator_host.migration.proof import contract_after
 from evaluator_host.model.evaluator import Contract, Row
-from evaluator_host.schemas.migration import MigrationStatus, StoredMigration
+from evaluator_host.schemas.migration import StoredMigration
 from evaluator_host.schemas.stored import EvaluatorReport, Origin
 from evaluator_host.service import Service
 
@@ -21,6 +21,7 @@ class StoredWish:
       rows: Rows for every proof; None generates rows for each evaluator.
       dry_run: Create no version.
       force: Create a version even if the proof failed.
+      adapt: Keep code that cannot be rewritten, and add a function that calls it.
       key_id: Id of the key of the caller.
     """
 
@@ -28,6 +29,7 @@ class StoredWish:
     rows: Sequence[Row] | None = None
     dry_run: bool = True
     force: bool = False
+    adapt: bool = False
     key_id: str | None = None
 
 
@@ -52,9 +54,9 @@ async def _migrate(
 ) -> StoredMigration:
     stored = await registry.resolve(workspace, f"{report.name}@{report.version}")
     context = migration_context(service, workspace, stored.lock)
-    migration = await migrate(stored.evaluator, wish.rows, context=context, name=report.name)
+    migration = await migrate(stored.evaluator, wish.rows, context=context, name=report.name, adapt=wish.adapt)
     made = None
-    wanted = migration.status is MigrationStatus.MIGRATED and (migration.is_proven or wish.force)
+    wanted = migration.has_new_code and (migration.is_proven or wish.force)
     if wanted and not wish.dry_run and migration.proof is not None:
         evaluator = replace(stored.evaluator, code=migration.code, contract=contract_after(stored.evaluator))
         origin = Origin(report.version, replace(migration.proof, differences=()))

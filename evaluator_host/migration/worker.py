@@ -2,29 +2,46 @@
 
 import difflib
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from evaluator_host.migration.draft import Rewritten, Wish
 from evaluator_host.migration.generate import generated_rows
+from evaluator_host.migration.javascript.adapter import adapt_javascript, adapt_typescript
 from evaluator_host.migration.javascript.rewrite import rewrite_javascript, rewrite_typescript
+from evaluator_host.migration.python.adapter import adapt
 from evaluator_host.migration.python.rewrite import rewrite
 from evaluator_host.migration.syntax import Unreadable
 from evaluator_host.model.evaluator import Contract, Language
 
+T = TypeVar("T")
 _RECURSION: Final = 20_000  # frames; a tree of the greatest depth needs four per level
 
 
 def rewrite_program(code: str, language: Language, wish: Wish) -> dict[str, Any]:
     """Return a `Rewritten` as an object, or `{"refused": {"line", "message", "missing"}}`."""
+    return _read_deeply(
+        lambda: asdict(REWRITES[language](code, wish)),
+        lambda error: {"refused": {"line": error.line, "message": error.reason, "missing": error.missing}},
+    )
+
+
+def adapt_program(code: str, language: Language, wish: Wish) -> list[dict[str, Any]]:
+    """Return each way to keep a program and adapt its interface, as `Rewritten` objects, the simplest first."""
+    return _read_deeply(lambda: [asdict(one) for one in ADAPTERS[language](code, wish)], lambda _: [])
+
+
+def _read_deeply(read: Callable[[], T], otherwise: Callable[[Unreadable], T]) -> T:
+    """Call a function that reads a program, with as much recursion as the deepest accepted tree needs."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(_RECURSION)
     try:
-        return asdict(REWRITES[language](code, wish))
+        return read()
     except Unreadable as error:
-        return {"refused": {"line": error.line, "message": error.reason, "missing": error.missing}}
+        return otherwise(error)
     except RecursionError:
-        return {"refused": {"line": None, "message": "it nests too deeply to be rewritten", "missing": False}}
+        return otherwise(Unreadable("it nests too deeply to be rewritten"))
     finally:
         sys.setrecursionlimit(before)
 
@@ -50,4 +67,9 @@ REWRITES: Final = {
     Language.PYTHON: rewrite,
     Language.JAVASCRIPT: rewrite_javascript,
     Language.TYPESCRIPT: rewrite_typescript,
+}
+ADAPTERS: Final = {
+    Language.PYTHON: adapt,
+    Language.JAVASCRIPT: adapt_javascript,
+    Language.TYPESCRIPT: adapt_typescript,
 }

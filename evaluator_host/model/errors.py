@@ -31,9 +31,15 @@ What a guest does (raise, hang, flood, die) is never an exception: it is a value
     └── Misconfigured         500  settings that contradict each other or the machine
 """
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
+
+_EXHAUSTED: Final = frozenset(
+    {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +174,13 @@ class MachineExhausted(HostError, code="machine_exhausted", status=503):
     def by(cls, error: OSError, *, doing: str) -> "MachineExhausted":
         """Return the error for an operation that the operating system refused while the host was `doing` something."""
         return cls(f"this machine could not {doing}: {error.strerror or error}; try again later")
+
+    @classmethod
+    def cause_of(cls, error: BaseException) -> "MachineExhausted | None":
+        """Return the error for an OSError that says that the machine ran out of something, None for any other."""
+        if isinstance(error, OSError) and error.errno in _EXHAUSTED:
+            return cls.by(error, doing="do what was asked")
+        return None
 
     @classmethod
     @contextmanager

@@ -36,6 +36,7 @@ class Contract(StrEnum):
     UIPATH = "uipath"
     LANGFUSE = "langfuse"
     OPIK = "opik"
+    LANGSMITH = "langsmith"
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,13 +155,9 @@ def module_specifiers(source: str) -> list[Specifier]:
 
     JavaScript is read as TypeScript, which contains it. In a program with syntax errors some may be missing.
     """
-    import tree_sitter  # noqa: PLC0415 - commands that read no JavaScript start without it
-    import tree_sitter_typescript  # noqa: PLC0415
-
     encoded = source.encode("utf-8", "surrogatepass")
-    grammar = tree_sitter.Language(tree_sitter_typescript.language_typescript())
     specifiers = []
-    for node in _nodes(tree_sitter.Parser(grammar).parse(encoded)):
+    for node in nodes_below(syntax_tree(source).root_node):
         string = _specifier_of(node)
         quoted = b"" if string is None else string.text or b""
         if string is not None and len(quoted) > 1 and quoted[:1] == quoted[-1:]:  # an unclosed one has one quote
@@ -171,9 +167,18 @@ def module_specifiers(source: str) -> list[Specifier]:
     return specifiers
 
 
-def _nodes(tree: "Tree") -> Iterator["Node"]:
-    """Yield every node in the order of the text, without recursion: a program may nest as deeply as it likes."""
-    cursor = tree.walk()
+def syntax_tree(source: str) -> "Tree":
+    """Return the syntax tree of a program in JavaScript or TypeScript."""
+    import tree_sitter  # noqa: PLC0415 - commands that read no JavaScript start without it
+    import tree_sitter_typescript  # noqa: PLC0415
+
+    grammar = tree_sitter.Language(tree_sitter_typescript.language_typescript())
+    return tree_sitter.Parser(grammar).parse(source.encode("utf-8", "surrogatepass"))
+
+
+def nodes_below(node: "Node") -> Iterator["Node"]:
+    """Yield a node and all below it in the order of the text, without recursion: a program may nest deeply."""
+    cursor = node.walk()
     while True:
         if cursor.node is not None:
             yield cursor.node

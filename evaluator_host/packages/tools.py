@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import uv
 
-from evaluator_host.model.errors import IndexUnavailable, Misconfigured, PackagesFailed
+from evaluator_host.model.errors import IndexUnavailable, MachineExhausted, Misconfigured, PackagesFailed
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings, Workspace
 from evaluator_host.packages.lock import LockTarget
@@ -102,6 +102,7 @@ class Resolver:
         Raises:
           IndexUnavailable: it did not end within `index.timeout_s`.
           PackagesFailed: it wrote too much, or reached a limit of the build sandbox.
+          MachineExhausted: this machine lacks what it takes to run it.
           Misconfigured: it is not installed.
         """
         timeout_s = self.index.timeout_s
@@ -113,8 +114,10 @@ class Resolver:
             raise PackagesFailed("The set resolves to more than a host can keep; pin fewer packages.") from error
         except LimitReached as error:
             raise PackagesFailed(f"The packages cannot be installed here: {error}.") from error
-        except OSError as error:
+        except (FileNotFoundError, PermissionError) as error:
             raise Misconfigured(f"The resolver cannot be started ({error.strerror}): reinstall this host.") from error
+        except OSError as error:
+            raise MachineExhausted.by(error, doing="start the resolver") from error
         return replace(finished, stderr=_clipped(finished.stderr))
 
 

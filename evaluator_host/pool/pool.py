@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from evaluator_host.model.errors import HostError, SandboxUnavailable
 from evaluator_host.model.evaluator import SandboxSpec
-from evaluator_host.model.outcome import Failed, Loaded
+from evaluator_host.model.outcome import ErrorCode, Failed, Loaded
 from evaluator_host.pool.evaluator_pools import (
     EvaluatorPool,
     EvaluatorPools,
@@ -26,7 +26,7 @@ from evaluator_host.pool.evaluator_pools import (
 from evaluator_host.pool.fair_share import Capacity, FairShare, PoolLimits
 from evaluator_host.pool.prewarmed import PrewarmedSandboxes, start_sandbox
 from evaluator_host.sandbox.base import Backend
-from evaluator_host.sandbox.session import Sandbox
+from evaluator_host.sandbox.session import RunnerGaveUp, Sandbox
 from evaluator_host.system.memory import ByteTurns
 
 _log = logging.getLogger(__name__)
@@ -250,7 +250,9 @@ class Pool:
             owner.begin_turn(started=started)
             self._hand_on(owner, Slot(sandbox, loaded))
         else:
-            if isinstance(loaded, Failed):
+            if isinstance(loaded, Failed) and loaded.error.code is ErrorCode.CRASHED:
+                owner.fail_waiters(RunnerGaveUp(loaded))  # perhaps something killed it: each caller tries once more
+            elif isinstance(loaded, Failed):
                 owner.answer_waiters(loaded)
             if sandbox is not None:
                 await sandbox.destroy()

@@ -45,7 +45,9 @@ RUNNER_GAVE_UP: Final = 70  # exit code of a runner that found its own state des
 
 
 class RunnerGaveUp(SandboxLost):
-    """The runner ended because its own state was damaged, perhaps by an earlier row; the caller may retry once.
+    """The runner ended because its own state was damaged, or crashed while it loaded; the caller may retry once.
+
+    An earlier row may have damaged it, and something else may have killed it.
 
     Attributes:
       failed: The outcome of the row if the retry ends in the same way, by the row's own doing.

@@ -15,6 +15,19 @@ from evaluator_host.model.outcome import (
 
 
 @dataclass(frozen=True, slots=True)
+class Slice:
+    """A part of the code that needs none of its missing imports.
+
+    Attributes:
+      entry: The function or class.
+      code: It, and everything that it names, as a program of its own.
+    """
+
+    entry: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
 class CheckReport:
     """The result of loading an evaluator in a sandbox without running a row; the answer of `POST /v1/check`.
 
@@ -30,6 +43,7 @@ class CheckReport:
       environment: The runtime and packages of the sandbox.
       logs: Output of the code at module level.
       classes: Evaluator classes that can be listed, in order of definition, faulty ones included.
+      slices: When an import of the code is missing: the entries that do not need it, at most 20.
     """
 
     ok: bool
@@ -43,6 +57,7 @@ class CheckReport:
     environment: EnvironmentInfo
     logs: Logs = field(default_factory=Logs)
     classes: tuple[EvaluatorClass, ...] = ()
+    slices: tuple[Slice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ class MigrationStatus(StrEnum):
     """The outcome of migrating one evaluator."""
 
     MIGRATED = "migrated"
+    ADAPTED = "adapted"  # the old code stays under another name, and a new function calls it
     CURRENT = "current"  # it has the new signature already
     REFUSED = "refused"  # it cannot be rewritten safely, and stays as it was
     NO_EVALUATOR = "no_evaluator"  # it defines no function of that name
@@ -102,7 +103,7 @@ class Migration:
     Attributes:
       status: Whether the code was rewritten.
       language: Language of the code.
-      code: The new code; the old code when the status is not `migrated`.
+      code: The new code; the old code when the status is neither `migrated` nor `adapted`.
       diff: Unified diff from the old code to the new.
       changes: Rewritten lines of the old code.
       unresolved: Lines of the old code that a person has to look at.
@@ -116,6 +117,11 @@ class Migration:
     changes: tuple[Remark, ...]
     unresolved: tuple[Remark, ...]
     proof: Proof | None
+
+    @property
+    def has_new_code(self) -> bool:
+        """Whether the code was rewritten or adapted."""
+        return self.status in (MigrationStatus.MIGRATED, MigrationStatus.ADAPTED)
 
     @property
     def is_proven(self) -> bool:

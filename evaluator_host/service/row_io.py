@@ -123,6 +123,7 @@ class ResultContext:
 
     Attributes:
       notes: On the source and the load.
+      entry: Name of the function or class that is called; None when it is not known.
       load_logs: What a Python module printed while it was loaded for this lease.
       timing_ms: Of the first row, which waited for the sandbox and the package set.
     """
@@ -135,6 +136,7 @@ class ResultContext:
     warm: bool
     timing_ms: Timing
     load_logs: Logs
+    entry: str | None = None
 
 
 def leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
@@ -154,6 +156,7 @@ def leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
             load=round(lease.load_ms, 3),
         ),
         load_logs=loaded.logs if is_python and not lease.warm else Logs(),
+        entry=loaded.entry,
     )
 
 
@@ -208,6 +211,7 @@ async def result(
         evaluator=context.evaluator,
         environment=context.environment,
         sandbox=SandboxInfo(context.backend, warm=context.warm or not first, peak_memory_kb=peak),
+        entry=context.entry,
     )
     all_notes = (*context.notes, *notes) if notes else context.notes
     prepared = context.prepared
@@ -259,6 +263,7 @@ class RunInfo:
     evaluator: EvaluatorInfo
     environment: EnvironmentInfo
     sandbox: SandboxInfo
+    entry: str | None = None
 
     def result(
         self,
@@ -319,7 +324,8 @@ def normalise(
         return info.result(Status.FAILED, outcome.logs, notes=notes, error=error, scored=kept)
     if isinstance(outcome, Skipped):
         return info.result(Status.SKIPPED, Logs(), notes=(outcome.note,))
-    scored = rules.interpret(outcome, evaluator.language, settings=evaluator.settings)
+    settings = evaluator.settings if info.entry is None else replace(evaluator.settings, entry=info.entry)
+    scored = rules.interpret(outcome, evaluator.language, settings=settings)
     if isinstance(scored, EvaluationError):
         scored = _without_score(() if rules.failed is None else rules.failed(scored), scored)
     warnings = (*notes, *outcome.notes, *scored.notes) if notes or outcome.notes or scored.notes else ()

@@ -11,7 +11,7 @@ from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.table import dialect_of
 from evaluator_host.environments.record import EnvironmentReport, empty_environment
 from evaluator_host.environments.store import Environments
-from evaluator_host.model.errors import HostError, TooLarge
+from evaluator_host.model.errors import Busy, HostError, LimitExceeded, MachineExhausted, SandboxLost, TooLarge
 from evaluator_host.model.evaluator import (
     EncodedRow,
     Environment,
@@ -23,18 +23,18 @@ from evaluator_host.model.evaluator import (
     SandboxSpec,
 )
 from evaluator_host.model.outcome import (
+    ErrorCode,
     EvaluationError,
     EvaluationResult,
-    Failed,
     Given,
     Loaded,
     MissingImport,
     Status,
 )
+from evaluator_host.packages.slices import find_slices
 from evaluator_host.pool import Lease, Pool
-from evaluator_host.sandbox.session import RunnerGaveUp
-from evaluator_host.schemas.evaluation import CheckReport, HostInfo
-from evaluator_host.service.attempts import Models, answered, asked_for, attempt, each, score_together
+from evaluator_host.schemas.evaluation import CheckReport, HostInfo, Slice
+from evaluator_host.service.attempts import Models, answered, asked_for, attempt, each, lease_sandbox, score_together
 from evaluator_host.service.files import path_of_module
 from evaluator_host.service.metrics import Metrics
 from evaluator_host.service.prepared import Prepared, sandbox_spec
@@ -42,12 +42,13 @@ from evaluator_host.service.preparer import Preparer, SetUsed
 from evaluator_host.service.row_io import Bound, bind
 from evaluator_host.service.rows import RowStream
 from evaluator_host.service.summaries import check_report, host_info
-from evaluator_host.system.limited_process import LimitedProcesses
+from evaluator_host.system.limited_process import CallLimits, LimitedProcesses
 from evaluator_host.system.memory import Reservation
 from evaluator_host.system.supervisor import Supervisor
 
 DEFAULT_WORKSPACE: Final = "default"
 _PINS_ASKED: Final = 20
+_SLICING: Final = CallLimits(cpu_s=2, memory_mb=256, result_bytes=2 << 20)
 _BATCH_MB: Final = 256  # of memory for the results of a batch, which are several times smaller as JSON
 _ROWS_WORTH_A_SANDBOX: Final = 16  # fewer rows finish before another sandbox has started
 
@@ -258,18 +259,28 @@ class Service:
     async def check(self, evaluator: Evaluator, *, workspace: str = DEFAULT_WORKSPACE) -> CheckReport:
         """Load an evaluator in a sandbox without running a row, and report its contract, imports and problems."""
         prepared = await self._preparer.prepare(evaluator, workspace, check=True)
-        answer: Lease | Failed
-        try:
-            answer = await self.pool.lease_sandbox(prepared.request)
-        except RunnerGaveUp as gave_up:
-            answer = gave_up.failed
+        answer = await lease_sandbox(self.pool, prepared.request)
         if isinstance(answer, Lease):
             self.pool.retire(answer)
+        elif answer.error.code is ErrorCode.SANDBOX_LOST:
+            raise SandboxLost(answer.error.message)
         report = check_report(prepared, answer)
         if not report.missing_imports:
             return report
         found = await self._with_pins(report.missing_imports, evaluator, workspace)
-        return replace(report, missing_imports=found)
+        return replace(report, missing_imports=found, slices=await self._slices(prepared, found, workspace))
+
+    async def _slices(self, prepared: Prepared, missing: Sequence[MissingImport], workspace: str) -> tuple[Slice, ...]:
+        """Return the entries that do not need the missing imports; none for code that takes too long to read."""
+        lines = [one.line for one in missing if one.file is None]
+        if not lines:
+            return ()
+        code, language = prepared.source.code, prepared.evaluator.language
+        try:
+            found = await self.processes.call(workspace, find_slices, code, str(language), lines, limits=_SLICING)
+        except (LimitExceeded, Busy, MachineExhausted):
+            return ()
+        return tuple(Slice(one["entry"], one["code"]) for one in found)
 
     async def install(
         self, packages: Sequence[str], language: Language, python: str | None = None, *, workspace: str = ""

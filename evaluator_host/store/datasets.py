@@ -100,13 +100,19 @@ class Datasets(Repository):
         await self._database.change_rows(update(DatasetTable).where(DatasetTable.id == dataset.id).values(name=None))
 
     async def forget_unused(self) -> list[str]:
-        """Delete data sets without a name and a job; return their ids, so that their rows can be removed."""
+        """Delete data sets without a name and a job; return their ids, so that their rows can be removed.
+
+        None is deleted while a job is being made for one of them.
+        """
         used = exists(select(JobTable.id).where(JobTable.dataset_id == DatasetTable.id))
         unused = DatasetTable.name.is_(None) & ~used
-        async with self._database.transaction() as connection:
-            gone = list(await connection.scalars(select(DatasetTable.id).where(unused)))
-            if gone:
-                await connection.execute(delete(DatasetTable).where(DatasetTable.id.in_(gone)))
+        try:
+            async with self._database.transaction() as connection:
+                gone = list(await connection.scalars(select(DatasetTable.id).where(unused)))
+                if gone:
+                    await connection.execute(delete(DatasetTable).where(DatasetTable.id.in_(gone)))
+        except IntegrityError:
+            return []
         return gone
 
     async def ids(self) -> frozenset[str]:

@@ -154,6 +154,9 @@ class Jobs(Repository):
           rows: Rows to score, from the first on.
           evaluators: In order of their positions.
           idempotency_key: Chosen by the caller.
+
+        Raises:
+          NotFound: the data set was removed meanwhile.
         """
         job_id = new_job_id()
         try:
@@ -176,11 +179,13 @@ class Jobs(Repository):
                 )
                 values = [{"job_id": job_id, **row_values(one)} for one in evaluators]
                 await connection.execute(insert(JobEvaluatorTable), values)
-        except IntegrityError:
+        except IntegrityError as error:
             made = await self.find_by_idempotency_key(workspace_id, idempotency_key) if idempotency_key else None
-            if made is None:
+            if made is not None:
+                return made
+            if await self._database.fetch_value(select(DatasetTable.id).where(DatasetTable.id == dataset_id)):
                 raise
-            return made
+            raise NotFound("the data set was removed while the job was made") from error
         return await self.get_job(workspace_id, job_id)
 
     async def find_by_idempotency_key(self, workspace_id: str, idempotency_key: str) -> Job | None:

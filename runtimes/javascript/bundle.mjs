@@ -33,7 +33,10 @@ const MAP = /\n?\/\/# sourceMappingURL=data:application\/json;base64,([A-Za-z0-9
  * @throws {DOMException} AbortError
  */
 export async function build(text, options, signal) {
-  const { code, stdout, stderr } = options.files ? await runAmongFiles(text, options, options.files, signal) : await runEsbuild(text, options, signal);
+  const run = () => (options.files ? runAmongFiles(text, options, options.files, signal) : runEsbuild(text, options, signal));
+  let ended = await run();
+  if (ended.code === null) ended = await run(); // something killed it
+  const { code, stdout, stderr } = ended;
   if (code === 0) return { ok: true, ...split(stdout, options), isAsync: options.isAsync };
   const faults = parseFaults(stderr, options.files?.path);
   if (!options.isAsync && faults.some((one) => one.message.startsWith('Top-level await'))) {
@@ -112,7 +115,7 @@ export function dismissAhead() {
  * @returns {Promise<{code: number | null, stdout: string, stderr: string}>}
  */
 function runEsbuild(text, options, signal, folder) {
-  const waiting = ahead !== null && ahead.child.exitCode === null && ahead.key === keyOf(options) ? ahead : null;
+  const waiting = ahead !== null && ahead.child.exitCode === null && ahead.child.signalCode === null && ahead.key === keyOf(options) ? ahead : null;
   if (waiting) ahead = null;
   const { child, done } = waiting ?? begin(options, folder);
   return new Promise((resolve, reject) => {

@@ -17,10 +17,14 @@ import { parametersOf } from './parameters.mjs';
  * @typedef {{code: string, message: string, hint: string | null}} Refusal
  */
 
-/** Return the names under which an entry is looked for. @param {string | null} entry */
-export function wantedNames(entry) {
-  return [...new Set([...usualNames(), ...(entry !== null && isIdentifier(entry) ? [entry] : [])])];
+/** Return the names under which an entry is looked for. @param {string | null} entry @param {string} code */
+export function wantedNames(entry, code) {
+  const named = entry !== null && isIdentifier(entry) ? [entry] : [];
+  const any = DIALECTS.some((one) => one.takesAnyName?.test(code)) ? declaredNames(code).slice(0, MOST_NAMES) : [];
+  return [...new Set([...usualNames(), ...named, ...any])];
 }
+
+const MOST_NAMES = 50;
 
 /** @param {string} name */
 function isIdentifier(name) {
@@ -54,7 +58,7 @@ function search(offers, { contract, entry, code }) {
     const signs = best.map((one) => `${one.found.contract} (${one.found.reason})`);
     return refuse('entry_ambiguous', `the code may be written for ${signs.join(' or for ')}`, `declare which one is meant: set \`contract\` to ${contracts.join(' or ')}`);
   }
-  if (step < OWN) return best[0].found;
+  if (step < OWN) return theOnly(best.map((one) => one.found));
   const names = OWN_NAMES.filter((name) => lookUp(offers, name));
   if (names.length > 1) {
     const known = DIALECTS.map((one) => one.contract).sort();
@@ -65,6 +69,13 @@ function search(offers, { contract, entry, code }) {
   return only ? inferDefault(only, code) : notFound(offers, OWN_NAMES, code);
 }
 
+/** Return the only entry of a dialect, of those that were found equally well. @param {Found[]} equal @returns {Found | Refusal} */
+function theOnly(equal) {
+  const names = [...new Set(equal.map((one) => one.entry))];
+  if (names.length === 1 || names.includes('evaluate')) return /** @type {Found} */ (equal.find((one) => one.entry === 'evaluate')) ?? equal[0];
+  return refuse('entry_ambiguous', `the code defines ${names.length} evaluators: ${names.slice(0, 10).join(', ')}`, 'name the one that is meant in `settings.entry`');
+}
+
 /** The names of this product's own contracts. */
 const OWN_NAMES = ['evaluate', 'main'];
 
@@ -72,14 +83,16 @@ const OWN_NAMES = ['evaluate', 'main'];
 function matchesOf(offers, code) {
   const matches = [];
   for (const dialect of DIALECTS) {
-    for (const name of dialect.entries) {
-      const candidate = lookUp(offers, name);
+    const candidates = dialect.entries.map((name) => ({ name, candidate: lookUp(offers, name) }));
+    if (dialect.takesDefault) candidates.push({ name: 'default', candidate: defaultExport(offers) });
+    if (dialect.takesAnyName?.test(code)) {
+      const others = new Set(offers.filter((one) => isCallable(one) && isIdentifier(one.name) && !OWN_NAMES.includes(one.name)).map((one) => one.name));
+      for (const name of others) if (!dialect.entries.includes(name)) candidates.push({ name, candidate: lookUp(offers, name) });
+    }
+    for (const { name, candidate } of candidates) {
       const inferred = candidate && dialect.infer(candidate, name, code);
       if (inferred && 'step' in inferred && inferred.step < OWN) matches.push({ step: inferred.step, found: found(candidate, dialect, 'inferred', inferred.reason) });
     }
-    const only = dialect.takesDefault ? defaultExport(offers) : null;
-    const inferred = only && dialect.infer(only, 'default', code);
-    if (inferred && 'step' in inferred) matches.push({ step: inferred.step, found: found(only, dialect, 'inferred', inferred.reason) });
   }
   return matches;
 }
@@ -167,9 +180,14 @@ function notFound(offers, names, code) {
 
 /** @param {Offer[]} offers @param {string} code @returns {string[]} */
 function nearMisses(offers, code) {
-  const declared = code.matchAll(/^[ \t]*(?:export\s+)?(?:default\s+)?(?:async\s+)?(?:function\s*\*?\s*|(?:const|let|var)\s+(?=[\w$]+\s*=\s*(?:async\b|function\b|\(|[\w$]+\s*=>)))([\w$]+)/gm);
-  const names = [...offers.filter(isCallable).map((one) => one.name), ...[...declared].map((match) => match[1])];
+  const names = [...offers.filter(isCallable).map((one) => one.name), ...declaredNames(code)];
   return [...new Set(names.filter((name) => name !== '' && name !== 'default'))].slice(0, 8);
+}
+
+/** @param {string} code @returns {string[]} names of functions that the code declares, at any depth */
+function declaredNames(code) {
+  const declared = code.matchAll(/^[ \t]*(?:export\s+)?(?:default\s+)?(?:async\s+)?(?:function\s*\*?\s*|(?:const|let|var)\s+(?=[\w$]+\s*=\s*(?:async\b|function\b|\(|[\w$]+\s*=>)))([\w$]+)/gm);
+  return [...declared].map((match) => match[1]);
 }
 
 /** @param {string} code @param {string} message @param {string} hint @returns {Refusal} */

@@ -32,7 +32,7 @@ export async function prepare(body, order, tools, signal) {
   const { code } = body;
   const lineCount = code.split('\n').length;
   const shown = body.path ?? fileName(order.language);
-  const wanted = wantedNames(order.entry);
+  const wanted = wantedNames(order.entry, code);
   const files = filesOf(body, order);
   if (isBundle(body.bundle) && !order.check) {
     const { text, map, isAsync } = body.bundle;

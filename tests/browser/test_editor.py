@@ -263,3 +263,32 @@ async def test_the_keyboard_gets_out_of_the_editor(page: Page) -> None:
     await page.keyboard.press("Tab")
     await expect(editor).not_to_be_focused()
     await expect(page.get_by_role("combobox", name="Add a package")).to_be_focused()
+
+
+async def test_a_file_that_is_imported_is_added_and_written_in_a_tab(page: Page) -> None:
+    await open_workbench(page)
+    await write(page, CODE, "from .helpers import two\n\ndef evaluate(inputs, outputs, trace):\n    return two()\n")
+    await page.get_by_role("button", name="Add a file…").click()
+    await page.get_by_label("Path of the file").fill("helpers.py")
+    await page.keyboard.press("Enter")
+    await write(page, "Text of helpers.py", "def two():\n    return 2\n")
+    await page.get_by_role("button", name="evaluator.py").click()
+    await write(page, CODE, "from helpers import two\n\ndef evaluate(inputs, outputs, trace):\n    return two()\n")
+    await loads(page)
+    await expect(score(await run(page))).to_have_text("2")
+    assert await grave_findings(page) == []
+    await picture(page, "editor-files")
+    await page.reload()
+    await page.get_by_role("button", name="helpers.py").click()
+    await page.get_by_role("button", name="Remove helpers.py").click()
+    await page.get_by_role("button", name="Add helpers.py").click()
+    await expect(page.get_by_role("textbox", name="Text of helpers.py")).to_be_visible()
+
+
+async def test_the_part_that_needs_nothing_missing_is_offered(page: Page) -> None:
+    await open_workbench(page)
+    code = "import gone_for_ever\n\ndef judge(i, o, t):\n    return gone_for_ever.x\n\ndef evaluate(i, o, t):\n    return 1\n"
+    await write(page, CODE, code)
+    await page.get_by_role("button", name="Keep only evaluate").click()
+    await loads(page)
+    await expect(page.get_by_role("textbox", name=CODE)).not_to_contain_text("judge")

@@ -87,6 +87,18 @@ async def test_rows_on_which_they_differ_are_shown(page: Page) -> None:
     await picture(page, "migrated-differs")
 
 
+async def test_code_that_is_not_rewritten_is_kept_with_an_adapter(page: Page) -> None:
+    await page.goto("/migrate")
+    await expect(page.locator(".code-editor[data-ready=true]")).to_have_count(1)
+    await write(page, LEGACY, "evaluate = (lambda: lambda a, i, o, c: float(o == c))()\n")
+    await page.get_by_role("button", name="Migrate", exact=True).click()
+    await expect(page.get_by_role("heading", name="Left as it is")).to_be_visible(timeout=60_000)
+    await page.get_by_role("button", name="Keep the code, add an adapter").click()
+    await expect(page.get_by_text("✓ proven")).to_be_visible(timeout=60_000)
+    await expect(page.get_by_role("textbox", name="Migrated")).to_contain_text("legacy_evaluate")
+    assert await grave_findings(page) == []
+
+
 async def test_code_that_is_no_evaluator_is_told_so(page: Page) -> None:
     await page.goto("/migrate")
     await expect(page.locator(".code-editor[data-ready=true]")).to_have_count(1)

@@ -313,6 +313,12 @@ def test_a_file_brings_the_modules_that_it_imports(folder: Path, server: Server)
     check = cli(folder, "check", "evals/bad.py", "--url", server.url)
     assert check.returncode == 1
     assert "there is no lib.py in its project" in check.stdout, check.stdout
+    (folder / "two.py").write_text(
+        "import gone_too\ndef one(i, o, t): return gone_too\ndef evaluate(i, o, t): return 1\n"
+    )
+    part = cli(folder, "check", "two.py", "--slice", "evaluate", "--url", server.url)
+    assert part.stdout == "def evaluate(i, o, t): return 1\n", part.stderr
+    assert "without them run evaluate" in cli(folder, "check", "two.py", "--slice", "one", "--url", server.url).stderr
     made = cli(folder, "evaluators", "create", "several", "evals/score.py", "--file", "d.txt", "--url", server.url)
     assert made.returncode == 0, made.stderr
     stored = server.client.get("/v1/evaluators/several").json()["evaluator"]

@@ -19,8 +19,11 @@ from tests.server import Server
 
 LEGACY = "def evaluate(app_params, inputs, output, correct_answer):\n    return float(output == correct_answer)\n"
 MIGRATED = 'def evaluate(inputs, outputs, trace):\n    return float(outputs == inputs["correct_answer"])\n'
-TEXT = "def evaluate(app_params, inputs, output, correct_answer):\n    x = str(0.5)\n    return x\n"
-STARS = "def evaluate(*args):\n    return 1.0\n"
+TEXT = (
+    "def score():\n    return {1: str(0.5)}.get(1)\n\n\n"
+    "def evaluate(app_params, inputs, output, correct_answer):\n    return score()\n"
+)
+STARS = "evaluate = (lambda: lambda *args: 1.0)()\n"
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +63,24 @@ def test_a_folder_is_migrated_and_what_is_proven_is_written(folder: Path) -> Non
     assert "differs at row 0: old score 0.5, new failed" in rows["deep/text.py"]
     assert " refused " in rows["stars.py"]
     assert " no evaluator " in rows["deep/shared.py"]
-    assert "stars.py:1: it takes its arguments as *args; name all four first\n" in ran.stderr
+    assert (
+        "stars.py:1: evaluate is created by other code, not a function with four parameters; rewrite it by hand\n"
+        in ran.stderr
+    )
     assert (folder / "exact.py").read_text() == MIGRATED
     assert (folder / "deep" / "text.py").read_text() == TEXT
     assert (folder / "deep" / "node_modules" / "not_mine.py").read_text() == LEGACY
+
+
+def test_what_is_not_rewritten_is_adapted_on_request(folder: Path) -> None:
+    (folder / "stars.py").write_text(STARS)
+    ran = migrate(folder, ".", "--adapt", "--write")
+    assert ran.returncode == 0, ran.stderr
+    assert (folder / "exact.py").read_text() == MIGRATED
+    for file, code in ((folder / "stars.py", STARS), (folder / "deep" / "text.py", TEXT)):
+        assert file.read_text().startswith(code.rpartition("def evaluate")[0] or code)
+        assert "legacy_evaluate({}, inputs, outputs, inputs[" in file.read_text()
+    assert migrate(folder, ".").returncode == 0  # all of them are current now
 
 
 def test_nothing_is_written_unasked_and_everything_when_forced(folder: Path) -> None:
@@ -98,6 +115,7 @@ def test_rows_of_a_file_prove_it_on_a_host(folder: Path, server: Server) -> None
     [
         (("missing.py",), "there is no such file"),
         ((".", "--force"), "add --write"),
+        ((".", "--adapt", "--to", "main"), "leave out --to main"),
         (("empty",), "there is no evaluator in empty"),
         (("exact.py", "--data", "none.jsonl"), "none.jsonl"),
     ],
@@ -133,6 +151,7 @@ def test_the_client_migrates_by_a_data_set(server: Server) -> None:
         with pytest.raises(NotFound):
             client.migrate(evaluator, job="job_nothing")
         assert client.migrate(Evaluator(STARS)).status is MigrationStatus.REFUSED
+        assert client.migrate(Evaluator(STARS), adapt=True).status is MigrationStatus.ADAPTED
         assert client.migrate(Evaluator(MIGRATED)).status is MigrationStatus.CURRENT
         assert client.migrate(Evaluator("X = 1\n")).status is MigrationStatus.NO_EVALUATOR
 
@@ -174,7 +193,13 @@ def test_named_evaluators_move_to_a_version_that_keeps_the_proof(server: Server,
         assert re.search(r"moves-text@1 +migrated +moves-text@2 +- +differs at row 0: ", listed.stdout)
         shown = evaluators(folder, "show", "moves-text", "--url", server.url)
         assert "from version 1: differs at 48 of 48 generated rows" in shown.stdout
-        for name in names:
+        client.evaluators.create("moves-stars", Evaluator(STARS, contract=Contract.EVALUATE_V1))
+        (adapted,) = client.evaluators.migrate("moves-stars", adapt=True, dry_run=False)
+        assert (adapted.made, adapted.migration.status) == (2, MigrationStatus.ADAPTED)
+        assert client.evaluate("moves-stars", inputs={"correct_answer": 1}, outputs=1).score == 1.0
+        listed = evaluators(folder, "migrate", "moves-stars", "--adapt", "--url", server.url)
+        assert (listed.returncode, " current " in listed.stdout) == (0, True)
+        for name in (*names, "moves-stars"):
             client.evaluators.delete(name)
 
 

@@ -1,6 +1,8 @@
 """A job's life: every row scored once whatever happens to sandboxes, hosts and the database; pause, cancel, limits."""
 
 import asyncio
+import errno
+import os
 from collections.abc import AsyncIterator
 from dataclasses import fields
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.jobs import run
 from evaluator_host.jobs.results.row_reader import RowReader
 from evaluator_host.jobs.spec import JobSpec
@@ -21,7 +24,7 @@ from evaluator_host.schemas.jobs import JobConfig, JobStatus
 from evaluator_host.service import attempts
 from evaluator_host.store import usage
 from evaluator_host.store.job_queue import JobQueue, StoredResult
-from evaluator_host.store.jobs import DesiredState
+from evaluator_host.store.jobs import DesiredState, Jobs
 from evaluator_host.store.results import Filter
 from evaluator_host.store.tables import ResultTable, SharedPartTable
 from tests.jobs.desk import OK, WORKSPACE, Desk, opened
@@ -129,6 +132,41 @@ async def test_a_job_over_its_workspaces_quota_is_paused_and_goes_on_once_there_
     ended = await desk.ended(job)
     assert (ended.status, ended.progress.done, ended.error) == (JobStatus.COMPLETED, 200, None)
     assert await desk.rows_of(job) == list(range(200))
+
+
+async def test_a_job_whose_rows_cannot_be_read_for_lack_of_descriptors_goes_on_when_there_are_some(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, lines = [], RowsFolder.lines
+
+    def scarce(folder: RowsFolder, *args: Any, **options: Any) -> Any:
+        opened.append(args)
+        if len(opened) < 3:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return lines(folder, *args, **options)
+
+    monkeypatch.setattr(RowsFolder, "lines", scarce)
+    monkeypatch.setattr(run, "_PAUSE_S", 0.01)
+    ended = await desk.ended(await desk.start(["ok"] * 5))
+    assert (ended.status, ended.progress.done, ended.error) == (JobStatus.COMPLETED, 5, None)
+
+
+async def test_a_job_whose_rows_are_removed_while_it_is_made_is_made_all_the_same(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody deletes a data set just then: those that have no name and no job go, this job's too."""
+    removed, add_job = [], Jobs.add_job
+
+    async def late(jobs: Jobs, *args: Any, **options: Any) -> Any:
+        if not removed:
+            removed.extend(await desk.store.datasets.forget_unused())
+            for dataset_id in removed:
+                desk.folder.remove(dataset_id)
+        return await add_job(jobs, *args, **options)
+
+    monkeypatch.setattr(Jobs, "add_job", late)
+    ended = await desk.ended(await desk.start(["ok"] * 5))
+    assert (ended.status, ended.progress.done, len(removed)) == (JobStatus.COMPLETED, 5, 1)
 
 
 async def test_rows_with_criteria_by_evaluator_ask_only_those(desk: Desk) -> None:

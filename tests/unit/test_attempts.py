@@ -121,6 +121,31 @@ async def test_a_runner_that_gives_up_twice_as_it_loads_is_the_evaluators_own_fa
         assert (found.error.code, loads.count) == (ErrorCode.CRASHED, 2)
 
 
+@pytest.mark.parametrize("crashes", [1, 2])
+@pytest.mark.parametrize("verb", ["evaluate", "evaluate_batch", "check"])
+async def test_a_load_that_crashes_is_tried_once_more(
+    verb: str, crashes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Something may have killed it: one kill does not fail a thousand rows."""
+    load, loads = Sandbox.load, []
+
+    async def crashing(sandbox: Sandbox, request: object, **_: object) -> Loaded | Failed:
+        loads.append(request)
+        return CRASHED if len(loads) <= crashes else await load(sandbox, request)
+
+    monkeypatch.setattr(Sandbox, "load", crashing)
+    async with host(tmp_path) as (service, _):
+        match verb:
+            case "evaluate":
+                errors = [(await service.evaluate(OK, Row(outputs="a"))).error]
+            case "evaluate_batch":
+                errors = [one.error for one in await service.evaluate_batch(OK, [Row(outputs="a")] * 3)]
+            case _:
+                errors = list((await service.check(OK)).problems) or [None]
+    assert {error and error.code for error in errors} == ({ErrorCode.CRASHED} if crashes == 2 else {None})
+    assert len(loads) == 2
+
+
 async def test_rows_together_are_drawn_once_and_called_once_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

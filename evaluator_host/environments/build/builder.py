@@ -18,7 +18,7 @@ from typing import Final
 
 from evaluator_host.environments.build.command import BuildLimits, BuildSandbox, DiskWatch
 from evaluator_host.environments.build.policy import BuildView, ProcessLimits, entry_command
-from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
+from evaluator_host.model.errors import MachineExhausted, Misconfigured, SandboxUnavailable
 from evaluator_host.packages.tools import Tools, installed_tools
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.sandbox.bubblewrap.doctor import INSTALL, find_bubblewrap, remedy
@@ -169,7 +169,7 @@ class Builder:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         if finished.code != 0 and disk_watch.reached is not None:
-            raise LimitReached(disk_watch.reached)
+            raise disk_watch.reached
         return finished
 
     async def _find(self) -> BuildSandbox | str:
@@ -186,6 +186,7 @@ class Builder:
             seccomp = compile_policy(without_unix_sockets(read_policy()), platform.machine())
             found = await self._tried(BuildSandbox(bubblewrap, seccomp, self.tools.python, self._limits))
         except SandboxUnavailable as error:
+            _require_lasting(error.__cause__)
             found = error.detail
         except UnknownPolicy as error:
             found = str(error)
@@ -205,7 +206,10 @@ class Builder:
             await asyncio.to_thread(_prepare, [self.home / "downloads"], identity)
             finished = await sandbox.run(probe, view, identity=identity, disk_watch=disk_watch, timeout_s=_TRY_S)
         except (OSError, TimeoutError, LimitReached) as error:
+            _require_lasting(error)
             return f"a trial failed: {str(error) or type(error).__name__}"
+        if finished.code < 0:
+            raise MachineExhausted("the trial of the sandbox that installs packages was killed; try again")
         return sandbox if finished.code == 0 else finished.stderr.strip()[:500] or f"exit {finished.code}"
 
     def _sweep(self) -> None:
@@ -298,3 +302,15 @@ def _take_back(used: Sequence[Path]) -> None:
     """Give the folders that a source build shared to the builder's user."""
     for folder in used:
         take_over(folder, _builder_uid())
+
+
+def _require_lasting(fault: BaseException | None) -> None:
+    """Check that what made a trial of the sandbox fail lasts: only then are packages installed without one.
+
+    Raises:
+      MachineExhausted: the fault passes; the next build tries again.
+    """
+    if isinstance(fault, TimeoutError):
+        raise MachineExhausted("this machine is too busy to install packages; try again later") from fault
+    if fault is not None and (exhausted := MachineExhausted.cause_of(fault)) is not None:
+        raise exhausted from fault

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from evaluator_host.environments.build.policy import BuildView, ProcessLimits, builder_args, entry_command, etc_files
-from evaluator_host.model.errors import HostBusy
+from evaluator_host.model.errors import HostBusy, MachineExhausted
 from evaluator_host.sandbox.bubblewrap.descriptors import InheritedFds
 from evaluator_host.sandbox.bubblewrap.doctor import Bubblewrap, advice
 from evaluator_host.sandbox.bubblewrap.policy import Identity
@@ -50,7 +50,7 @@ class DiskWatch:
     """Watches the disk use of one build command.
 
     Attributes:
-      reached: The limit at which it was ended, as text for the user; None while there is none.
+      reached: Why it was ended: a limit of its own, or what this machine lacks; None while it may go on.
 
     Args:
       home: A folder on the disk that it writes to.
@@ -59,7 +59,7 @@ class DiskWatch:
     """
 
     def __init__(self, home: Path, *, limit_mb: int, own: Sequence[Path] = ()) -> None:
-        self.reached: str | None = None
+        self.reached: LimitReached | MachineExhausted | None = None
         self._home = home
         self._limit_mb = limit_mb
         self._own = own
@@ -76,24 +76,26 @@ class DiskWatch:
         if self.reached is not None:
             kill()
 
-    async def _try_look(self, pid: int) -> str | None:
-        """Return the limit that is reached, if one is: it counts as one that three looks at the files fail."""
+    async def _try_look(self, pid: int) -> LimitReached | MachineExhausted | None:
+        """Return the limit that is reached, if one is; three looks at the files that fail end the command too."""
         for _ in range(_TRIES):
             try:
                 return await asyncio.to_thread(self._look, pid)
             except Exception as error:  # noqa: BLE001 - a folder was moved meanwhile; a limit that is not watched does not hold
                 _log.warning("the disk use of a build cannot be seen: %s: %s", type(error).__name__, error)
-        return "this host cannot see how much they write"
+        return MachineExhausted("this host cannot see how much an installation writes; try again later")
 
-    def _look(self, pid: int) -> str | None:
+    def _look(self, pid: int) -> LimitReached | MachineExhausted | None:
         disk = os.statvfs(self._home)
         if disk.f_bavail * disk.f_frsize < _RESERVE_MB * _MB:
-            return "the disk of this host's data directory is nearly full; the operator must make room"
+            return MachineExhausted(
+                "the disk of this host's data directory is nearly full; the operator must make room"
+            )
         if disk.f_files and self._inodes - disk.f_favail > _FILES:
-            return f"they have more than {_FILES:,} files"
+            return LimitReached(f"they have more than {_FILES:,} files")
         occupied = sum(size_bytes(folder, occupied=True) for folder in self._own)
         if max(written_bytes(pid), occupied) > self._limit_mb * _MB:
-            return f"they write more than this host takes for one set ({self._limit_mb} MB)"
+            return LimitReached(f"they write more than this host takes for one set ({self._limit_mb} MB)")
         return None
 
 
@@ -141,6 +143,7 @@ class BuildSandbox:
           HostBusy: the machine gave it too little processor time.
           OutputFlood: it wrote more than `OUTPUT_BYTES` to one stream.
           LimitReached: it needed more memory, processes or disk than it is allowed.
+          MachineExhausted: the disk is nearly full.
         """
         cgroups = _cgroups()
         try:
@@ -240,7 +243,7 @@ async def _follow(
 
 def _raise_at_limit(group: BubblewrapProcesses, limits: BuildLimits, disk_watch: DiskWatch) -> None:
     if disk_watch.reached is not None:
-        raise LimitReached(disk_watch.reached)
+        raise disk_watch.reached
     if group.memory_events():
         raise LimitReached(f"they need more than {limits.memory_mb} MB of memory to be installed")
     if group.pids_hit():

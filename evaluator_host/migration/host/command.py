@@ -42,7 +42,7 @@ class Migrated:
     @property
     def is_fine(self) -> bool:
         """Whether the migration needs no manual work."""
-        if self.migration.status is MigrationStatus.MIGRATED:
+        if self.migration.has_new_code:
             return self.migration.is_proven
         return self.migration.status is not MigrationStatus.REFUSED
 
@@ -57,6 +57,7 @@ class MigratePlan:
     force: bool
     shown: bool
     to: Contract
+    adapt: bool
 
 
 def migrate(
@@ -68,6 +69,9 @@ def migrate(
     write: Annotated[bool, typer.Option("--write", help="Write proven code to its file.")] = False,
     force: Annotated[bool, typer.Option("--force", help="With --write: unproven code too.")] = False,
     to: Annotated[Contract, typer.Option(help="New signature: evaluate; or main, from evaluate.")] = Contract.EVALUATE,
+    adapt: Annotated[
+        bool, typer.Option("--adapt", help="Keep code that cannot be rewritten; add a function that calls it.")
+    ] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Print the changes as a diff.")] = False,
     language: options.LanguageOption = None,
     entry: options.EntryOption = None,
@@ -85,6 +89,8 @@ def migrate(
     files = list(_files(path))
     if to not in (Contract.EVALUATE, Contract.MAIN):
         raise InvalidRequest(f"cannot rewrite to {to}; --to is evaluate or main")
+    if adapt and to is Contract.MAIN:
+        raise InvalidRequest("--adapt adds a function evaluate; leave out --to main")
     if force and not write:
         raise InvalidRequest("--force works only with --write; add --write, or leave out --force")
     fields: dict[str, Any] = {
@@ -102,6 +108,7 @@ def migrate(
         force=force,
         shown=not as_json,
         to=to,
+        adapt=adapt,
     )
     found = run_async(lambda: _migrate(plan, settings, url))
     if as_json:
@@ -155,7 +162,7 @@ async def _migrate(plan: MigratePlan, settings: Settings, url: str | None) -> li
                 settings=given.evaluator.settings, limits=given.evaluator.limits,
             )  # fmt: skip
             migration = await rewrite_and_prove(
-                evaluator, plan.rows, context=context, to=plan.to,
+                evaluator, plan.rows, context=context, to=plan.to, adapt=plan.adapt,
                 name=file.name, as_run=partial(_as_run, evaluator),
             )  # fmt: skip
             found.append(_written(Migrated(file, migration, written=False), plan))
@@ -175,8 +182,7 @@ async def _run(target: EvaluationService, evaluator: Evaluator, rows: Sequence[R
 
 
 def _written(one: Migrated, plan: MigratePlan) -> Migrated:
-    migrated = one.migration.status is MigrationStatus.MIGRATED
-    if not (plan.write and migrated and (one.is_fine or plan.force)):
+    if not (plan.write and one.migration.has_new_code and (one.is_fine or plan.force)):
         return one
     try:
         one.file.write_bytes(one.migration.code.encode())
@@ -202,7 +208,7 @@ def _print(found: list[Migrated], *, diff: bool) -> None:
 def _row(one: Migrated) -> tuple[object, ...]:
     migration = one.migration
     status = "written" if one.written else migration.status.value.replace("_", " ")
-    if migration.status is not MigrationStatus.MIGRATED:
+    if not migration.has_new_code:
         return (one.file, status, None, None, None)
     proof = migration.proof.text if migration.proof is not None else None
     return (one.file, status, len(migration.changes), len(migration.unresolved) or None, proof)

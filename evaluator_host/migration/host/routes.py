@@ -27,6 +27,10 @@ from evaluator_host.web.http.json_routes import JsonRoute
 LEGACY: Final = (
     "def evaluate(app_params, inputs, output, correct_answer):\n    return 1.0 if output == correct_answer else 0.0\n"
 )
+_ADAPT: Final = (
+    "Where the code cannot be rewritten, or scores differently afterwards: keep it as it is and add a function "
+    "`evaluate(inputs, outputs, trace)` that calls it. Only to `evaluate`."
+)
 _STORED_ROWS: Final = 1000  # of a data set or a job; the old and the new code run on each
 
 
@@ -83,6 +87,7 @@ class MigrateIn(EvaluatorIn, ProofIn):
     )
 
     to: Literal["evaluate", "main"] = Field("evaluate", description="The contract of the new code.")
+    adapt: bool = Field(default=False, description=_ADAPT)
 
 
 class MigrateStoredIn(ProofIn):
@@ -95,6 +100,7 @@ class MigrateStoredIn(ProofIn):
     )
     dry_run: bool = Field(default=True, description="Only report the result for each; create no version.")
     force: bool = Field(default=False, description="Also create versions that were not proven.")
+    adapt: bool = Field(default=False, description=_ADAPT)
 
 
 def migration_routes(
@@ -108,7 +114,8 @@ def migration_routes(
         """Rewrite a legacy evaluator to `evaluate(inputs, outputs, trace)`, and prove that its scores stay the same."""
         caller, evaluator = caller_of(request.scope), body.to_model()
         rows = await body.to_rows(records.datasets, records.rows, service.processes, caller.workspace)
-        work = migrate(evaluator, rows, context=migration_context(service, caller.workspace), to=Contract(body.to))
+        context = migration_context(service, caller.workspace)
+        work = migrate(evaluator, rows, context=context, to=Contract(body.to), adapt=body.adapt)
         audited_call = AuditedCall(access, caller, "migrate", evaluator=evaluator, rows=len(rows or ()))
         return await respond(request, work, audited_call)
 
@@ -117,7 +124,7 @@ def migration_routes(
         """Migrate stored legacy evaluators: report the result for each, or create new versions of those proven."""
         caller = caller_of(request.scope)
         rows = await body.to_rows(records.datasets, records.rows, service.processes, caller.workspace)
-        wish = StoredWish(tuple(body.names), rows, body.dry_run, body.force, caller.key_id)
+        wish = StoredWish(tuple(body.names), rows, body.dry_run, body.force, body.adapt, caller.key_id)
         work = migrate_stored(service, records.evaluators, caller.workspace, wish=wish)
         return await respond(request, work, AuditedCall(access, caller, "evaluators.migrate", rows=len(rows or ())))
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from tree_sitter import Node
 
-from evaluator_host.migration.draft import WIDTH, Draft, refuse
+from evaluator_host.migration.draft import WIDTH, Draft, refuse, whole_row_remark
 from evaluator_host.migration.edits import Part, span
 from evaluator_host.migration.javascript.entry import Legacy, Parameter
 from evaluator_host.migration.javascript.scopes import FUNCTIONS
@@ -101,7 +101,12 @@ def reads_whole_row(draft: Draft, legacy: Legacy) -> bool:
     fourth = legacy.parameters[3]
     uses = uses_of(draft, legacy, fourth)
     named = fourth.name.replace("_", "").lower() in ROW_NAMES
-    return named and bool(uses) and all(use.access is Access.READ and is_member(use) for use in uses)
+    return (
+        draft.wish.whole_row
+        and named
+        and bool(uses)
+        and all(use.access is Access.READ and is_member(use) for use in uses)
+    )
 
 
 def rewrite_truth(draft: Draft, legacy: Legacy, inputs: str, *, dynamic: bool) -> str | None:
@@ -112,8 +117,10 @@ def rewrite_truth(draft: Draft, legacy: Legacy, inputs: str, *, dynamic: bool) -
         draft.did(fourth.node, f"{fourth.name} is taken from {access} at the start")
         return f"const {fourth.name} = {access}"
     uses = uses_of(draft, legacy, fourth)
-    if not uses:
+    if not uses and not (dynamic and legacy.has_statements):
         return None
+    if draft.whole_row:
+        draft.left(fourth.node, whole_row_remark(fourth.name, inputs, draft.wish.key))
     if draft.whole_row or not legacy.has_statements or _inline(draft, legacy, uses, access, dynamic=dynamic):
         for use in uses:
             _require_seen(draft, legacy, use, inputs)
@@ -172,7 +179,7 @@ def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | No
         draft.left(
             use.node, f"{use.name} was always empty, so it is an empty object now; replace it with the value you mean"
         )
-    if not staying:
+    if not staying and not (dynamic and legacy.has_statements):
         return None
     if not legacy.has_statements:
         for use in staying:

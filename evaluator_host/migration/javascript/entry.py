@@ -40,6 +40,30 @@ class Parameter:
         return self.pattern.type == "identifier"
 
 
+class Spread(Exception):
+    """The function takes its last arguments by a rest parameter.
+
+    Attributes:
+      node: The function.
+      names: The names under which the module declares it.
+      parameters: The parameters before it, fewer than four.
+      rest: The rest parameter.
+    """
+
+    def __init__(self, node: Node, names: tuple[str, ...], parameters: tuple[Parameter, ...], rest: Node) -> None:
+        super().__init__(text(rest))
+        self.node = node
+        self.names = names
+        self.parameters = parameters
+        self.rest = rest
+
+    @property
+    def pattern(self) -> Node:
+        """What it binds: a name, or a pattern."""
+        inner = child(self.rest, "pattern") if self.rest.type == "required_parameter" else self.rest
+        return inner.named_children[0] if inner is not None and inner.named_children else self.rest
+
+
 @dataclass(frozen=True, slots=True)
 class Legacy:
     """A function with the legacy signature.
@@ -61,6 +85,7 @@ def find(draft: Draft) -> Legacy:
 
     Raises:
       Current: it takes three arguments.
+      Spread: it takes them by a rest parameter.
       Unreadable: it cannot be rewritten; the text says why.
     """
     node, names = locate(draft, draft.wish.entry)
@@ -157,8 +182,12 @@ def _definition(use: Use) -> Node:
 def _legacy(draft: Draft, node: Node, names: tuple[str, ...]) -> Legacy:
     listing = child(node, "parameters")
     nodes = code_children(listing) if listing is not None else []
-    if any(one.type == "rest_pattern" or _is_rest(one) for one in nodes[:LEGACY]):
-        raise refuse(node, "it takes its arguments as a rest parameter; name all four first")
+    rest = next((at for at, one in enumerate(nodes[:LEGACY]) if one.type == "rest_pattern" or _is_rest(one)), None)
+    if rest is not None:
+        before = tuple(map(parameter_of, nodes[:rest]))
+        if len(before) == LEGACY - 1 and _plain(before[0].name) not in _FIRST:
+            raise Current
+        raise Spread(node, names, before, nodes[rest])
     found = [parameter_of(one) for one in nodes]
     if len(found) < LEGACY:
         if child(node, "parameter") is not None or found:

@@ -1,24 +1,31 @@
 """JavaScript and TypeScript: rewrites the legacy signature to `evaluate(inputs, outputs, trace)`."""
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
 from tree_sitter import Node
 
 from evaluator_host.migration.draft import Draft, NewNames, Rewritten, Wish, refuse
 from evaluator_host.migration.edits import Part, span
-from evaluator_host.migration.javascript.arguments import reads_whole_row, replace_use, rewrite_settings, rewrite_truth
-from evaluator_host.migration.javascript.entry import LEGACY, Current, Legacy, Parameter, find
+from evaluator_host.migration.javascript.arguments import (
+    member_name,
+    reads_whole_row,
+    replace_use,
+    rewrite_settings,
+    rewrite_truth,
+)
+from evaluator_host.migration.javascript.entry import LEGACY, Current, Legacy, Parameter, Spread, find
 from evaluator_host.migration.javascript.main import from_main, to_main
-from evaluator_host.migration.javascript.scopes import FUNCTIONS, names_of
+from evaluator_host.migration.javascript.results import convert_returned_text
+from evaluator_host.migration.javascript.scopes import names_of
+from evaluator_host.migration.javascript.spread import old_arguments, rewrite_spread
 from evaluator_host.migration.javascript.text import insert_first, property_key
 from evaluator_host.migration.scopes import Access, Use
 from evaluator_host.migration.syntax import Unreadable, child, code_children, parse, text
 from evaluator_host.model.evaluator import Language
 
 _TRACE_NAMES: Final = ("trace", "_trace", "trace_", "_trace_")
-_TEXT_METHODS: Final = ("toFixed", "toPrecision", "toString")
+_CALLERS: Final = ("bind", "call", "apply")
 _COMMA: Final = re.compile(rb"\s*,[ \t]*(?://[^\n]*|/\*[^\n]*?\*/[ \t]*)?(?:\n[ \t]*)?")
 _RECORD: Final = re.compile(r"Record<\s*string\s*,\s*(.*)>", re.DOTALL)
 _ANY: Final = "Record<string, any>"
@@ -52,6 +59,9 @@ def _rewrite(code: str, wish: Wish, language: Language) -> Rewritten:
         legacy = find(draft)
     except Current:
         return Rewritten(None, current=True)
+    except Spread as spread:
+        rewrite_spread(draft, spread)
+        return draft.finish()
     except Unreadable as error:
         if error.missing:
             return from_main(draft)
@@ -60,12 +70,13 @@ def _rewrite(code: str, wish: Wish, language: Language) -> Rewritten:
     draft.whole_row = reads_whole_row(draft, legacy)
     dynamic = _dynamic(draft, legacy)
     if dynamic:
-        draft.left(legacy.node, "eval can see variable names, so inputs and outputs keep their old names")
+        draft.did(legacy.node, "eval can see variable names, so inputs and outputs keep their old names")
     names = _new_names(draft, legacy, dynamic=dynamic)
     _jsdoc(draft, legacy)
     taken_apart = rewrite_signature(draft, legacy, names)
     rewrite_calls(draft, legacy, names)
     first = [
+        old_arguments(draft, legacy, names.inputs, names.outputs),
         rewrite_settings(draft, legacy, dynamic=dynamic),
         *taken_apart,
         rewrite_truth(draft, legacy, names.inputs, dynamic=dynamic),
@@ -73,24 +84,18 @@ def _rewrite(code: str, wish: Wish, language: Language) -> Rewritten:
     lines = [line for line in first if line is not None]
     if lines and not legacy.has_statements:
         raise refuse(legacy.node, "its parameters are destructured and the function has no body; give it one")
-    _convert_returned_text(draft, legacy)
+    convert_returned_text(draft, legacy)
     insert_first(draft, legacy.node, lines)
     return draft.finish()
 
 
 def _dynamic(draft: Draft, legacy: Legacy) -> bool:
-    """Whether the function can see variable names (`eval`).
-
-    Raises:
-      Unreadable: it reads `arguments`.
-    """
+    """Whether the function can see variable names (`eval`)."""
     for use in draft.names.within(legacy.scope):
-        if draft.names.owner(use) is not None:
-            continue
-        if use.name == "arguments":
-            raise refuse(use.node, "it reads its arguments by position; name all four first")
         around = use.node.parent
-        if use.name == "eval" and around is not None and around.type == "call_expression":
+        if use.name != "eval" or draft.names.owner(use) is not None:
+            continue
+        if around is not None and around.type == "call_expression":
             return True
     return False
 
@@ -116,7 +121,10 @@ def _new_names(draft: Draft, legacy: Legacy, *, dynamic: bool) -> NewNames:
     inputs = wanted.get(second.name) or next(
         (name for name in ("inputs", "_inputs", "inputs_") if name not in taken), "_allInputs"
     )
-    needs_inputs = second.is_plain or not fourth.is_plain or len(draft.names.of(fourth.name, legacy.scope)) > 1
+    reads_all = any(use.name == "arguments" for use in draft.names.within(legacy.scope))
+    needs_inputs = (
+        reads_all or second.is_plain or not fourth.is_plain or len(draft.names.of(fourth.name, legacy.scope)) > 1
+    )
     return NewNames(inputs if needs_inputs else second.name, wanted.get(third.name, third.name), trace)
 
 
@@ -144,43 +152,6 @@ def _jsdoc(draft: Draft, legacy: Legacy) -> None:
     named = [name for name in gone if re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", text(above))]
     if named:
         draft.left(above, f"the comment still mentions {' and '.join(named)}")
-
-
-def _convert_returned_text(draft: Draft, legacy: Legacy) -> None:
-    """Wrap text that is returned as the score in `Number(…)`: the legacy contract converted it."""
-    if draft.names.lookup("Number", legacy.scope) is not None:
-        return
-    for value in _returned(legacy):
-        if _is_text(value):
-            draft.edits.replace_node(value, "Number(", span(value), ")")
-            draft.did(value, "text is now converted to a number; the legacy contract did that itself")
-
-
-def _returned(legacy: Legacy) -> Iterator[Node]:
-    body = child(legacy.node, "body")
-    if body is None:
-        return
-    if not legacy.has_statements:
-        yield body
-        return
-    left = [body]
-    while left:
-        node = left.pop()
-        if node.type in FUNCTIONS or node.type in ("class_declaration", "class"):
-            continue
-        if node.type == "return_statement" and node.named_children and node.named_children[0].type != "comment":
-            yield node.named_children[0]
-        left.extend(node.named_children)
-
-
-def _is_text(value: Node) -> bool:
-    if value.type in ("string", "template_string"):
-        return True
-    function = child(value, "function") if value.type == "call_expression" else None
-    if function is None:
-        return False
-    name = child(function, "property") if function.type == "member_expression" else None
-    return text(function) == "String" or (name is not None and text(name) in _TEXT_METHODS)
 
 
 def rewrite_signature(draft: Draft, legacy: Legacy, names: NewNames) -> list[str]:
@@ -264,7 +235,9 @@ def _is_offered(use: Use) -> bool:
     around = use.node.parent
     if around is None or use.scope.kind != "module":
         return False
-    if around.type in ("export_specifier", "export_statement", "variable_declarator", "member_expression"):
+    if around.type == "member_expression":
+        return member_name(around) not in _CALLERS
+    if around.type in ("export_specifier", "export_statement", "variable_declarator"):
         return True
     if around.type == "assignment_expression":
         return child(around, "right") == use.node
@@ -275,7 +248,7 @@ def _is_offered(use: Use) -> bool:
 
 def _rewrite_use(draft: Draft, legacy: Legacy, names: NewNames, use: Use) -> None:
     around = use.node.parent
-    if around is not None and around.type == "member_expression":
+    if around is not None and around.type == "member_expression" and member_name(around) not in _CALLERS:
         return  # evaluate.name
     if around is None or around.type != "call_expression" or child(around, "function") != use.node:
         raise refuse(use.node, f"{use.name} is passed as a value, and other code may call it with four arguments")

@@ -4,7 +4,7 @@ from typing import Final
 
 from tree_sitter import Node
 
-from evaluator_host.migration.draft import WIDTH, Draft, refuse
+from evaluator_host.migration.draft import WIDTH, Draft, refuse, whole_row_remark
 from evaluator_host.migration.edits import Part, span
 from evaluator_host.migration.python.calls import is_in_loop
 from evaluator_host.migration.python.entry import Legacy, Parameter
@@ -34,7 +34,7 @@ def reads_whole_row(draft: Draft, legacy: Legacy) -> bool:
     """Whether the code uses the fourth argument as the whole row of test data, which early hosts passed."""
     fourth = legacy.parameters[3]
     uses = _uses(draft, legacy, fourth)
-    return fourth.name in ROW_NAMES and bool(uses) and all(_is_of_mapping(use) for use in uses)
+    return draft.wish.whole_row and fourth.name in ROW_NAMES and bool(uses) and all(_is_of_mapping(use) for use in uses)
 
 
 def _is_of_mapping(use: Use) -> bool:
@@ -48,8 +48,8 @@ def _is_of_mapping(use: Use) -> bool:
     return around.type == "subscript" and child(around, "value") == use.node
 
 
-def rewrite_truth(draft: Draft, legacy: Legacy, inputs: str, *, dynamic: bool) -> str | None:
-    """Read the ground truth from the inputs: at each use, or once at the start.
+def rewrite_truth(draft: Draft, legacy: Legacy, inputs: str, *, dynamic: bool, every: bool) -> str | None:
+    """Read the ground truth from the inputs: at each use, or once at the start; with `every`, even if it is not used.
 
     Returns the statement to insert at the start of the function, or None.
     """
@@ -59,9 +59,9 @@ def rewrite_truth(draft: Draft, legacy: Legacy, inputs: str, *, dynamic: bool) -
         for use in uses:
             _require_seen(draft, legacy, use, inputs)
             draft.edits.replace_node(use.node, inputs)
-        draft.did(fourth.node, f"{fourth.name}, the whole row, is read from {inputs}")
+        draft.left(fourth.node, whole_row_remark(fourth.name, inputs, draft.wish.key))
         return None
-    if not uses:
+    if not uses and (not every or legacy.is_lambda):
         return None
     access = _access(draft, fourth, uses, inputs)
     looks = all(_only_looks(use) for use in _uses(draft, legacy, legacy.parameters[1]))
@@ -74,8 +74,6 @@ def read_column(draft: Draft, legacy: Legacy, parameter: Parameter, *, access: s
     Returns the statement to insert at the start of the function, or None.
     """
     uses = _uses(draft, legacy, parameter)
-    if not uses:
-        return None
     if in_place and len(uses) <= _INLINE and all(_fits(draft, legacy, use, access) for use in uses):
         for use in uses:
             draft.edits.replace_node(use.node, access)
@@ -156,8 +154,8 @@ def _only_looks(use: Use) -> bool:
     return around.type == "comparison_operator"
 
 
-def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | None:
-    """Replace each use of the first argument by the value that an empty dict gives.
+def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool, every: bool) -> str | None:
+    """Replace each use of the first argument by the value that an empty dict gives; with `every`, set it anyway.
 
     Returns the statement to insert at the start of the function for the uses that stay, or None.
     """
@@ -175,7 +173,7 @@ def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | No
         raise refuse(legacy.node, f"{first.name} {what} where no statement can be added")
     for use in staying[:1] if changed else staying:
         draft.left(use.node, _advice(use))
-    if not staying:
+    if not staying and (not every or legacy.is_lambda):
         return None
     if legacy.is_lambda:
         for use in staying:

@@ -9,18 +9,26 @@ from evaluator_host.migration.draft import Draft, NewNames, refuse
 from evaluator_host.migration.edits import Part, span
 from evaluator_host.migration.python.entry import LEGACY, Legacy
 from evaluator_host.migration.python.text import quoted
-from evaluator_host.migration.scopes import Access, Use
+from evaluator_host.migration.scopes import Access, Scope, Use
 from evaluator_host.migration.syntax import ancestors, child, code_children, text
 
 
-def rewrite_calls(draft: Draft, legacy: Legacy, names: NewNames, *, callable_names: Sequence[str]) -> None:
+def rewrite_calls(draft: Draft, legacy: Legacy, names: NewNames, *, callables: Sequence[tuple[str, Scope]]) -> None:
     """Give every call of the function its new arguments.
+
+    Args:
+      draft: The rewrite.
+      legacy: The function that gives the old arguments their order.
+      names: The new parameters, which calls inside the function pass on.
+      callables: The names under which it is called, each with the scope of that name.
 
     Raises:
       Unreadable: the function is passed as a value, or called with arguments that cannot be matched to its parameters.
     """
-    for name in callable_names:
-        for use in draft.names.of(name, draft.names.module):
+    for name, owner in callables:
+        for use in draft.names.of(name, owner):
+            if owner.kind == "function" and not use.scope.is_within(legacy.scope):
+                continue  # a decorator hands the function to functools.wraps
             if use.access is Access.READ and not draft.is_gone(use.node) and not _is_alias(use):
                 _rewrite_use(draft, legacy, names, use)
 

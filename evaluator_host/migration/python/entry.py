@@ -49,6 +49,27 @@ class Legacy:
         return self.node.type == "lambda"
 
 
+class Spread(Exception):
+    """The function takes its last arguments as `*args`.
+
+    Attributes:
+      node: The function.
+      parameters: The parameters before it, fewer than four.
+      star: The parameter with the star.
+    """
+
+    def __init__(self, node: Node, parameters: tuple[Parameter, ...], star: Node) -> None:
+        super().__init__(text(star))
+        self.node = node
+        self.parameters = parameters
+        self.star = star
+
+    @property
+    def name(self) -> str:
+        """The name of the parameter, without its star and annotation."""
+        return text(self.star).partition(":")[0].strip(" *")
+
+
 class Current(Exception):
     """The function already has the new signature, so there is nothing to rewrite."""
 
@@ -58,7 +79,19 @@ def find(draft: Draft) -> list[Legacy]:
 
     Raises:
       Current: it takes three arguments.
+      Spread: it takes them as `*args`.
       Unreadable: it cannot be rewritten; the text says why.
+    """
+    writes = entry_uses(draft)
+    chosen = writes if any(_is_conditional(one) for one in writes) else writes[-1:]
+    return [_legacy(draft, one) for one in chosen]
+
+
+def entry_uses(draft: Draft) -> list[Use]:
+    """Return the uses that bind the entry, or the name that the entry is another name of.
+
+    Raises:
+      Unreadable: there is none.
     """
     name, seen = draft.wish.entry, set[str]()
     while True:
@@ -68,10 +101,8 @@ def find(draft: Draft) -> list[Legacy]:
             raise Unreadable(f"it defines no function {draft.wish.entry}", missing=True)
         alias = _alias(writes[-1])
         if alias is None or alias in seen:
-            break
+            return writes
         name = alias
-    chosen = writes if any(_is_conditional(one) for one in writes) else writes[-1:]
-    return [_legacy(draft, one) for one in chosen]
 
 
 def _alias(use: Use) -> str | None:
@@ -107,7 +138,6 @@ def _legacy(draft: Draft, use: Use) -> Legacy:
         else:
             positional.append(parameter)
     _require_four(positional, more, definition)
-    _require_plain_decorators(draft, definition)
     return Legacy(definition, draft.names.scopes[definition.id], tuple(positional), tuple(more))
 
 
@@ -139,8 +169,10 @@ def parameter_of(node: Node) -> Parameter | None:
 def _require_four(positional: list[Parameter], more: list[Node], definition: Node) -> None:
     stars = [node for node in more if node.type in ("list_splat_pattern", "typed_parameter")]
     if len(positional) < LEGACY:
+        if stars and len(positional) == LEGACY - 1 and positional[0].name.lstrip("_") not in _FIRST:
+            raise Current
         if stars:
-            raise refuse(definition, f"it takes its arguments as {text(stars[0])}; name all four first")
+            raise Spread(definition, tuple(positional), stars[0])
         if len(positional) > 0:
             raise Current
         raise refuse(definition, "it takes no arguments")
@@ -149,30 +181,78 @@ def _require_four(positional: list[Parameter], more: list[Node], definition: Nod
         raise Current  # three arguments and the author's own option
 
 
-def _require_plain_decorators(draft: Draft, definition: Node) -> None:
+def wrappers(draft: Draft, definition: Node) -> list[tuple[Node, Legacy]]:
+    """Return the functions with four parameters of their own inside the decorators of a function.
+
+    Raises:
+      Unreadable: a decorator with such a function is used elsewhere too, or is a class.
+    """
     around = definition.parent
     if around is None or around.type != "decorated_definition":
-        return
+        return []
+    found = []
     for decorator in (one for one in around.children if one.type == "decorator"):
         used = {text(one) for one in descendants(decorator) if one.type == "identifier"}
-        for use in draft.names.uses:
-            place = use.node.parent
-            own = use.access is Access.WRITE and use.scope is draft.names.module and use.name in used
-            if own and place is not None and place.type == "function_definition" and _wraps_by_name(place):
-                raise refuse(decorator, f"{text(decorator)} passes the four arguments by name; rewrite both by hand")
-        draft.left(
-            decorator, f"{text(decorator)} wraps the function; check that it does not depend on the number of arguments"
-        )
+        own = [one for name in used for one in _own_decorator(draft, name)]
+        inner = [(decorator, legacy) for one in own for legacy in _with_four(draft, one)]
+        if inner and _is_used_elsewhere(draft, used, decorator):
+            raise refuse(decorator, f"{text(decorator)} has a function with four parameters, and is used elsewhere too")
+        found += inner
+        if not inner and _passes_all_on(own):
+            draft.did(decorator, f"{text(decorator)} passes on whatever it gets, and stays")
+        elif not inner:
+            draft.left(
+                decorator,
+                f"{text(decorator)} wraps the function; check that it does not depend on the number of arguments",
+            )
+    return found
 
 
-def _wraps_by_name(decorator: Node) -> bool:
-    """Whether a function inside a decorator takes four arguments by name."""
+def _own_decorator(draft: Draft, name: str) -> list[Node]:
+    """Return the definitions of a decorator in the program."""
+    uses = draft.names.of(name, draft.names.module)
+    places = [use.node.parent for use in uses if use.access is Access.WRITE]
+    return [one for one in places if one is not None and one.type in ("function_definition", "class_definition")]
+
+
+def _is_used_elsewhere(draft: Draft, names: set[str], decorator: Node) -> bool:
+    """Whether a decorator that the program defines is used for another function too."""
+    for name in names:
+        for use in draft.names.of(name, draft.names.module):
+            inside = decorator.start_byte <= use.node.start_byte < decorator.end_byte
+            if use.access is Access.READ and not inside and _own_decorator(draft, name):
+                return True
+    return False
+
+
+def _with_four(draft: Draft, decorator: Node) -> list[Legacy]:
+    """Return the functions inside a decorator that name the four arguments."""
+    found = []
     for node in descendants(decorator):
         if node.type in ("function_definition", "lambda") and node is not decorator:
             listing = child(node, "parameters")
-            if listing is not None and sum(parameter_of(one) is not None for one in code_children(listing)) >= LEGACY:
-                return True
-    return False
+            nodes = code_children(listing) if listing is not None else []
+            parameters = [one for one in map(parameter_of, nodes) if one is not None]
+            if len(parameters) < LEGACY:
+                continue
+            if decorator.type == "class_definition" or len(nodes) > LEGACY:
+                name = text(child(decorator, "name") or decorator)
+                raise refuse(node, f"a function in {name} takes the four arguments among others")
+            found.append(Legacy(node, draft.names.scopes[node.id], tuple(parameters), ()))
+    return found
+
+
+def _passes_all_on(decorators: list[Node]) -> bool:
+    """Whether each decorator returns the function itself, or passes on all arguments and reads none by its place."""
+    if not decorators:
+        return False
+    for one in decorators:
+        stars = {text(node).lstrip("*") for node in descendants(one) if node.type == "list_splat_pattern"}
+        for node in descendants(one):
+            reads = node.type == "identifier" and text(node) in stars and node.parent is not None
+            if reads and node.parent is not None and node.parent.type not in ("list_splat", "list_splat_pattern"):
+                return False
+    return True
 
 
 _FIRST: Final = frozenset(("app_params", "appparams", "app_config", "params"))

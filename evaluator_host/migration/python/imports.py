@@ -1,5 +1,6 @@
 """Adds imports of the modules that the legacy contract made available without an import."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from tree_sitter import Node
@@ -15,9 +16,9 @@ PREBOUND: Final = frozenset(
 _IMPORTS: Final = ("import_statement", "import_from_statement")
 
 
-def add_imports(draft: Draft) -> None:
-    """Add an import for each such module that the program uses without defining the name."""
-    missing: dict[str, Node] = {}
+def add_imports(draft: Draft, more: Iterable[str] = ()) -> None:
+    """Add an import for each such module that the program uses without defining the name, and for those in `more`."""
+    missing: dict[str, Node | None] = {name: None for name in more if name not in draft.names.module.bound}
     for use in draft.names.uses:
         free = use.access is Access.READ and draft.names.owner(use) is None and not draft.is_gone(use.node)
         if free and use.name in PREBOUND:
@@ -25,7 +26,8 @@ def add_imports(draft: Draft) -> None:
     if not missing:
         return
     for name in sorted(missing):
-        draft.did(missing[name], f"import {name} was added: the old contract needed no import for it")
+        why = "" if missing[name] is None else ": the old contract needed no import for it"
+        draft.did(missing[name], f"import {name} was added{why}")
     statements = [one for one in draft.root.children if one.type in _IMPORTS]
     if statements:
         _among(draft, statements, sorted(missing))

@@ -1,21 +1,23 @@
 """Python: rewrites the legacy signature to `evaluate(inputs, outputs, trace)`, and all code that depends on it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Final
 
 from tree_sitter import Node
 
 from evaluator_host.migration.draft import Draft, NewNames, Rewritten, Wish
-from evaluator_host.migration.edits import span
 from evaluator_host.migration.python.arguments import reads_whole_row, rewrite_settings, rewrite_truth
 from evaluator_host.migration.python.calls import rewrite_calls
-from evaluator_host.migration.python.entry import Current, Legacy, Parameter, find
+from evaluator_host.migration.python.entry import Current, Legacy, Parameter, Spread, entry_uses, find, wrappers
 from evaluator_host.migration.python.imports import add_imports
 from evaluator_host.migration.python.main import from_main, to_main
+from evaluator_host.migration.python.results import convert_returned_text
 from evaluator_host.migration.python.scopes import names_of
+from evaluator_host.migration.python.spread import rewrite_partial, rewrite_spread
 from evaluator_host.migration.python.text import docstring, insert_first
-from evaluator_host.migration.syntax import Unreadable, child, descendants, parse, text
+from evaluator_host.migration.scopes import Scope, Use
+from evaluator_host.migration.syntax import Unreadable, child, code_children, descendants, parse, text
 from evaluator_host.model.evaluator import Language
 
 _SEES_NAMES: Final = frozenset(("locals", "vars", "eval", "exec", "dir"))
@@ -39,29 +41,52 @@ def rewrite(code: str, wish: Wish) -> Rewritten:
         found = find(draft)
     except Current:
         return Rewritten(None, current=True)
+    except Spread as spread:
+        rewrite_spread(draft, spread)
+        add_imports(draft)
+        return draft.finish()
     except Unreadable as error:
         if error.missing and "main" in draft.names.module.bound:
             return from_main(draft)
+        if not error.missing and rewrite_partial(draft, entry_uses(draft)[-1]):
+            add_imports(draft)
+            return draft.finish()
         raise
     draft.whole_row = reads_whole_row(draft, found[0])
     draft.parameters = tuple(one.name for one in found[0].parameters)
     for legacy in found:
-        _rewrite_function(draft, legacy)
+        inner = wrappers(draft, legacy.node)
+        _rewrite_function(draft, legacy, [(name, draft.names.module) for name in _names_of_function(draft, legacy)])
+        for decorator, wrapper in inner:
+            _rewrite_function(draft, wrapper, _wrapped_names(draft, wrapper))
+            draft.did(decorator, f"the function that {text(decorator)} puts around it is rewritten too")
     add_imports(draft)
     return draft.finish()
 
 
-def _rewrite_function(draft: Draft, legacy: Legacy) -> None:
+def _wrapped_names(draft: Draft, wrapper: Legacy) -> list[tuple[str, Scope]]:
+    """Return the names by which a function inside a decorator calls the decorated one, with their scopes."""
+    found = {}
+    for use in draft.names.within(wrapper.scope):
+        owner, around = draft.names.owner(use), use.node.parent
+        called = around is not None and around.type == "call" and child(around, "function") == use.node
+        if called and owner is not None and owner.kind == "function" and not owner.is_within(wrapper.scope):
+            found[use.name] = owner
+    return list(found.items())
+
+
+def _rewrite_function(draft: Draft, legacy: Legacy, names_of_it: Sequence[tuple[str, Scope]]) -> None:
     dynamic = _dynamic(draft, legacy)
     if dynamic is not None:
-        draft.left(dynamic, f"{text(dynamic)[:40]} can see variable names, so inputs and outputs keep their old names")
+        draft.did(dynamic, f"{text(dynamic)[:40]} can see variable names, so inputs and outputs keep their old names")
+    every = dynamic is not None and dynamic.type == "call"
     names = _new_names(draft, legacy, dynamic=dynamic is not None)
     _docstring(draft, legacy)
     rewrite_signature(draft, legacy, names)
-    rewrite_calls(draft, legacy, names, callable_names=_names_of_function(draft, legacy))
+    rewrite_calls(draft, legacy, names, callables=names_of_it)
     first = [
-        rewrite_settings(draft, legacy, dynamic=dynamic is not None),
-        rewrite_truth(draft, legacy, names.inputs, dynamic=dynamic is not None),
+        rewrite_settings(draft, legacy, dynamic=dynamic is not None, every=every),
+        rewrite_truth(draft, legacy, names.inputs, dynamic=dynamic is not None, every=every),
     ]
     convert_returned_text(draft, legacy)
     insert_first(draft, legacy.node, [line for line in first if line is not None])
@@ -77,7 +102,7 @@ def _dynamic(draft: Draft, legacy: Legacy) -> Node | None:
     for use in draft.names.within(legacy.scope):
         around = use.node.parent
         called = around is not None and around.type == "call" and child(around, "function") == use.node
-        if use.name in _SEES_NAMES and called and draft.names.owner(use) is None:
+        if use.name in _SEES_NAMES and called and draft.names.owner(use) is None and not _has_names(use, around):
             return around
     own = {one.name for one in legacy.parameters}
     for node in descendants(legacy.node):
@@ -85,6 +110,13 @@ def _dynamic(draft: Draft, legacy: Legacy) -> Node | None:
         if shows_names and own & {text(one) for one in descendants(node) if one.type == "identifier"}:
             return node
     return None
+
+
+def _has_names(use: Use, call: Node | None) -> bool:
+    """Whether `eval`, `exec`, `vars` or `dir` is given what it looks at."""
+    listing = child(call, "arguments") if call is not None else None
+    count = len(code_children(listing)) if listing is not None else 0
+    return count >= (2 if use.name in ("eval", "exec") else 1)
 
 
 def _new_names(draft: Draft, legacy: Legacy, *, dynamic: bool) -> NewNames:
@@ -169,48 +201,3 @@ def _default(second: Parameter, third: Parameter, fourth: Parameter) -> str:
         return ""
     annotated = any(one.annotation is not None for one in (second, third, fourth))
     return " = None" if annotated else "=None"
-
-
-def convert_returned_text(draft: Draft, legacy: Legacy) -> None:
-    """Wrap returned text that is used as the score in `float(…)`."""
-    for value in _returned(legacy):
-        if _is_text(draft, legacy, value) and not _shadowed(draft, legacy, "float"):
-            draft.edits.replace_node(value, "float(", span(value), ")")
-            draft.did(value, "text is now converted to a number; the legacy contract did that itself")
-
-
-def _returned(legacy: Legacy) -> Iterator[Node]:
-    body = child(legacy.node, "body")
-    if body is None:
-        return
-    if legacy.is_lambda:
-        yield body
-        return
-    left = [body]
-    while left:
-        node = left.pop()
-        if node.type in ("function_definition", "lambda", "class_definition"):
-            continue
-        if node.type == "return_statement" and node.named_children and node.named_children[0].type != "comment":
-            yield node.named_children[0]
-        left.extend(node.named_children)
-
-
-def _is_text(draft: Draft, legacy: Legacy, value: Node) -> bool:
-    if value.type == "string":
-        return not text(value).lower().startswith(("b", "rb", "br"))
-    function = child(value, "function") if value.type == "call" else None
-    if function is None:
-        return False
-    if text(function) == "str":
-        return not _shadowed(draft, legacy, "str")
-    return function.type == "attribute" and child(function, "object") is not None and _is_format(function)
-
-
-def _is_format(function: Node) -> bool:
-    owner = child(function, "object")
-    return text(function.named_children[-1]) == "format" and owner is not None and owner.type == "string"
-
-
-def _shadowed(draft: Draft, legacy: Legacy, name: str) -> bool:
-    return draft.names.lookup(name, legacy.scope) is not None

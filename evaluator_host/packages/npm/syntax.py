@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
-from evaluator_host.model.errors import Misconfigured
+from evaluator_host.model.errors import MachineExhausted, Misconfigured
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.lock import Pin, Refusal
 from evaluator_host.packages.tools import installed_tools
@@ -118,6 +118,7 @@ def _judge(specs: tuple[str, ...]) -> list[dict[str, Any]]:
     """Return how npm's own libraries read each text: `{"type", "name", "version", "wanted", "floor"}` or a reason.
 
     Raises:
+      MachineExhausted: this machine lacks what it takes to run them.
       Misconfigured: node or npm's libraries cannot be run.
     """
     if not specs:
@@ -133,5 +134,9 @@ def _judge(specs: tuple[str, ...]) -> list[dict[str, Any]]:
             env={"PATH": PLAIN_PATH},
         )
         return cast("list[dict[str, Any]]", json.loads(answer.stdout))
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
+    except (FileNotFoundError, PermissionError, subprocess.CalledProcessError, ValueError) as error:
         raise Misconfigured(f"npm's libraries cannot be run ({type(error).__name__}): reinstall this host.") from error
+    except subprocess.TimeoutExpired as error:
+        raise MachineExhausted("this machine is too busy to read the pins; try again later") from error
+    except OSError as error:
+        raise MachineExhausted.by(error, doing="read the pins") from error

@@ -1,17 +1,21 @@
 """Sends server-sent events, a limited number of streams for each key."""
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
 from typing import Any
 
+from anyio import CancelScope
 from fastapi import Response
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from evaluator_host.model.errors import Busy
+from evaluator_host.model.errors import Busy, HostError
 from evaluator_host.model.json_values import encode_json
+
+_log = logging.getLogger(__name__)
 
 
 class EventStreams:
@@ -66,10 +70,13 @@ class EventStreams:
                     if not coming.done() or (event := coming.result()) is None:
                         return
                     yield b"event: " + event[0].encode() + b"\ndata: " + encode_json(event[1]) + b"\n\n"
+            except HostError as error:  # too late for an error response; the reader asks again
+                _log.warning("a stream of events ends: %s", error.detail)
             finally:
                 for wait in waits:
                     wait.cancel()
-                await asyncio.wait(waits)
+                with CancelScope(shield=True):  # Starlette cancels repeatedly; `named` closes only at rest
+                    await asyncio.wait(waits)
 
 
 class _EventResponse(StreamingResponse):

@@ -16,7 +16,16 @@ from urllib.parse import urlsplit
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from evaluator_host.model.errors import Busy, HostError, InvalidRequest, Refused, TooLarge, TooSlow, Unauthorized
+from evaluator_host.model.errors import (
+    Busy,
+    HostError,
+    InvalidRequest,
+    MachineExhausted,
+    Refused,
+    TooLarge,
+    TooSlow,
+    Unauthorized,
+)
 from evaluator_host.model.json_values import LARGE_BYTES
 from evaluator_host.system.memory import MemoryBudget, Reservation
 from evaluator_host.web.auth.access import Access, set_caller
@@ -98,6 +107,10 @@ class AccessMiddleware:
         except ClientDisconnect:
             _log.info("%s %s: the client hung up before its request was complete", scope["method"], scope["path"])
         except Exception as error:  # noqa: BLE001 - the outermost layer: the caller gets the common error shape
+            if (exhausted := MachineExhausted.cause_of(error)) is not None:
+                _log.warning("%s %s: %s", scope["method"], scope["path"], exhausted.detail)
+                await self._answer(exhausted, scope, receive, sending)
+                return
             _log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
             await self._answer(HostError("the host failed; its log says where"), scope, receive, sending)
 

@@ -7,6 +7,7 @@
  * @property {string[]} entries the names by which its function is looked for
  * @property {boolean} takesOneObject whether the function takes its arguments as properties of one object
  * @property {boolean} [takesDefault] whether an anonymous default export may be its function
+ * @property {RegExp} [takesAnyName] functions of any name may be its own, in code that matches
  * @property {(candidate: import('../entry.mjs').Candidate, name: string, code: string) => Inferred | import('../entry.mjs').Refusal | null} infer
  *   returns why the entry, found under `name`, is of this dialect; null when it is not
  * @property {(code: string, language: string) => import('../entry.mjs').Refusal | null} [refuse] returns why its platform
@@ -17,7 +18,8 @@
 import { dialect as evaluate } from './evaluate.mjs';
 import { dialect as evaluateV1 } from './evaluate_v1.mjs';
 import { dialect as langfuse } from './langfuse.mjs';
+import { dialect as langsmith } from './langsmith.mjs';
 import { dialect as main } from './main.mjs';
 
 /** @type {Dialect[]} in the order in which they are tried */
-export const DIALECTS = [langfuse, evaluateV1, evaluate, main];
+export const DIALECTS = [langfuse, langsmith, evaluateV1, evaluate, main];

@@ -20,6 +20,7 @@ Before it, from the source, by
   itself, as text for people.
 - `source(code)`, optional: returns the code to run in its place, with the same lines.
 - `names()`, optional: returns what the code may use without importing it, by name.
+- `MODULES`, optional: modules that the code may use without importing them if they are installed, by the name it uses.
 
 Dialects of the second kind are imported before user code runs and only when one of the words in the table occurs in it,
 so sandboxes without them pay nothing. All others are imported when the runner starts. User code cannot change either.
@@ -33,6 +34,7 @@ from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ign
 from evaluator_runner.entry import does_not_fit
 from evaluator_runner.failures import Failure
 from evaluator_runner.outline import Outline
+from evaluator_runner.prebound import NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 
 __path__ = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "dialects")]
 
-_NAMES = (  # in the order in which `find` tries them, after the code has run
+_AFTER = (  # in the order in which `find` tries them, after the code has run
     "nemo",
     "uipath",
     "evaluate_v1",
@@ -53,12 +55,13 @@ _NAMES = (  # in the order in which `find` tries them, after the code has run
 _WORDS = {  # recognised before the code runs, if one of these words occurs in it
     "langfuse": ("ctx", "context", "observation", "EvaluationContext"),
     "opik": ("opik",),
+    "langsmith": ("perform_eval", "outputs", "example", "run"),
 }
 DECORATED, NAMED, PARAMETERS, SHAPED, ANY_NAME = range(1, 6)
 """Steps of signs: a base or a decorator from the dialect's package; the name of the function; the names of its
 parameters; the shape of the whole code; parameters of a function of any name."""
 
-CONTRACTS: dict[str, str] = {name.replace("_", "-"): name for name in (*_NAMES, *_WORDS)}
+CONTRACTS: dict[str, str] = {name.replace("_", "-"): name for name in (*_AFTER, *_WORDS)}
 """Names of modules by contract."""
 
 _loaded: dict[str, Any] = {}
@@ -72,7 +75,7 @@ def dialect_of(contract: str) -> Any:
     return _loaded[name]
 
 
-_MODULES: list[Any] = [dialect_of(name.replace("_", "-")) for name in _NAMES]
+_MODULES: list[Any] = [dialect_of(name.replace("_", "-")) for name in _AFTER]
 
 
 class Recognised:
@@ -100,6 +103,12 @@ class Recognised:
         """Return what the code may use without importing it."""
         names = getattr(self.dialect, "names", None)
         return {} if names is None else names()
+
+    @property
+    def modules(self) -> dict[str, str]:
+        """The modules that the code may use without importing them, by the name that it uses."""
+        own = {name: name for name in NAMES} if self.dialect.PREBOUND else {}
+        return {**own, **getattr(self.dialect, "MODULES", {})}
 
 
 def recognise(code: str, *, contract: str, name: str | None) -> Recognised | None:

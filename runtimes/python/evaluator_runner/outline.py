@@ -26,6 +26,7 @@ class Function:
       line: Its line, from 1.
       parameters: Names of the parameters that may be given by position, then those of the keyword-only ones.
       positional: How many of these may be given by position.
+      positional_only: How many of these, from the first, may only be given so.
       required: Names of the parameters without default.
       variadic: Whether it has `*args` or `**kwargs`.
       annotations: The parameters' annotations as dotted names; an empty text for none.
@@ -33,7 +34,8 @@ class Function:
     """
 
     __slots__ = (
-        "annotations", "decorators", "line", "name", "node", "parameters", "positional", "required", "variadic",
+        "annotations", "decorators", "line", "name", "node", "parameters", "positional", "positional_only",
+        "required", "variadic",
     )  # fmt: skip
 
     def __init__(self, name: str, node: Any, outline: Outline) -> None:
@@ -49,6 +51,7 @@ class Function:
         self.line: int = node.lineno
         self.parameters = [one.arg for one in every]
         self.positional = len(by_position)
+        self.positional_only = len(arguments.posonlyargs)
         self.required = [one.arg for one in every if one.arg not in with_default]
         self.variadic = arguments.vararg is not None or arguments.kwarg is not None
         self.annotations = [next(iter(outline.dotted(one.annotation)), "") for one in every]

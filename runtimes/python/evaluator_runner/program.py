@@ -149,11 +149,13 @@ def _prebind(namespace: dict[str, Any], code: str, compiled: CodeType, order: di
 
 def _given(namespace: dict[str, Any], code: str, recognised: dialects.Recognised) -> dict[str, Any]:
     """Bind what the recognised dialect lets code use without an import; return what was bound."""
-    given = recognised.names()
-    if recognised.dialect.PREBOUND:
-        given = {**{name: __import__(name) for name in prebound.unbound_names(code, FILENAME)}, **given}
-    used = prebound.unbound_names(code, FILENAME, frozenset(given))
-    bound = {name: given[name] for name in used}
+    given, modules = recognised.names(), recognised.modules
+    bound: dict[str, Any] = {}
+    for name in prebound.unbound_names(code, FILENAME, frozenset((*given, *modules))):
+        try:
+            bound[name] = given[name] if name in given else __import__(modules[name])
+        except ImportError:  # it is not installed, so the code gets a NameError
+            continue
     namespace.update(bound)
     return bound
 
@@ -162,7 +164,7 @@ def _finish(found: Entry, namespace: dict[str, Any], bound: dict[str, Any], *, l
     program = Program(found, lines, needs_loop=_may_suspend(found.call, code))
     program.notes.extend(found.notes)
     dialect = dialects.dialect_of(found.contract)
-    if not (dialect.PREBOUND or hasattr(dialect, "names")):
+    if not (dialect.PREBOUND or hasattr(dialect, "names") or hasattr(dialect, "MODULES")):
         prebound.unbind(namespace, bound)
     elif names := [name for name, module in bound.items() if namespace.get(name) is module]:
         program.notes.append({"code": "prebound", "message": f"used without import: {', '.join(names)}"})

@@ -200,6 +200,17 @@ def test_plain_code_needs_no_bundler(start):
     assert body(answer)["error"]["code"] == "load_error"
 
 
+@pytest.mark.parametrize("kills", [1, 2])
+def test_a_bundler_that_is_killed_is_started_once_more(start, esbuild, tmp_path, kills):
+    script = tmp_path / "esbuild"
+    killed = " || ".join(f"mkdir {tmp_path}/{number} 2>/dev/null" for number in range(kills))
+    script.write_text(f'#!/bin/sh\nif {killed}; then kill -9 $$; fi\nexec {esbuild} "$@"\n')
+    script.chmod(0o755)
+    code = "export function evaluate(inputs: object, outputs: number, trace: unknown): number { return outputs }"
+    answer = start("--esbuild", str(script), with_esbuild=False).load(code, language="typescript")
+    assert answer.type == ("loaded" if kills == 1 else "load_failed"), body(answer)
+
+
 @pytest.mark.parametrize("language", ["javascript", "typescript"])
 def test_check_lists_what_is_missing(start, language):
     code = 'import "node:fs"\nimport { floor } from "lodash"\nconst x = require("./near")\nfloor(1)\nfunction evaluate(a, b, c) {}'

@@ -74,6 +74,7 @@ export interface components {
             parameters: string[];
             problems: components["schemas"]["EvaluationError"][];
             reason: string | null;
+            slices: components["schemas"]["Slice"][];
         };
         Comparison: {
             after: string;
@@ -85,7 +86,7 @@ export interface components {
             regressions: components["schemas"]["Change"][];
         };
         /** @enum {string} */
-        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath" | "langfuse" | "opik";
+        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath" | "langfuse" | "opik" | "langsmith";
         DatasetReport: {
             bad_row_count: number;
             bad_rows: components["schemas"]["BadLine"][];
@@ -454,6 +455,7 @@ export interface components {
             truncated: boolean;
         };
         MigrateIn: {
+            adapt?: boolean;
             code: string;
             contract?: components["schemas"]["Contract"];
             dataset?: string | null;
@@ -477,6 +479,7 @@ export interface components {
             to?: "evaluate" | "main";
         };
         MigrateStoredIn: {
+            adapt?: boolean;
             dataset?: string | null;
             dry_run?: boolean;
             force?: boolean;
@@ -497,7 +500,7 @@ export interface components {
             unresolved: components["schemas"]["Remark"][];
         };
         /** @enum {string} */
-        MigrationStatus: "migrated" | "current" | "refused" | "no_evaluator";
+        MigrationStatus: "migrated" | "adapted" | "current" | "refused" | "no_evaluator";
         MissingImport: {
             file: string | null;
             line: number;
@@ -667,6 +670,10 @@ export interface components {
             correct_answer_key?: string;
             entry?: string | null;
             score_output?: string | null;
+        };
+        Slice: {
+            code: string;
+            entry: string;
         };
         /** @enum {string} */
         Sort: "row" | "score" | "-score" | "run_ms" | "-run_ms";

@@ -57,11 +57,12 @@ export function proofRows(legacy: Legacy): { rows: Record<string, unknown>; faul
   return { rows: { dataset: legacy.dataset, ...(mapping.given ? { mapping: mapping.value } : {}) }, fault: null };
 }
 
-export function migrate(legacy: Legacy, rows: Record<string, unknown>, signal: AbortSignal): Promise<Migration> {
+export function migrate(legacy: Legacy, rows: Record<string, unknown>, adapt: boolean, signal: AbortSignal): Promise<Migration> {
   const body = {
     code: legacy.code,
     language: legacy.language,
     to: legacy.to,
+    adapt,
     ...(legacy.packages.length > 0 ? { packages: legacy.packages } : {}),
     ...(legacy.answerKey.trim() === "" ? {} : { settings: { correct_answer_key: legacy.answerKey.trim() } }),
     ...rows,
@@ -70,7 +71,7 @@ export function migrate(legacy: Legacy, rows: Record<string, unknown>, signal: A
 }
 
 /** Make the next version of a stored evaluator; it keeps the proof, and says what it came from. */
-export async function acceptStored(name: string, rows: Record<string, unknown>, force: boolean): Promise<number | null> {
-  const [answer] = await call<StoredMigration[]>("POST", "/v1/evaluators/migrate", { body: { names: [name], dry_run: false, force, ...rows } });
+export async function acceptStored(name: string, rows: Record<string, unknown>, { force, adapt }: { force: boolean; adapt: boolean }): Promise<number | null> {
+  const [answer] = await call<StoredMigration[]>("POST", "/v1/evaluators/migrate", { body: { names: [name], dry_run: false, force, adapt, ...rows } });
   return answer?.made ?? null;
 }

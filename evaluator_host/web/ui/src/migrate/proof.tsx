@@ -7,6 +7,7 @@ import type { Migration, Proof, Remark, Result } from "../api/types";
 
 const SAID: Record<Migration["status"], { title: string; tone: string; text: string }> = {
   migrated: { title: "Rewritten", tone: "chip-pass", text: "" },
+  adapted: { title: "Kept, with an adapter", tone: "chip-pass", text: "The old code stays under another name; a new function calls it." },
   current: { title: "Nothing to do", tone: "chip-info", text: "The code already has this signature." },
   refused: { title: "Left as it is", tone: "chip-warn", text: "The code cannot be rewritten safely. The reasons are below." },
   no_evaluator: { title: "No evaluator", tone: "chip-fail", text: "The code defines no function of that name." },

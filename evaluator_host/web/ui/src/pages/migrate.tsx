@@ -39,19 +39,19 @@ export default function MigratePage(_: PageProps) {
   const change = (changes: Partial<Legacy>) => setLegacy((before) => ({ ...before, ...changes }));
   const { rows, fault } = proofRows(legacy);
 
-  const start = () => {
+  const start = (adapt = false) => {
     if (legacy.code.trim() === "" || fault !== null) return;
     abort.current?.abort();
     const own = new AbortController();
     abort.current = own;
     setBusy(true);
     setError(null);
-    migrate(legacy, rows, own.signal)
+    migrate(legacy, rows, adapt, own.signal)
       .then((migration) => setAnswer({ legacy, rows, migration }))
       .catch((failed: unknown) => !isAbort(failed) && setError(failed))
       .finally(() => abort.current === own && setBusy(false));
   };
-  useRunKey(start);
+  useRunKey(() => start());
   return (
     <div class="page migrate">
       <header class="page-head">
@@ -81,7 +81,7 @@ export default function MigratePage(_: PageProps) {
             </Button>
           </div>
         </header>
-        <CodeEditor label="Legacy code" value={legacy.code} syntax={legacy.language} onValue={(code) => change({ code, stored: null })} onSubmit={start} class="legacy-editor" hint="Paste an evaluator with the legacy signature." />
+        <CodeEditor label="Legacy code" value={legacy.code} syntax={legacy.language} onValue={(code) => change({ code, stored: null })} onSubmit={() => start()} class="legacy-editor" hint="Paste an evaluator with the legacy signature." />
         <div class="migrate-wish">
           <Select
             label="Migrate to"
@@ -95,7 +95,7 @@ export default function MigratePage(_: PageProps) {
           <Field label="Correct answer key" value={legacy.answerKey} onValue={(answerKey) => change({ answerKey })} placeholder="correct_answer" spellcheck={false} autocomplete="off" />
           <ProofChoice legacy={legacy} change={change} fault={fault} />
           <div class="migrate-start">
-            <Button kind="primary" busy={busy} disabled={legacy.code.trim() === "" || fault !== null} onClick={start}>
+            <Button kind="primary" busy={busy} disabled={legacy.code.trim() === "" || fault !== null} onClick={() => start()}>
               Migrate
             </Button>
           </div>
@@ -103,18 +103,32 @@ export default function MigratePage(_: PageProps) {
       </section>
       <div aria-live="polite" class="migrate-answer">
         {error !== null && <ErrorNote title="The migration failed" error={error} />}
-        {answer !== null && <Shown answer={answer} />}
+        {answer !== null && <Shown answer={answer} busy={busy} adapt={() => start(true)} />}
       </div>
     </div>
   );
 }
 
-function Shown({ answer }: { answer: Answer }) {
+function Shown({ answer, busy, adapt }: { answer: Answer; busy: boolean; adapt: () => void }) {
   const { migration, legacy } = answer;
+  const made = migration.status === "migrated" || migration.status === "adapted";
+  const failed = migration.status === "refused" || (migration.status === "migrated" && migration.proof?.verdict === "differs");
   return (
     <>
-      <Verdict migration={migration} actions={migration.status === "migrated" && <Accept answer={answer} />} />
-      {migration.status === "migrated" && <Diff before={legacy.code} after={migration.code} syntax={migration.language} labels={["Legacy", "Migrated"]} />}
+      <Verdict
+        migration={migration}
+        actions={
+          <>
+            {failed && legacy.to === "evaluate" && (
+              <Button small kind="primary" busy={busy} onClick={adapt}>
+                Keep the code, add an adapter
+              </Button>
+            )}
+            {made && <Accept answer={answer} />}
+          </>
+        }
+      />
+      {made && <Diff before={legacy.code} after={migration.code} syntax={migration.language} labels={["Legacy", "Migrated"]} />}
     </>
   );
 }
@@ -140,7 +154,7 @@ function Accept({ answer: { legacy, rows, migration } }: { answer: Answer }) {
     setBusy(true);
     setFailed(null);
     try {
-      const made = await acceptStored(name, rows, !proven);
+      const made = await acceptStored(name, rows, { force: !proven, adapt: migration.status === "adapted" });
       toast(made === null ? `${name} was not changed` : `${name} is now at version ${made}`);
     } catch (error) {
       setFailed(error);

@@ -23,6 +23,7 @@ export function EvaluatorFacts({ report }: { report: EvaluatorReport }) {
           ["Contract", report.contract ? `${report.contract} (${report.contract_source ?? "declared"})` : "unknown"],
           ["Threshold", evaluator.threshold === null ? "none" : String(evaluator.threshold)],
           evaluator.packages.length > 0 && ["Packages", <Pins key="pins" report={report} />],
+          Object.keys(evaluator.files ?? {}).length > 0 && ["Files", Object.keys(evaluator.files ?? {}).join(", ")],
           evaluator.settings.entry !== null && ["Entry", evaluator.settings.entry],
           config && ["Config", <code key="config">{JSON.stringify(evaluator.settings.config)}</code>],
           ["Limits", <ChangedLimits key="limits" limits={evaluator.limits} />],

@@ -21,6 +21,8 @@ export function asPython(evaluator: EvaluatorIn, row: Row, { origin, withKey }: 
     given.push(`    contract=Contract(${JSON.stringify(evaluator.contract)}),`);
   }
   if (evaluator.packages?.length) given.push(`    packages=(${evaluator.packages.map((pin) => `${JSON.stringify(pin)},`).join(" ")}),`);
+  if (evaluator.files !== undefined) given.push(`    files=${literal(evaluator.files)},`);
+  if (evaluator.path) given.push(`    path=${JSON.stringify(evaluator.path)},`);
   if (evaluator.threshold !== undefined && evaluator.threshold !== null) given.push(`    threshold=${literal(evaluator.threshold)},`);
   if (evaluator.settings !== undefined) {
     names.add("EvaluatorSettings");

@@ -13,6 +13,10 @@ export interface Draft {
   language: Language;
   contract: string;
   packages: string[];
+  /** Texts of the files that come with the code, by path. */
+  files: Record<string, string>;
+  /** Where the code lies among them; null for their root. */
+  path: string | null;
   threshold: string;
   policy: "none" | "restricted";
   /** The minor version of Python that the evaluator needs; null is the host's default. */
@@ -36,6 +40,8 @@ export const EMPTY: Draft = {
   language: "python",
   contract: "auto",
   packages: [],
+  files: {},
+  path: null,
   threshold: "",
   policy: "none",
   python: null,
@@ -67,6 +73,8 @@ export function withStored(draft: Draft, evaluator: StoredEvaluator, stored: Dra
     language: evaluator.language,
     contract: evaluator.contract,
     packages: [...evaluator.packages],
+    files: { ...evaluator.files },
+    path: evaluator.path ?? null,
     threshold: evaluator.threshold === null ? "" : String(evaluator.threshold),
     policy: evaluator.policy,
     python: evaluator.python,
@@ -122,6 +130,10 @@ export function toEvaluator(draft: Draft): { evaluator: EvaluatorIn; faults: Fau
   const evaluator: EvaluatorIn = { code: draft.code, language: draft.language };
   if (draft.contract !== "auto") evaluator.contract = draft.contract as NonNullable<EvaluatorIn["contract"]>;
   if (draft.packages.length > 0) evaluator.packages = draft.packages;
+  if (Object.keys(draft.files).length > 0) {
+    evaluator.files = draft.files;
+    if (draft.path !== null) evaluator.path = draft.path;
+  }
   if (threshold !== null) evaluator.threshold = threshold;
   if (draft.policy !== "none") evaluator.policy = draft.policy;
   if (draft.python !== null && draft.language === "python") evaluator.python = draft.python;

@@ -4,12 +4,14 @@ import type { Ref } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { Button } from "../components/button";
 import { CodeEditor, type CodeEditorHandle, type Mark } from "../components/code-editor";
+import type { Syntax } from "../editor/mirror";
 import { ErrorNote } from "../components/error-note";
 import { Prose } from "../components/prose";
 import { toast } from "../components/toasts";
 import { Link } from "../router";
 import type { CheckReport, EvaluatorIn, Language } from "../api/types";
 import { type Draft, type Faults, fromExample, withStored } from "./draft";
+import { Files, Slices } from "./files";
 import { Packages } from "./packages";
 import { SettingsPanel } from "./settings";
 import { OpenDialog, SaveDialog } from "./stored-dialogs";
@@ -39,7 +41,10 @@ interface EditorPanelProps {
 
 export function EditorPanel({ draft, change, replace, evaluator, faults, examples, checked, build, handle, onRun, aside }: EditorPanelProps) {
   const [dialog, setDialog] = useState<"open" | "save" | null>(null);
-  const marks = useMemo(() => marksOf(checked.report), [checked.report]);
+  const [shown, setShown] = useState<string | null>(null);
+  const file = shown !== null && shown in draft.files ? shown : null;
+  const marks = useMemo(() => marksOf(checked.report, file), [checked.report, file]);
+  const missing = checked.report?.missing_imports ?? [];
   const setLanguage = (language: Language) => {
     const example = examples.find((one) => one.id === draft.example);
     if (example?.programs[language] !== undefined) replace({ ...fromExample(example, language), row: draft.row });
@@ -68,7 +73,8 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
           </Button>
         </div>
       </header>
-      <CodeEditor label="Code of the evaluator" value={draft.code} syntax={draft.language} marks={marks} handle={handle} onValue={(code) => change({ code, example: null })} onSubmit={onRun} class="main-editor" hint="Paste or write an evaluator: a function evaluate(inputs, outputs, trace) that returns a number, a bool, or an object with a score." />
+      <Files draft={draft} change={change} shown={file} onShow={setShown} missing={missing} />
+      <CodeEditor key={file ?? ""} label={file === null ? "Code of the evaluator" : `Text of ${file}`} value={file === null ? draft.code : draft.files[file] ?? ""} syntax={syntaxOf(file, draft.language)} marks={marks} handle={handle} onValue={(text) => change(file === null ? { code: text, example: null } : { files: { ...draft.files, [file]: text }, example: null })} onSubmit={onRun} class="main-editor" hint="Paste or write an evaluator: a function evaluate(inputs, outputs, trace) that returns a number, a bool, or an object with a score." />
       {aside !== null && (
         <p class="aside">
           <span class="muted">Your previous code was set aside.</span>
@@ -83,7 +89,8 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
           <ErrorNote title="The check failed" error={checked.error} />
         </div>
       )}
-      <Packages language={draft.language} packages={draft.packages} onPackages={(packages) => change({ packages, example: null })} missing={checked.report?.missing_imports ?? []} build={build} />
+      <Packages language={draft.language} packages={draft.packages} onPackages={(packages) => change({ packages, example: null })} missing={missing} build={build} />
+      <Slices report={checked.report} onSlice={(code) => replace({ ...draft, code, example: null })} />
       <SettingsPanel draft={draft} change={change} faults={faults} report={checked.report} />
       {dialog === "open" && (
         <OpenDialog
@@ -161,12 +168,24 @@ function StatusLine({ draft, checked, waiting }: { draft: Draft; checked: Checke
   );
 }
 
-function marksOf(report: CheckReport | null): readonly Mark[] {
+/** The syntax in which a file is shown; null is the code. */
+function syntaxOf(file: string | null, language: Language): Syntax {
+  if (file === null) return language;
+  if (file.endsWith(".py")) return "python";
+  if (file.endsWith(".json")) return "json";
+  if (/\.[cm]?tsx?$/.test(file)) return "typescript";
+  return /\.[cm]?jsx?$/.test(file) ? "javascript" : "text";
+}
+
+/** The faults of the code, or of one of its files. */
+function marksOf(report: CheckReport | null, file: string | null): readonly Mark[] {
   if (report === null) return [];
+  const importing = report.missing_imports.filter((one) => one.file === file);
   const problems = report.problems.map(({ line, column, message, hint }): Mark => ({ line: line ?? 1, column, severity: "error", message: hint === null ? message : `${message}\n${hint}` }));
-  const missing = report.missing_imports.map(
+  const missing = importing.map(
     ({ module, line, pin }): Mark => ({ line, column: null, severity: "warning", message: pin === null ? `No installed package provides ${module}.` : `No installed package provides ${module}. You probably need ${pin}.` }),
   );
+  if (file !== null) return missing;
   const classes = (report.classes ?? []).flatMap(
     ({ name, line, error }): Mark[] => (error === null ? [] : [{ line: error.line ?? line ?? 1, column: error.column, severity: "warning", message: `${name}: ${error.message}` }]),
   );

@@ -1,0 +1,1 @@
+"""Dialect `langsmith`: evaluators of LangSmith's pages and of its SDKs."""

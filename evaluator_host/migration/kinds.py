@@ -1,0 +1,28 @@
+"""Says whether an expression gives text, as far as a program shows it, for all languages."""
+
+from enum import StrEnum
+from typing import Final
+
+DEPTH: Final = 8  # of functions and variables that are followed
+
+
+class Kind(StrEnum):
+    """Whether an expression gives text."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    EITHER = "either"  # text or a number
+    PERHAPS = "perhaps"  # text, or a value that is not known
+    UNKNOWN = "unknown"  # nothing says that it is text
+
+
+def combined(kinds: list[Kind]) -> Kind:
+    """Return the kind of a value that is of one of several kinds."""
+    found = set(kinds)
+    if not found or found == {Kind.UNKNOWN}:
+        return Kind.UNKNOWN
+    if len(found) == 1:
+        return found.pop()
+    if found <= {Kind.TEXT, Kind.NUMBER, Kind.EITHER}:
+        return Kind.EITHER
+    return Kind.PERHAPS if found & {Kind.TEXT, Kind.EITHER, Kind.PERHAPS} else Kind.UNKNOWN

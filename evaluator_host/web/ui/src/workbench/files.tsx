@@ -1,0 +1,100 @@
+/** The tabs over the editor of an evaluator of several files: its code, each file, and a field for the path of one more. */
+import { useState } from "preact/hooks";
+import { Button } from "../components/button";
+import type { CheckReport } from "../api/types";
+import type { Draft } from "./draft";
+
+const OWN: Record<Draft["language"], string> = { python: "evaluator.py", javascript: "evaluator.js", typescript: "evaluator.ts" };
+
+interface FilesProps {
+  draft: Draft;
+  change: (changes: Partial<Draft>) => void;
+  /** The path of the file that is shown; null for the code. */
+  shown: string | null;
+  onShow: (path: string | null) => void;
+  missing: CheckReport["missing_imports"];
+}
+
+export function Files({ draft, change, shown, onShow, missing }: FilesProps) {
+  const [adding, setAdding] = useState<string | null>(null);
+  const paths = Object.keys(draft.files);
+  const wanted = missing.filter(({ path }) => path !== null && !(path in draft.files)).map(({ path }) => path as string);
+  const add = (path: string) => {
+    if (!(path in draft.files)) change({ files: { ...draft.files, [path]: "" }, example: null });
+    setAdding(null);
+    onShow(path);
+  };
+  const remove = (path: string) => {
+    const { [path]: _, ...files } = draft.files;
+    change({ files, example: null });
+    onShow(null);
+  };
+  return (
+    <div class="file-tabs">
+      {paths.length > 0 && (
+        <div class="segments" role="group" aria-label="Files">
+          <button type="button" aria-pressed={shown === null} onClick={() => onShow(null)}>
+            {draft.path ?? OWN[draft.language]}
+          </button>
+          {paths.map((path) => (
+            <button key={path} type="button" aria-pressed={shown === path} onClick={() => onShow(path)}>
+              {path}
+            </button>
+          ))}
+        </div>
+      )}
+      {shown !== null && (
+        <Button kind="quiet" small onClick={() => remove(shown)}>
+          Remove {shown}
+        </Button>
+      )}
+      {adding === null ? (
+        <Button kind="quiet" small onClick={() => setAdding("")}>
+          Add a file…
+        </Button>
+      ) : (
+        <form
+          class="file-form"
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (adding.trim() !== "") add(adding.trim());
+          }}
+        >
+          <input
+            class="input"
+            aria-label="Path of the file"
+            placeholder="helpers/text.py"
+            value={adding}
+            ref={(field) => field?.focus()}
+            onInput={(event) => setAdding(event.currentTarget.value)}
+            onKeyDown={(event) => event.key === "Escape" && setAdding(null)}
+          />
+          <Button small type="submit">
+            Add
+          </Button>
+        </form>
+      )}
+      {wanted.slice(0, 3).map((path) => (
+        <Button key={path} small onClick={() => add(path)}>
+          Add {path}
+        </Button>
+      ))}
+    </div>
+  );
+}
+
+/** Offers the entries of the code that do without its missing imports. */
+export function Slices({ report, onSlice }: { report: CheckReport | null; onSlice: (code: string) => void }) {
+  const slices = report?.slices ?? [];
+  if (slices.length === 0) return null;
+  return (
+    <p class="pin-suggestions">
+      <span class="muted">Needs nothing that is missing:</span>
+      {slices.slice(0, 5).map(({ entry, code }) => (
+        <Button key={entry} small onClick={() => onSlice(code)}>
+          Keep only {entry}
+        </Button>
+      ))}
+    </p>
+  );
+}

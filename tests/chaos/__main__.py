@@ -1,0 +1,52 @@
+"""`python -m tests.chaos --minutes 10 --seed 1`: a host under random faults, judged by an oracle; exit 1 when it finds something.
+
+The faults, and what callers send, are decided by the seed: `--seed 1` again plans the same. `--plan` prints the plan only, `--report`
+writes what came of a run as JSON, and `--replay` runs what such a file says.
+"""
+
+import argparse
+import json
+import signal
+import sys
+from pathlib import Path
+
+from tests.chaos.plan import make_plan
+from tests.chaos.run import Run, run_chaos
+from tests.conftest import BACKENDS
+from tests.databases import ENGINES
+
+
+def main() -> int:
+    """Run it, print what came of it, and return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__.partition("\n")[0])
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--database", choices=ENGINES, default="sqlite")
+    parser.add_argument("--backend", choices=BACKENDS, default="bubblewrap")
+    parser.add_argument("--ordinary", action="store_true", help="the host runs as a user without rights")
+    parser.add_argument("--burners", type=int, default=0, help="endless loops beside it")
+    parser.add_argument("--plan", action="store_true", help="print the plan only")
+    parser.add_argument("--report", type=Path, help="write a report to this file")
+    parser.add_argument("--replay", type=Path, help="take all of this from a report")
+    parser.add_argument("--keep", type=Path, help="folder for the logs; default: removed")
+    asked = parser.parse_args()
+    names = ("minutes", "seed", "database", "backend", "ordinary", "burners")
+    chosen = (
+        json.loads(asked.replay.read_text())["run"] if asked.replay else {name: getattr(asked, name) for name in names}
+    )
+    run = Run(**chosen)
+    for fault in make_plan(run.seed, run.options):
+        print(fault)
+    if asked.plan:
+        return 0
+    for number in (signal.SIGTERM, signal.SIGINT):  # what was done is undone
+        signal.signal(number, signal.default_int_handler)
+    report = run_chaos(run, keep=asked.keep)
+    if asked.report:
+        asked.report.write_text(json.dumps(report, indent=2))
+    print(json.dumps({name: value for name, value in report.items() if name != "plan"}, indent=2))
+    return 1 if report["findings"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,271 @@
+"""The host of a run: a process that is killed, stopped and started again on one port, one disk and one database."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from evaluator_host.sandbox.linux.watchdog import process_tree
+from tests.builds import lend_toolchain
+from tests.chaos.launch import set_offset
+from tests.chaos.oracle import Oracle
+from tests.chaos.plan import Fault, Kind
+from tests.chaos.programs import PACKAGED
+from tests.indexes import Index
+from tests.left_behind import command_of, left_behind
+from tests.leftovers import mounts_below
+from tests.ordinary_user import PROJECT, UID, ordinary_user_command
+from tests.packages import npm_package, wheel
+from tests.server import free_port
+
+DISK_MB: Final = 512
+FREE_DISK_MB: Final = 16
+_READY_S: Final = 120.0
+_ENDS_S: Final = 60.0
+_SIGBUS_EXITS: Final = {-signal.SIGBUS, 128 + signal.SIGBUS}
+_ANY_START: Final = frozenset(Kind) - {Kind.KILL_SANDBOX, Kind.JUMP_CLOCK, Kind.INDEX_DOWN, Kind.INDEX_SILENT}
+
+
+@contextmanager
+def small_disk(folder: Path, *, root: bool) -> Iterator[Path]:
+    """Mount an empty file system of `DISK_MB` and yield it: ext4, or a tmpfs where there is no loop device.
+
+    Without root's rights it is a folder.
+    """
+    disk = folder / "disk"
+    disk.mkdir()
+    if root:
+        image = folder / "disk.img"
+        with image.open("wb") as file:
+            file.truncate(DISK_MB << 20)
+        subprocess.run(["mkfs.ext4", "-q", "-m", "0", image], check=True)
+        if subprocess.run(["mount", "-o", "loop", image, disk], capture_output=True).returncode:
+            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "none", disk], check=True)
+        image.unlink()  # gone with the mount
+    try:
+        yield disk
+    finally:
+        for mount in (*mounts_below(disk), *([str(disk)] if root else [])):
+            subprocess.run(["umount", "--lazy", mount], check=True)
+
+
+def publish(index: Index) -> None:
+    """Offer the packages that `programs.packaged` needs."""
+    for program in PACKAGED:
+        pin = program.packages[0]
+        name = pin.partition("=")[0].partition("@")[0]
+        number = int(name.removeprefix("part"))
+        if program.language == "python":
+            index.add_python(wheel(name, {f"{name}.py": f"value = {number}\n"}))
+        else:
+            index.add_npm(npm_package(name, {"index.js": f"exports.value = {number};\n"}))
+
+
+class ChaosHost:
+    """Starts, watches and ends the processes of a host. Its methods block; they may be called from any thread.
+
+    Args:
+      folder: For logs.
+      disk: Where its data directory is.
+      backend: Its sandbox.
+      environment: Its settings.
+      ordinary: Run as a user without rights, though this process is root's.
+    """
+
+    def __init__(
+        self, folder: Path, disk: Path, *, backend: str, environment: dict[str, str], oracle: Oracle, ordinary: bool
+    ) -> None:
+        self.data, self.temporary, self.clock = disk / "data", folder / "tmp", folder / "clock"
+        self.ordinary = ordinary
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.pids: list[int] = []
+        self.clean: set[int] = set()  # of them, those that ended in order
+        self.most_mb = 0.0
+        self._folder, self._backend, self._oracle = folder, backend, oracle
+        self._environment = {**environment, "TMPDIR": str(self.temporary)}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_ready = False
+        self._wanted = False  # the run wants it up; it is started again when it ends
+        self._lock = threading.RLock()
+        self._prepare()
+
+    def _prepare(self) -> None:
+        set_offset(self.clock, 0.0)
+        self.temporary.mkdir()
+        self.data.mkdir()
+        asyncio.run(lend_toolchain(self.data))
+        self._folder.chmod(0o755)
+        if self.ordinary:
+            for path in (self.temporary, self.data, *self.data.rglob("*")):
+                os.chown(path, UID, UID)
+
+    @property
+    def pid(self) -> int:
+        """Process id of the present process; 0 when there is none."""
+        process = self._process
+        return process.pid if process is not None and process.poll() is None else 0
+
+    def start(self) -> None:
+        """Start a process."""
+        arguments = [
+            *(
+                "-m",
+                "tests.chaos.launch",
+                str(self.clock),
+                json.dumps(self._environment),
+                "serve",
+                "--host",
+                "127.0.0.1",
+            ),
+            *("--port", str(self.port), "--data-dir", str(self.data), "--sandbox", self._backend),
+        ]
+        command = ordinary_user_command(arguments) if self.ordinary else [sys.executable, *arguments]
+        with self._lock:
+            self._wanted, self._is_ready = True, False
+            log = self._folder / f"host-{len(self.pids) + 1}.log"
+            with log.open("wb") as file:
+                self._process = subprocess.Popen(command, stdout=file, stderr=file, cwd=PROJECT)
+            self.pids.append(self._process.pid)
+
+    def end(self, number: signal.Signals) -> int:
+        """Send the process a signal, wait for its end and return its exit code; it is not started again."""
+        with self._lock:
+            self._wanted = False
+            process = self._process
+        assert process is not None
+        if process.poll() is None:
+            process.send_signal(number)
+        try:
+            if (code := process.wait(_ENDS_S)) == 0:
+                self.clean.add(process.pid)
+            return code
+        except subprocess.TimeoutExpired:
+            self._oracle.find(f"the host did not end within {_ENDS_S:g} s after {number.name}\n{self.log_end()}")
+            process.kill()
+            return process.wait()
+
+    def until_ready(self, seconds: float = _READY_S) -> bool:
+        """Wait until `/readyz` is 200; return whether it was within that time."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            with contextlib.suppress(httpx.TransportError):
+                if httpx.get(f"{self.url}/readyz", timeout=20).status_code == 200:
+                    self._is_ready = True
+                    return True
+            time.sleep(0.2)
+        return False
+
+    def look(self) -> None:
+        """Measure its memory; start it again when it has ended by itself, and judge that it has."""
+        with self._lock:
+            process = self._process
+            if process is None or not self._wanted:
+                return
+            code = process.poll()
+            if code is None:
+                self.most_mb = max(self.most_mb, _resident_mb(process.pid))
+                return
+            self._wanted = False
+        self._judge_end(code)
+        window = self._oracle.timeline.begin(Fault(0.0, Kind.RESTART_HOST, 0.0, 0.0))
+        time.sleep(1.0)  # as a service manager does
+        self.start()
+        self.until_ready()
+        self._oracle.timeline.end(window, hit=True)
+
+    def _judge_end(self, code: int) -> None:
+        """Judge an end that nobody asked for: a start may fail while a fault is going on."""
+        self._oracle.counts[f"host ended: {code}"] += 1
+        timeline, now = self._oracle.timeline, time.monotonic()
+        if code in _SIGBUS_EXITS and timeline.recent({Kind.FILE_READ_ONLY, Kind.FULL_DISK}, now):
+            return  # documented: mapped memory of a file that cannot be written
+        if not self._is_ready and timeline.recent(_ANY_START, now):
+            return
+        when = "after it was ready" if self._is_ready else "while it started"
+        self._oracle.find(f"the host ended by itself {when}, exit code {code}\n{self.log_end()}")
+
+    def processes(self) -> list[tuple[int, bytes]]:
+        """Return the processes below the host with their command lines."""
+        pid = self.pid
+        return [(below, command_of(below)) for below in process_tree(pid) if below != pid] if pid else []
+
+    def sandboxes(self) -> list[int]:
+        """Return the outermost process of each bubblewrap sandbox."""
+        found = {pid for pid, command in self.processes() if _program(command) == "bwrap"}
+        return sorted(pid for pid in found if _parent(pid) not in found)
+
+    def log_end(self) -> str:
+        return self.logs()[-1][-1500:]
+
+    def logs(self) -> list[str]:
+        """Return what each process has printed."""
+        files = [self._folder / f"host-{number}.log" for number in range(1, len(self.pids) + 1)]
+        return [file.read_text(errors="replace") for file in files]
+
+    def remains(self, *, docker: list[str]) -> list[str]:
+        """Return what is left of all its processes: processes, cgroups, containers, mounts, files."""
+        left = [found for pid in set(self.pids) for found in left_behind(pid, docker=docker)]
+        this = os.getpid()
+        for path in Path("/proc").glob("[0-9]*"):
+            command = command_of(int(path.name))
+            if str(self._folder).encode() in command and int(path.name) != this:
+                left.append(f"process {path.name}: {command[:200]!r}")
+        left += [f"mount {mount}" for mount in mounts_below(self.data)]
+        left += [f"file {path}" for path in self.temporary.iterdir()]
+        environments = self.data / "environments"
+        # `removed/` is emptied later, by design, and `work/` of a killed host before the next build.
+        mine = environments.glob(f"work/host-*-{self.pids[-1]}-*/*")
+        under_way = [*environments.glob("build/staging/*"), *mine]
+        return [*left, *(f"file {path}" for path in under_way)]
+
+
+def _program(command: bytes) -> str:
+    return Path(command.partition(b"\0")[0].decode(errors="replace")).name
+
+
+def _parent(pid: int) -> int:
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return 0
+
+
+def _resident_mb(pid: int) -> float:
+    with contextlib.suppress(OSError, IndexError):
+        return int(Path(f"/proc/{pid}/status").read_text().split("VmRSS:")[1].split()[0]) / 1024
+    return 0.0
+
+
+def settings_environment(index: Index, database_url: str, **more: str) -> dict[str, str]:
+    """Return the settings of a host in a run."""
+    return {
+        "EVALUATOR_HOST_DATABASE_URL": database_url,
+        "EVALUATOR_HOST_PIP_INDEX_URL": index.pip_url,
+        "EVALUATOR_HOST_NPM_REGISTRY": index.npm_url,
+        "EVALUATOR_HOST_NO_PROXY": "127.0.0.1",
+        "EVALUATOR_HOST_PROXY": "",
+        "EVALUATOR_HOST_FREE_DISK_MB": str(FREE_DISK_MB),
+        "EVALUATOR_HOST_IDLE_TTL_S": "10",
+        "EVALUATOR_HOST_STOP_GRACE_S": "5",
+        "EVALUATOR_HOST_INDEX_TIMEOUT_S": "60",
+        **more,
+    }
+
+
+def batch(url: str, body: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the results of many rows from a host without faults."""
+    answer = httpx.post(f"{url}/v1/evaluate/batch", json=body, timeout=300)
+    assert answer.status_code == 200, answer.text
+    results: list[dict[str, Any]] = answer.json()["results"]
+    return results

@@ -1,0 +1,225 @@
+"""Judges whatever a host under faults answers and stores: against a run without faults, and against what is documented.
+
+An answer that differs is a finding unless a fault that may cause it was going on during the call, or had ended a moment before. Which
+fault may cause what is in `EXCUSES`, after the table of faults in docs/operations.md.
+"""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tests.chaos.plan import Fault, Kind
+from tests.chaos.programs import ROWS, Program
+
+NO_ANSWER: Final = "no answer"
+NOT_READY: Final = "not ready"
+AFTER_S: Final = (
+    30.0  # a fault excuses for so long after its end: calls wait 15 s for a database, a busy machine is slow
+)
+
+_STORE = frozenset({"store_unavailable", NOT_READY})
+_GONE = frozenset({NO_ANSWER, NOT_READY, "sandbox_unavailable"})
+EXCUSES: Final = {
+    Kind.KILL_HOST: _GONE,
+    Kind.RESTART_HOST: _GONE,
+    Kind.STOP_HOST: frozenset({NOT_READY, "index_unavailable"}),
+    Kind.JUMP_CLOCK: frozenset[str](),
+    Kind.FEW_DESCRIPTORS: frozenset(
+        {"machine_exhausted", "sandbox_unavailable", "store_unavailable", "index_unavailable", NO_ANSWER, NOT_READY}
+    ),
+    Kind.KILL_SANDBOX: frozenset({"sandbox_lost"}),
+    Kind.KILL_RUNNER: frozenset({"sandbox_lost", "crashed"}),
+    Kind.STOP_SANDBOX: frozenset({NOT_READY}),
+    Kind.REMOVE_CGROUP: frozenset({"sandbox_unavailable", "sandbox_lost", NOT_READY}),
+    Kind.KILL_ENGINE: frozenset({"sandbox_unavailable", "sandbox_lost", NOT_READY}),
+    Kind.LOCK_FILE: _STORE,
+    Kind.FILE_READ_ONLY: _STORE,
+    Kind.KILL_DATABASE: _STORE,
+    Kind.FREEZE_DATABASE: _STORE,
+    Kind.END_CONNECTIONS: _STORE,
+    Kind.DATABASE_READ_ONLY: _STORE,
+    Kind.FULL_DISK: frozenset({"store_unavailable", "machine_exhausted", NOT_READY}),
+    Kind.FOLDERS_READ_ONLY: frozenset({"machine_exhausted"}),
+    Kind.INDEX_DOWN: frozenset({"index_unavailable"}),
+    Kind.INDEX_SILENT: frozenset({"index_unavailable"}),
+    Kind.KILL_BUILDER: frozenset({"packages_failed", "index_unavailable"}),
+}
+"""By kind of fault, what calls may come to: codes of problem+json, codes of failed rows, `NO_ANSWER`, `NOT_READY`."""
+
+_ALWAYS: Final = frozenset({"busy"})
+
+
+@dataclass(slots=True)
+class _Window:
+    kind: Kind
+    began: float
+    ended: float | None = None
+
+
+class Timeline:
+    """When faults were going on. `began` and `ended` are monotonic times; used from several threads."""
+
+    def __init__(self) -> None:
+        self._windows: list[_Window] = []
+        self.hits: Counter[Kind] = Counter()
+        self.missed: Counter[Kind] = Counter()  # there was nothing to hit
+        self.runners_killed = 0
+
+    def begin(self, fault: Fault) -> _Window:
+        window = _Window(fault.kind, time.monotonic())
+        self._windows.append(window)
+        return window
+
+    def end(self, window: _Window, *, hit: bool) -> None:
+        window.ended = time.monotonic()
+        (self.hits if hit else self.missed)[window.kind] += 1
+
+    def excused(self, outcome: str, began: float, ended: float) -> bool:
+        """Whether a fault that was going on between two times may cause an outcome."""
+        if outcome in _ALWAYS:
+            return True
+        return any(
+            outcome in EXCUSES[one.kind] and one.began <= ended and (one.ended is None or began <= one.ended + AFTER_S)
+            for one in tuple(self._windows)
+        )
+
+    def recent(self, kinds: Collection[Kind], now: float) -> bool:
+        """Whether a fault of one of these kinds is going on, or ended a moment ago."""
+        return any(
+            one.kind in kinds and (one.ended is None or now <= one.ended + AFTER_S) for one in tuple(self._windows)
+        )
+
+    def happened(self, kind: Kind) -> bool:
+        """Whether there was a fault of this kind."""
+        return any(one.kind is kind for one in tuple(self._windows))
+
+
+def essence(program: Program, result: dict[str, Any]) -> dict[str, Any]:
+    """Return what of a result has to be the same in every run."""
+    error = result["error"]
+    if error is None:
+        kept = {name: result[name] for name in ("status", "score", "passed", "label", "metrics", "value", "warnings")}
+        return {**kept, "stdout": result["logs"]["stdout"]}
+    if error["code"] != "user_exception":
+        return {"status": result["status"], "error": error["code"]}
+    names = ("code", "message", "type", "line", "traceback")
+    return {"status": result["status"], "error": {name: error[name] for name in names}}
+
+
+def code_of(result: dict[str, Any]) -> str:
+    """Return `scored`, or the code of the error."""
+    return result["error"]["code"] if result["error"] else str(result["status"])
+
+
+@dataclass
+class Oracle:
+    """Collects what was right and what was not.
+
+    Attributes:
+      expected: By the name of a program, the essence of the result of each row, from a run without faults.
+      findings: What was wrong, as sentences.
+      counts: Calls and rows, by what came of them.
+    """
+
+    timeline: Timeline = field(default_factory=Timeline)
+    expected: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    findings: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    crashed: int = 0  # rows that read `crashed` and should not: at most one for each runner that was killed
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def learn(self, program: Program, results: list[dict[str, Any]]) -> None:
+        """Take the results of a run without faults as what is right.
+
+        Raises:
+          AssertionError: the program did something that it was not written for.
+        """
+        ends = {code_of(result) for result in results}
+        assert ends <= program.ends, f"{program.name}: {ends} in a run without faults: {results}"
+        assert len(results) == ROWS
+        self.expected[program.name] = [essence(program, result) for result in results]
+
+    def find(self, sentence: str) -> None:
+        """Note that something was wrong."""
+        with self._lock:
+            self.findings.append(sentence)
+        print(f"FINDING {sentence}", flush=True)
+
+    def judge_result(self, where: str, program: Program, number: int, result: dict[str, Any]) -> bool:
+        """Judge the result of a row; one that is not right may be a row whose runner was killed."""
+        expected, found = self.expected[program.name][number % ROWS], essence(program, result)
+        if found == expected:
+            self.counts["rows right"] += 1
+            return True
+        if code_of(result) == "crashed":
+            self.counts["rows crashed"] += 1
+            self.crashed += 1  # judged at the end
+            return True
+        self.find(f"{where}: {program.name}({number % ROWS}): {result['error'] or found}, expected {expected}")
+        return False
+
+    def judge_call(self, program: Program, number: int, status: int, headers: Any, body: Any, began: float) -> None:
+        """Judge the answer of `POST /v1/evaluate`."""
+        where, ended = "evaluate", time.monotonic()
+        if status != 200:
+            self.judge_refusal(where, status, headers, body, began)
+            return
+        self.counts["calls answered"] += 1
+        code = code_of(body)
+        if code not in program.ends and code != "crashed" and self.timeline.excused(code, began, ended):
+            self.counts[f"calls {code}"] += 1
+            return
+        self.judge_result(where, program, number, body)
+
+    def judge_refusal(self, where: str, status: int, headers: Any, body: Any, began: float) -> None:
+        """Judge an answer that is no success: of the documented form, with a code that a fault explains."""
+        ended = time.monotonic()
+        code = body.get("code", "none") if isinstance(body, dict) else "none"
+        self.counts[f"refused: {status} {code}"] += 1
+        if headers.get("content-type") != "application/problem+json":
+            self.find(f"{where}: {status} is no problem+json but {headers.get('content-type')}: {str(body)[:300]}")
+        elif status == 429 and "retry-after" not in headers:
+            self.find(f"{where}: 429 without Retry-After: {body}")
+        elif not self.timeline.excused(code, began, ended):
+            self.find(f"{where}: {status} {code} that no fault explains: {body['detail'][:400]}")
+
+    def judge_no_answer(self, where: str, error: Exception, began: float) -> None:
+        """Judge a call whose connection was refused or broke off."""
+        self.counts["no answer"] += 1
+        if not self.timeline.excused(NO_ANSWER, began, time.monotonic()):
+            self.find(f"{where}: no answer, and no fault explains it: {error!r}")
+
+    def judge_job(self, job: dict[str, Any], programs: list[Program], rows: int, lines: list[dict[str, Any]]) -> None:
+        """Judge a job that has ended, and each row of it that is stored."""
+        where = f"job {job['id']}"
+        if (job["error"] or {}).get("code") == "host_ended":  # documented: nothing was stored in between
+            self.counts["jobs that two kills ended"] += 1
+            if self.timeline.hits[Kind.KILL_HOST] < 2:
+                self.find(f"{where}: {job}")
+            return
+        if job["status"] != "completed":
+            self.find(f"{where}: {job['status']}: {job['error']}, {job['progress']}")
+            return
+        seen: Counter[tuple[str, int]] = Counter()
+        names = dict(zip(job["evaluators"], programs, strict=True))
+        for line in lines:
+            seen[line["evaluator"], line["index"]] += 1
+            self.judge_result(where, names[line["evaluator"]], line["index"], line["result"])
+        wanted = {(name, index) for name in names for index in range(rows)}
+        if missing := wanted - seen.keys():
+            self.find(f"{where}: {len(missing)} of {len(wanted)} rows have no result: {sorted(missing)[:5]}")
+        if twice := [key for key, count in seen.items() if count > 1 or key not in wanted]:
+            self.find(f"{where}: {len(twice)} rows have several results, or none asked for them: {twice[:5]}")
+        done = job["progress"]["done"]
+        if done != len(wanted):
+            self.find(f"{where}: progress says {done} of {len(wanted)}")
+        self.counts["jobs completed"] += 1
+
+    def judge_end(self) -> None:
+        """Judge what can only be judged when all is over."""
+        if self.crashed > self.timeline.runners_killed:
+            killed = self.timeline.runners_killed
+            self.find(f"{self.crashed} rows read crashed that should not, and {killed} runners were killed")

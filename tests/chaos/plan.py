@@ -1,0 +1,154 @@
+"""Plans the faults of a run: which, when, for how long, and at what. A pure function of the seed and the options.
+
+Faults are in lanes. Those of one lane follow each other; lanes run beside each other, so that faults of different lanes overlap.
+"""
+
+import random
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+BEGINS_AT_S: Final = 1.0
+
+
+class Kind(StrEnum):
+    """A kind of fault."""
+
+    KILL_HOST = "kill host"
+    RESTART_HOST = "restart host"
+    STOP_HOST = "stop host for a while"
+    JUMP_CLOCK = "clock jumps"
+    FEW_DESCRIPTORS = "few descriptors"
+    KILL_SANDBOX = "kill sandbox"
+    KILL_RUNNER = "kill runner"
+    STOP_SANDBOX = "stop sandbox for a while"
+    REMOVE_CGROUP = "remove cgroup"
+    KILL_ENGINE = "kill engine"
+    LOCK_FILE = "lock database file"
+    FILE_READ_ONLY = "database file read-only"
+    KILL_DATABASE = "kill database"
+    FREEZE_DATABASE = "freeze database"
+    END_CONNECTIONS = "end connections"
+    DATABASE_READ_ONLY = "database read-only"
+    FULL_DISK = "disk full"
+    FOLDERS_READ_ONLY = "folders read-only"
+    INDEX_DOWN = "index down"
+    INDEX_SILENT = "index silent"
+    KILL_BUILDER = "kill builder"
+
+
+@dataclass(frozen=True, slots=True)
+class Trait:
+    """When a kind of fault may happen.
+
+    Attributes:
+      lane: Faults of one lane do not overlap.
+      seconds: The shortest and the longest time that it lasts.
+      weight: How often it is chosen, beside the others of its lane.
+      needs: `root`, a database or a backend; all of them.
+    """
+
+    lane: str
+    seconds: tuple[float, float]
+    weight: int = 1
+    needs: frozenset[str] = frozenset()
+
+
+def _trait(lane: str, shortest_s: float, longest_s: float, *needs: str, weight: int = 1) -> Trait:
+    return Trait(lane, (shortest_s, longest_s), weight, frozenset(needs))
+
+
+TRAITS: Final = {
+    Kind.KILL_HOST: _trait("host", 0.2, 3, weight=3),
+    Kind.RESTART_HOST: _trait("host", 0.2, 2),
+    Kind.STOP_HOST: _trait("host", 1, 8, weight=2),
+    Kind.JUMP_CLOCK: _trait("host", 2, 10, weight=2),
+    Kind.FEW_DESCRIPTORS: _trait("host", 1, 5),
+    Kind.KILL_SANDBOX: _trait("sandboxes", 0, 0, weight=4),
+    Kind.KILL_RUNNER: _trait("sandboxes", 0, 0, weight=2),
+    Kind.STOP_SANDBOX: _trait("sandboxes", 0.5, 4, weight=3),
+    Kind.REMOVE_CGROUP: _trait("sandboxes", 0, 0, "root", "bubblewrap"),
+    Kind.KILL_ENGINE: _trait("engine", 1, 6, "docker"),
+    Kind.LOCK_FILE: _trait("store", 1, 20, "sqlite", weight=2),
+    Kind.FILE_READ_ONLY: _trait("store", 1, 12, "sqlite", "root"),
+    Kind.KILL_DATABASE: _trait("store", 0.5, 8, "postgresql", weight=2),
+    Kind.FREEZE_DATABASE: _trait("store", 1, 20, "postgresql"),
+    Kind.END_CONNECTIONS: _trait("store", 0, 0, "postgresql"),
+    Kind.DATABASE_READ_ONLY: _trait("store", 1, 12, "postgresql"),
+    Kind.FULL_DISK: _trait("store", 1, 10, "root", weight=2),
+    Kind.FOLDERS_READ_ONLY: _trait("store", 1, 8, "root"),
+    Kind.INDEX_DOWN: _trait("index", 1, 8, weight=2),
+    Kind.INDEX_SILENT: _trait("index", 1, 8),
+    Kind.KILL_BUILDER: _trait("index", 0, 0),
+}
+GAPS_S: Final = {"host": (10, 25), "sandboxes": (0.5, 4), "engine": (12, 30), "store": (4, 12), "index": (3, 10)}
+"""By lane, the shortest and the longest time between two faults."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What decides a plan, besides the seed.
+
+    Attributes:
+      seconds: Length of the run.
+      root: Whether faults that take root's rights are possible.
+    """
+
+    seconds: float
+    database: str = "sqlite"
+    backend: str = "bubblewrap"
+    root: bool = True
+
+    @property
+    def granted(self) -> frozenset[str]:
+        return frozenset({self.database, self.backend, *(["root"] if self.root else [])})
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault.
+
+    Attributes:
+      at_s: Seconds from the beginning of the run.
+      seconds: How long it lasts; 0 for one that happens at once.
+      pick: From 0 to 1: chooses among victims, sizes and variants.
+    """
+
+    at_s: float
+    kind: Kind
+    seconds: float
+    pick: float
+
+    @property
+    def lane(self) -> str:
+        return TRAITS[self.kind].lane
+
+    def __str__(self) -> str:
+        return f"{self.at_s:7.1f} s  {self.kind} ({self.seconds:g} s, pick {self.pick:g})"
+
+
+def make_plan(seed: int, options: Options) -> tuple[Fault, ...]:
+    """Return the faults of a run, in the order of their times."""
+    faults = [fault for lane in GAPS_S for fault in _lane(lane, random.Random(f"{seed} {lane}"), options)]
+    return tuple(sorted(faults, key=lambda fault: (fault.at_s, fault.kind)))
+
+
+def _lane(lane: str, chance: random.Random, options: Options) -> list[Fault]:
+    """Return the faults of one lane: each kind once in a random order, then kinds by weight."""
+    traits = {kind: trait for kind, trait in TRAITS.items() if trait.lane == lane and trait.needs <= options.granted}
+    if not traits:
+        return []
+    first = chance.sample(sorted(traits), len(traits))
+    if Kind.KILL_HOST in first:  # the shortest run has it
+        first.remove(Kind.KILL_HOST)
+        first.insert(0, Kind.KILL_HOST)
+    made: list[Fault] = []
+    at_s = BEGINS_AT_S
+    while True:
+        at_s += chance.uniform(*GAPS_S[lane]) * (0.5 if not made else 1)
+        kind = first.pop(0) if first else chance.choices(list(traits), [trait.weight for trait in traits.values()])[0]
+        seconds = round(chance.uniform(*traits[kind].seconds), 1)
+        if at_s + seconds > options.seconds:
+            return made
+        made.append(Fault(round(at_s, 1), kind, seconds, round(chance.random(), 3)))
+        at_s += seconds

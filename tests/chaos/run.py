@@ -1,0 +1,228 @@
+"""One run: a baseline without faults, then a host with callers at it and faults done to it, then what has to be true at the end."""
+
+import asyncio
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from evaluator_host.config.settings import Settings
+from tests import engines
+from tests.builds import lend_toolchain
+from tests.chaos.faults import Faults
+from tests.chaos.hosts import ChaosHost, batch, publish, settings_environment, small_disk
+from tests.chaos.oracle import Oracle
+from tests.chaos.plan import Fault, Options, make_plan
+from tests.chaos.programs import ALL, PACKAGED, PACKAGES, ROWS, row
+from tests.chaos.traffic import Traffic
+from tests.crash_engine import CrashEngine, crash_engine
+from tests.databases import PostgreSQL
+from tests.indexes import Index
+from tests.leftovers import make_folder
+from tests.server import Server
+
+MOST_MB: Final = 600.0  # of memory, for a host; like the soak
+_SETTLES_S: Final = 120.0
+_LOOK_EVERY_S: Final = 0.5
+_LEFT_S: Final = 30.0
+# A database that does not serve, and a job that two kills ended, are errors that an operator has to hear of.
+_LOGGED: Final = re.compile(
+    r"^(Traceback|ERROR (?!evaluator_host.store.database|.*hosts ended while they ran it))", re.MULTILINE
+)
+_SHORT_MINUTES: Final = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is asked for.
+
+    Attributes:
+      ordinary: The host runs as a user without rights.
+      burners: Processes that loop for ever beside it.
+    """
+
+    minutes: float = 10.0
+    seed: int = 1
+    database: str = "sqlite"
+    backend: str = "bubblewrap"
+    ordinary: bool = False
+    burners: int = 0
+
+    @property
+    def options(self) -> Options:
+        return Options(60 * self.minutes, database=self.database, backend=self.backend, root=os.geteuid() == 0)
+
+    @property
+    def packages(self) -> int:
+        """How many programs with packages there are; each is built once for the baseline."""
+        return 2 if self.minutes < _SHORT_MINUTES else PACKAGES
+
+
+def run_chaos(run: Run, *, keep: Path | None = None) -> dict[str, Any]:
+    """Run it and return a report: `run`, `plan`, `faults` by kind, `counts`, `findings`, `most_mb`.
+
+    Args:
+      run: What to run.
+      keep: Folder for the logs of the hosts; None to remove them.
+    """
+    with ExitStack() as stack:
+        folder = make_folder("eh-chaos")
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        disk = stack.enter_context(small_disk(folder, root=os.geteuid() == 0))
+        index = stack.enter_context(Index())
+        publish(index)
+        oracle = Oracle()
+        learn(oracle, folder, index, packages=run.packages)
+        postgresql = stack.enter_context(PostgreSQL()) if run.database == "postgresql" else None
+        url = postgresql.make_database() if postgresql else f"sqlite:///{disk / 'data' / 'host.db'}"
+        engine = _engine(stack) if run.backend == "docker" else None
+        more = {"EVALUATOR_HOST_DOCKER_HOST": engine.address} if engine else {}
+        host = ChaosHost(
+            folder, disk, backend=run.backend, environment=settings_environment(index, url, **more),
+            oracle=oracle, ordinary=run.ordinary,
+        )  # fmt: skip
+        if run.ordinary and postgresql:
+            postgresql.admit_everyone()
+        faults = Faults(
+            host, oracle.timeline, database_url=url, index=index, disk=disk, postgresql=postgresql, engine=engine
+        )
+        stack.enter_context(burning(run.burners))
+        stack.callback(_keep_logs, host, folder, keep)
+        stack.callback(_kill, host)
+        asyncio.run(_under_faults(run, host, faults, oracle))
+        _judge_end(host, oracle, docker=["docker", "--host", engine.address] if engine else [])
+    return {
+        "run": asdict(run),
+        "plan": [str(fault) for fault in make_plan(run.seed, run.options)],
+        "faults": dict(sorted(oracle.timeline.hits.items())),
+        "missed": dict(sorted(oracle.timeline.missed.items())),
+        "counts": dict(sorted(oracle.counts.items())),
+        "hosts": len(host.pids),
+        "most_mb": round(host.most_mb),
+        "findings": oracle.findings,
+    }
+
+
+def learn(oracle: Oracle, folder: Path, index: Index, *, packages: int) -> None:
+    """Run every program on every row on a host of its own, without faults."""
+    home = folder / "quiet"
+    home.mkdir()
+    environment = settings_environment(index, f"sqlite:///{home / 'host.db'}")
+    rows = [row(number) for number in range(ROWS)]
+    unused = {program.name for program in PACKAGED[packages:]}
+    asyncio.run(lend_toolchain(home / "data"))
+    with Server(log=home / "log", data_dir=home / "data", environment=environment) as server:
+        for program in ALL.values():
+            if program.name not in unused:
+                oracle.learn(program, batch(server.url, {"evaluator": program.evaluator(), "rows": rows}))
+    print(f"learned {len(oracle.expected)} programs", flush=True)
+
+
+def _engine(stack: ExitStack) -> CrashEngine:
+    return stack.enter_context(crash_engine(Settings().docker_image, source=engines.engine_address()))
+
+
+@contextmanager
+def burning(count: int) -> Iterator[None]:
+    """Keep so many processes busy during the block."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+async def _under_faults(run: Run, host: ChaosHost, faults: Faults, oracle: Oracle) -> None:
+    """Have callers call while faults are done, and until every job has ended."""
+    host.start()
+    assert await asyncio.to_thread(host.until_ready), host.log_end()
+    traffic = Traffic(host, oracle, seed=run.seed, packages=run.packages)
+    over, ended = asyncio.Event(), asyncio.Event()
+    watching = asyncio.create_task(_watch(host, ended))
+    calling = asyncio.create_task(traffic.run(over))
+    plan = make_plan(run.seed, run.options)
+    began = time.monotonic()
+    try:
+        lanes = {fault.lane for fault in plan}
+        await asyncio.gather(
+            asyncio.sleep(run.options.seconds),
+            *(_lane([fault for fault in plan if fault.lane == lane], began, faults, oracle) for lane in lanes),
+        )
+        print(f"the last fault is over after {time.monotonic() - began:.0f} s", flush=True)
+        if not await asyncio.to_thread(host.until_ready, _SETTLES_S):
+            oracle.find(f"/readyz is not 200 {_SETTLES_S:g} s after the last fault\n{host.log_end()}")
+        over.set()
+        await calling
+        await traffic.judge_stored()
+    finally:
+        ended.set()
+        calling.cancel()
+        await asyncio.wait([calling, watching])
+        await traffic.close()
+
+
+async def _lane(plan: list[Fault], began: float, faults: Faults, oracle: Oracle) -> None:
+    """Do the faults of one lane, each at its time, or once the one before is over."""
+    for fault in plan:
+        await asyncio.sleep(max(0.0, began + fault.at_s - time.monotonic()))
+        await asyncio.to_thread(_inflict, fault, faults, oracle)
+
+
+def _inflict(fault: Fault, faults: Faults, oracle: Oracle) -> None:
+    window, hit = oracle.timeline.begin(fault), False
+    try:
+        with faults.inflict(fault) as hit:
+            if hit:
+                time.sleep(fault.seconds)
+    finally:
+        oracle.timeline.end(window, hit=hit)
+
+
+async def _watch(host: ChaosHost, ended: asyncio.Event) -> None:
+    """Look at the host until the run has ended."""
+    while not ended.is_set():
+        await asyncio.to_thread(host.look)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(ended.wait(), _LOOK_EVERY_S)
+
+
+def _judge_end(host: ChaosHost, oracle: Oracle, *, docker: list[str]) -> None:
+    """Stop the host as an operator does, and judge what is left of it."""
+    code = host.end(signal.SIGTERM)
+    if code != 0:
+        oracle.find(f"the host ended with exit code {code}\n{host.log_end()}")
+    until = time.monotonic() + _LEFT_S
+    while (left := host.remains(docker=docker)) and time.monotonic() < until:
+        time.sleep(0.5)
+    if left:
+        oracle.find(f"left behind: {left}")
+    if host.most_mb > MOST_MB:
+        oracle.find(f"a host took {host.most_mb:.0f} MB of memory, more than {MOST_MB:.0f}")
+    for number, log in enumerate(host.logs(), 1):
+        for at in (found.start() for found in _LOGGED.finditer(log)):
+            oracle.find(f"host {number} logged a fault:\n{log[at : at + 2500]}")
+    oracle.judge_end()
+
+
+def _keep_logs(host: ChaosHost, folder: Path, keep: Path | None) -> None:
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+        for log in folder.glob("*.log"):
+            shutil.copy(log, keep)
+
+
+def _kill(host: ChaosHost) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        if host.pid:
+            host.end(signal.SIGKILL)

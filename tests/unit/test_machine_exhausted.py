@@ -1,0 +1,117 @@
+"""What fails because the machine has run out of something is said so, and nothing lasting is concluded from it."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluator_host.environments.build import command
+from evaluator_host.environments.build.builder import Builder
+from evaluator_host.environments.build.command import BuildSandbox, DiskWatch
+from evaluator_host.model.errors import MachineExhausted, Misconfigured
+from evaluator_host.model.evaluator import Language
+from evaluator_host.packages.index import IndexSettings, uv_workspace
+from evaluator_host.packages.lock import LockTarget
+from evaluator_host.packages.npm import syntax
+from evaluator_host.packages.tools import Resolver
+from evaluator_host.sandbox.linux.instance import this_instance
+from evaluator_host.system.processes import Command, Finished
+from evaluator_host.web.http.middleware import AccessMiddleware
+
+NO_DESCRIPTORS = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+WITHOUT_DESCRIPTORS = """
+import os, resource, sys
+from evaluator_host.sandbox.linux.instance import is_dead, this_instance
+before = this_instance()
+resource.setrlimit(resource.RLIMIT_NOFILE, (0, 4096))
+print(is_dead(sys.argv[1]), this_instance() == before)
+"""
+
+
+def raising(error: BaseException) -> Any:
+    def fail(*_: object, **__: object) -> Any:
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOSPC, errno.EROFS, errno.ENOMEM])
+def test_an_operating_system_that_lacks_something_is_no_fault_of_the_host(number: int) -> None:
+    found = MachineExhausted.cause_of(OSError(number, os.strerror(number)))
+    assert found is not None
+    assert os.strerror(number) in found.detail
+    assert MachineExhausted.cause_of(FileNotFoundError(errno.ENOENT, "no such file")) is None
+
+
+def test_a_process_without_descriptors_takes_no_other_for_dead() -> None:
+    command = [sys.executable, "-c", WITHOUT_DESCRIPTORS, this_instance()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["False", "True"], done.stderr
+
+
+def test_a_disk_that_is_nearly_full_is_not_the_packages_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "_RESERVE_MB", 1 << 40)
+    assert isinstance(DiskWatch(tmp_path, limit_mb=1)._look(os.getpid()), MachineExhausted)
+
+
+async def test_a_resolver_that_cannot_be_started_now_is_not_missing(tmp_path: Path) -> None:
+    index = IndexSettings(cache_dir=tmp_path)
+    resolver = Resolver(index, LockTarget(Language.PYTHON, "3.12.1", "x86_64-unknown-linux-gnu"))
+    async with uv_workspace(index) as workspace:
+        with pytest.raises(MachineExhausted):
+            await replace(resolver, run=raising(NO_DESCRIPTORS)).attempt(("uv",), workspace)
+        with pytest.raises(Misconfigured):
+            await replace(resolver, run=raising(FileNotFoundError())).attempt(("uv",), workspace)
+
+
+@pytest.mark.parametrize("error", [NO_DESCRIPTORS, subprocess.TimeoutExpired("node", 20)])
+def test_pins_that_cannot_be_read_now_are_read_later(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(syntax.subprocess, "run", raising(error))
+    with pytest.raises(MachineExhausted):
+        syntax._judge(("lodash@4.17.21",))
+
+
+@pytest.mark.parametrize("fault", [NO_DESCRIPTORS, TimeoutError()])
+async def test_packages_are_not_installed_without_a_sandbox_because_one_trial_failed(
+    fault: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[Command] = []
+
+    async def run(sandbox: BuildSandbox, probe: Command, *_: object, **__: object) -> Finished:
+        tries.append(probe)
+        if len(tries) == 1:
+            raise fault
+        return Finished(0, "uv 1", "")
+
+    async def found() -> Any:
+        return None
+
+    monkeypatch.setattr(BuildSandbox, "run", run)
+    monkeypatch.setattr("evaluator_host.environments.build.builder.find_bubblewrap", found)
+    (tmp_path / "build").mkdir()
+    builder = Builder(tmp_path / "build", file_mb=100)
+    with pytest.raises(MachineExhausted):
+        await builder._find()
+    assert isinstance(await builder._find(), BuildSandbox)
+
+
+async def test_a_call_is_told_that_the_machine_lacks_something(caplog: pytest.LogCaptureFixture) -> None:
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    middleware = AccessMiddleware(
+        raising(NO_DESCRIPTORS), access=None, hosts=(), body_bytes=1, upload_bytes=1, body_timeout_s=1, memory_bytes=1,
+        open_paths=("/",),
+    )  # fmt: skip
+    scope = {"type": "http", "path": "/", "method": "GET", "headers": [(b"host", b"localhost")]}
+    await middleware(scope, raising(OSError()), send)
+    assert (sent[0]["status"], json.loads(sent[1]["body"])["code"]) == (503, "machine_exhausted")
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]

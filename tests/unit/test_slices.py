@@ -1,0 +1,78 @@
+"""Slices of a file: the entries that need none of its missing imports, with everything that they name."""
+
+import pytest
+
+from evaluator_host.packages.slices import find_slices
+
+PYTHON = '''"""Scorers."""
+from __future__ import annotations
+import json, re
+import gone
+from lib.more import x
+
+WORDS = {"a": 1}
+WORDS["b"] = 2
+print("loading", x)
+
+
+def _clean(text: str) -> str:
+    return re.sub(r"\\s+", " ", text)
+
+
+@staticmethod
+def exact(inputs, outputs, trace):
+    return _clean(outputs) in WORDS
+
+
+def judge(inputs, outputs, trace):
+    return gone.ask(_clean(outputs))
+
+
+class Length:
+    def __call__(self, inputs, outputs, trace):
+        return len(json.dumps(outputs))
+'''
+
+SCRIPT = """import { z } from 'gone';
+import * as fs from 'node:fs';
+type Row = { a: number };
+const words: string[] = ['a'];
+const clean = (text: string) => text.trim();
+words.push('b');
+export function exact(inputs: Row, outputs: string): boolean { return words.includes(clean(outputs)) }
+export const judge = async (inputs: Row) => z.parse(inputs);
+module.exports = { exact, judge };
+"""
+
+
+def test_entries_that_need_nothing_missing_are_offered_with_what_they_name() -> None:
+    found = {one["entry"]: one["code"] for one in find_slices(PYTHON, "python", [4, 5])}
+    assert list(found) == ["exact", "Length"]
+    assert found["exact"] == (
+        "from __future__ import annotations\nimport json, re\n\n"
+        'WORDS = {"a": 1}\nWORDS["b"] = 2\n\n\n'
+        'def _clean(text: str) -> str:\n    return re.sub(r"\\s+", " ", text)\n\n\n'
+        "@staticmethod\ndef exact(inputs, outputs, trace):\n    return _clean(outputs) in WORDS\n"
+    )
+    assert found["Length"].startswith("from __future__ import annotations\nimport json, re\n\n\nclass Length:")
+    assert [one["entry"] for one in find_slices(PYTHON, "python", [3])] == []
+
+
+def test_scripts_are_sliced_too() -> None:
+    found = {one["entry"]: one["code"] for one in find_slices(SCRIPT, "typescript", [1])}
+    assert list(found) == ["exact"]
+    assert "'gone'" not in found["exact"]
+    assert "words.push('b');" in found["exact"]
+    assert "const clean = " in found["exact"]
+    assert "module.exports" not in found["exact"]
+
+
+@pytest.mark.parametrize("code", ["def x(:", "", "import gone\n", "x = (" * 9000, "\0"])
+@pytest.mark.parametrize("language", ["python", "javascript"])
+def test_text_that_is_no_program_has_none(code: str, language: str) -> None:
+    assert find_slices(code, language, [1]) == []
+
+
+def test_only_a_few_are_offered() -> None:
+    code = "import gone\n" + "".join(f"def f{n}(a, b, c): return {n}\n" for n in range(1000))
+    assert len(find_slices(code, "python", [1])) == 20
