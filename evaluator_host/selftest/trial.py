@@ -30,7 +30,7 @@ _CALM: Final = Expected(Status.SCORED, CALM_SCORE, log="")
 _NEIGHBOURLY: Final = {
     Language.PYTHON: "def evaluate(inputs, outputs, trace):\n    return inputs['x'] / 1000\n",
     Language.JAVASCRIPT: "function evaluate(inputs, outputs, trace) { return inputs.x / 1000; }\n",
-    Language.TYPESCRIPT: "function evaluate(inputs: any, outputs: any, trace: any): number { return inputs.x / 1000; }\n",
+    Language.TYPESCRIPT: "function evaluate(inputs: any, outputs: any, trace: any) { return inputs.x / 1000; }\n",
 }
 
 
