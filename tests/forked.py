@@ -23,13 +23,14 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
 _MESSAGE_BYTES = 1 << 20
 _MODULES = (
     "evaluator_host.cli.main", "evaluator_host.cli.command", "evaluator_host.cli.serve", "evaluator_host.cli.run",
     "evaluator_host.cli.keys", "evaluator_host.cli.jobs", "evaluator_host.cli.packages", "evaluator_host.cli.doctor",
     "evaluator_host.cli.evaluators", "evaluator_host.cli.datasets", "evaluator_host.cli.secrets", "evaluator_host.wiring.server",
+    "evaluator_host.selftest.command", "aiosqlite", "uvicorn.lifespan.off", "rich._emoji_codes",
 )  # fmt: skip
 
 
@@ -42,6 +43,7 @@ class Forked:
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        stdin: int | None = None,
         stdout: int | None = None,
         stderr: int | None = None,
     ) -> None:
@@ -55,7 +57,7 @@ class Forked:
             "env": dict(os.environ if env is None else env),
             "cwd": str(cwd or Path.cwd()),
         }
-        descriptors = [os.open(os.devnull, os.O_RDONLY), out, error, theirs]
+        descriptors = [os.open(os.devnull, os.O_RDONLY) if stdin is None else os.dup(stdin), out, error, theirs]
         try:
             socket.send_fds(_template(), [json.dumps(message).encode()], descriptors)
         finally:
@@ -96,15 +98,26 @@ class Forked:
 
 
 def run(
-    arguments: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: Path | None = None, timeout: float
+    arguments: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    given: str = "",
+    timeout: float,
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command to its end and return what it printed.
+    """Run a command to its end, with `given` as its standard input, and return what it printed.
 
     Raises:
       subprocess.TimeoutExpired: it took longer; it is killed.
     """
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as error:
-        process = Forked(arguments, env=env, cwd=cwd, stdout=out.fileno(), stderr=error.fileno())
+    with (
+        tempfile.TemporaryFile("w+") as read,
+        tempfile.TemporaryFile("w+") as out,
+        tempfile.TemporaryFile("w+") as error,
+    ):
+        read.write(given)
+        read.seek(0)
+        process = Forked(arguments, env=env, cwd=cwd, stdin=read.fileno(), stdout=out.fileno(), stderr=error.fileno())
         try:
             code = process.wait(timeout)
         finally:
@@ -210,11 +223,37 @@ def _become(message: dict[str, Any], descriptors: list[int]) -> list[str]:
     return [str(argument) for argument in message["arguments"]]
 
 
+def _build_api() -> None:
+    """Build the API once, and keep what pydantic makes of its types: each host that is forked would make all of it again."""
+    from fastapi._compat import v2  # noqa: PLC0415
+
+    from evaluator_host.config.settings import Settings  # noqa: PLC0415
+    from evaluator_host.web.app import create_app  # noqa: PLC0415
+
+    adapters: dict[Any, tuple[Any, Any]] = {}
+    make = v2.TypeAdapter
+
+    def make_once(annotated: Any, *, config: Any = None) -> Any:
+        annotation, *metadata = get_args(annotated)
+        key = (
+            annotation,
+            repr(metadata),
+            repr(config),
+        )  # the functions of `metadata` are kept, so that no address has two
+        if key not in adapters:
+            adapters[key] = make(annotated, config=config), annotated
+        return adapters[key][0]
+
+    v2.TypeAdapter = make_once  # type: ignore[assignment, misc]
+    create_app(cast("Any", None), Settings(data_dir=Path(tempfile.gettempdir())))
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal; the end of the tests ends this too
     gc.disable()
     for module in _MODULES:
         import_module(module)
+    _build_api()
     gc.freeze()
     from evaluator_host import __main__ as command
 

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +15,6 @@ from tests.ordinary_user import ordinary_user_command
 
 ORDINARY_USER: Final = "bubblewrap as an ordinary user"
 DEPLOYMENTS: Final = ("bubblewrap", ORDINARY_USER, "docker")
-COMMAND: Final = (sys.executable, "-m", "evaluator_host", "selftest")
 
 _TIMEOUT_S: Final = 800
 _AS_ORDINARY_USER: Final = """
@@ -38,11 +36,6 @@ def environment(backend: str) -> dict[str, str]:
     """Return the settings of a deployment, as variables; the engine is started when none answers."""
     named = {"EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), "EVALUATOR_HOST_SANDBOX": backend}
     return named | ({"EVALUATOR_HOST_DOCKER_HOST": engine_address()} if backend == "docker" else {})
-
-
-async def report_of(deployment: str) -> Any:
-    """Return what `selftest --json` says of every attack over a deployment whose host is the user that runs the tests."""
-    return await asyncio.to_thread(_report, [*COMMAND, "--json"], os.environ | environment(deployment))
 
 
 async def report_as_ordinary_user(attacks: Sequence[str]) -> Any:

@@ -5,7 +5,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -142,35 +142,33 @@ def test_a_slow_line_is_no_attack(server: Server) -> None:
 
 
 BOMBS = {
-    "nesting of lists": b'{"evaluator": {"code": "x"}, "outputs": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-    "nesting of objects": b'{"evaluator": {"code": "x"}, "outputs": '
-    + b'{"a":' * 100_000
-    + b"1"
-    + b"}" * 100_000
-    + b"}",
-    "nesting left open": b"[" * 5_000_000,
-    "a number of a million digits": b'{"evaluator": {"code": "x"}, "outputs": ' + b"9" * 1_000_000 + b"}",
-    "an exponent beyond a float": b'{"evaluator": {"code": "x", "threshold": 1e400}}',
-    "a threshold that is no number": b'{"evaluator": {"code": "x", "threshold": NaN}}',
-    "a limit beyond 64 bits": b'{"evaluator": {"code": "x", "limits": {"memory_mb": 99999999999999999999999}}}',
-    "a limit beyond a float": b'{"evaluator": {"code": "x", "limits": {"memory_mb": ' + b"9" * 400 + b"}}}",
-    "a threshold beyond a float": b'{"evaluator": {"code": "x", "threshold": ' + b"9" * 400 + b"}}",
-    "rows by the million": b'{"evaluator": {"code": "x"}, "rows": [' + b"{}," * 2_000_000 + b"{}]}",
-    "wrong rows by the million": b'{"evaluator": {"code": "x"}, "rows": [' + b"0," * 4_000_000 + b"0]}",
-    "wrong pins by the million": b'{"evaluator": {"code": "x", "packages": [' + b"0," * 4_000_000 + b"0]}}",
-    "pins by the million": b'{"evaluator": {"code": "x", "packages": [' + b'"a",' * 1_000_000 + b'"a"]}}',
-    "objects by the million": b'{"evaluator": {"code": "x"}, "outputs": [' + b"{}," * 10_000_000 + b"{}]}",
-    "entries by the million": b'{"evaluator": {"code": "x"}, "inputs": {' + b'"":0,' * 6_000_000 + b'"a":0}}',
-    "UTF-16": '{"evaluator": {"code": "x"}}'.encode("utf-16"),
-    "a list of nothing": b"[" + b"null," * 1_000_000 + b"null]",
+    "nesting of lists": lambda: b'{"evaluator": {"code": "x"}, "outputs": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "nesting of objects": lambda: (
+        b'{"evaluator": {"code": "x"}, "outputs": ' + b'{"a":' * 100_000 + b"1" + b"}" * 100_000 + b"}"
+    ),
+    "nesting left open": lambda: b"[" * 5_000_000,
+    "a number of a million digits": lambda: b'{"evaluator": {"code": "x"}, "outputs": ' + b"9" * 1_000_000 + b"}",
+    "an exponent beyond a float": lambda: b'{"evaluator": {"code": "x", "threshold": 1e400}}',
+    "a threshold that is no number": lambda: b'{"evaluator": {"code": "x", "threshold": NaN}}',
+    "a limit beyond 64 bits": lambda: b'{"evaluator": {"code": "x", "limits": {"memory_mb": 99999999999999999999999}}}',
+    "a limit beyond a float": lambda: b'{"evaluator": {"code": "x", "limits": {"memory_mb": ' + b"9" * 400 + b"}}}",
+    "a threshold beyond a float": lambda: b'{"evaluator": {"code": "x", "threshold": ' + b"9" * 400 + b"}}",
+    "rows by the million": lambda: b'{"evaluator": {"code": "x"}, "rows": [' + b"{}," * 2_000_000 + b"{}]}",
+    "wrong rows by the million": lambda: b'{"evaluator": {"code": "x"}, "rows": [' + b"0," * 4_000_000 + b"0]}",
+    "wrong pins by the million": lambda: b'{"evaluator": {"code": "x", "packages": [' + b"0," * 4_000_000 + b"0]}}",
+    "pins by the million": lambda: b'{"evaluator": {"code": "x", "packages": [' + b'"a",' * 1_000_000 + b'"a"]}}',
+    "objects by the million": lambda: b'{"evaluator": {"code": "x"}, "outputs": [' + b"{}," * 10_000_000 + b"{}]}",
+    "entries by the million": lambda: b'{"evaluator": {"code": "x"}, "inputs": {' + b'"":0,' * 6_000_000 + b'"a":0}}',
+    "UTF-16": lambda: '{"evaluator": {"code": "x"}}'.encode("utf-16"),
+    "a list of nothing": lambda: b"[" + b"null," * 1_000_000 + b"null]",
 }
 
 
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS.keys())
-def test_json_that_explodes_is_refused(server: Server, bomb: bytes) -> None:
-    before = resident_mb(server)
-    path = "/v1/evaluate/batch" if b'"rows"' in bomb else "/v1/evaluate"
-    response = server.client.post(path, content=bomb, headers=JSON)
+def test_json_that_explodes_is_refused(server: Server, bomb: Callable[[], bytes]) -> None:
+    before, body = resident_mb(server), bomb()
+    path = "/v1/evaluate/batch" if b'"rows"' in body else "/v1/evaluate"
+    response = server.client.post(path, content=body, headers=JSON)
     assert is_problem(response, 422, "invalid_request")
     assert len(response.content) < 20_000, "a refusal does not repeat what it refuses"
     assert peak_mb(server) - before < 500

@@ -130,8 +130,8 @@ def bomb(name: str, size_mb: int) -> Archive:
 
 
 async def test_a_bomb_is_stopped_before_it_fills_the_disk(index: Index, tmp_path: Path) -> None:
-    index.add_python(bomb("bomb", 800))
-    zeros = {f"{number}.bin": bytes(20 << 20) for number in range(15)}
+    index.add_python(bomb("bomb", 400))
+    zeros = {f"{number}.bin": bytes(20 << 20) for number in range(12)}
     index.add_npm(npm_package("bomb", {"index.js": "", **zeros}))
     async with building(tmp_path, index, environments_mb=100) as service:
         error = await refusal(service, "bomb==1.0.0")

@@ -1,6 +1,6 @@
 """Every attack of the catalogue, in one campaign over each deployment, of which each test reads its own part.
 
-Those that prove nothing of a deployment (`safe` is false: they end in the host or the runner) run over bubblewrap.
+Those that prove nothing of a deployment, since they end in the host or in the runner, run over bubblewrap alone.
 """
 
 from typing import Any
@@ -12,23 +12,27 @@ from evaluator_host.selftest.attack import Attack, Group
 from evaluator_host.selftest.catalogue import load_attacks
 from evaluator_host.selftest.host import load_host_attacks
 from evaluator_host.selftest.runner import attack_deployment
-from tests.attacks.deployments import DEPLOYMENTS, ORDINARY_USER, report_as_ordinary_user, report_of
+from tests.attacks.deployments import DEPLOYMENTS, ORDINARY_USER, report_as_ordinary_user
 from tests.conftest import settings
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a deployment makes its report
-ENDS_IN_THE_RUNNER = (Group.CPU, Group.OUTPUT, Group.ESCAPE)
-"""Attacks in JavaScript on what an ordinary user's sandbox does not have of its own."""
+OF_EVERY_RUNNER = (Group.SOURCE, Group.VALUES)
+"""Attacks on what a runner and the host read; one that also meets a sandbox's own guard is in another group."""
+OF_THE_JAVASCRIPT_RUNNER = (*OF_EVERY_RUNNER, Group.CHANNEL, Group.CPU, Group.ESCAPE, Group.OUTPUT)
+"""Those in Python prove the limits and the channel of each deployment; how Node's runner keeps its own does not depend on it."""
 
 
 def chosen(deployment: str) -> list[Attack]:
-    """Return the attacks that are tried over a deployment."""
-    on_api = () if deployment == ORDINARY_USER else load_host_attacks()  # which does not depend on the user
-    attacks = [attack for attack in (*load_attacks(), *on_api) if attack.safe or deployment == "bubblewrap"]
-    if deployment != ORDINARY_USER:
-        return attacks
-    differs = [attack for attack in attacks if attack.group not in ENDS_IN_THE_RUNNER]
-    javascript = [attack for attack in differs if attack.language is Language.JAVASCRIPT]
-    return [attack for attack in attacks if attack.language is Language.PYTHON or attack in javascript]
+    """Return the attacks that are tried over a deployment: all over bubblewrap, elsewhere those that meet its sandbox."""
+    if deployment == "bubblewrap":
+        return [*load_attacks(), *load_host_attacks()]
+    return [attack for attack in load_attacks() if attack.safe and not ends_in_the_runner(attack)]
+
+
+def ends_in_the_runner(attack: Attack) -> bool:
+    """Whether an attack meets nothing that belongs to a deployment."""
+    python = attack.language is Language.PYTHON
+    return attack.group in (OF_EVERY_RUNNER if python else OF_THE_JAVASCRIPT_RUNNER)
 
 
 CASES = [(deployment, attack) for deployment in DEPLOYMENTS for attack in chosen(deployment)]
@@ -38,14 +42,11 @@ CASES = [(deployment, attack) for deployment in DEPLOYMENTS for attack in chosen
 async def told(request: pytest.FixtureRequest) -> Any:
     """Verdict and problems of each attack by its name, and the problems of the host by none."""
     attacks = chosen(request.param)
-    if request.param == "bubblewrap":  # the command tries no attack that is not safe
-        made = await attack_deployment(settings(request.param), attacks, at_once=4)
-        return {"": list(made.host), **{one.attack.name: (one.verdict, list(one.problems)) for one in made.results}}
     if request.param == ORDINARY_USER:
         report = await report_as_ordinary_user([attack.name for attack in attacks])
-    else:
-        report = await report_of(request.param)
-    return {"": report["host"], **{one["name"]: (one["verdict"], one["problems"]) for one in report["attacks"]}}
+        return {"": report["host"], **{one["name"]: (one["verdict"], one["problems"]) for one in report["attacks"]}}
+    made = await attack_deployment(settings(request.param), attacks, at_once=4)
+    return {"": list(made.host), **{one.attack.name: (one.verdict, list(one.problems)) for one in made.results}}
 
 
 @pytest.mark.parametrize("told", DEPLOYMENTS, indirect=True)

@@ -17,24 +17,23 @@ from evaluator_host.selftest.canaries import placed_canaries
 from evaluator_host.selftest.catalogue import load_attacks, program_of
 from evaluator_host.selftest.runner import attack_deployment
 from evaluator_host.selftest.trial import AttackResult, Verdict
-from tests.attacks.deployments import COMMAND, environment
+from tests import forked
+from tests.attacks.deployments import environment
 from tests.attacks.weakened import weakened
 from tests.conftest import settings
 
 
 def selftest(backend: str, *options: str) -> subprocess.CompletedProcess[str]:
-    ran = subprocess.run(
-        [*COMMAND, *options], env=os.environ | environment(backend), capture_output=True, text=True, timeout=110
-    )
+    ran = forked.run(["selftest", *options], env=os.environ | environment(backend), timeout=110)
     assert "Traceback" not in ran.stderr, ran.stderr
     return ran
 
 
 def test_json_has_every_attack_with_its_verdict() -> None:
-    ran = selftest("bubblewrap", "--json", "--group", "neighbours", "--group", "source")
+    ran = selftest("bubblewrap", "--json", "--group", "network", "--group", "output")
     told = json.loads(ran.stdout)
     assert (ran.returncode, told["passed"], told["host"], told["backend"]) == (0, True, [], "bubblewrap")
-    chosen = [attack for attack in load_attacks() if attack.group in ("neighbours", "source") and attack.safe]
+    chosen = [attack for attack in load_attacks() if attack.group in ("network", "output") and attack.safe]
     assert [(one["name"], one["language"]) for one in told["attacks"]] == [(a.name, a.language) for a in chosen]
     assert {one["verdict"] for one in told["attacks"]} == {"stopped"}
     assert {one["advice"] for one in told["attacks"]} == {None}
@@ -94,10 +93,8 @@ def test_without_a_sandbox_there_is_nothing_to_attack() -> None:
 
 def test_a_deployment_that_starts_no_sandbox_could_not_be_attacked(tmp_path: Path) -> None:
     absent = {"EVALUATOR_HOST_DOCKER_HOST": f"unix://{tmp_path}/no-engine"}
-    ran = subprocess.run(
-        [*COMMAND, "--backend", "docker", "--group", "cpu"],
-        env=os.environ | environment("auto") | absent, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+    variables = os.environ | environment("auto") | absent
+    ran = forked.run(["selftest", "--backend", "docker", "--group", "cpu"], env=variables, timeout=60)
     assert (ran.returncode, ran.stdout) == (3, "")
     assert "no-engine" in ran.stderr
 

@@ -207,7 +207,7 @@ def starved(host: Scene) -> Iterator[None]:
     group.mkdir()
     try:
         (group / "cpu.cfs_quota_us").write_text(str(_QUOTA_US))
-        sandboxes = [home for home in found.own.glob(f"evaluator-host/*-{host.pid}-*") if home.is_dir()]
+        sandboxes = [home for home in found.own.glob(f"*host-*-{host.pid}-*") if home.is_dir()]
         for home in sandboxes:
             (home / "cpu.cfs_quota_us").write_text(str(_QUOTA_US))
         (group / "cgroup.procs").write_text(str(host.pid))
@@ -216,7 +216,7 @@ def starved(host: Scene) -> Iterator[None]:
     finally:
         for pid in (group / "cgroup.procs").read_text().split():
             (found.own / "cgroup.procs").write_text(pid)
-        for home in found.own.glob(f"evaluator-host/*-{host.pid}-*"):
+        for home in found.own.glob(f"*host-*-{host.pid}-*"):
             (home / "cpu.cfs_quota_us").write_text("-1")
         group.rmdir()
 

@@ -5,9 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import schemathesis
 from hypothesis import given
-from schemathesis.specs.openapi import checks
 
 from tests.attacks.ordinary_host import tools_folder
 from tests.fuzz.bounds import bounded
@@ -17,11 +15,6 @@ EXAMPLES = 12  # of each route
 FEWER = 3  # of each of NVIDIA's, which are many and alike
 ANSWERED_S = 30.0
 NOWHERE = "http://127.0.0.1:9"  # pins that happen to be valid must not be looked for on the network
-AS_DESCRIBED = (
-    checks.status_code_conformance,
-    checks.content_type_conformance,
-    checks.response_schema_conformance,
-)
 LIMITS = {
     "EVALUATOR_HOST_PIP_INDEX_URL": NOWHERE, "EVALUATOR_HOST_NPM_REGISTRY": NOWHERE, "EVALUATOR_HOST_INDEX_TIMEOUT_S": "5",
     "EVALUATOR_HOST_MAX_TIMEOUT_S": "10", "EVALUATOR_HOST_LOAD_TIMEOUT_S": "5",
@@ -38,6 +31,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.mark.timeout(300)
 def test_every_answer_is_one_that_is_described(server: Server) -> None:
+    import schemathesis  # noqa: PLC0415 - takes half a second
+
     schema = schemathesis.openapi.from_url(f"{server.url}/openapi.json")
     faults = {}
     for found in schema.get_all_operations():
@@ -52,13 +47,20 @@ def test_every_answer_is_one_that_is_described(server: Server) -> None:
 
 def ask(operation: Any) -> None:
     """Send some requests to one route."""
+    from schemathesis.specs.openapi import checks  # noqa: PLC0415
+
+    described = (
+        checks.status_code_conformance,
+        checks.content_type_conformance,
+        checks.response_schema_conformance,
+    )
 
     @bounded(FEWER if operation.path.startswith("/apis/") else EXAMPLES, shrink=False)
     @given(case=operation.as_strategy())
     def one(case: Any) -> None:
         answer = case.call(timeout=ANSWERED_S)
         assert answer.status_code != 500
-        case.validate_response(answer, checks=AS_DESCRIBED)
+        case.validate_response(answer, checks=described)
         if answer.status_code >= 400:
             problem = answer.json()
             assert answer.headers["content-type"] == ["application/problem+json"]

@@ -123,21 +123,22 @@ QUERIES: Final = {
 }
 
 
-def described() -> tuple[list[Route], dict[str, Any]]:
-    """Every route of the application, the handlers that several paths share once; and the description of the API."""
-    app = create_app(cast("Any", SimpleNamespace()), Settings())
-    once = {(route.endpoint.__code__, *sorted(route.methods or ())): route for route in reversed(app.routes)}
-    return list(reversed(once.values())), app.openapi()
+APP = create_app(cast("Any", SimpleNamespace()), Settings())
 
 
-ROUTES, OPENAPI = described()
-CALLS = [f"{method} {route.path}" for route in ROUTES for method in sorted(route.methods or ()) if method != "HEAD"]
+def routes() -> list[Route]:
+    """Every route of the application, the handlers that several paths share once."""
+    once = {(route.endpoint.__code__, *sorted(route.methods or ())): route for route in reversed(APP.routes)}
+    return list(reversed(once.values()))
+
+
+CALLS = [f"{method} {route.path}" for route in routes() for method in sorted(route.methods or ()) if method != "HEAD"]
 
 
 def hostile(call: str) -> list[Body]:
     """The bodies that every route with a JSON body gets: its example with too many values, and what is no JSON."""
     method, path = call.split()
-    operation = OPENAPI["paths"].get(re.sub(r":path(?=})", "", path), {}).get(method.lower(), {})
+    operation = APP.openapi()["paths"].get(re.sub(r":path(?=})", "", path), {}).get(method.lower(), {})
     content = operation.get("requestBody", {}).get("content", {})
     if not content:
         assert method in ("GET", "DELETE") or path.endswith(("/pause", "/resume", "/cancel")), f"{call} needs a body"
@@ -146,7 +147,7 @@ def hostile(call: str) -> list[Body]:
         assert call in BODIES, f"{call} takes {', '.join(content)}: give it its largest body in this file"
         return []
     name = content[JSON]["schema"].get("$ref", "").rpartition("/")[2]
-    example = (OPENAPI["components"]["schemas"].get(name, {}).get("examples") or [{}])[0]
+    example = (APP.openapi()["components"]["schemas"].get(name, {}).get("examples") or [{}])[0]
     return [
         *(with_lists(json.loads(json.dumps(example)), *path, few=True) for path in places(example)),
         (b"[" * MB, JSON),

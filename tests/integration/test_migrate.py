@@ -4,7 +4,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from evaluator_host.client import Client
 from evaluator_host.model.errors import InvalidRequest, NotFound
 from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSettings, Row
 from evaluator_host.schemas.migration import MigrationStatus, Verdict
+from tests import forked
 from tests.conftest import DATA_DIR
 from tests.server import Server
 
@@ -44,10 +44,7 @@ def folder(tmp_path: Path) -> Path:
 
 def migrate(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), "EVALUATOR_HOST_SANDBOX": "bubblewrap"}
-    ran = subprocess.run(
-        [sys.executable, "-m", "evaluator_host", "migrate", *arguments],
-        cwd=folder, env=environment, capture_output=True, text=True, timeout=100,
-    )  # fmt: skip
+    ran = forked.run(["migrate", *arguments], cwd=folder, env=environment, timeout=100)
     assert "Traceback" not in ran.stderr, ran.stderr
     return ran
 
@@ -204,5 +201,4 @@ def test_named_evaluators_move_to_a_version_that_keeps_the_proof(server: Server,
 
 
 def evaluators(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "evaluator_host", "evaluators", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100)
+    return forked.run(["evaluators", *arguments], cwd=folder, timeout=100)

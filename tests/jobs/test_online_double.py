@@ -1,11 +1,14 @@
 """The model server of the tests is one that the `openai` client library takes for its own."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import openai
 import pytest
 
 from tests.model_server import DROP, ModelServer, Reply, error_body
+
+if TYPE_CHECKING:
+    import openai
 
 
 @pytest.fixture
@@ -14,7 +17,9 @@ def server() -> Iterator[ModelServer]:
         yield started
 
 
-def client(server: ModelServer, *, key: str = "sk-right-key", retries: int = 0) -> openai.OpenAI:
+def client(server: ModelServer, *, key: str = "sk-right-key", retries: int = 0) -> "openai.OpenAI":
+    import openai  # noqa: PLC0415 - takes half a second
+
     return openai.OpenAI(base_url=server.url, api_key=key, max_retries=retries, timeout=30)
 
 
@@ -39,6 +44,8 @@ def test_it_answers_with_text_or_tool_calls_and_counts_tokens(server: ModelServe
 
 
 def test_its_errors_are_those_of_the_protocol(server: ModelServer) -> None:
+    import openai  # noqa: PLC0415
+
     with pytest.raises(openai.AuthenticationError, match="Incorrect API key provided"):
         ask(server, key="sk-wrong-key")
     for fault, error in (

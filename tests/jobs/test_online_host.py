@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from io import RawIOBase
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from evaluator_host.client import Client
 from evaluator_host.model.evaluator import Evaluator
 from evaluator_host.schemas.jobs import JobReport, JobStatus, Target
+from tests import forked
 from tests.model_server import DROP, Fault, ModelServer, Reply, error_body
 from tests.server import COMMAND, Server, new_home
 
@@ -53,14 +53,7 @@ def host(home: Path, log: str) -> Server:
 
 
 def command(server: Server, *arguments: str, text: str = "") -> str:
-    done = subprocess.run(
-        [*COMMAND, *arguments, "--url", server.url],
-        input=text,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=os.environ,
-    )
+    done = forked.run([*arguments, "--url", server.url], given=text, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 
@@ -137,6 +130,8 @@ def test_a_host_that_is_killed_asks_no_row_again_that_has_an_answer(tmp_path: Pa
 
 
 def test_a_job_is_made_with_a_model_on_the_command_line(server: Server, tmp_path: Path) -> None:
+    import pandas as pd  # noqa: PLC0415 - takes a third of a second
+
     data, code = tmp_path / "rows.jsonl", tmp_path / "exact.py"
     data.write_text("".join(json.dumps({"question": f"q{n}"}) + "\n" for n in range(3)))
     code.write_text(EXACT.code)

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from evaluator_host.client import Client
 from evaluator_host.model.evaluator import Evaluator
 from evaluator_host.model.outcome import Status
+from tests import forked
 from tests.conftest import DATA_DIR
 from tests.dialects.nemo.metrics import metric
 from tests.server import Server, new_home
@@ -47,8 +47,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def cli(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), "EVALUATOR_HOST_SANDBOX": "bubblewrap"}
-    command = [sys.executable, "-m", "evaluator_host", *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100)
+    return forked.run(arguments, cwd=folder, env=environment, timeout=100)
 
 
 def test_a_job_says_what_the_rows_that_scored_have_together(server: Server, tmp_path: Path) -> None:

@@ -17,10 +17,10 @@ from evaluator_host.dialects.uipath.host.template import evaluator_code
 from evaluator_host.dialects.uipath.project import find_layout
 from evaluator_host.model.evaluator import Contract, Evaluator, Language
 from evaluator_host.service import Service
+from tests import forked
 from tests.conftest import DATA_DIR
 from tests.dialects.uipath.projects import PATTERNS, make_project, make_shared
 from tests.real_sets import UIPATH
-from tests.server import COMMAND
 
 pytestmark = [
     pytest.mark.engine,
@@ -53,8 +53,8 @@ def uipath(packages: Path, project: Path, *arguments: str) -> str:
 
 
 def ours(project: Path, *arguments: str) -> dict[str, Any]:
-    command = [*COMMAND, "uipath", "eval", *arguments, "--json", "--data-dir", str(DATA_DIR)]
-    done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=200)
+    command = ["uipath", "eval", *arguments, "--json", "--data-dir", str(DATA_DIR)]
+    done = forked.run(command, cwd=project, timeout=200)
     assert done.returncode in (0, 1), done.stderr
     told: dict[str, Any] = json.loads(done.stdout)
     return told

@@ -4,7 +4,6 @@ import json
 import os
 import socket
 import ssl
-import subprocess
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -16,11 +15,11 @@ from typing import Any
 import docker
 import pytest
 
+from tests import forked
 from tests.conftest import BACKENDS, DATA_DIR
 from tests.dialects.uipath.projects import write
 from tests.engines import engine_address
 from tests.proxies import authority
-from tests.server import COMMAND
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
@@ -137,9 +136,9 @@ def run(
     project: Path, backend: str, authorities: Path | None, *options: str
 ) -> tuple[dict[str, Any], dict[str, Any], str]:
     """Return what the agent found, what the evaluator found, and what was warned of."""
-    done = subprocess.run(
-        [*COMMAND, "uipath", "eval", "asked", "--sandbox", backend, "--data-dir", str(DATA_DIR), *options, *OUTPUT],
-        cwd=project, capture_output=True, text=True, timeout=200,
+    done = forked.run(
+        ["uipath", "eval", "asked", "--sandbox", backend, "--data-dir", str(DATA_DIR), *options, *OUTPUT],
+        cwd=project, timeout=200,
         env={
             **os.environ,
             "EVALUATOR_HOST_TEST_SECRET": "s3cret",

@@ -1,10 +1,10 @@
 """Loading: what is reported, what failing to load looks like, and where in the user's code it went wrong."""
 
+import importlib.util
 import time
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from tests.runners.conftest import LIMITS, RunnerProcess, body
@@ -304,7 +304,8 @@ def test_what_forked_rows_would_share_makes_them_load_again(
     ],
 )
 def test_what_holds_no_state_costs_no_row_its_speed(start: Any, made: str) -> None:
-    runner = start("--packages", str(Path(pd.__file__).parents[1]))
+    pandas = importlib.util.find_spec("pandas")
+    runner = start("--packages", str(Path(pandas.origin).parents[1]))
     assert runner.load(f"{made}\ndef evaluate(a, b, c): return 1\n").header["notes"] == []
 
 

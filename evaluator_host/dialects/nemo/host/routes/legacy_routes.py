@@ -16,6 +16,7 @@ from evaluator_host.dialects.nemo.host.spec import EvaluateIn, OlderJobIn
 from evaluator_host.dialects.nemo.host.verbs import Nemo
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
+from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 OLDER: Final = (
@@ -25,6 +26,7 @@ OLDER: Final = (
 )
 _FAILED: Final[dict[int | str, dict[str, Any]]] = {
     **parts.MISSING,
+    **describe_error(503, "No sandbox starts, or the package index or the database does not answer."),
     500: {"content": {"application/json": {}}, "description": "A row cannot be scored; `detail` says which and why."},
 }
 
