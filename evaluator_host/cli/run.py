@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final
 
@@ -15,7 +16,7 @@ from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, facts, out, plain, print_found, print_json
 from evaluator_host.cli.evaluation_service import EvaluationService, open_evaluation_service, prepare
 from evaluator_host.cli.progress import Progress
-from evaluator_host.cli.summary import Summary, error_text, exit_code, parse_row, result_table
+from evaluator_host.cli.summary import Summary, error_text, exit_code, fix_text, parse_row, result_table
 from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.rows import FileRow, RowFile
@@ -49,6 +50,7 @@ def run(
     score_output: Annotated[
         str | None, typer.Option(help="The output that is the score, if there are several.")
     ] = None,
+    repair: Annotated[bool, typer.Option("--repair", help="Run code that lost its indentation, if one fits.")] = False,
     correct_answer_key: Annotated[
         str | None, typer.Option(help="evaluate-v1: the input passed as correct_answer.")
     ] = None,
@@ -100,6 +102,7 @@ def run(
         config=config,
         correct_answer_key=correct_answer_key,
         score_output=score_output,
+        repair=repair or None,
         timeout_s=timeout_s,
         memory_mb=memory_mb,
         processes=processes,
@@ -306,11 +309,13 @@ def check(
     url: options.UrlOption = None,
     sandbox: options.SandboxOption = None,
     data_dir: options.DataDirOption = None,
+    fix: Annotated[bool, typer.Option("--fix", help="Restore lost indentation in FILE, if only one fits.")] = False,
     as_json: options.JsonOption = False,
 ) -> None:
     """Check an evaluator without running a row: syntax, contract, parameters, imports. Exit 1 on problems."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
-    given = options.read_evaluator(
+    read = partial(
+        options.read_evaluator,
         file,
         language,
         host=settings,
@@ -323,12 +328,25 @@ def check(
         config=config,
         memory_mb=memory_mb,
     )
-    report = run_async(lambda: _check(given, settings, url, shown=not as_json))
+    if fix:
+        _write_fix(file, run_async(lambda: _check(read(alone=True), settings, url, shown=not as_json)))
+    report = run_async(lambda: _check(read(), settings, url, shown=not as_json))
     if part is not None:
         print(_slice(report, part), end="")
         return
     print_found(report, _table, as_json=as_json)
     raise typer.Exit(0 if report.ok else 1)
+
+
+def _write_fix(file: Path, report: CheckReport) -> None:
+    """Replace a file that lost its indentation by the one text that fits; leave any other as it is."""
+    fix = next((problem.fix for problem in report.problems if problem.fix is not None), None)
+    if fix is None or fix.code is None:
+        err.print(plain(f"{file} has no lost indentation that fits in one way only; it stays as it is"))
+        return
+    with _open(file) as target:
+        target.write(fix.code.encode())
+    err.print(plain(f"restored the indentation of {file}"))
 
 
 async def _check(given: options.LoadedEvaluator, settings: Settings, url: str | None, *, shown: bool) -> CheckReport:
@@ -356,6 +374,7 @@ def _table(report: CheckReport) -> Text:
             ("parameters", ", ".join(report.parameters)),
             ("evaluators", "\n".join(_class(found) for found in report.classes)),
             ("problems", "\n".join(error_text(problem) for problem in report.problems)),
+            ("fix", "\n".join(fix_text(problem.fix) for problem in report.problems if problem.fix is not None)),
             ("missing imports", "\n".join(_missing(missing) for missing in report.missing_imports)),
             ("without them", ", ".join(one.entry for one in report.slices)),
             ("notes", "\n".join(f"{note.code}: {note.message}" for note in report.notes)),

@@ -4,6 +4,7 @@ import errno
 import faulthandler
 import gc
 import ipaddress
+import resource
 import socket
 from typing import Annotated, Final
 
@@ -15,6 +16,7 @@ from evaluator_host.cli.console import out
 from evaluator_host.model.errors import Misconfigured
 
 _BACKLOG: Final = 2048
+_FEWEST_DESCRIPTORS: Final = 64  # about what an idle host has open, and one sandbox
 _STOP_S: Final = 4.8  # after the grace: to answer the calls under way, store results, end sandboxes
 
 
@@ -28,6 +30,7 @@ def serve(
     sandbox: options.SandboxOption = None,
 ) -> None:
     """Serve the API and the pages until SIGINT or SIGTERM. Options override EVALUATOR_HOST_* variables."""
+    require_descriptors()
     settings = load_settings(host=host, port=port, data_dir=data_dir, sandbox=sandbox)
     gc.disable()  # modules are no garbage, and looking for some takes a tenth of a start
     from evaluator_host.web.http.error_log import log_to_stderr  # noqa: PLC0415
@@ -46,6 +49,21 @@ def serve(
 
     with listen(settings.host, settings.port) as listener:
         run_async(lambda: serve_http(settings, listener, greet=out.print, on_stop=end_in_time))
+
+
+def require_descriptors() -> str:
+    """Return how many files this process may have open, connections among them, for people.
+
+    Raises:
+      Misconfigured: they are too few for a host.
+    """
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if most != resource.RLIM_INFINITY and most < _FEWEST_DESCRIPTORS:
+        raise Misconfigured(
+            f"this process may have {most} files open, too few for a host: raise the limit to 1024 or more "
+            "(`ulimit -n 1024`, LimitNOFILE= in systemd)"
+        )
+    return "this machine allows" if most == resource.RLIM_INFINITY else str(most)
 
 
 def listen(host: str, port: int) -> socket.socket:

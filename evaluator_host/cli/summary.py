@@ -10,7 +10,7 @@ from evaluator_host.cli.console import facts
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Row
 from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
-from evaluator_host.model.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Status
+from evaluator_host.model.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, Status
 
 _STEP: Final = 1.02  # each bucket of a `Percentiles` is 2 % wide
 
@@ -222,6 +222,13 @@ def error_text(error: EvaluationError) -> str:
     return "\n".join(
         part for part in (f"{error.code}: {error.message}{place}", error.traceback, error.hint) if part is not None
     )
+
+
+def fix_text(fix: Fix) -> str:
+    """Return a fix as lines of text: its diff, or the diffs to choose from."""
+    if fix.diff is not None:
+        return f"check --fix makes this change:\n{fix.diff}"
+    return "\nor\n".join(one.diff for one in fix.candidates)
 
 
 def exit_code(result: EvaluationResult) -> int:

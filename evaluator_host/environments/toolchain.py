@@ -6,22 +6,28 @@ folder that is renamed into place, so that a host that is killed half-way leaves
 
 import importlib.util
 import json
+import logging
 import os
 import platform
 import re
 import shutil
+import stat
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
 from evaluator_host.config.settings import RUNTIMES_DIR
-from evaluator_host.model.errors import IndexUnavailable, SandboxUnavailable
+from evaluator_host.model.errors import IndexUnavailable, SandboxUnavailable, refusal_of
 from evaluator_host.packages.tools import installed_tools
 from evaluator_host.system.files import hold_lock
 from evaluator_host.system.processes import Command, run
+
+_log = logging.getLogger(__name__)
 
 _RECIPE: Final = RUNTIMES_DIR / "javascript" / "toolchain"
 _INSTALL_TIMEOUT_S: Final = 300.0
@@ -55,14 +61,73 @@ async def ensure_esbuild(data_dir: Path) -> Path:
     home = data_dir / "toolchain"
     target = home / f"esbuild-{_esbuild_version()}-{_platform()}"
     binary = target / "esbuild"
-    if binary.exists():
-        return binary
-    async with hold_lock(home / ".lock"):
-        if not binary.exists():
-            with _staging(home) as stage:
-                await _install_esbuild(Path(stage))
-                _rename(Path(stage, "kept"), target)
+    with _prepared_in(home):
+        if await _is_whole(binary):
+            return binary
+        async with hold_lock(home / ".lock"):
+            if not await _is_whole(binary):
+                if damaged := target.exists():
+                    _log.warning("%s does not run; it is installed again", binary)
+                with _staging(home) as stage:
+                    await _install_esbuild(Path(stage), binary)
+                    _rename(Path(stage, "kept"), target, replaced=damaged)
     return binary
+
+
+async def _is_whole(binary: Path) -> bool:
+    """Whether esbuild is there and runs, for the users of sandboxes too."""
+    try:
+        everyone = os.stat(binary).st_mode & stat.S_IXOTH  # noqa: PTH116 - takes microseconds
+        code, output = await _run((str(binary), "--version"), binary.parent)
+    except OSError:
+        return False
+    return bool(everyone) and code == 0 and output.strip() == _esbuild_version()
+
+
+@contextmanager
+def _prepared_in(home: Path) -> Iterator[None]:
+    """Convert what the operating system refuses during the block.
+
+    Raises:
+      SandboxUnavailable: it refused something; the detail says what and what to do.
+    """
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        if os.statvfs(home).f_flag & os.ST_NOEXEC:
+            raise SandboxUnavailable(
+                f"no program runs in {home}: its file system is mounted noexec. Mount it with exec, or choose another "
+                "data directory (--data-dir or EVALUATOR_HOST_DATA_DIR)"
+            )
+        yield
+    except OSError as error:
+        raise SandboxUnavailable(f"the tools of sandboxes cannot be kept in {home}: {refusal_of(error)}") from error
+
+
+def watch_tools(data_dir: Path) -> Callable[[], None]:
+    """Return a check that raises once Node or esbuild is another file than now, or is gone.
+
+    The check raises `SandboxUnavailable`. It compares facts about the file, and so takes microseconds.
+    """
+    esbuild = data_dir / "toolchain" / f"esbuild-{_esbuild_version()}-{_platform()}" / "esbuild"
+    known = {path: _facts(path) for path in (node_path(), esbuild)}
+
+    def check() -> None:
+        for path, facts in known.items():
+            if _facts(path) != facts:
+                raise SandboxUnavailable(
+                    f"{path} was removed or changed while this host ran, so JavaScript or TypeScript may not work: "
+                    "start the host again, which checks it"
+                )
+
+    return check
+
+
+def _facts(path: Path) -> tuple[int, ...] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode
 
 
 def restricted_python_dir(data_dir: Path) -> Path:
@@ -77,17 +142,24 @@ def restricted_python_dir(data_dir: Path) -> Path:
         raise SandboxUnavailable("RestrictedPython is missing; reinstall the host's dependencies") from error
     home = data_dir / "toolchain"
     target = home / f"restrictedpython-{release}"
-    if not target.exists():
-        home.mkdir(parents=True, exist_ok=True)
-        with _staging(home) as stage:
-            ignored = shutil.ignore_patterns("__pycache__", "tests")
-            shutil.copytree(_package_dir("RestrictedPython"), Path(stage, "kept", "RestrictedPython"), ignore=ignored)
-            _rename(Path(stage, "kept"), target)
+    with _prepared_in(home):
+        if not (target / "RestrictedPython" / "__init__.py").is_file():
+            damaged = target.exists()
+            with _staging(home) as stage:
+                ignored = shutil.ignore_patterns("__pycache__", "tests")
+                kept = Path(stage, "kept")
+                shutil.copytree(_package_dir("RestrictedPython"), kept / "RestrictedPython", ignore=ignored)
+                _rename(kept, target, replaced=damaged)
     return target
 
 
-async def _install_esbuild(stage: Path) -> None:
-    """Install esbuild below `stage`, check that it runs, and leave its program at `kept/esbuild`."""
+async def _install_esbuild(stage: Path, binary: Path) -> None:
+    """Install esbuild below `stage`, check that it runs, and leave its program at `kept/esbuild`.
+
+    Args:
+      stage: A temporary folder.
+      binary: Where the program will be, for messages.
+    """
     for name in ("package.json", "package-lock.json"):
         shutil.copy(_RECIPE / name, stage / name)
     options = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"]
@@ -95,21 +167,21 @@ async def _install_esbuild(stage: Path) -> None:
     command = (*installed_tools().npm_command, "ci", *options, *patience, f"--cache={stage / 'cache'}")
     code, output = await _run(command, stage)
     if code != 0:
-        _raise_npm_failure(output)
-    binary = stage / "kept" / "esbuild"
-    binary.parent.mkdir()
-    shutil.copy(stage / "node_modules" / "@esbuild" / _platform() / "bin" / "esbuild", binary)
-    binary.chmod(0o755)
-    code, output = await _run((str(binary), "--version"), stage)
+        _raise_npm_failure(output, binary)
+    made = stage / "kept" / "esbuild"
+    made.parent.mkdir()
+    shutil.copy(stage / "node_modules" / "@esbuild" / _platform() / "bin" / "esbuild", made)
+    made.chmod(0o755)
+    code, output = await _run((str(made), "--version"), stage)
     if code != 0 or output.strip() != _esbuild_version():
         raise SandboxUnavailable(f"the esbuild that npm installed does not run here: {output[-_OUTPUT_CHARS:].strip()}")
 
 
-def _raise_npm_failure(output: str) -> None:
+def _raise_npm_failure(output: str, binary: Path) -> None:
     reason = output[-_OUTPUT_CHARS:].strip()
     if _UNREACHABLE.search(output):
         raise IndexUnavailable(
-            f"npm could not fetch esbuild from its registry: {reason}\n"
+            f"{binary} is missing or damaged, and npm could not fetch it from its registry: {reason}\n"
             "JavaScript and TypeScript evaluators need it once. Check the network, or point npm to a registry or proxy "
             "that answers (`npm config set registry …`, HTTPS_PROXY), and start again"
         )
@@ -130,9 +202,12 @@ def _staging(home: Path) -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix=".stage-", dir=home, ignore_cleanup_errors=True)
 
 
-def _rename(made: Path, target: Path) -> None:
-    """Rename `made` to `target`, unless another process was first."""
+def _rename(made: Path, target: Path, *, replaced: bool) -> None:
+    """Rename `made` to `target`, unless another process was first; `replaced` tells that there was a damaged one."""
     made.chmod(0o755)  # despite the umask: sandboxes read it as another user
+    if replaced:
+        with suppress(OSError):
+            target.rename(made.with_name("damaged"))
     try:
         os.rename(made, target)  # noqa: PTH104 - Path.rename documents no refusal of a folder that is there
     except OSError:

@@ -41,6 +41,33 @@ _EXHAUSTED: Final = frozenset(
     {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
 )
 
+_RIGHTS: Final = "give the user of this host the right to it; a program cannot run on a file system mounted noexec"
+_IN_THE_WAY: Final = "something else is in the place of a folder or file of this host: move it away"
+_FILES: Final = "raise the limit of open files (`ulimit -n`, LimitNOFILE= in systemd)"
+_TO_DO: Final = {
+    errno.EACCES: _RIGHTS,
+    errno.EPERM: _RIGHTS,
+    errno.EROFS: "its file system is read-only: mount it writable, or choose another place (--data-dir)",
+    errno.ENOSPC: "make room on that disk",
+    errno.EDQUOT: "make room in that quota",
+    errno.EMFILE: _FILES,
+    errno.ENFILE: _FILES,
+    errno.EAGAIN: "raise the limit of processes (`ulimit -u`, TasksMax= in systemd)",
+    errno.ENOMEM: "give this machine more memory, or run less on it",
+    errno.ENOEXEC: "the program is damaged, or made for another processor: install it again",
+    errno.EEXIST: _IN_THE_WAY,
+    errno.ENOTDIR: _IN_THE_WAY,
+    errno.EISDIR: _IN_THE_WAY,
+    errno.EIO: "the disk has a fault: see the log of the kernel (`dmesg`)",
+}
+
+
+def refusal_of(error: OSError, *, named: bool = True) -> str:
+    """Return what the operating system refused, its path for the operator (`named`), and what to do."""
+    path = f" ({error.filename})" if named and error.filename else ""
+    said = error.strerror or str(error) or type(error).__name__
+    return f"{said}{path}: {_TO_DO.get(error.errno or 0, 'try again later')}"
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -173,7 +200,7 @@ class MachineExhausted(HostError, code="machine_exhausted", status=503):
     @classmethod
     def by(cls, error: OSError, *, doing: str) -> "MachineExhausted":
         """Return the error for an operation that the operating system refused while the host was `doing` something."""
-        return cls(f"this machine could not {doing}: {error.strerror or error}; try again later")
+        return cls(f"this machine could not {doing}: {refusal_of(error, named=False)}")
 
     @classmethod
     def cause_of(cls, error: BaseException) -> "MachineExhausted | None":

@@ -92,12 +92,14 @@ class EvaluatorSettings:
       entry: Which function or class, when there are several.
       config: Arguments of a class, or its configuration.
       score_output: Which output of several is the score.
+      repair: Run code that does not parse as it was probably meant, if only one text fits (`Fix.unique`).
     """
 
     correct_answer_key: str = "correct_answer"
     entry: str | None = None
     config: dict[str, Json] = field(default_factory=dict)
     score_output: str | None = None
+    repair: bool = False
 
 
 @dataclass(frozen=True, slots=True)

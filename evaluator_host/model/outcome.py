@@ -85,6 +85,29 @@ class Logs:
 
 
 @dataclass(frozen=True, slots=True)
+class FixCandidate:
+    """Code as it may have been meant, and its unified diff to the pasted code without fences and the like."""
+
+    code: str
+    diff: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """How code that does not parse was probably meant.
+
+    Attributes:
+      unique: Only one text fits, and `code` and `diff` have it; otherwise both are None.
+      candidates: If it is not unique, one or two texts that fit.
+    """
+
+    code: str | None
+    diff: str | None
+    unique: bool
+    candidates: tuple[FixCandidate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class EvaluationError:
     """Why a row failed: a code, a message, and the place in the user's code.
 
@@ -96,6 +119,7 @@ class EvaluationError:
       column: Column of the user's code, from 1; None without one.
       traceback: Of the user's exception, without frames of the host; None without one.
       hint: What to do; None where nothing is known to help.
+      fix: Of a `syntax_error`: the code as it was probably meant.
     """
 
     code: ErrorCode
@@ -105,6 +129,7 @@ class EvaluationError:
     column: int | None = None
     traceback: str | None = None
     hint: str | None = None
+    fix: Fix | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from evaluator_host.model.outcome import (
     EvaluationError,
     EvaluatorClass,
     Failed,
+    Fix,
+    FixCandidate,
     Kind,
     Loaded,
     Logs,
@@ -25,6 +27,8 @@ _LONG_AGO_MS = 1e9  # eleven days: no row ran for longer
 _CLASSES = 100
 _RUNNER_FACTOR, _RUNNER_LEAST_S = 200, 120.0  # beyond `work_clock.WALL_FACTOR` and `LEAST_WALL_S`
 _RUNNER_MOST_S = 20 * 86400.0  # a timer of Node takes 24 days
+_CANDIDATES = 2
+_FIX_CHARS = 1 << 18  # the runner gives code of up to 65,536, and a diff has the old code too
 _MODULES = (".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json")  # read by importing them
 _TEXT_CHARS = 16_384  # the runners' limit of tracebacks; a guest that writes its own frames gets no more
 
@@ -38,6 +42,7 @@ class LoadRequest:
       check: Also list imports that cannot be found, and describe the classes in the code.
       bundle: `Loaded.bundle` of an earlier load of the same code, which saves bundling it again.
       config: Arguments of the evaluator's class.
+      repair: Load code that does not parse as it was probably meant.
       files: Texts of the files that come with the code, by path.
       path: Where the code lies among them; None for the root.
     """
@@ -52,6 +57,7 @@ class LoadRequest:
     check: bool = False
     bundle: Json = None
     config: dict[str, Json] = field(default_factory=dict)
+    repair: bool = False
     files: dict[str, str] = field(default_factory=dict)
     path: str | None = None
 
@@ -75,6 +81,7 @@ class LoadRequest:
                 "result_kb": self.limits.result_kb,
             },
             "check": self.check,
+            **({"repair": True} if self.repair else {}),
         }
 
     def body(self) -> dict[str, Json]:
@@ -221,7 +228,23 @@ def _error(raw: dict[str, Any]) -> EvaluationError:
         column=_position(raw.get("column")),
         traceback=_optional_text(raw.get("traceback")),
         hint=_optional_text(raw.get("hint")),
+        fix=None if raw.get("fix") is None else _fix(raw["fix"]),
     )
+
+
+def _fix(raw: dict[str, Any]) -> Fix:
+    if raw["unique"] is True:
+        return Fix(_fix_text(raw["code"]), _fix_text(raw["diff"]), unique=True)
+    candidates = raw["candidates"][:_CANDIDATES]
+    found = tuple(FixCandidate(_fix_text(one["code"]), _fix_text(one["diff"])) for one in candidates)
+    return Fix(None, None, unique=False, candidates=found)
+
+
+def _fix_text(raw: object) -> str:
+    text = _whole_text(raw)
+    if len(text) > _FIX_CHARS:
+        raise ValueError("a fix is too long")
+    return text
 
 
 def _classes(body: dict[str, Any]) -> tuple[EvaluatorClass, ...]:

@@ -117,6 +117,7 @@ def prepare(
                 timeout_s=settings.load_timeout_s,
                 check=check,
                 config=evaluator.settings.config,
+                repair=evaluator.settings.repair,
                 files=evaluator.files,
                 path=evaluator.path,
             ),
@@ -144,6 +145,8 @@ def evaluator_digest(evaluator: Evaluator) -> str:
         del content["python"]
     if content["settings"]["score_output"] is None:  # as above
         del content["settings"]["score_output"]
+    if not content["settings"]["repair"]:  # as above
+        del content["settings"]["repair"]
     if not content["files"]:  # as above
         del content["files"], content["path"]
     try:

@@ -252,6 +252,7 @@ class RowStream:
             index, row = item
             outcome = row if isinstance(row, Skipped) else failed
             await self._put(index, await result(context, outcome, started=time.perf_counter()), 0)
+            failed = replace(failed, error=replace(failed.error, fix=None))  # large, and the same in every row
 
     def _draw(self) -> tuple[int, Given] | None:
         if not self._returned and len(self._at_models) >= _AT_MODELS:

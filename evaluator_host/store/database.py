@@ -8,6 +8,7 @@ import asyncio
 import logging
 import os
 import sqlite3
+import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, fields
@@ -22,7 +23,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.orm import DeclarativeBase
 
-from evaluator_host.model.errors import InvalidRequest, Misconfigured, StoreUnavailable
+from evaluator_host.model.errors import InvalidRequest, Misconfigured, StoreUnavailable, refusal_of
 
 _WAIT_S: Final = 15.0  # for another process's write, or for a free connection
 _CONNECTIONS: Final = 8
@@ -34,6 +35,14 @@ _WRITES: Final = "evaluator_host_writes"
 FILE_NAME: Final = "evaluator-host.db"
 _POSTGRESQL: Final = ("postgres", "postgresql")  # the first is how several platforms spell it
 _SECRET: Final = ("password", "sslpassword")  # a URL may have them as parameters
+
+_TO_DO: Final = (  # by what a driver says
+    ("unable to open database file", "see that its folder exists and that the user of this host may write to it"),
+    ("readonly database", "let the user of this host write to the file, its folder, and the -wal and -shm beside it"),
+    ("disk is full", "make room on that disk"),
+    ("database is locked", "end the process that holds it, or try again"),
+    ("failed", "start the server, or correct EVALUATOR_HOST_DATABASE_URL"),  # connection, authentication
+)
 
 _log = logging.getLogger(__name__)
 
@@ -314,6 +323,22 @@ def _read_file(address: Address, file: Path) -> None:
             connection.execute(f'SELECT * FROM "{name}" LIMIT 1').fetchall()  # noqa: S608 - a name of the file's own
 
 
+def require_usable(address: Address) -> None:
+    """Check that a SQLite file can be read and written, or made. Blocking; PostgreSQL is not asked.
+
+    Raises:
+      StoreUnavailable: it cannot; the detail says what to do.
+    """
+    if (file := address.file) is None:
+        return
+    with translated(address):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=file.parent), file.open("r+b") if file.exists() else nullcontext():
+            pass
+        if file.exists():
+            _read_file(address, file)
+
+
 def backups_dir(file: Path) -> Path:
     """Return the folder of the copies that migrations make of a SQLite file."""
     return file.parent / "backups"
@@ -350,7 +375,10 @@ def _unavailable(address: Address, error: Exception) -> StoreUnavailable:
             f"the database {address} is damaged: {reason}; stop the host, keep the file, and put a copy in its place "
             f"({copy})"
         )
-    return StoreUnavailable(f"the database {address} does not serve: {reason}; nothing was changed, try again")
+    if isinstance(cause, OSError):
+        return StoreUnavailable(f"the database {address} cannot be used: {refusal_of(cause)}")
+    to_do = next((advice for words, advice in _TO_DO if words in reason), "try again")
+    return StoreUnavailable(f"the database {address} does not serve: {reason}; nothing was changed: {to_do}")
 
 
 def _engine(address: Address, connections: int) -> AsyncEngine:

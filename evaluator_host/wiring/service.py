@@ -7,7 +7,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from evaluator_host.config.settings import Settings, revealed
+from evaluator_host.config.settings import SandboxChoice, Settings, revealed
+from evaluator_host.environments import toolchain
 from evaluator_host.environments.build.build import BuildContext
 from evaluator_host.environments.build.builder import Builder
 from evaluator_host.environments.folder import EnvironmentFolder
@@ -74,6 +75,8 @@ async def open_service(
         if prewarm and not await first.have_started():
             supervisor.checks.append(first.require_started)
             tasks.append(("the start of the first sandboxes", first.run))
+        if backend.name != SandboxChoice.DOCKER:
+            supervisor.checks.append(toolchain.watch_tools(settings.data_dir))
         environments = await asyncio.to_thread(_environments, settings, backend, pool)
         async with AsyncExitStack() as running:
             for name, work in tasks:

@@ -1,11 +1,12 @@
 """Opens the database and the services that use it. Imports SQLAlchemy and Alembic late: `run` needs neither."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from evaluator_host.config.settings import Settings, revealed
-from evaluator_host.model.errors import HostError
+from evaluator_host.model.errors import HostError, refusal_of
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.service import Service
 
@@ -44,14 +45,18 @@ async def open_stored_resources(service: Service, store: "Store") -> AsyncIterat
         yield resources
 
 
-async def database_finding(settings: Settings) -> Finding:
-    """Return the `doctor` finding about the database and its files; never raises."""
+async def database_findings(settings: Settings) -> list[Finding]:
+    """Return the `doctor` findings about the database, and about the files that belong to it; never raises."""
     from evaluator_host.jobs import open as opening  # noqa: PLC0415 - as above
     from evaluator_host.store import database, store  # noqa: PLC0415 - as above
 
     url = revealed(settings.database_url)
     try:
+        address = database.address(url, settings.data_dir)
+        await asyncio.to_thread(database.require_usable, address)
         async with store.open_read_only(url, settings.data_dir) as found:
-            return await opening.orphan_files(settings).finding(found, database.address(url, settings.data_dir))
+            files = await opening.orphan_files(settings).finding(found, address)
     except (HostError, OSError) as error:
-        return Finding("database", ok=False, detail=str(error))
+        detail = refusal_of(error) if isinstance(error, OSError) else str(error)
+        return [Finding("database", ok=False, detail=detail)]
+    return [Finding("database", ok=True, detail=f"{address} serves"), files]

@@ -103,7 +103,7 @@ export function startAhead(options) {
 
 /** End the esbuild that was started ahead, so that user code finds no process. */
 export function dismissAhead() {
-  ahead?.child.kill('SIGKILL');
+  ahead?.child?.kill('SIGKILL');
   ahead = null;
 }
 
@@ -115,22 +115,22 @@ export function dismissAhead() {
  * @returns {Promise<{code: number | null, stdout: string, stderr: string}>}
  */
 function runEsbuild(text, options, signal, folder) {
-  const waiting = ahead !== null && ahead.child.exitCode === null && ahead.child.signalCode === null && ahead.key === keyOf(options) ? ahead : null;
+  const waiting = ahead !== null && ahead.child?.exitCode === null && ahead.child.signalCode === null && ahead.key === keyOf(options) ? ahead : null;
   if (waiting) ahead = null;
   const { child, done } = waiting ?? begin(options, folder);
   return new Promise((resolve, reject) => {
     const stop = () => {
-      child.kill('SIGKILL');
+      child?.kill('SIGKILL');
       reject(signal.reason);
     };
     if (signal.aborted) return stop();
     signal.addEventListener('abort', stop, { once: true });
     done.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
-    child.stdin.end(text);
+    child?.stdin.end(text);
   });
 }
 
-/** @typedef {{child: import('node:child_process').ChildProcessWithoutNullStreams, done: Promise<{code: number | null, stdout: string, stderr: string}>, key: string}} Started */
+/** @typedef {{child: import('node:child_process').ChildProcessWithoutNullStreams | null, done: Promise<{code: number | null, stdout: string, stderr: string}>, key: string}} Started */
 
 /**
  * Build an evaluator of several files: they are written to a folder of their own, which is removed again before any user
@@ -157,19 +157,35 @@ async function runAmongFiles(text, options, files, signal) {
 
 /** @param {Options} options @param {string} [folder] @returns {Started} */
 function begin(options, folder) {
-  const child = spawn(options.esbuild, esbuildArguments(options), {
-    cwd: folder ?? options.packages ?? '/', env: { PATH: '/usr/bin:/bin' }, stdio: ['pipe', 'pipe', 'pipe'],
-  });
+  const key = keyOf(options);
+  /** @type {import('node:child_process').ChildProcessWithoutNullStreams} */
+  let child;
+  try {
+    child = spawn(options.esbuild, esbuildArguments(options), {
+      cwd: folder ?? options.packages ?? '/', env: { PATH: '/usr/bin:/bin' }, stdio: ['pipe', 'pipe', 'pipe'],
+    });
+  } catch (error) { // node throws what it does not expect, such as a program that is damaged
+    return { child: null, done: Promise.resolve(notStarted(error)), key };
+  }
   const stdout = collect(child.stdout, OUTPUT_BYTES);
   const stderr = collect(child.stderr, FAULTS_BYTES);
   child.stdin.on('error', () => {}); // esbuild may end without reading; its exit code is checked
   /** @type {Started['done']} */
-  const done = new Promise((resolve, reject) => {
-    child.on('error', reject);
-    child.on('close', (code) => resolve({ code, stdout: stdout(), stderr: stderr() }));
+  const done = new Promise((resolve) => {
+    child.on('error', (error) => resolve(notStarted(error)));
+    child.on('close', (code, signal) => resolve({ code, stdout: stdout(), stderr: stderr() || (signal ? broken(`ended by ${signal}`) : '') }));
   });
-  done.catch(() => {}); // the caller that awaits it gets the error
-  return { child, done, key: keyOf(options) };
+  return { child, done, key };
+}
+
+/** @param {any} error of `spawn` */
+function notStarted(error) {
+  return { code: null, stdout: '', stderr: broken(error?.code ?? error) };
+}
+
+/** @param {string} how */
+function broken(how) {
+  return `esbuild does not work on this host (${how}), which is no fault of the code: \`evaluator-host doctor\` says more to whoever runs the host`;
 }
 
 /** @param {Options} options */

@@ -74,7 +74,7 @@ export async function compile(text, wanted, plain, order, tools, signal) {
     const bundle = { version: 1, text: built.text, map: built.map, isAsync: built.isAsync };
     return { program: program(built.text, built.isAsync, wanted), positions: new Positions(plain.lineCount, plain.shownName, built.map, [...plain.files]), bundle, missing: [] };
   }
-  if (built.crashed !== null) return { failure: failure('load_error', `esbuild could not compile the code: ${built.crashed}`), missing: [] };
+  if (built.crashed !== null) return { failure: failure('load_error', `the code could not be compiled: ${built.crashed}`), missing: [] };
   return refuse(built.faults, plain, order.language);
 }
 

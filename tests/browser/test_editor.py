@@ -57,6 +57,20 @@ async def test_faults_are_marked_at_their_place(page: Page) -> None:
     await expect(page.locator(".cm-lintRange-error")).to_have_count(0)
 
 
+async def test_lost_indentation_is_restored_by_one_click(page: Page) -> None:
+    await open_workbench(page)
+    await write(page, CODE, "def evaluate(inputs, outputs, trace):\nif outputs:\nreturn 1\nreturn 0\n")
+    await page.get_by_role("button", name="Restore the indentation").click()
+    await loads(page)
+    await expect(page.locator(".main-editor .cm-line").nth(2)).to_have_text("        return 1")
+    await write(
+        page, CODE, "def evaluate(inputs, outputs, trace):\nn = 0\nfor x in outputs:\nn += 1\nn += 2\nreturn n\n"
+    )
+    await page.get_by_text("Possibility 2").first.click()
+    await page.get_by_role("button", name="Take possibility 2").click()
+    await loads(page)
+
+
 async def test_another_contract_is_found_and_asks_for_its_own_fields(page: Page) -> None:
     await open_workbench(page)
     await write(page, CODE, "def main(completion, target):\n    return float(completion == target)\n")

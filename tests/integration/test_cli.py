@@ -182,6 +182,28 @@ def test_a_setting_that_cannot_be_taken_is_named(folder: Path) -> None:
         assert name.lower() in ran.stderr.lower()
 
 
+def test_lost_indentation_is_shown_then_restored(folder: Path) -> None:
+    lost, file = "\n".join(line.strip() for line in EXACT.split("\n")), folder / "lost.py"
+    file.write_text(lost)
+    ran = cli(folder, "check", "lost.py")
+    assert ran.returncode == 1
+    assert "+    return 1.0 if outputs" in ran.stdout
+    assert cli(folder, "run", "lost.py", "--data", "rows.jsonl", "--repair").returncode == 0
+    assert file.read_text() == lost
+    ran = cli(folder, "check", "lost.py", "--fix")
+    assert (ran.returncode, file.read_text()) == (0, EXACT), ran.stderr
+    assert "stays as it is" in cli(folder, "check", "lost.py", "--fix").stderr
+
+
+@pytest.mark.parametrize("words", [("add", "evaluatr", "tone"), ("register", "evaluator"), ("add", "a", "b", "c")])
+def test_a_wrong_command_of_uipath_is_answered_with_the_right_one(
+    folder: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, told = inside(folder, ["uipath", *words], monkeypatch, capsys)
+    assert code == 2
+    assert f"did you mean: uipath {words[0]} evaluator" in told
+
+
 def test_run_and_check_use_a_host_that_runs(folder: Path, server: Server) -> None:
     ran = cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--url", server.url, "--json", "--out", "out.jsonl")
     assert ran.returncode == 0, ran.stderr

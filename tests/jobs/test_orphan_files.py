@@ -18,7 +18,7 @@ from evaluator_host.jobs.open import orphan_files
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.store.datasets import new_dataset_id
 from evaluator_host.store.store import open_store
-from evaluator_host.wiring.store import database_finding
+from evaluator_host.wiring.store import database_findings
 from tests.databases import ENGINES, Databases
 from tests.server import Server, new_home
 
@@ -68,7 +68,7 @@ class Home:
         age(self.path)
 
     async def doctor(self, url: str | None = None) -> Finding:
-        return await database_finding(Settings(data_dir=self.path, database_url=SecretStr(url) if url else None))
+        return (await database_findings(Settings(data_dir=self.path, database_url=SecretStr(url) if url else None)))[-1]
 
 
 async def _chunks() -> AsyncIterator[bytes]:

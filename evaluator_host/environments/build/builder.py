@@ -18,7 +18,7 @@ from typing import Final
 
 from evaluator_host.environments.build.command import BuildLimits, BuildSandbox, DiskWatch
 from evaluator_host.environments.build.policy import BuildView, ProcessLimits, entry_command
-from evaluator_host.model.errors import MachineExhausted, Misconfigured, SandboxUnavailable
+from evaluator_host.model.errors import MachineExhausted, Misconfigured, SandboxUnavailable, refusal_of
 from evaluator_host.packages.tools import Tools, installed_tools
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.sandbox.bubblewrap.doctor import INSTALL, find_bubblewrap, remedy
@@ -46,6 +46,7 @@ from evaluator_host.system.tree import remove, take_over, work_folder
 _log = logging.getLogger(__name__)
 
 _TRY_S: Final = 20.0
+_TRIAL: Final = "a trial failed"
 _PROCESSES: Final = 1024  # uv and npm start one thread per processor, and up to 512 that wait for files
 _WRITES: Final = 2  # times the ceiling of a set: once as downloaded, once unpacked
 # The user of every build where the host is root: one for all, since builds share downloads. Both lie below the users
@@ -145,7 +146,8 @@ class Builder:
         sandbox = await self._find()
         if isinstance(sandbox, str):
             detail = f"packages are installed by plain processes with this host's rights: {sandbox}"
-            return [Finding("builder", ok=False, detail=detail, fix=INSTALL if INSTALL in sandbox else remedy(sandbox))]
+            known = INSTALL in sandbox or sandbox.startswith(_TRIAL)  # what to do is in the detail
+            return [Finding("builder", ok=False, detail=detail, fix=None if known else remedy(sandbox))]
         uid = _builder_uid()
         user = "in a user namespace" if uid is None else f"as user {uid}"
         return [Finding("builder", ok=True, detail=f"packages are installed in a sandbox of their own, {user}")]
@@ -205,9 +207,9 @@ class Builder:
         try:
             await asyncio.to_thread(_prepare, [self.home / "downloads"], identity)
             finished = await sandbox.run(probe, view, identity=identity, disk_watch=disk_watch, timeout_s=_TRY_S)
-        except (OSError, TimeoutError, LimitReached) as error:
+        except (OSError, LimitReached) as error:  # TimeoutError is an OSError
             _require_lasting(error)
-            return f"a trial failed: {str(error) or type(error).__name__}"
+            return f"{_TRIAL}: {refusal_of(error) if isinstance(error, OSError) else error}"
         if finished.code < 0:
             raise MachineExhausted("the trial of the sandbox that installs packages was killed; try again")
         return sandbox if finished.code == 0 else finished.stderr.strip()[:500] or f"exit {finished.code}"

@@ -55,6 +55,7 @@ _NO_ERROR: Final[dict[str, Json]] = {
     "column": None,
     "traceback": None,
     "hint": None,
+    "fix": None,
 }
 PART_BYTES: Final = 4 << 20  # of results, rows or answers that are written to a download at once
 _DECODED_PER_BYTE: Final = 6
@@ -391,7 +392,8 @@ def row_preview(row: JobRow) -> JobRow:
         result[name] = _cut(result[name])
     if result["error"]:
         error = result["error"]
-        result["error"] = {**error, "message": _cut(error["message"]), "traceback": None, "hint": _cut(error["hint"])}
+        short = {"message": _cut(error["message"]), "traceback": None, "hint": _cut(error["hint"]), "fix": None}
+        result["error"] = {**error, **short}
     result["metrics"] = dict(list(result["metrics"].items())[:_VALUES])
     result["warnings"] = result["native"] = []
     return replace(row, row=_Cutter().cut(data), output=_Cutter().cut(row.output), result=result, request=None)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from evaluator_host.config import settings as config
-from evaluator_host.model.errors import Misconfigured, SandboxLost, SandboxSlow, SandboxUnavailable
+from evaluator_host.model.errors import Misconfigured, SandboxLost, SandboxSlow, SandboxUnavailable, refusal_of
 from evaluator_host.model.evaluator import SandboxSpec
 from evaluator_host.sandbox.base import Finding, FolderBackend
 from evaluator_host.sandbox.bubblewrap import doctor
@@ -125,7 +125,7 @@ class BubblewrapBackend(FolderBackend):
         except OSError as error:
             if isinstance(error, FileNotFoundError):  # our cgroup was removed: the next start makes it again
                 self._preparing = None
-            raise SandboxUnavailable(f"bubblewrap could not start a sandbox: {error}") from error
+            raise SandboxUnavailable(f"bubblewrap could not start a sandbox: {refusal_of(error)}") from error
         return link
 
     def python_versions(self) -> tuple[str, ...]:

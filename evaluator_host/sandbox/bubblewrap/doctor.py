@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.model.errors import HostError, SandboxUnavailable
+from evaluator_host.model.errors import HostError, SandboxUnavailable, refusal_of
 from evaluator_host.model.evaluator import Environment, Language, SandboxSpec
 from evaluator_host.sandbox.base import Backend, Finding
 from evaluator_host.sandbox.isolation_notes import isolation_finding
@@ -62,9 +62,11 @@ async def find_bubblewrap() -> Bubblewrap:
         raise SandboxUnavailable(f"bubblewrap is not installed: {INSTALL}")
     try:
         output = (await run(Command((str(path), "--version"), Path("/"), {}), _VERSION_S)).stdout
-    except (OSError, TimeoutError) as error:
-        raise SandboxUnavailable(f"{path} cannot be run ({error}): {INSTALL}") from error
+    except OSError as error:  # TimeoutError is one
+        raise SandboxUnavailable(f"{path} cannot be run: {refusal_of(error)}. Else {INSTALL}") from error
     version = version_of(output)
+    if not version:
+        raise SandboxUnavailable(f"{path} is not bubblewrap, or damaged: {INSTALL}")
     if version < _OLDEST:
         raise SandboxUnavailable(f"{output.strip() or path} is too old: {INSTALL}")
     if path.stat().st_mode & stat.S_ISUID:
@@ -102,7 +104,8 @@ async def try_sandbox(backend: Backend) -> list[Finding]:
     try:
         link = await backend.start(SandboxSpec(Language.PYTHON, environment))
     except HostError as error:
-        return [Finding("sandbox", ok=False, detail=error.detail, fix=remedy(error.detail))]
+        fix = None if isinstance(error.__cause__, OSError) else remedy(error.detail)  # or the detail has it
+        return [Finding("sandbox", ok=False, detail=error.detail, fix=fix)]
     try:
         async with asyncio.timeout(_HELLO_S):
             answered = bool(await link.read())
@@ -123,7 +126,7 @@ async def try_sandbox(backend: Backend) -> list[Finding]:
 def limits_finding(version: int | None, controllers: Sequence[str]) -> Finding:
     """Return the finding about what limits memory, processes and CPU: cgroups, or rlimits and the watchdog."""
     if version is not None and {MEMORY, PIDS} <= set(controllers):
-        weight = f"; all sandboxes weigh as much as {host_weight():g} busy processes" if CPU in controllers else ""
+        weight = f"; together the sandboxes weigh {host_weight():g} x an ordinary process" if CPU in controllers else ""
         return Finding("limits", ok=True, detail=f"cgroup v{version}: {', '.join(controllers)}{weight}")
     granted = (
         f"cgroup v{version} grants only {', '.join(controllers)}; else " if controllers else "no cgroup is granted: "

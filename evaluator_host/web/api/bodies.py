@@ -118,6 +118,7 @@ class SettingsIn(Wire):
         default_factory=dict, description="Arguments of a class, or its configuration."
     )
     score_output: str | None = Field(None, description="The output that is the score, if there are several.")
+    repair: bool = Field(False, description="Run code that lost its indentation, if only one fits.")  # noqa: FBT003
 
 
 class PinIn(Wire):

@@ -20,6 +20,10 @@ _JAVASCRIPT = (  # no line of Python begins like this
     r"(?:export +)?(?:const|let|var) +[\w{\[][^=\n]*=|import *[{*]|import [^#\n]*\bfrom +[\"']|"
     r"(?:export +)?(?:interface|enum) +\w+ *\{)"
 )
+_FIX_HINTS = {
+    True: "the code lost its indentation, and only one fits: check gives it as `fix`, and settings.repair runs it",
+    False: "the code lost its indentation, and more than one may fit: check gives two, or paste it again",
+}
 _TYPOGRAPHIC = "\u2018\u2019\u201c\u201d"
 _ARGUMENTS = {"inputs", "outputs", "output", "trace", "app_params", "correct_answer"}
 _UNREACHABLE = {-3, -2, 101, 111, 113}  # EAI_AGAIN, EAI_NONAME, ENETUNREACH, ECONNREFUSED, EHOSTUNREACH
@@ -80,8 +84,8 @@ def from_exception(raised: BaseException, lines: list[str], *, general: str) -> 
     )
 
 
-def from_syntax(raised: BaseException, lines: list[str]) -> dict[str, Any]:
-    """Return the `error` for code that does not compile."""
+def from_syntax(raised: BaseException, lines: list[str], *, fix: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return the `error` for code that does not compile; `fix` is how it was probably meant."""
     if not isinstance(raised, SyntaxError):
         message = {
             ValueError: "the code holds a null byte",
@@ -97,7 +101,8 @@ def from_syntax(raised: BaseException, lines: list[str]) -> dict[str, Any]:
         line=line,
         column=column if line is not None else None,
         traceback=tracebacks.render_syntax(raised, lines),
-        hint=_syntax_hint(raised, lines),
+        hint=_syntax_hint(raised, lines) if fix is None else _FIX_HINTS[fix["unique"]],
+        **({} if fix is None else {"fix": fix}),
     )
 
 

@@ -94,7 +94,10 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
     except Failure as failure:
         raise LoadFailed(failures.from_failure(failure)) from None
     except (SyntaxError, ValueError, MemoryError, RecursionError) as raised:
-        raise LoadFailed(failures.from_syntax(raised, lines)) from None
+        error = failures.from_syntax(raised, lines, fix=_fix(raised, code))
+        if order.get("repair") and (error.get("fix") or {}).get("unique"):
+            return _load_repaired(body, order, error["fix"]["code"], options=options)
+        raise LoadFailed(error) from None
     module = _Module("evaluator")
     namespace = module.__dict__
     namespace.update({"__builtins__": vars(_builtins)})  # not the runner's own copy
@@ -123,6 +126,22 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
     loaded = _finish(found, namespace, bound, lines=lines, code=code)
     loaded.classes = described
     return loaded
+
+
+def _fix(raised: BaseException, code: str) -> dict[str, Any] | None:
+    """Return how code that does not compile was probably meant (runtimes/PROTOCOL.md), or None."""
+    if not isinstance(raised, SyntaxError):
+        return None
+    from evaluator_runner.repair import find_fix  # takes 10 ms, so it is imported only for an error
+
+    return find_fix(code)
+
+
+def _load_repaired(body: dict[str, Any], order: dict[str, Any], code: str, *, options: Options) -> Program:
+    program = load({**body, "code": code}, {**order, "repair": False}, options=options)
+    message = "the code had lost its indentation, and ran with the only one that fits; /v1/check shows it as `fix`"
+    program.notes.insert(0, {"code": "repaired", "message": message})
+    return program
 
 
 def _compile(code: str, policy: str, options: Options) -> tuple[CodeType, dict[str, Any]]:

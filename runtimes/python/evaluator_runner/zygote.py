@@ -130,7 +130,10 @@ def _load_and_report(job: Job, control: int, *, furnished: bool) -> program.Prog
         given = jsontext.decode(job.body.decode())
         package = modules.package_of(given.get("path") or FILENAME)
         body["missing_imports"] = imports.missing_imports(
-            given["code"], FILENAME, package=package, files=given.get("files")
+            given["code"] if loaded is None else "\n".join(loaded.lines),
+            FILENAME,
+            package=package,
+            files=given.get("files"),
         )
     if classes:
         body["classes"] = classes

@@ -1,8 +1,9 @@
 """The `uipath` commands: create, register and run evaluators in UiPath's project layout."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -17,23 +18,26 @@ from evaluator_host.dialects.uipath.host.registering import Registered, left_out
 from evaluator_host.dialects.uipath.host.registering import register as write_files
 from evaluator_host.dialects.uipath.host.template import evaluator_code, file_name
 from evaluator_host.dialects.uipath.project import find_code, find_layout, write_file
-from evaluator_host.model.errors import NameTaken
+from evaluator_host.model.errors import InvalidRequest, NameTaken
 from evaluator_host.model.evaluator import Contract
 from evaluator_host.packages.own_files import explain_missing
 from evaluator_host.schemas.evaluation import CheckReport
+
+_KIND: Final = "evaluator"
 
 app = typer.Typer(name="uipath", help="UiPath projects: evaluators, eval sets.", no_args_is_help=True)
 
 
 @app.command()
 def add(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the evaluator: my-custom-evaluator")],
+    words: Annotated[list[str], typer.Argument(metavar="[evaluator] NAME", help="Its name: my-custom-evaluator")],
     *,
     project: ProjectOption = Path(),
     folder: FolderOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
     """Make the file of a new evaluator, which scores already and is there to be changed."""
+    name = _evaluator_word(words, "add", "NAME")
     code, file = evaluator_code(name), file_name(name)
     layout = find_layout(project, folder=folder)
     path = layout.custom / file
@@ -44,12 +48,14 @@ def add(
         print_json({"file": str(path)})
         return
     out.print(plain(f"made {layout.shown(path)}"))
-    err.print(plain(f"next: change it, then evaluator-host uipath register {file}"))
+    err.print(plain(f"next: change it, then evaluator-host uipath register evaluator {file}"))
 
 
 @app.command()
 def register(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="In the custom folder: my_custom_evaluator.py")],
+    words: Annotated[
+        list[str], typer.Argument(metavar="[evaluator] FILE", help="In the custom folder: my_custom_evaluator.py")
+    ],
     *,
     project: ProjectOption = Path(),
     folder: FolderOption = None,
@@ -63,7 +69,7 @@ def register(
     """Write the JSON files of every evaluator that a file defines; it is loaded in a sandbox only."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
     layout = find_layout(project, folder=folder)
-    code = find_code(layout, file)
+    code = find_code(layout, _evaluator_word(words, "register", "FILE"))
     given = options.read_evaluator(
         code,
         None,
@@ -84,6 +90,24 @@ def register(
         out.print(plain(f"{one.id}: {layout.shown(one.file)}, {layout.shown(one.types)}"))
         for name in one.kept:
             err.print(plain(f"{one.id}: {name} stays as the file has it; --reset takes the code's"))
+
+
+def _evaluator_word(words: Sequence[str], command: str, what: str) -> str:
+    """Return the name or file in the words after a command; UiPath's commands have the word `evaluator` before it.
+
+    Raises:
+      InvalidRequest: other words are there.
+    """
+    if len(words) == 1 and words[0] != _KIND:
+        return words[0]
+    if len(words) == 2 and words[0] == _KIND:
+        return words[1]
+    given = " ".join((command, *words))
+    raise InvalidRequest(f"uipath {given} is no command; did you mean: uipath {command} {_KIND} {_last(words) or what}")
+
+
+def _last(words: Sequence[str]) -> str | None:
+    return words[-1] if len(words) > 1 else None
 
 
 async def _check(given: options.LoadedEvaluator, settings: Settings, url: str | None, *, shown: bool) -> CheckReport:

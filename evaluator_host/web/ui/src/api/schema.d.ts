@@ -173,6 +173,7 @@ export interface components {
         EvaluationError: {
             code: components["schemas"]["ErrorCode"];
             column: number | null;
+            fix: components["schemas"]["Fix"] | null;
             hint: string | null;
             line: number | null;
             message: string;
@@ -290,6 +291,7 @@ export interface components {
             };
             correct_answer_key: string;
             entry: string | null;
+            repair: boolean;
             score_output: string | null;
         };
         FailureGroup: {
@@ -305,6 +307,16 @@ export interface components {
             field: string;
             hint: string | null;
             message: string;
+        };
+        Fix: {
+            candidates: components["schemas"]["FixCandidate"][];
+            code: string | null;
+            diff: string | null;
+            unique: boolean;
+        };
+        FixCandidate: {
+            code: string;
+            diff: string;
         };
         HostInfo: {
             backend: string;
@@ -669,6 +681,7 @@ export interface components {
             };
             correct_answer_key?: string;
             entry?: string | null;
+            repair?: boolean;
             score_output?: string | null;
         };
         Slice: {

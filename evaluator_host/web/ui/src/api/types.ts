@@ -15,6 +15,7 @@ export type EvaluatorIn = Schemas["EvaluatorIn"];
 export type Row = Schemas["RowIn"];
 export type Result = Schemas["EvaluationResult"];
 export type EvaluationError = Schemas["EvaluationError"];
+export type Fix = Schemas["Fix"];
 export type Timing = Schemas["Timing"];
 export type CheckReport = Schemas["CheckReport"];
 export type EvaluatorClass = Schemas["EvaluatorClass"];

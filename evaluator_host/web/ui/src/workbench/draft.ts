@@ -23,7 +23,7 @@ export interface Draft {
   python: string | null;
   /** As typed; empty is the host's default. */
   limits: Record<keyof Limits, string>;
-  settings: { correct_answer_key: string; entry: string; config: string; score_output: string };
+  settings: { correct_answer_key: string; entry: string; config: string; score_output: string; repair?: boolean };
   row: Record<RowField, string>;
   /** The stored evaluator that it came from, or was kept as. */
   stored: { name: string; version: number } | null;
@@ -84,6 +84,7 @@ export function withStored(draft: Draft, evaluator: StoredEvaluator, stored: Dra
       entry: settings.entry ?? "",
       config: Object.keys(settings.config).length === 0 ? "" : pretty(settings.config),
       score_output: settings.score_output ?? "",
+      repair: settings.repair ?? false,
     },
     stored,
     example: null,
@@ -122,6 +123,7 @@ export function toEvaluator(draft: Draft): { evaluator: EvaluatorIn; faults: Fau
   const settings: Partial<Settings> = {};
   if (draft.settings.correct_answer_key.trim()) settings.correct_answer_key = draft.settings.correct_answer_key.trim();
   if (draft.settings.entry.trim()) settings.entry = draft.settings.entry.trim();
+  if (draft.settings.repair) settings.repair = true;
   if (draft.settings.score_output.trim()) settings.score_output = draft.settings.score_output.trim();
   const config = readJson(draft.settings.config);
   if (!config.ok) faults["config"] = config.message;

@@ -9,7 +9,7 @@ import { ErrorNote } from "../components/error-note";
 import { Prose } from "../components/prose";
 import { toast } from "../components/toasts";
 import { Link } from "../router";
-import type { CheckReport, EvaluatorIn, Language } from "../api/types";
+import type { CheckReport, EvaluatorIn, Fix, Language } from "../api/types";
 import { type Draft, type Faults, fromExample, withStored } from "./draft";
 import { Files, Slices } from "./files";
 import { Packages } from "./packages";
@@ -18,6 +18,7 @@ import { OpenDialog, SaveDialog } from "./stored-dialogs";
 import type { Build } from "./use-build";
 import type { Checked } from "./use-check";
 
+const SHOWN_CHARS = 8000; // of code to choose from
 const LANGUAGES: readonly { value: Language; label: string }[] = [
   { value: "python", label: "Python" },
   { value: "javascript", label: "JavaScript" },
@@ -84,6 +85,7 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
         </p>
       )}
       <StatusLine draft={draft} checked={checked} waiting={build.state === "building"} />
+      <FixOffer fix={checked.report?.problems[0]?.fix ?? null} onFix={(code) => change({ code, example: null })} />
       {checked.error !== null && (
         <div class="editor-error">
           <ErrorNote title="The check failed" error={checked.error} />
@@ -164,6 +166,37 @@ function StatusLine({ draft, checked, waiting }: { draft: Draft; checked: Checke
           </Link>
         </span>
       )}
+    </div>
+  );
+}
+
+/** A button for the only way in which code was probably meant, or the ways to choose from. */
+function FixOffer({ fix, onFix }: { fix: Fix | null; onFix: (code: string) => void }) {
+  if (fix === null) return null;
+  const { code, candidates } = fix;
+  if (code !== null)
+    return (
+      <p class="aside">
+        <span class="muted">The code lost its indentation, and only one fits.</span>
+        <Button small onClick={() => onFix(code)}>
+          Restore the indentation
+        </Button>
+      </p>
+    );
+  return (
+    <div class="aside">
+      <span class="muted">The code lost its indentation. More than one may fit: choose.</span>
+      {candidates.map((one, index) => (
+        <details key={one.code}>
+          <summary>Possibility {index + 1}</summary>
+          <pre class="output" tabIndex={0} role="region" aria-label={`Possibility ${index + 1}`}>
+            {one.code.slice(0, SHOWN_CHARS)}
+          </pre>
+          <Button small onClick={() => onFix(one.code)}>
+            Take possibility {index + 1}
+          </Button>
+        </details>
+      ))}
     </div>
   );
 }
