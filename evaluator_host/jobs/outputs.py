@@ -70,10 +70,12 @@ class Generation:
     Args:
       endpoint: The model.
       writer: Stores the answers.
-      on_failed: Called for every row that failed for good; its exception ends the generation.
+      on_failed: Called with every row that failed for good and its error; its exception ends the generation.
     """
 
-    def __init__(self, endpoint: Endpoint, writer: ResultWriter, *, on_failed: Callable[[], None]) -> None:
+    def __init__(
+        self, endpoint: Endpoint, writer: ResultWriter, *, on_failed: Callable[[int, EvaluationError], None]
+    ) -> None:
         self._endpoint = endpoint
         self._writer = writer
         self._on_failed = on_failed
@@ -110,7 +112,7 @@ class Generation:
         )
         await self._writer.add_output(stored)
         if error is not None:
-            self._on_failed()
+            self._on_failed(number, error)
 
 
 async def answered(chunk: Chunk, outputs: Outputs, job_id: str) -> AsyncGenerator[Chunk, None]:

@@ -32,9 +32,9 @@ from evaluator_host.model.errors import (
     SandboxUnavailable,
     StoreUnavailable,
 )
-from evaluator_host.model.evaluator import Evaluator, Row
+from evaluator_host.model.evaluator import Evaluator, Json, Row
 from evaluator_host.model.json_values import encode_json
-from evaluator_host.model.outcome import ErrorCode, EvaluationResult
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult
 from evaluator_host.models.access import ModelAccess
 from evaluator_host.schemas.jobs import JobStatus
 from evaluator_host.service import Service
@@ -55,7 +55,15 @@ _log = logging.getLogger(__name__)
 
 
 class TooManyFailures(Exception):
-    """More rows failed than `max_failures` allows; `str` gives both numbers."""
+    """More rows failed than `max_failures` allows; `str` says why the first one failed, and gives both numbers.
+
+    Attributes:
+      row: Number of the first failed row; None when all rows that failed did so before this run.
+    """
+
+    def __init__(self, message: str, row: int | None = None) -> None:
+        super().__init__(message)
+        self.row = row
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +104,7 @@ class JobRun:
         self.is_put_back = False
         self._starved: Counter[tuple[int, int]] = Counter()  # rounds, by evaluator and row
         self._unanswered = 0  # rows for which the model gave no answer
+        self._failures: dict[int, str] = {}  # message of the first row that failed, by its number
         self.set_desired_state(job.wanted)
 
     def set_desired_state(self, desired: DesiredState) -> None:
@@ -190,7 +199,7 @@ class JobRun:
                 problems = [f"{problem.field}: {problem.message}" for problem in fault.problems]
                 return JobStatus.FAILED, error_json(fault.code, "; ".join([fault.detail, *problems]))
             case TooManyFailures():
-                return JobStatus.FAILED, error_json("max_failures", str(fault))
+                return JobStatus.FAILED, error_json("max_failures", str(fault), fault.row)
             case _:
                 _log.error("job %s failed because of a fault of this host", self._job.id, exc_info=fault)
                 return JobStatus.FAILED, error_json("internal", "the host has a fault; its log says more")
@@ -323,9 +332,14 @@ class JobRun:
             raise Misconfigured("this host calls no models")
         return self._context.models
 
-    def _note_unanswered(self) -> None:
+    def _note_unanswered(self, row: int, error: EvaluationError) -> None:
         self._unanswered += 1
+        self._note_failure(row, error)
         self._require_few_failures()
+
+    def _note_failure(self, row: int, error: EvaluationError) -> None:
+        if row < min(self._failures, default=row + 1):
+            self._failures = {row: error.message}
 
     async def _run(self, kept: JobEvaluator, evaluator: Evaluator, chunk: Chunk, *, parallelism: int) -> int:
         stream = self._context.service.evaluate_rows(
@@ -343,6 +357,8 @@ class JobRun:
                     continue
                 await self._writer.add_result(kept.position, chunk.numbers[index], result, large=large)
                 scored += 1
+                if result.error is not None:
+                    self._note_failure(chunk.numbers[index], result.error)
                 self._require_few_failures()
         return scored
 
@@ -357,9 +373,17 @@ class JobRun:
         most = self._request.config.max_failures
         failed = max(self._unanswered, self._job.failed + self._writer.failed)
         if most is not None and failed > most:
-            raise TooManyFailures(f"{failed} rows have failed, and the job allows {most}")
+            allowed = f"{_rows(failed)} failed, and the job allows {most}"
+            for row, message in self._failures.items():
+                raise TooManyFailures(f"row {row}: {message} ({allowed})", row)
+            raise TooManyFailures(allowed)
 
 
-def error_json(code: str, message: str) -> str:
+def _rows(count: int) -> str:
+    return f"{count} row has" if count == 1 else f"{count} rows have"
+
+
+def error_json(code: str, message: str, row: int | None = None) -> str:
     """Return the error of a failed job as the store keeps it."""
-    return encode_json({"code": code, "message": message}).decode()
+    error: dict[str, Json] = {"code": code, "message": message}
+    return encode_json(error if row is None else {**error, "row": row}).decode()

@@ -22,6 +22,7 @@ import httpx
 from evaluator_host.model.evaluator import Json
 from evaluator_host.model.json_values import VALUE_DEPTH, InvalidJson, decode_json, encode_json, nests_within
 from evaluator_host.schemas.jobs import Target
+from evaluator_host.store.secrets import SHORTEST
 
 MASKED: Final = "[masked]"
 
@@ -341,10 +342,11 @@ def _until(when: datetime) -> float:
 
 
 class Redactor:
-    """Replaces a secret by `[masked]`, in every form that an endpoint may echo; None replaces nothing."""
+    """Replaces a secret by `[masked]`, in every form that an endpoint may echo; one below `SHORTEST` stays as it is."""
 
     def __init__(self, secret: str | None) -> None:
-        self._forms = sorted(_forms(secret), key=len, reverse=True) if secret else []
+        known = _forms(secret) if secret and len(secret) >= SHORTEST else set()
+        self._forms = sorted(known, key=len, reverse=True)
 
     def text(self, text: str) -> str:
         """Return a text with the secret masked."""

@@ -100,11 +100,13 @@ class JobError:
 
     Attributes:
       code: Of the exception, `max_failures` or `internal`.
-      message: Message for people.
+      message: Message for people; of `max_failures` it begins with that of the first failed row.
+      row: Number of that row.
     """
 
     code: str
     message: str
+    row: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

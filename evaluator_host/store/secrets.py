@@ -198,15 +198,15 @@ class Secrets(Repository):
         super().__init__(database)
         self._seal = seal
 
-    async def set_secret(self, workspace_id: str, name: str, value: str) -> SecretReport:
-        """Store a secret under a name; an existing one is replaced.
+    async def set_secret(self, workspace_id: str, name: str, value: str, *, shortest: int = SHORTEST) -> SecretReport:
+        """Store a secret under a name; an existing one is replaced. One below `SHORTEST` characters is never masked.
 
         Raises:
           InvalidRequest: the name or the value is not valid.
           Misconfigured: this host's key cannot be read.
         """
         require_name(name, "secret")
-        _require_value(value)
+        _require_value(value, shortest)
         sealed = await asyncio.to_thread(self._seal.seal, value, workspace_id=workspace_id, name=name)
         now = datetime.now(UTC)
         async with self._database.transaction() as connection:
@@ -313,10 +313,10 @@ def _require_possible(name: str) -> None:
         raise _not_found(name)
 
 
-def _require_value(value: str) -> None:
+def _require_value(value: str, shortest: int) -> None:
     """Check a value without repeating it in a message: it goes into a header, and is masked in answers."""
-    if not SHORTEST <= len(value) <= LONGEST:
-        raise InvalidRequest(f"a secret has {SHORTEST} to {LONGEST} characters, not {len(value)}")
+    if not shortest <= len(value) <= LONGEST:
+        raise InvalidRequest(f"a secret has {shortest} to {LONGEST} characters, not {len(value)}")
     if not (value.isascii() and value.isprintable()) or value != value.strip():
         raise InvalidRequest("a secret has letters, digits and signs of ASCII only, on one line, no space at its ends")
 

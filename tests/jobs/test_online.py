@@ -201,6 +201,10 @@ async def test_more_failures_than_allowed_end_the_job_before_all_rows_are_asked(
     with ModelServer(faults=lambda question, attempt: 400) as server:
         job = await desk.ended(await start(desk, target(server, concurrency=1), max_failures=3))
     assert (job.status, job.error and job.error.code, len(server.asked)) == (JobStatus.FAILED, "max_failures", 4)
+    assert job.error is not None
+    assert (job.error.row, job.error.message.startswith("row 0: the model did not answer: HTTP 4")) == (0, True), (
+        job.error
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """Reads eval sets in both formats: the documented one, and the one that UiPath's command line reads.
 
+A test case of before version 1.0, which has `expectedOutput` in place of criteria, becomes one with criteria for every
+evaluator of the set, as UiPath's command line converts it.
+
 Nothing is taken silently for something else: every fault is named by its JSON path, and what this host does not do
 with an eval set is a note.
 """
@@ -17,7 +20,8 @@ _CRITERIAS: Final = ("evaluationCriterias", "evaluation_criterias")
 _PROBLEMS_SHOWN: Final = 20
 _GREATEST_WEIGHT: Final = 1e9
 _SHOWN: Final = 40
-_MOCKED: Final = ("mockingStrategy", "inputMockingStrategy")
+_MOCKED: Final = ("mockingStrategy", "inputMockingStrategy", "simulateTools", "simulateInput")
+_EXPECTED: Final = ("expectedOutput", "expected_output")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,7 @@ class _Reading:
         self._named = named
         self.problems: list[Problem] = []
         self._notes: list[str] = []
+        self._older = False  # of before version 1.0, perhaps
 
     def eval_set(self, value: Json) -> EvalSet | None:
         if not isinstance(value, dict):
@@ -107,7 +112,8 @@ class _Reading:
         if version not in ("1.0", 1.0, 1):
             self._fault("$.version", f'{str(version)[:_SHOWN]!r} is not known; it is "1.0"')
         refs, weights = self._refs(value)
-        items = self._items(value[lists[0]], f"$.{lists[0]}")
+        self._older = "version" not in value
+        items = self._items(value[lists[0]], f"$.{lists[0]}", refs)
         evaluators = refs or tuple(dict.fromkeys(name for item in items for name in item.criteria))
         if refs:
             self._require_known(items, refs)
@@ -143,11 +149,11 @@ class _Reading:
             return entry["ref"], None
         return entry["ref"], float(weight)
 
-    def _items(self, value: Json, path: str) -> tuple[EvalItem, ...]:
+    def _items(self, value: Json, path: str, refs: tuple[str, ...]) -> tuple[EvalItem, ...]:
         items: list[EvalItem] = []
         seen: dict[str, int] = {}
         for at, entry in enumerate(self._list(value, path)):
-            item = self._item(entry, f"{path}[{at}]")
+            item = self._item(entry, f"{path}[{at}]", refs)
             if item is None:
                 continue
             if item.id and item.id in seen:
@@ -158,7 +164,7 @@ class _Reading:
             self._fault(path, "there is no test case in it")
         return tuple(items)
 
-    def _item(self, entry: Json, path: str) -> EvalItem | None:
+    def _item(self, entry: Json, path: str, refs: tuple[str, ...]) -> EvalItem | None:
         if not isinstance(entry, dict):
             self._fault(path, f"a test case is an object, not {_kind(entry)}")
             return None
@@ -172,7 +178,7 @@ class _Reading:
             id=item_id,
             name=self._text(entry, "name", path, default=item_id),
             inputs=self._inputs(entry, path),
-            criteria=self._criteria(entry, path),
+            criteria=self._criteria(entry, path, refs),
             expected_agent_behavior=self._text(entry, "expectedAgentBehavior", path, default=""),
             simulation_instructions=self._text(entry, "simulationInstructions", path, default=""),
         )
@@ -187,17 +193,29 @@ class _Reading:
             return {}
         return dict(entry[name])
 
-    def _criteria(self, entry: dict[str, Any], path: str) -> dict[str, Json]:
+    def _criteria(self, entry: dict[str, Any], path: str, refs: tuple[str, ...]) -> dict[str, Json]:
         name = next((one for one in _CRITERIAS if one in entry), None)
         if name is not None:
             return self._by_evaluator(entry[name], f"{path}.{name}")
         if "evaluations" in entry:
             return self._listed(entry["evaluations"], f"{path}.evaluations")
+        expected = next((one for one in _EXPECTED if one in entry), None)
+        if expected is not None and self._older:
+            return self._of_expected(entry, expected, path, refs)
         hint = None
-        if "expectedOutput" in entry:
-            hint = "this is an eval set of before version 1.0; give evaluationCriterias in place of expectedOutput"
+        if expected is not None:
+            hint = f"{expected} is of before version 1.0; give evaluationCriterias, or leave the version out"
         self._fault(path, "the criteria are missing: evaluationCriterias, or evaluations as documented", hint)
         return {}
+
+    def _of_expected(self, entry: dict[str, Any], name: str, path: str, refs: tuple[str, ...]) -> dict[str, Json]:
+        """Return the criteria of a test case of before version 1.0: the same for every evaluator of the set."""
+        if not isinstance(entry[name], dict):
+            self._fault(f"{path}.{name}", f"the expected output is an object, not {_kind(entry[name])}")
+        if not refs:
+            self._fault(path, f"{name} is for the set's evaluators, and it names none", "name them in evaluatorRefs")
+        behavior = self._text(entry, "expectedAgentBehavior", path, default="")
+        return {ref: {"expectedOutput": entry[name], "expectedAgentBehavior": behavior} for ref in refs}
 
     def _by_evaluator(self, value: Json, path: str) -> dict[str, Json]:
         if not isinstance(value, dict):

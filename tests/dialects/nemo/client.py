@@ -1,19 +1,12 @@
-"""NVIDIA's own client in an environment of its own, installed once per run."""
+"""NVIDIA's own client in an environment of its own, installed once per machine."""
 
-import atexit
 import json
-import shutil
 import subprocess
-import sys
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import uv
-
-from tests.conftest import DATA_DIR
 from tests.dialects.nemo.metrics import EXPRESSIONS, GOLDEN
-from tests.leftovers import make_folder
+from tests.differential.packages import real_python
 from tests.model_server import ModelServer, question_of
 
 PINS: Final = GOLDEN / "client.txt"
@@ -30,17 +23,9 @@ class Expressions(ModelServer):
         return made
 
 
-@cache
 def client_python() -> Path:
     """The Python that has the client; of the same minor version as this one."""
-    DATA_DIR.parent.mkdir(parents=True, exist_ok=True)
-    home = make_folder("nemo-client", parent=DATA_DIR.parent)
-    atexit.register(shutil.rmtree, home, ignore_errors=True)
-    python, tool = home / "bin" / "python", uv.find_uv_bin()
-    subprocess.run([tool, "venv", "--quiet", "--python", sys.executable, str(home)], check=True)
-    there = ["--quiet", "--no-deps", "--python", str(python), "-r", str(PINS)]
-    subprocess.run([tool, "pip", "install", *there], check=True)
-    return python
+    return real_python(PINS)
 
 
 def session(host: str, model: str, folder: Path, rows: list[dict[str, Any]]) -> tuple[str, dict[str, Any]]:

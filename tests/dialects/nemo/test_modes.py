@@ -1,5 +1,6 @@
 """One metric in one's own process, in sandboxes and on a host: the same results, of the same classes."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ from evaluator_host.sdk import (
 from tests.conftest import DATA_DIR
 from tests.dialects.nemo.judge_model import judge_server
 from tests.dialects.nemo.own_metric import LengthMetric
+from tests.engines import engine_address
 from tests.model_server import ModelServer
 from tests.server import Server
 
@@ -68,6 +70,20 @@ def test_results_are_the_same_wherever_a_metric_runs(url: str) -> None:
     )
     assert batch.model_dump_json() == one.model_dump_json()
     assert one.aggregate_scores.scores[2].nan_count == 2
+
+
+def test_docker_gives_the_same_results_and_a_block_serves_several_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALUATOR_HOST_SANDBOX", "docker")
+    monkeypatch.setenv("EVALUATOR_HOST_DOCKER_HOST", engine_address())
+    metrics = [LengthMetric(2), ExactMatchMetric(reference="{{item.output}}", candidate="a b")]
+
+    async def apart() -> list[str]:
+        async with Sandboxes(timeout_s=60) as sandboxes:
+            own = Evaluator(client=sandboxes)
+            return [(await own.run(given, ROWS[:2])).model_dump_json() for given in (metrics, metrics[0])]
+
+    here = [Evaluator().run_sync(given, ROWS[:2]).model_dump_json() for given in (metrics, metrics[0])]
+    assert asyncio.run(apart()) == here
 
 
 def test_rows_that_fail_or_hang_are_rows_of_their_own() -> None:

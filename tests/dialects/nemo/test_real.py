@@ -20,7 +20,7 @@ from evaluator_host.service import Service
 from tests.dialects.nemo.judge_model import judge_server
 from tests.dialects.nemo.metrics import EVALUATION, GOLDEN, PICKLER, REAL, SUMMARY, returning
 
-pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+pytestmark = [pytest.mark.differential, pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)]
 
 SCENARIOS: Final = (GOLDEN / "scenarios.py").read_text("utf-8")
 WHERE: Final = "import nemo_evaluator_sdk\nprint(nemo_evaluator_sdk.__file__)\n"

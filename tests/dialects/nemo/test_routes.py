@@ -258,3 +258,10 @@ def test_namespaces_of_one_key_are_not_anothers(tmp_path: Path) -> None:
         assert server.client.delete(f"{workspaces}/mine", headers=one).status_code == 409
         assert server.client.delete(f"{fileset}/f", headers=one).status_code == 200
         assert server.client.delete(f"{workspaces}/mine", headers=one).status_code == 204
+
+
+def test_a_short_secret_is_taken_from_nvidias_client_and_from_nobody_else(server: Server) -> None:
+    made = server.client.post(SECRETS, json={"name": "brief", "value": "v"})
+    assert made.status_code == 201, made.text
+    assert server.client.put("/v1/secrets/brief", json={"value": "v"}).status_code == 422
+    assert server.client.delete(f"{SECRETS}/brief").status_code == 204

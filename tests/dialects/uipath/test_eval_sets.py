@@ -107,11 +107,44 @@ def test_a_fault_is_named_by_its_path(base: dict[str, Any], path: str, value: An
     assert message in found[where]
 
 
-def test_an_eval_set_of_before_1_0_is_told_what_to_do() -> None:
-    legacy = {"evaluations": [{"id": "a", "name": "A", "inputs": {}, "expectedOutput": {"x": 1}}]}
+OLDER: dict[str, Any] = {
+    "id": "old",
+    "fileName": "old.json",
+    "evaluatorRefs": ["exact", "tone"],
+    "evaluations": [
+        {
+            "id": "a",
+            "name": "A",
+            "inputs": {"q": 1},
+            "expectedOutput": {"x": 1},
+            "expectedAgentBehavior": "It adds.",
+            "simulateTools": True,
+        },
+        {"id": "b", "name": "B", "inputs": {}, "expected_output": {}},
+    ],
+    "name": "Old",
+    "batchSize": 10,
+    "createdAt": "2025-01-01",
+    "updatedAt": "2025-01-01",
+}
+
+
+def test_an_eval_set_of_before_1_0_is_converted_as_uipaths_command_line_does() -> None:
+    found = parse_eval_set(OLDER)
+    assert (found.evaluators, [item.id for item in found.items]) == (("exact", "tone"), ["a", "b"])
+    criteria = {"expectedOutput": {"x": 1}, "expectedAgentBehavior": "It adds."}
+    assert found.items[0].criteria == {"exact": criteria, "tone": criteria}
+    assert found.items[1].criteria["tone"] == {"expectedOutput": {}, "expectedAgentBehavior": ""}
+    assert found.notes == ("$.evaluations[0].simulateTools is not done here: tools and inputs are not simulated",)
+
+
+def test_what_cannot_be_converted_of_it_is_named() -> None:
     with pytest.raises(InvalidRequest) as caught:
-        parse_eval_set(legacy)
-    assert "before version 1.0" in str(caught.value.problems[0].hint)
+        parse_eval_set({**OLDER, "version": "1.0"})
+    assert "leave the version out" in str(caught.value.problems[0].hint)
+    assert faults({**OLDER, "evaluatorRefs": []})["$.evaluations[0]"].endswith("it names none")
+    odd = [{"id": "a", "inputs": {}, "expectedOutput": "x"}]
+    assert "not a text" in faults({**OLDER, "evaluations": odd})["$.evaluations[0].expectedOutput"]
 
 
 def test_faults_beyond_the_shown_are_counted() -> None:

@@ -14,7 +14,7 @@ from evaluator_host.service import Service
 from evaluator_host.service.preparer import SdkNeeds, sdk_needs
 from tests.dialects.uipath.evaluators import CUSTOM, FIXTURES, PATTERN, PATTERN_ARGUMENTS, PATTERN_SPAN
 
-pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+pytestmark = [pytest.mark.differential, pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)]
 
 SCENARIOS: Final = (FIXTURES / "scenarios.py").read_text("utf-8")
 WHERE: Final = "import uipath.eval.models\nprint(uipath.eval.models.__file__)\n"

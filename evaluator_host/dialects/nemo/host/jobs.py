@@ -173,7 +173,11 @@ class NemoJobs:
             return state
         found = await self._rows.page(workspace_id, report.id, Filter(status=Status.FAILED), limit=1)
         keys = dict(zip(report.evaluators, keys_of(entity), strict=True))
-        message = next((failure_of(row, keys[row.evaluator]) for row in found.rows), report.error.message)
+        message = next((failure_of(row, keys[row.evaluator]) for row in found.rows), None)
+        if message is None:  # the model failed, and nothing was scored
+            where = f"for metric {keys[report.evaluators[0]]!r} on row {report.error.row}"
+            said = report.error.message.removeprefix(f"row {report.error.row}: ")
+            message = f"Evaluation failed during sample generation {where}: {said}"
         return replace(state, error={"message": message, "code": report.error.code})
 
     async def _bundles(self, workspace_id: str, namespace: str, spec: SpecIn) -> list[dict[str, Any]]:

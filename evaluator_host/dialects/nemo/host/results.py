@@ -3,7 +3,7 @@
 import io
 import tarfile
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import IO, Any, Final
@@ -34,11 +34,20 @@ _PLAIN: Final = ("sum", "mean", "min", "max", "std_dev", "variance")
 Levels = list[dict[str, Any]]
 
 
-def scores_of(key: str, bundle: dict[str, Any], figures: EvaluatorFigures) -> list[dict[str, Any]]:
-    """Return the figures of a metric: for every declared output, and for its scores over all rows together."""
+def scores_of(
+    key: str, bundle: dict[str, Any], figures: EvaluatorFigures, first: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Return the figures of a metric: for every declared output, and for its scores over all rows together.
+
+    Args:
+      key: The metric's name in the result.
+      bundle: Declares the outputs.
+      figures: Of the metric, as the host has them.
+      first: Names of outputs in the order in which they are to come; others come as they are declared.
+    """
     found = {one.name: one for one in figures.metrics}
     declared = numeric_outputs(bundle)
-    names = [*declared, *(name for name in found if name not in declared)]
+    names = dict.fromkeys([*(name for name in first if name in declared), *declared, *found])
     rubrics = levels_of(bundle["payload"].get("metric") or {})
     made = [
         figures_of(
@@ -117,9 +126,17 @@ class NemoResults:
           NotFound: there is no such job, or it has not completed.
         """
         entity = await self._completed(workspace_id, namespace, name, NAMES[0])
-        figures = await self._figures.figures(workspace_id, entity.content["job_id"])
-        parts = zip(keys_of(entity), entity.content["spec"]["metrics"], figures.evaluators, strict=True)
-        return {"scores": [score for key, bundle, one in parts for score in scores_of(key, bundle, one)]}
+        job_id, keys = entity.content["job_id"], keys_of(entity)
+        figures = await self._figures.figures(workspace_id, job_id)
+        parts = zip(keys, entity.content["spec"]["metrics"], figures.evaluators, strict=True)
+        first = await self._first_outputs(workspace_id, job_id) if len(keys) == 1 else []
+        return {"scores": [score for key, bundle, one in parts for score in scores_of(key, bundle, one, first)]}
+
+    async def _first_outputs(self, workspace_id: str, job_id: str) -> list[str]:
+        """Return the names of a metric's outputs as its first row has them, which is the order of NeMo's figures."""
+        found = (await self._rows.page(workspace_id, job_id, Filter(), limit=1)).rows
+        value = found[0].result["value"] if found and found[0].result["status"] == Status.SCORED else None
+        return [one["name"] for one in value["outputs"]] if value else []
 
     async def rows(
         self, workspace_id: str, namespace: str, name: str, *, limit: int | None = None
@@ -234,7 +251,7 @@ class NemoResults:
         self, workspace_id: str, entity: Entity, limit: int | None
     ) -> AsyncGenerator[dict[str, Any], None]:
         labels = await self._labels(workspace_id, entity)
-        declared = dict(zip(keys_of(entity), map(numeric_outputs, entity.content["spec"]["metrics"]), strict=True))
+        bundles = dict(zip(keys_of(entity), entity.content["spec"]["metrics"], strict=True))
         made: dict[str, Any] | None = None
         async for row in self._every(workspace_id, entity):
             if made is None or made["row_index"] != row.index:
@@ -244,7 +261,7 @@ class NemoResults:
                     return
                 made = _begun(row)
             key = labels[row.evaluator]
-            _score(made, key, row, declared[key])
+            _score(made, key, row, bundles[key], in_declared_order=len(bundles) > 1)
         if made is not None:
             yield made
 
@@ -285,14 +302,18 @@ def logged_request(one: dict[str, Any]) -> dict[str, Any]:
     return {**one, "response": completed(one["response"], chat=chat)}
 
 
-def _score(made: dict[str, Any], key: str, row: JobRow, declared: list[str]) -> None:
+def _score(
+    made: dict[str, Any], key: str, row: JobRow, bundle: dict[str, Any], *, in_declared_order: bool = False
+) -> None:
     made["requests"] += map(logged_request, row.result.get("requests") or ())
     if row.result["status"] != Status.SCORED:
-        made["metrics"][key] = [{"name": name, "value": "NaN"} for name in declared]
+        made["metrics"][key] = [{"name": name, "value": "NaN"} for name in numeric_outputs(bundle)]
         made["metric_errors"] = {**(made["metric_errors"] or {}), key: failure_of(row)}
         return
     value = row.result["value"]
-    made["metrics"][key] = value["outputs"]
+    outputs = {one["name"]: one for one in value["outputs"]}
+    order = [one["name"] for one in bundle["outputs"]] if in_declared_order else list(outputs)
+    made["metrics"][key] = [outputs[name] for name in order if name in outputs]
     if value["diagnostics"]:
         made["metric_diagnostics"] = {**(made["metric_diagnostics"] or {}), key: value["diagnostics"]}
 

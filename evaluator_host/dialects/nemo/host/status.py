@@ -1,5 +1,6 @@
 """Translates the status of this host's jobs to NeMo's terms."""
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -8,6 +9,7 @@ from evaluator_host.schemas.jobs import JobReport, JobStatus
 from evaluator_host.schemas.results import JobRow
 
 COMPLETED: Final = "completed"
+_WHERE: Final = re.compile(r"\AEvaluation failed during metric scoring for metric '[^\n]*?' on row \d+: ")
 _WORDS: Final = {
     JobStatus.QUEUED: "pending",
     JobStatus.RUNNING: "active",
@@ -54,9 +56,14 @@ def state_of(report: JobReport) -> JobState:
     )
 
 
+def plain_message(message: str) -> str:
+    """Return why a row failed, without the metric and the row that the runner names for a result that is not valid."""
+    return _WHERE.sub("", message, count=1)
+
+
 def failure_of(row: JobRow, key: str | None = None) -> str:
     """Return why a row failed, in NeMo's wording when the metric's key is given."""
-    message = str((row.result["error"] or {}).get("message") or "the row was skipped")
-    if key is None or message.startswith("Evaluation failed"):
+    message = plain_message(str((row.result["error"] or {}).get("message") or "the row was skipped"))
+    if key is None:
         return message
     return f"Evaluation failed during metric scoring for metric {key!r} on row {row.index}: {message}"

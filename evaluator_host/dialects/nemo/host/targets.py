@@ -8,6 +8,8 @@ from evaluator_host.dialects.nemo.host.spec import ModelIn, ParamsIn, SpecIn
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.models.judges import ModelPlace
 from evaluator_host.schemas.jobs import Target
+from evaluator_host.sdk.execution.online import inferred_template
+from evaluator_host.sdk.structured_output import default_structured_output_mode, with_schema
 
 _TIMEOUT_S: Final = 60.0
 _NIM_TOKENS: Final = 4096  # the client's own default for a NIM
@@ -24,24 +26,41 @@ async def target_of(models: Models, workspace_id: str, namespace: str, spec: Spe
         if spec.prompt_template is not None:
             raise _refused("prompt_template", "there is no target to be asked", "give target, a model, as well")
         return None
-    params = spec.params or ParamsIn()
-    if params.reasoning is not None and params.reasoning.end_token is not None:
-        raise _refused("params.reasoning.end_token", "answers are scored as they come, reasoning included", None)
     endpoint = await _endpoint(models, workspace_id, namespace, spec.target)
     nim = isinstance(spec.target, str) or spec.target.format == "nim"
-    prompt, messages, more = _prompt(spec.prompt_template)
+    return make_target(endpoint, spec.params or ParamsIn(), _template(spec), nim=nim)
+
+
+def make_target(endpoint: ModelPlace, params: ParamsIn, template: str | dict[str, Any] | None, *, nim: bool) -> Target:
+    """Return what a job asks a model, as NeMo's own runs ask it.
+
+    Args:
+      endpoint: Where the model answers.
+      params: Parameters of the run.
+      template: The prompt: a text, or an object with `messages`.
+      nim: Whether it is a NIM, which takes a schema in another way and gets a limit of tokens.
+
+    Raises:
+      InvalidRequest: the prompt or a parameter cannot be taken.
+    """
+    if params.reasoning is not None and params.reasoning.end_token is not None:
+        raise _refused("params.reasoning.end_token", "answers are scored as they come, reasoning included", None)
+    prompt, messages, more = _prompt(template)
+    system = params.system_prompt
+    if prompt is not None and system is not None:  # as NeMo does, where there are no messages
+        prompt, system = f"{system} {prompt}", None
     return Target(
         base_url=endpoint.base_url,
         model=endpoint.model,
         api_key=endpoint.secret,
         prompt_template=prompt,
         messages=messages,
-        system=params.system_prompt,
-        inference={**_inference(params, nim=nim), **more},
+        system=system,
+        inference=_inference(params, more, nim=nim),
         concurrency=min(params.parallelism, 256),
         timeout_s=float(params.request_timeout or _TIMEOUT_S),
         retries=params.max_retries,
-        completion=prompt is not None and params.system_prompt is None,
+        completion=prompt is not None,
     )
 
 
@@ -54,9 +73,30 @@ async def _endpoint(models: Models, workspace_id: str, namespace: str, target: M
         return await models.resolve(workspace_id, *reference)
     if target.default_headers:
         raise _refused("target.default_headers", "headers of one's own are not sent", "keep a key as a secret")
-    url = target.url.rstrip("/").removesuffix("/chat/completions").removesuffix("/completions")
-    secret = target.api_key_secret
-    return ModelPlace(url, target.name, secret.rpartition("/")[2] if secret else None)
+    return place_of(target.url, target.name, target.api_key_secret)
+
+
+def place_of(url: str, name: str, secret: str | None) -> ModelPlace:
+    """Return the endpoint of a model that is given by its address, which may end in the path of a request."""
+    url = url.rstrip("/").removesuffix("/chat/completions").removesuffix("/completions")
+    return ModelPlace(url, name, secret.rpartition("/")[2] if secret else None)
+
+
+def _template(spec: SpecIn) -> str | dict[str, Any] | None:
+    """Return the job's prompt template; without one, that of the first row that the job brings along."""
+    if spec.prompt_template is not None or isinstance(spec.dataset, str) or not spec.dataset:
+        return spec.prompt_template
+    first = spec.dataset[0] if spec.field_mapping is None else spec.field_mapping.applied_to(spec.dataset[0])
+    return template_of(first, spec.target.url if isinstance(spec.target, ModelIn) else "")
+
+
+def template_of(row: dict[str, Any], url: str) -> str | dict[str, Any] | None:
+    """Return the prompt template that NeMo infers from a row for a model at an address; None when it infers none."""
+    try:
+        template = inferred_template(row, url)
+    except ValueError:
+        return None
+    return str(template["prompt"]) if "prompt" in template else template
 
 
 def _prompt(template: str | dict[str, Any] | None) -> tuple[str | None, tuple[dict[str, Any], ...], dict[str, Any]]:
@@ -72,15 +112,20 @@ def _prompt(template: str | dict[str, Any] | None) -> tuple[str | None, tuple[di
     return None, messages, {key: value for key, value in template.items() if key != "messages"}
 
 
-def _inference(params: ParamsIn, *, nim: bool) -> dict[str, Any]:
-    sent = {key: value for key, value in (params.inference or {}).items() if value is not None}
+def _inference(params: ParamsIn, asked: dict[str, Any], *, nim: bool) -> dict[str, Any]:
+    """Return what a request has beside its prompt; parameters of the run win over what the template asks."""
+    own = {key: value for key, value in (params.inference or {}).items() if value is not None}
+    sent = {**asked, **own}
     if nim and not {"max_tokens", "max_completion_tokens"} & set(sent):
         sent["max_tokens"] = _NIM_TOKENS
     if params.reasoning is not None and params.reasoning.effort is not None:
         sent["reasoning_effort"] = params.reasoning.effort
     if params.structured_output is not None:
-        schema = params.structured_output.get("schema", params.structured_output)
-        sent["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+        if not isinstance(params.structured_output.get("schema"), dict):
+            raise _refused("params.structured_output", "it has no schema", 'write {"schema": {"type": "object", …}}')
+        mode = default_structured_output_mode("nim" if nim else "openai")
+        sent |= with_schema({}, params.structured_output, mode)
+        sent |= sent.pop("extra_body", {})
     return sent
 
 

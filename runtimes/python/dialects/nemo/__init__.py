@@ -192,15 +192,16 @@ class Metric:
     def _input(self, data: dict[str, Any], outputs: Any, trace: Any, index: int, response: Any = None) -> Any:
         """Return the metric's input; `output` is the row's own column, or else the outputs, as if mapped to it.
 
-        With a model's whole `response`, the candidate is what NeMo makes of one: no text when that is empty, and no
-        trajectory but the model's.
+        With a model's whole `response`, row and candidate are as in NeMo's online runs: no column is added, and the
+        candidate has no trajectory but the model's.
         """
-        if outputs is not None:
-            data = {**data, "output": data.get("output", outputs)}
-        text = outputs if outputs is not None else data.get("output")
-        text = text if isinstance(text, str) else None
         if response is not None:
-            text, outputs, trace = text or None, completed(response), response.get("trajectory")
+            text, outputs, trace = outputs or None, completed(response), response.get("trajectory")
+        elif outputs is not None:
+            text, data = outputs, {**data, "output": data.get("output", outputs)}
+        else:
+            text = data.get("output")
+        text = text if isinstance(text, str) else None
         sdk = self._sdk
         return sdk.MetricInput(
             row=sdk.DatasetRow(row_index=index, data=data),

@@ -26,7 +26,7 @@ class NewSecretIn(BaseModel):
     )
 
     name: str = Field(min_length=1, max_length=63)
-    value: SecretStr = Field(description="8 to 8192 characters of ASCII on one line; never shown again.")
+    value: SecretStr = Field(description="1 to 8192 characters of ASCII on one line; never shown again.")
     description: str | None = Field(None, description="Not kept.")
 
 
@@ -49,7 +49,7 @@ def secrets_api(secrets: Secrets, access: Access) -> APIRouter:
         with AuditedCall(access, caller_of(request.scope), "secrets.set") as caller:
             if any(one.name == body.name for one in await secrets.list_secrets(caller.workspace)):
                 raise NameTaken(f"there is a secret named {body.name}")
-            kept = await secrets.set_secret(caller.workspace, body.name, body.value.get_secret_value())
+            kept = await secrets.set_secret(caller.workspace, body.name, body.value.get_secret_value(), shortest=1)
         return json_response(_shown(kept, workspace), 201)
 
     @router.get("", response_model=parts.Described)
@@ -80,7 +80,7 @@ def secrets_api(secrets: Secrets, access: Access) -> APIRouter:
             if body.value is None:
                 problem = Problem("value", "there is none", "a description is not kept")
                 raise InvalidRequest("the secret cannot be changed: there is no value", problems=(problem,))
-            kept = await secrets.set_secret(caller.workspace, name, body.value.get_secret_value())
+            kept = await secrets.set_secret(caller.workspace, name, body.value.get_secret_value(), shortest=1)
         return json_response(_shown(kept, workspace))
 
     @router.delete("/{name}", status_code=204, responses=parts.MISSING)

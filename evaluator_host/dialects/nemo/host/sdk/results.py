@@ -42,6 +42,7 @@ def evaluation_result(
     answered: Sequence[Answered],
     *,
     together: dict[str, Any] | None = None,
+    in_declared_order: bool = False,
 ) -> EvaluationResult:
     """Return NeMo's result of a metric over rows.
 
@@ -51,9 +52,14 @@ def evaluation_result(
       rows: As the caller gave them.
       answered: The host's answer for each row, in the same order.
       together: The value of the scores over all rows; None when there are none.
+      in_declared_order: Outputs come as they are declared, as for several metrics, rather than as they were returned.
     """
     declared = metric.output_spec()
     results = [_result(one, declared) for one in answered]
+    if in_declared_order:
+        places = {spec.name: at for at, spec in enumerate(declared)}
+        for result in results:
+            result.outputs.sort(key=lambda output: places[output.name])
     figures: list[Any] = []
     if rows:
         figures = list(aggregate_metrics(results, declared, rubrics_of(metric)).scores)

@@ -1,13 +1,14 @@
 """Runs metrics in sandboxes of this machine, for `Evaluator(client=Sandboxes(…))`: in parallel, with limits per row."""
 
-from collections.abc import Sequence
-from contextlib import aclosing, asynccontextmanager
-from typing import Any, Final
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from typing import Any, Final, Self
 
 from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.model_requests import Ask
 from evaluator_host.dialects.nemo.host.sdk.results import Answered, evaluation_result, raise_first
 from evaluator_host.dialects.nemo.host.sdk.source import ENTRY, metric_code
+from evaluator_host.dialects.nemo.host.status import plain_message
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Isolation, Json, Limits, Row
 from evaluator_host.model.evaluator import Evaluator as HostEvaluator
@@ -30,7 +31,7 @@ _UNNAMED: Final = Limits()
 
 
 class Sandboxes:
-    """Runs metrics in sandboxes that start and end with each evaluation.
+    """Runs metrics in sandboxes that start and end with each evaluation, or with an `async with` block around several.
 
     Args:
       packages: Exact pins of packages that the metric imports besides the SDK.
@@ -52,6 +53,29 @@ class Sandboxes:
         self._memory_mb = memory_mb
         self._timeout_s = timeout_s
         self._local = LocalBackend()
+        self._service: Service | None = None
+        self._open = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        """Open what sandboxes need, for several evaluations on this event loop.
+
+        Raises:
+          SandboxUnavailable: this machine can start no sandbox.
+        """
+        self._service = await self._open.enter_async_context(self._opened())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._service = None
+        await self._open.aclose()
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[Service]:
+        if self._service is not None:
+            yield self._service
+            return
+        async with open_service(Settings(idle_sandboxes=0), prewarm=False) as service:
+            yield service
 
     async def evaluate(self, *, metric: Any, **options: Any) -> EvaluationResult:
         """Run one metric; options as in `LocalBackend.evaluate`.
@@ -60,9 +84,10 @@ class Sandboxes:
           EvaluationError: a row failed.
           NoSource: the metric cannot be sent to a sandbox.
         """
-        rows, samples = await self._given(**options)
-        async with _opened() as service:
-            result = await self._run(service, metric, metric_type_name(metric), rows, samples, **options)
+        key = metric_type_name(metric)
+        rows, samples = await self._given(key, **options)
+        async with self._opened() as service:
+            result = await self._run(service, metric, key, rows, samples, **options)
         return filtered(result, options.get("aggregate_fields"))
 
     async def evaluate_benchmark(self, *, metrics: Sequence[Any], **options: Any) -> BenchmarkEvaluationResult:
@@ -75,16 +100,17 @@ class Sandboxes:
         """
         if not metrics:
             raise ValueError("metrics must contain at least one metric")
-        rows, samples = await self._given(**options)
+        rows, samples = await self._given(None, **options)
         results = {}
-        async with _opened() as service:
+        async with self._opened() as service:
             for key, metric in zip(unique_metric_keys(metrics), metrics, strict=True):
-                found = await self._run(service, metric, key, rows, samples, **options)
+                found = await self._run(service, metric, key, rows, samples, in_declared_order=True, **options)
                 results[key] = filtered(found, options.get("aggregate_fields"))
         return joined(results, len(rows))
 
     async def _given(
         self,
+        key: str | None,
         *,
         dataset: Any,
         params: Any,
@@ -98,7 +124,7 @@ class Sandboxes:
         """Return rows, and the samples that a target makes in this process."""
         rows = prepare_rows(dataset, limit=params.limit_samples, mapping=field_mapping)
         hooks = preprocess_hooks, postprocess_hooks
-        return rows, await self._local._samples(rows, target, params, prompt_template, hooks)  # noqa: SLF001
+        return rows, await self._local._samples(rows, target, params, prompt_template, hooks, key=key)  # noqa: SLF001
 
     async def _run(
         self,
@@ -109,6 +135,7 @@ class Sandboxes:
         samples: Sequence[Sample],
         *,
         params: Any,
+        in_declared_order: bool = False,
         target: Any = None,
         on_error: str = "raise",
         row_timeout_s: float | None = None,
@@ -146,7 +173,8 @@ class Sandboxes:
         together = await service.score_together(evaluator, each(scored)) if scored else None
         if together is not None and together.error is not None:
             raise RuntimeError(f"what rows have together cannot be scored: {together.error.message}")
-        return evaluation_result(metric, key, rows, answered, together=together.value if together else None)
+        value = together.value if together else None
+        return evaluation_result(metric, key, rows, answered, together=value, in_declared_order=in_declared_order)
 
 
 class _OwnModels:
@@ -177,12 +205,6 @@ class _OwnModels:
         return {"response": response}
 
 
-@asynccontextmanager
-async def _opened() -> Any:
-    async with open_service(Settings(idle_sandboxes=0), prewarm=False) as service:
-        yield service
-
-
 def _answered(result: HostResult | None, sample: Sample) -> Answered:
     if result is None:
         return Answered(None, sample.error, sample.given, sample.requests)
@@ -190,4 +212,5 @@ def _answered(result: HostResult | None, sample: Sample) -> Answered:
     if result.status is Status.SCORED:
         return Answered(result.value, None, sample.given, requests)
     error = result.error
-    return Answered(None, error.message if error is not None else "no result", sample.given, requests)
+    message = plain_message(error.message) if error is not None else "no result"
+    return Answered(None, message, sample.given, requests)

@@ -11,11 +11,15 @@ from evaluator_host.client.calls import encode
 from evaluator_host.dialects.nemo.host.results import generated_sample, logged_request
 from evaluator_host.dialects.nemo.host.sdk.results import Answered, evaluation_result
 from evaluator_host.dialects.nemo.host.sdk.source import ENTRY, metric_code
+from evaluator_host.dialects.nemo.host.spec import ParamsIn
+from evaluator_host.dialects.nemo.host.status import plain_message
+from evaluator_host.dialects.nemo.host.targets import make_target, place_of, template_of
 from evaluator_host.model.errors import NameTaken
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Limits
 from evaluator_host.model.evaluator import Evaluator as HostEvaluator
 from evaluator_host.schemas.jobs import JobReport, JobStatus, Target
 from evaluator_host.sdk.datasets.loader import prepare_rows
+from evaluator_host.sdk.enums import ModelFormat
 from evaluator_host.sdk.execution.backend import joined
 from evaluator_host.sdk.execution.samples import build_offline_sample
 from evaluator_host.sdk.execution.utils import is_metric_sequence, unique_metric_keys
@@ -25,6 +29,8 @@ from evaluator_host.sdk.values.results import BenchmarkEvaluationResult, Evaluat
 
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _NAME_CHARS: Final = 48
+
+Rows = Sequence[dict[str, Any]]
 
 
 class Submission:
@@ -121,7 +127,12 @@ class Submission:
                 together = figures[at].together
                 value = together.value if together is not None and together.error is None else None
                 results[key] = evaluation_result(
-                    metric, key, self._rows, [one for one in answered if one is not None], together=value
+                    metric,
+                    key,
+                    self._rows,
+                    [one for one in answered if one is not None],
+                    together=value,
+                    in_declared_order=self._several,
                 )
         return joined(results, len(self._rows)) if self._several else next(iter(results.values()))
 
@@ -168,7 +179,7 @@ def submit(
         ]
         kept_rows = _kept_rows(client, _name(name, unique_metric_keys(own)[0]), rows)
         job = client.jobs.create(
-            references, kept_rows, target=None if target is None else _target(target, prompt_template, config)
+            references, kept_rows, target=None if target is None else _target(target, prompt_template, config, rows)
         )
     return Submission(
         own, rows, url=url, key=key, several=several, job_id=job.id, evaluators=references, dataset=kept_rows
@@ -206,29 +217,19 @@ def _name(given: str | None, key: str, *, several: bool = False) -> str:
     return _NOT_IN_NAMES.sub("-", name).strip("-.")[:_NAME_CHARS] or "metric"
 
 
-def _target(target: Model, prompt_template: str | dict[str, Any] | None, config: Any) -> Target:
+def _target(target: Model, prompt_template: str | dict[str, Any] | None, config: Any, rows: Rows) -> Target:
     """Return a target of jobs.
 
     Raises:
-      ValueError: there is no prompt.
+      InvalidRequest: there is no prompt, or a parameter cannot be taken.
     """
-    if prompt_template is None:
-        raise ValueError("a target needs a prompt_template")
-    asked = prompt_template if isinstance(prompt_template, dict) else {}
-    inference = getattr(config, "inference", None)
-    more = {name: value for name, value in asked.items() if name != "messages"}
     secret = target.api_key_secret
-    return Target(
-        base_url=target.url.rstrip("/").removesuffix("/chat/completions").removesuffix("/completions"),
-        model=target.name,
-        api_key=secret.root.rpartition("/")[2] if secret is not None else None,
-        prompt_template=prompt_template if isinstance(prompt_template, str) else asked.get("prompt"),
-        messages=tuple(asked.get("messages", ())),
-        system=getattr(config, "system_prompt", None),
-        inference={**more, **(inference.model_dump(mode="json", exclude_none=True) if inference is not None else {})},
-        concurrency=config.parallelism,
-        timeout_s=float(getattr(config, "request_timeout", None) or 60.0),
-        retries=getattr(config, "max_retries", 3),
+    template = prompt_template if prompt_template is not None or not rows else template_of(rows[0], target.url)
+    return make_target(
+        place_of(target.url, target.name, None if secret is None else secret.root),
+        ParamsIn.model_validate(config.model_dump(mode="json", exclude_none=True)),
+        template,
+        nim=target.format == ModelFormat.NVIDIA_NIM,
     )
 
 
@@ -237,5 +238,5 @@ def _answered(row: dict[str, Any], found: Any) -> Answered:
     requests += map(logged_request, found.result.get("requests") or ())
     error = found.result["error"]
     if error is not None:
-        return Answered(None, error["message"], sample, requests)
+        return Answered(None, plain_message(error["message"]), sample, requests)
     return Answered(found.result["value"], None, sample, requests)

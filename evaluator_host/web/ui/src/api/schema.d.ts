@@ -358,6 +358,7 @@ export interface components {
         JobError: {
             code: string;
             message: string;
+            row: number | null;
         };
         JobEvaluatorReport: {
             digest: string;

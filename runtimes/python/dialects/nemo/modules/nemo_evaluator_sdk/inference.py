@@ -120,7 +120,7 @@ async def _asked(
                 found: dict[str, Any] = completed(answer.json(), chat="messages" in request)
                 requests_log.get([]).append({"request": {"model": model.name, **request}, "response": found})
                 return found
-            problem = refused(answer.status_code, answer.text, url=url, model=model.name)
+            problem = refused(answer.status_code, answer.text, url=_base_url(model.url), model=model.name)
             if answer.status_code not in _AGAIN:
                 raise problem
         if last:
@@ -137,17 +137,22 @@ def refused(status: int, said: str, *, url: str, model: str) -> RuntimeError:
     if status == 429:
         return RuntimeError(f"Rate limit exceeded when issuing inference requests for {model}")
     detail = f" Details: {said}" if said.strip() else ""
-    message = f"Unable to complete inference because a {status} error occurred. {url}, model_id: {model}{detail}"
+    where = f"base_url: {url}/, model_id: {model}"
+    message = f"Unable to complete inference because a {status} error occurred. {where}{detail}"
     return ClientInferenceError(message, status)
 
 
 def endpoint_url(url: str, *, chat: bool) -> str:
     """Return the URL for requests; a model's URL may already end in the path for chat or for completions."""
-    base, mark, query = url.partition("?")
-    base = base.rstrip("/")
+    _, mark, query = url.partition("?")
+    return f"{_base_url(url)}{_SUFFIXES[0 if chat else 1]}{mark}{query}"
+
+
+def _base_url(url: str) -> str:
+    base = url.partition("?")[0].rstrip("/")
     for suffix in _SUFFIXES:
         base = base.removesuffix(suffix)
-    return f"{base}{_SUFFIXES[0 if chat else 1]}{mark}{query}"
+    return base
 
 
 def is_chat(url: str) -> bool:
@@ -174,6 +179,24 @@ def output_text(response: dict[str, Any], reasoning: ReasoningParams | None = No
         raise ValueError(f"Invalid response format: No text found in the response {response}.")
     token = reasoning.end_token if reasoning is not None else None
     return text.rpartition(token)[2] if token and isinstance(text, str) else text
+
+
+def without_reasoning(response: dict[str, Any], reasoning: ReasoningParams | None) -> dict[str, Any]:
+    """Return a response in which the reasoning of each choice, up to its end token, is `reasoning_content`."""
+    token = reasoning.end_token if reasoning is not None else None
+    if not token:
+        return response
+    return {**response, "choices": [_parted(choice, token) for choice in response.get("choices") or ()]}
+
+
+def _parted(choice: dict[str, Any], token: str) -> dict[str, Any]:
+    message = choice.get("message")
+    held, name = (message, "content") if message else (choice, "text")
+    thought, found, said = str(held.get(name) or "").rpartition(token)
+    if not found:
+        return choice
+    parted = {**held, name: said, "reasoning_content": thought + token}
+    return {**choice, "message": parted} if message else parted
 
 
 def deep_merge(request: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:

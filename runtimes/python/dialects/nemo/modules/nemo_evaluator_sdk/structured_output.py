@@ -6,6 +6,8 @@ import json
 from enum import Enum
 from typing import Any
 
+from pydantic import BaseModel, Field
+
 from .enums import ModelFormat
 from .inference import InferenceFn, deep_merge
 from .values.models import Model
@@ -42,6 +44,14 @@ def default_structured_output_mode(format: str) -> StructuredOutputMode:  # noqa
     raise ValueError(f"Unsupported structured output format: {format}")
 
 
+class StructuredOutput(BaseModel):
+    """What the answer of a model must be like."""
+
+    name: str | None = None
+    json_schema: dict[str, Any] = Field(alias="schema")
+    strict: bool = False
+
+
 async def detect_mode(model: Model, ask: InferenceFn, *, api_key: str | None) -> StructuredOutputMode:
     """Return the mode in which a NIM accepts a schema, found by trial; `unsupported` when every trial fails."""
     request = {
@@ -63,8 +73,13 @@ async def detect_mode(model: Model, ask: InferenceFn, *, api_key: str | None) ->
 def with_schema(
     request: dict[str, Any], structured_output: dict[str, Any], mode: StructuredOutputMode
 ) -> dict[str, Any]:
-    """Return a request for answers that match a schema."""
-    schema, strict = structured_output["schema"], bool(structured_output.get("strict", False))
+    """Return a request for answers that match a schema.
+
+    Raises:
+      ValueError: there is no schema.
+    """
+    given = StructuredOutput.model_validate(structured_output)
+    schema, strict = given.json_schema, given.strict
     if mode is not StructuredOutputMode.UNSUPPORTED:
         return deep_merge(request, _parameter(mode, schema, strict=strict))
     text = json.dumps(schema, separators=(",", ":"))

@@ -23,8 +23,13 @@ def prepare_rows(
 
     Raises:
       DatasetLoadError: it cannot be read.
+      RuntimeError: a row is no object.
     """
     rows = load_dataset_as_dicts(dataset)[:limit]
+    for row in rows:
+        if not isinstance(row, dict):
+            problem = f"'{type(row).__name__}' object has no attribute 'get'"
+            raise RuntimeError(f"Metric evaluation has failed with error: {problem}")
     return [dict(row) if mapping is None else mapping.applied_to(row) for row in rows]
 
 

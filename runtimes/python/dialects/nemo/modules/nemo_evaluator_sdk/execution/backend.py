@@ -57,10 +57,12 @@ class LocalBackend:
           EvaluationError: a row failed.
         """
         rows = prepare_rows(dataset, limit=params.limit_samples, mapping=field_mapping)
-        samples = await self._samples(rows, target, params, prompt_template, (preprocess_hooks, postprocess_hooks))
+        key = metric_type_name(metric)
+        hooks = preprocess_hooks, postprocess_hooks
+        samples = await self._samples(rows, target, params, prompt_template, hooks, key=key)
         own = await self._prepared(metric, params)
         policy = _policy(params, on_error, row_timeout_s)
-        result = await evaluate_metric(own, key=metric_type_name(metric), rows=rows, samples=samples, policy=policy)
+        result = await evaluate_metric(own, key=key, rows=rows, samples=samples, policy=policy)
         return filtered(result, aggregate_fields)
 
     async def evaluate_benchmark(
@@ -105,6 +107,8 @@ class LocalBackend:
         params: RunConfig,
         prompt_template: str | dict[str, Any] | None,
         hooks: tuple[Hooks, Hooks],
+        *,
+        key: str | None = None,
     ) -> list[Sample]:
         before, after = hooks
         if isinstance(target, Model) and isinstance(params, RunConfigOnlineModel):
@@ -116,6 +120,7 @@ class LocalBackend:
                 secret_resolver=self.secret_resolver,
                 preprocess=before or (),
                 postprocess=after or (),
+                key=key,
             )
         if target is not None:
             raise NotImplementedError(
@@ -165,7 +170,7 @@ def joined(results: dict[str, EvaluationResult], count: int) -> BenchmarkEvaluat
                 item=first.item,
                 sample=first.sample,
                 metrics={key: row.metrics[key] for key, row in own.items()},
-                requests=_requests(list(own.values())),
+                requests=_requests(first.sample, list(own.values())),
                 metric_errors=_merged(row.metric_errors for row in own.values()),
                 metric_diagnostics=_merged(row.metric_diagnostics for row in own.values()),
             )
@@ -176,12 +181,10 @@ def joined(results: dict[str, EvaluationResult], count: int) -> BenchmarkEvaluat
     )
 
 
-def _requests(rows: Sequence[RowScore]) -> list[dict[str, Any]]:
-    """Return each request once; the requests that made the outputs occur in the rows of every metric."""
-    found: list[dict[str, Any]] = []
-    for row in rows:
-        found += [one for one in row.requests if not any(one is known for known in found)]
-    return found
+def _requests(sample: dict[str, Any], rows: Sequence[RowScore]) -> list[dict[str, Any]]:
+    """Return the request that made the output, which the rows of every metric begin with, then those of each metric."""
+    made = 1 if sample.get("response") else 0
+    return [*rows[0].requests[:made], *(one for row in rows for one in row.requests[made:])]
 
 
 def _merged(parts: Any) -> dict[str, Any] | None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..enums import ModelFormat
-from ..inference import deep_merge, is_chat, make_inference_request, output_text, requests_log
+from ..inference import deep_merge, is_chat, make_inference_request, output_text, requests_log, without_reasoning
 from ..resolver_protocols import SecretResolver
-from ..structured_output import default_structured_output_mode, with_schema, with_system
+from ..structured_output import StructuredOutput, default_structured_output_mode, with_schema, with_system
 from ..templates import render_request
 from ..values.models import Model
 from ..values.params import RunConfigOnlineModel
@@ -50,8 +50,9 @@ async def online_samples(
     secret_resolver: SecretResolver,
     preprocess: Sequence[Any] = (),
     postprocess: Sequence[Any] = (),
+    key: str | None = None,
 ) -> list[Sample]:
-    """Call a model for every row, a few at a time.
+    """Call a model for every row, a few at a time; `key` is the metric's name in errors.
 
     Raises:
       EvaluationError: the model did not answer, and the run does not ignore that.
@@ -63,10 +64,15 @@ async def online_samples(
         raise NotImplementedError(_NO_HTTP) from None
     if not rows:
         return []
-    template = prompt_template if prompt_template is not None else _inferred(rows[0], target)
-    key = await secret_resolver.resolve_secret(target.api_key_secret) if target.api_key_secret is not None else None
+    if params.structured_output:
+        StructuredOutput.model_validate(params.structured_output)
+    template = prompt_template if prompt_template is not None else inferred_template(rows[0], target.url)
+    secret = target.api_key_secret
+    api_key = await secret_resolver.resolve_secret(secret) if secret is not None else None
     async with httpx.AsyncClient(follow_redirects=True) as client:
-        asking = _Asking(target, template, params, client=client, key=key, pre=preprocess, post=postprocess)
+        asking = _Asking(
+            target, template, params, client=client, api_key=api_key, pre=preprocess, post=postprocess, key=key
+        )
         return await asking.run(rows)
 
 
@@ -78,14 +84,16 @@ class _Asking:
         params: RunConfigOnlineModel,
         *,
         client: Any,
-        key: str | None,
+        api_key: str | None,
         pre: Sequence[Any],
         post: Sequence[Any],
+        key: str | None,
     ) -> None:
         self._target = target
         self._template = template
         self._params = params
         self._client = client
+        self._api_key = api_key
         self._key = key
         self._pre = pre
         self._post = post
@@ -113,13 +121,15 @@ class _Asking:
             response = await self._asked(self._request(index, row))
             for hook in self._post:
                 response = hook.postprocess(response, id=str(index))
-            text = output_text(response, self._params.reasoning)
+            response = without_reasoning(response, self._params.reasoning)
+            text = output_text(response)
         except Exception as error:
             cause = " ".join((str(error) or type(error).__name__).split())
             message = f"Row {index} failed inference: {cause}."
             if not self._params.ignore_request_failure:
                 advice = f"{message} With ignore_request_failure=True such rows are marked as NaN."
-                raise EvaluationError(index, advice, phase=EvaluationPhase.SAMPLE_GENERATION) from error
+                phase = EvaluationPhase.SAMPLE_GENERATION
+                raise EvaluationError(index, advice, phase=phase, metric_key=self._key) from error
             return Sample({"output_text": None, "response": {}, "inference_error": message}, log, message)
         return Sample(sampled(response, {"output_text": text} if text else {}), log)
 
@@ -145,13 +155,13 @@ class _Asking:
             request,
             self._params.max_retries,
             client=self._client,
-            api_key=self._key,
+            api_key=self._api_key,
             timeout=self._params.request_timeout,
         )
 
 
-def _inferred(row: dict[str, Any], target: Model) -> dict[str, Any]:
-    """Return a template for rows like this one.
+def inferred_template(row: dict[str, Any], url: str) -> dict[str, Any]:
+    """Return a template for rows like this one, for a model at this address.
 
     Raises:
       ValueError: no column has the name of a prompt.
@@ -159,7 +169,7 @@ def _inferred(row: dict[str, Any], target: Model) -> dict[str, Any]:
     template: dict[str, Any] | None = None
     column = next((name for name in _COLUMNS if name in row), None)
     text = f"{{{{item.{column}}}}}"
-    if is_chat(target.url):
+    if is_chat(url):
         if "messages" in row:
             template = {"messages": "{{item.messages}}"}
         elif column is not None:
