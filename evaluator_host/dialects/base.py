@@ -79,6 +79,9 @@ class Dialect:
       interpret: Reads a returned value.
       bind_javascript: `bind` for JavaScript and TypeScript, where it differs.
       failed: Returns what the platform stores for a row that failed.
+      failed_javascript: `failed` for JavaScript and TypeScript, where it differs.
+      apply_threshold: Applies the evaluator's threshold to a result in the platform's way; by default it decides
+        `passed` where the result says nothing.
       positions: What its function is given by position, if parameters may have any names; others are warned about.
       languages: Languages that its evaluators are written in.
       takes: Further fields that it uses, by which a page decides what to ask for: `config`, `correct_answer_key` and
@@ -103,6 +106,8 @@ class Dialect:
     interpret: Interpret
     bind_javascript: Bind | None = None
     failed: Callable[[EvaluationError], tuple[dict[str, Json], ...]] | None = None
+    failed_javascript: Callable[[EvaluationError], tuple[dict[str, Json], ...]] | None = None
+    apply_threshold: Callable[[Scored, float | None, Language], Scored] | None = None
     positions: tuple[str, ...] = ()
     languages: frozenset[Language] = frozenset(Language)
     takes: tuple[str, ...] = ()
@@ -121,3 +126,8 @@ class Dialect:
     def bind_for(self, language: Language) -> Bind:
         """Return the function that shapes a row for a language."""
         return self.bind if language is Language.PYTHON else self.bind_javascript or self.bind
+
+    def native_of_failure(self, error: EvaluationError, language: Language) -> tuple[dict[str, Json], ...]:
+        """Return what the platform stores for a row that failed."""
+        javascript = self.failed if language is Language.PYTHON else self.failed_javascript or self.failed
+        return () if javascript is None else javascript(error)

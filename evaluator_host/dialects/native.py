@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeGuard
 
 from evaluator_host.dialects.binding import Binding
 from evaluator_host.dialects.interpret import Scored
@@ -114,7 +114,7 @@ def unreadable(returned: Returned) -> EvaluationError | None:
     return None
 
 
-def is_number(value: Json) -> bool:
+def is_number(value: object) -> TypeGuard[int | float]:
     """Return whether a JSON value is a finite number; a bool is none."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 

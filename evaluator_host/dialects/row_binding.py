@@ -51,18 +51,20 @@ def shape(row: Row, contract: Contract, settings: EvaluatorSettings, language: L
     return (encode(binding), binding.notes) if isinstance(binding, Binding) else (binding, ())
 
 
-def shape_in_child(body: bytes, more: bytes, contract: Contract, key: str, language: Language) -> bytes:
+def shape_in_child(
+    body: bytes, more: bytes, contract: Contract, settings: EvaluatorSettings, language: Language
+) -> bytes:
     """Do what `shape` does in a child process; return bytes for `from_child`.
 
     Args:
       body: Of an `EncodedRow`.
       more: Its index and answers, as JSON.
       contract: Contract of the evaluator.
-      key: Its `settings.correct_answer_key`, the only setting that a dialect reads here.
+      settings: Its settings.
       language: Its language.
     """
     row = Row(**{**decode_json(body), **decode_json(more)})
-    shaped, notes = shape(row, contract, EvaluatorSettings(correct_answer_key=key), language)
+    shaped, notes = shape(row, contract, settings, language)
     error, sent = (asdict(shaped), b"") if isinstance(shaped, EvaluationError) else (None, shaped)
     head = encode_json({"error": error, "notes": notes})
     return b"".join((len(head).to_bytes(_HEAD), head, sent))

@@ -37,6 +37,7 @@ class Contract(StrEnum):
     LANGFUSE = "langfuse"
     OPIK = "opik"
     LANGSMITH = "langsmith"
+    PROMPTFOO = "promptfoo"
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ async def bind(
         if isinstance(encoded, EvaluationError):
             return Bound(encoded)
         more = await asyncio.to_thread(encode_json, {"index": encoded.index, "answers": encoded.answers})
-        given = (encoded.body, more, loaded.contract, settings.correct_answer_key, language)
+        given = (encoded.body, more, loaded.contract, settings, language)
         try:
             answer = await processes.call(prepared.request.workspace, shape_in_child, *given, limits=_SHAPING)
         except LimitExceeded as error:
@@ -320,18 +320,20 @@ def normalise(
     rules = dialect_of(Contract.EVALUATE if contract is None or contract is Contract.AUTO else contract)
     if isinstance(outcome, Failed):
         error = outcome.error if source is None else source.locate(outcome.error)
-        kept = None if rules.failed is None else _without_score(rules.failed(error))
+        kept = _without_score(rules.native_of_failure(error, evaluator.language))
         return info.result(Status.FAILED, outcome.logs, notes=notes, error=error, scored=kept)
     if isinstance(outcome, Skipped):
         return info.result(Status.SKIPPED, Logs(), notes=(outcome.note,))
     settings = evaluator.settings if info.entry is None else replace(evaluator.settings, entry=info.entry)
     scored = rules.interpret(outcome, evaluator.language, settings=settings)
     if isinstance(scored, EvaluationError):
-        scored = _without_score(() if rules.failed is None else rules.failed(scored), scored)
+        scored = _without_score(rules.native_of_failure(scored, evaluator.language), scored)
     warnings = (*notes, *outcome.notes, *scored.notes) if notes or outcome.notes or scored.notes else ()
     if scored.error is not None:
         value, kept = _value(outcome), _without_score(scored.native)
         return info.result(Status.FAILED, outcome.logs, notes=warnings, error=scored.error, value=value, scored=kept)
+    if rules.apply_threshold is not None:
+        scored = rules.apply_threshold(scored, evaluator.threshold, evaluator.language)
     if (score := scored.score) is not None:
         if scored.passed is None and evaluator.threshold is not None:
             scored = replace(scored, passed=score >= evaluator.threshold)

@@ -17,6 +17,12 @@ import { parametersOf } from './parameters.mjs';
  * @typedef {{code: string, message: string, hint: string | null}} Refusal
  */
 
+/** Return the code to run for what was pasted. @param {string} code @param {{contract: string, entry: string | null}} wish */
+export function sourceOf(code, { contract, entry }) {
+  const possible = DIALECTS.filter((one) => one.source && (contract === 'auto' ? entry === null : one.contract === contract));
+  return possible.map((one) => one.source?.(code)).find((one) => typeof one === 'string') ?? code;
+}
+
 /** Return the names under which an entry is looked for. @param {string | null} entry @param {string} code */
 export function wantedNames(entry, code) {
   const named = entry !== null && isIdentifier(entry) ? [entry] : [];

@@ -5,7 +5,7 @@ import { pinHint } from './answers.mjs';
 import { build, dismissAhead, fileName, isBuiltin, startAhead } from './bundle.mjs';
 
 export { dismissAhead, startAhead };
-import { wantedNames } from './entry.mjs';
+import { sourceOf, wantedNames } from './entry.mjs';
 import { Positions, SCRIPT, failure } from './positions.mjs';
 
 /**
@@ -23,13 +23,13 @@ const REQUIRE = /\brequire\s*\(/;
 
 /**
  * @param {LoadBody} body
- * @param {{language: string, entry: string | null, check: boolean}} order
+ * @param {{language: string, contract: string, entry: string | null, check: boolean}} order
  * @param {Tools} tools
  * @param {AbortSignal} signal
  * @returns {Promise<Loadable | Unloadable>}
  */
 export async function prepare(body, order, tools, signal) {
-  const { code } = body;
+  const code = sourceOf(body.code, order);
   const lineCount = code.split('\n').length;
   const shown = body.path ?? fileName(order.language);
   const wanted = wantedNames(order.entry, code);

@@ -10,6 +10,8 @@
  * @property {RegExp} [takesAnyName] functions of any name may be its own, in code that matches
  * @property {(candidate: import('../entry.mjs').Candidate, name: string, code: string) => Inferred | import('../entry.mjs').Refusal | null} infer
  *   returns why the entry, found under `name`, is of this dialect; null when it is not
+ * @property {(code: string) => string | null} [source] returns the code to run in place of what was pasted, on the same
+ *   lines; null when it is run as it is
  * @property {(code: string, language: string) => import('../entry.mjs').Refusal | null} [refuse] returns why its platform
  *   does not run this source
  *
@@ -20,6 +22,7 @@ import { dialect as evaluateV1 } from './evaluate_v1.mjs';
 import { dialect as langfuse } from './langfuse.mjs';
 import { dialect as langsmith } from './langsmith.mjs';
 import { dialect as main } from './main.mjs';
+import { dialect as promptfoo } from './promptfoo.mjs';
 
 /** @type {Dialect[]} in the order in which they are tried */
-export const DIALECTS = [langfuse, langsmith, evaluateV1, evaluate, main];
+export const DIALECTS = [langfuse, langsmith, promptfoo, evaluateV1, evaluate, main];

@@ -70,7 +70,9 @@ class Outline:
       functions: Functions by name; a name that is defined twice has its last definition.
       classes: The dotted names of each class's bases, by its name.
       modules: All imported modules, as written.
+      parsed: Whether the code parses.
       is_expression: Whether the code is a single expression.
+      names: Names that such an expression uses.
       returns: Whether there is a `return` outside of functions.
     """
 
@@ -78,7 +80,8 @@ class Outline:
         self.functions: dict[str, Function] = {}
         self.classes: dict[str, list[str]] = {}
         self.modules: list[str] = []
-        self.is_expression = self.returns = False
+        self.parsed = self.is_expression = self.returns = False
+        self.names: set[str] = set()
         self._imported: dict[str, str] = {}
         self._stars: list[str] = []
         try:
@@ -90,7 +93,10 @@ class Outline:
                 self._read_definition(node)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return
+        self.parsed = True
         self.is_expression = len(tree.body) == 1 and type(tree.body[0]).__name__ == "Expr"
+        if self.is_expression:
+            self.names = {one.id for one in _walk(tree) if type(one).__name__ == "Name"}
         self.returns = any(type(node).__name__ == "Return" for node in statements)
 
     def dotted(self, node: Any) -> list[str]:

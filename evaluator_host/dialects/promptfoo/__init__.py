@@ -1,0 +1,1 @@
+"""Dialect `promptfoo`: Python and JavaScript asserts of promptfoo."""

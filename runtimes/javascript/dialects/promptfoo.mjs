@@ -1,0 +1,76 @@
+// @ts-check
+/** Dialect `promptfoo`: `get_assert(output, context)`, a default export, or an inline assert (an expression or a body). */
+import { Script } from 'node:vm';
+import { parametersOf } from '../parameters.mjs';
+import { NAMED, SHAPED } from './steps.mjs';
+
+const ENTRY = 'get_assert';
+const INLINE_CHARS = 20_000;
+/** First parameters that say that a default export is something else. */
+const OTHERS = /^(?:inputs?|variables|vars|row|args|props|event|ctx)$/;
+const MODULE = /\bmodule\.exports\b|\bexports\.|^\s*(?:export|import)\b/m;
+const FUNCTION = /^\s*(?:async\s*)?(?:function\b|class\b|\([^()]*\)\s*(?::[^=]*)?=>|[\w$]+\s*=>)/;
+const HEAD = `function ${ENTRY}(output, context, process = { ...globalThis.process, mainModule: { require } }) {`;
+
+/** @type {import('./table.mjs').Dialect} */
+export const dialect = {
+  contract: 'promptfoo',
+  entries: [ENTRY],
+  takesOneObject: false,
+  takesDefault: true,
+  infer(candidate, name, code) {
+    if (name === ENTRY) return isInline(code) ? { step: SHAPED, reason: 'the code is an inline assert' } : { step: NAMED, reason: candidate.label };
+    const { parameters } = parametersOf(candidate);
+    if (candidate.name === 'evaluate' || candidate.name === 'main' || parameters.length < 1 || parameters.length > 2) return null;
+    if (parameters[0].keys !== null || parameters[0].rest || OTHERS.test(parameters[0].name)) return null;
+    return { step: SHAPED, reason: `${candidate.label} takes (${parameters.map((one) => one.name).join(', ')})` };
+  },
+  source(code) {
+    if (!isInline(code)) return null;
+    if (/\{\{|\{%/.test(code)) return `${HEAD} return (${fill})(${JSON.stringify(code)}, context.vars ?? {}, (text) => new Function('output', 'context', 'process', (${body})(text))(output, context, process)); }`;
+    return `${HEAD}${body(code)}\n}`;
+  },
+};
+
+/** Return whether the code is no module: an expression of output and context, or a body with `return`. @param {string} code */
+function isInline(code) {
+  if (code.length > INLINE_CHARS || MODULE.test(code) || !/\b(?:output|context)\b/.test(code)) return false;
+  const text = code.replace(/\{\{.*?\}\}/g, '0');
+  if (!FUNCTION.test(text) && compiles(`(${text.trim().replace(/;$/, '')}\n)`)) return true;
+  if (!/\breturn\b/.test(text)) return /^\s*(?:const|let|var)\b[^\n]*;[^\n;]+;?\s*$/.test(text) && compiles(text);
+  return !compiles(text) && compiles(`(function () {${text}\n})`);
+}
+
+/** @param {string} text */
+function compiles(text) {
+  try {
+    new Script(text); // Compiled, never run.
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Return the body of a function for an inline assert; it has to work inside a context too, so it uses nothing of this file. @param {string} code */
+function body(code) {
+  const text = code.trim();
+  if (text.includes('\n')) return code;
+  if (!/^(?:const|let|var)\s/.test(text)) return /^return\b/.test(text) ? text : ` return ${text}`;
+  const plain = text.replace(/;$/, '');
+  const last = plain.lastIndexOf(';');
+  return last < 0 || /^\s*return\b/.test(plain.slice(last + 1)) ? text : `${plain.slice(0, last + 1)} return ${plain.slice(last + 1).trim()}`;
+}
+
+/** Put variables into the template of an inline assert and run it; this works inside a context too. @param {string} text @param {any} vars @param {(text: string) => any} run */
+function fill(text, vars, run) {
+  /** @param {any} value @returns {string} */
+  const shown = (value) => (value === null || value === undefined ? '' : String(value));
+  if (/\{%|\{#/.test(text)) throw new SyntaxError('the template has {% %} or {# #}; only {{name}} and {{a.b}} are supported: read context.vars in the code instead');
+  const filled = text.replace(/\{\{(.*?)\}\}/g, (all, inner) => {
+    const path = inner.trim();
+    if (!/^[\p{L}_$][\p{L}\p{N}_$-]*(?:\.[\p{L}\p{N}_$-]+|\[(?:\d+|'[^']*'|"[^"]*")\])*$/u.test(path)) throw new SyntaxError(`the template ${all} is more than the path of a variable: read context.vars in the code instead`);
+    const keys = path.replace(/\[(?:'([^']*)'|"([^"]*)"|(\d+))\]/g, '.$1$2$3').split('.');
+    return shown(keys.reduce((/** @type {any} */ at, /** @type {string} */ key) => at?.[key], vars));
+  });
+  return run(filled);
+}

@@ -1,0 +1,155 @@
+"""Implements dialect `promptfoo`: `get_assert(output, context)`, or an inline assert, which is an expression or a body.
+
+Inline text may hold `{{name}}` and `{{a.b}}`: variables of the row, put in before the text is compiled, row by row.
+"""
+
+from __future__ import annotations
+
+from evaluator_runner import dialects, entry
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.failures import Failure
+from evaluator_runner.outline import Outline
+from evaluator_runner.tracebacks import FILENAME
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType
+    from typing import Any
+
+CONTRACT = "promptfoo"
+PREBOUND = False
+_ENTRY = "get_assert"
+_ARGUMENTS = ("output", "context")
+_ONLY_AST = 0x400
+
+
+def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
+    """Return the name `get_assert`, or the shape of an inline assert."""
+    if name in {None, _ENTRY} and _ENTRY in outline.functions:
+        return dialects.NAMED, f"function `{_ENTRY}`"
+    if name is not None or outline.classes or "evaluate" in outline.functions or "main" in outline.functions:
+        return None
+    if outline.is_expression and outline.names & {"output", "context"}:
+        return dialects.SHAPED, "the code is a single expression of `output` and `context`"
+    if outline.returns:
+        return dialects.SHAPED, "the code is the body of a function"
+    return None
+
+
+def source(code: str) -> str:
+    """Return nothing to run for an inline assert: it is compiled as a function, or anew for each row."""
+    return "" if _is_inline(code) else code
+
+
+def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
+    """Return the function, or one that runs the inline assert.
+
+    Raises:
+      Failure: there is no such function, or the inline assert cannot be compiled.
+    """
+    text = namespace["__loader__"].get_source("evaluator")
+    if not _is_inline(text):
+        return _function(namespace, name or _ENTRY)
+    if "_getattr_" in namespace:
+        raise Failure("policy_violation", "an inline assert cannot be run with policy restricted")
+    has_template = "{{" in text or "{%" in text
+    found = entry.Entry("inline assert", (_templated if has_template else _call)(text, namespace))
+    found.reason = "an inline assert"
+    return found
+
+
+def _function(namespace: dict[str, Any], name: str) -> entry.Entry:
+    holder, _, method = name.partition(".")
+    if method and hasattr(namespace.get(holder), method):
+        return entry.Entry(name, getattr(namespace[holder], method))
+    return entry.find_function(namespace, name, _ARGUMENTS)
+
+
+def _is_inline(code: str) -> bool:
+    outline = Outline(code)
+    if outline.functions and not outline.returns:
+        return False
+    return outline.is_expression or outline.returns or not (outline.parsed or "def get_assert" in code)
+
+
+def _call(text: str, namespace: dict[str, Any]) -> Any:
+    """Return a function of output and context that runs the text: a line as an expression, several as a body."""
+    text = text.strip("\n").rstrip()
+    names = {**namespace, "json": __import__("json")}
+    lines = text.strip().splitlines()
+    if len(lines) == 1:
+        compiled = compile(text.strip(), FILENAME, "eval", dont_inherit=True)
+        return lambda output, context: eval(compiled, {**names, "output": output, "context": context})  # noqa: S307
+    exec(_as_function(_dedented(text)), names)  # noqa: S102
+    return names[_ENTRY]
+
+
+def _as_function(body: str) -> CodeType:
+    """Return a module that defines `get_assert` with this body, every line and column as in the body."""
+    made: Any = compile(f"def {_ENTRY}(output, context): pass", FILENAME, "exec", _ONLY_AST, dont_inherit=True)
+    made.body[0].body = compile(body, FILENAME, "exec", _ONLY_AST, dont_inherit=True).body  # type: ignore[attr-defined]
+    return compile(made, FILENAME, "exec", dont_inherit=True)
+
+
+def _dedented(text: str) -> str:
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    indent = first[: len(first) - len(first.lstrip())]
+    return "\n".join([line.removeprefix(indent) for line in text.splitlines()]) if indent else text
+
+
+def _templated(text: str, namespace: dict[str, Any]) -> Any:
+    parts = _parts(text)
+
+    def run(output: Any, context: Any) -> Any:
+        values = context.get("vars") or {}
+        filled = "".join([part if type(part) is str else _shown(_value(values, part)) for part in parts])
+        return _call(filled, namespace)(output, context)
+
+    return run
+
+
+def _parts(text: str) -> list[Any]:
+    """Return the text in pieces: text, and the path of each variable as a list of keys.
+
+    Raises:
+      Failure: a template holds more than the path of a variable.
+    """
+    if "{%" in text or "{#" in text:
+        raise _too_much("{%")
+    pieces = text.split("{{")
+    parts: list[Any] = [pieces[0]]
+    for piece in pieces[1:]:
+        inner, closed, rest = piece.partition("}}")
+        path = inner.strip().replace("[", ".").replace("]", "").replace("'", "").replace('"', "").split(".")
+        if not closed or not all(one.replace("-", "_").isidentifier() or one.isdigit() for one in path):
+            raise _too_much("{{" + inner[:60] + "}}")
+        parts += [path, rest]
+    return parts
+
+
+def _too_much(what: str) -> Failure:
+    return Failure(
+        "syntax_error",
+        f"the template {what} is more than the path of a variable, such as {{{{name}}}} or {{{{a.b}}}}",
+        hint="read the variable in the code instead: context['vars']['name']",
+    )
+
+
+def _value(values: Any, path: list[str]) -> Any:
+    for key in path:
+        try:
+            values = values[int(key)] if isinstance(values, list) else values.get(key)
+        except (AttributeError, IndexError, ValueError):
+            return None
+    return values
+
+
+def _shown(value: Any) -> str:
+    """Return a value as promptfoo's templates write it."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return ",".join([_shown(one) for one in value])
+    return "[object Object]" if isinstance(value, dict) else str(value)
