@@ -1,6 +1,6 @@
 """Implements dialect `inspect`: a function decorated by `scorer` that makes an async function of state and target.
 
-It works with the light modules of this runner. With the real package, states are made by the light modules' classes too.
+It works with the light modules of this runner.
 """
 
 from __future__ import annotations
