@@ -38,6 +38,7 @@ class Contract(StrEnum):
     OPIK = "opik"
     LANGSMITH = "langsmith"
     PROMPTFOO = "promptfoo"
+    BRAINTRUST = "braintrust"
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ _WORDS = {  # recognised before the code runs, if one of these words occurs in i
     "opik": ("opik",),
     "langsmith": ("perform_eval", "outputs", "example", "run"),
     "promptfoo": ("get_assert", "output", "context"),
+    "braintrust": ("handler",),
 }
 DECORATED, NAMED, PARAMETERS, SHAPED, ANY_NAME = range(1, 6)
 """Steps of signs: a base or a decorator from the dialect's package; the name of the function; the names of its
