@@ -68,6 +68,14 @@ class PostgreSQL:
         """Let other users of this machine connect."""
         self._folder.chmod(0o755)
 
+    def copy(self, url: str) -> str:
+        """Dump a database that may be in use, restore it as a new one, and return the URL of that."""
+        copied = self.make_database()
+        dumped = subprocess.run([self._bin / "pg_dump", url], check=True, capture_output=True, timeout=60).stdout
+        load = [self._bin / "psql", "-q", "-v", "ON_ERROR_STOP=1", copied]
+        subprocess.run(load, input=dumped, check=True, capture_output=True, timeout=60)
+        return copied
+
     def end_connections(self, url: str) -> None:
         """End every connection to a database, as a server that is restarted does."""
         name = urlsplit(url).path.removeprefix("/")

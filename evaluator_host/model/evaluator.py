@@ -38,6 +38,9 @@ class Contract(StrEnum):
     OPIK = "opik"
     LANGSMITH = "langsmith"
     PROMPTFOO = "promptfoo"
+    AGENTCORE = "agentcore"
+    PATRONUS = "patronus"
+    HONEYHIVE = "honeyhive"
     BRAINTRUST = "braintrust"
 
 

@@ -48,7 +48,7 @@ class Supervisor:
           name: What it does, for the log and for `/readyz`.
           work: Returns a new coroutine of the task; called again after an exception.
         """
-        task = asyncio.create_task(self._repeat(name, work))
+        task = asyncio.create_task(self.repeat(name, work))
         try:
             yield
         finally:
@@ -56,7 +56,13 @@ class Supervisor:
             with suppress(asyncio.CancelledError):
                 await task
 
-    async def _repeat(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+    async def repeat(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Run a task until it returns or is cancelled; for one that is started and ended outside of a block.
+
+        Args:
+          name: As in `running`.
+          work: As in `running`.
+        """
         loop, pause_s = asyncio.get_running_loop(), PAUSE_S
         while True:
             began = loop.time()

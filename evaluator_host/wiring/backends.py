@@ -20,6 +20,7 @@ from evaluator_host.sandbox.linux.instance import this_instance
 from evaluator_host.sandbox.pythons import Pythons
 from evaluator_host.sandbox.unsandboxed import UnsandboxedBackend
 from evaluator_host.service.service import default_spec
+from evaluator_host.system.supervisor import Supervisor
 
 _log = logging.getLogger(__name__)
 
@@ -33,8 +34,8 @@ _NO_BACKEND: Final = (
 )
 
 
-async def make_backend(choice: SandboxChoice, settings: Settings) -> Backend:
-    """Return the backend of a name, without starting a sandbox.
+async def make_backend(choice: SandboxChoice, settings: Settings, supervisor: Supervisor | None = None) -> Backend:
+    """Return the backend of a name, without starting a sandbox; `supervisor` runs its tasks.
 
     Raises:
       HostError: its tools cannot be prepared.
@@ -48,6 +49,7 @@ async def make_backend(choice: SandboxChoice, settings: Settings) -> Backend:
             image=settings.docker_image,
             instance=this_instance(),
             owner=engine_owner(settings.data_dir),
+            supervisor=supervisor,
         )
     node, esbuild = toolchain.node_path(), await toolchain.ensure_esbuild(settings.data_dir)
     restricted = toolchain.restricted_python_dir(settings.data_dir)
@@ -55,7 +57,12 @@ async def make_backend(choice: SandboxChoice, settings: Settings) -> Backend:
     if choice is SandboxChoice.NONE:
         return UnsandboxedBackend(node=node, esbuild=esbuild, restricted=restricted, pythons=pythons)
     return BubblewrapBackend(
-        node=node, esbuild=esbuild, restricted=restricted, instance=this_instance(), pythons=pythons
+        node=node,
+        esbuild=esbuild,
+        restricted=restricted,
+        instance=this_instance(),
+        pythons=pythons,
+        supervisor=supervisor,
     )
 
 
@@ -64,7 +71,7 @@ def machine_pythons(settings: Settings) -> Pythons:
     return Pythons(settings.pythons, search_path=search_path(), homes=python_homes())
 
 
-async def choose_backend(settings: Settings) -> Backend:
+async def choose_backend(settings: Settings, supervisor: Supervisor | None = None) -> Backend:
     """Return a backend after testing that it can start a sandbox, or that only this machine is too busy for that now.
 
     Raises:
@@ -73,19 +80,19 @@ async def choose_backend(settings: Settings) -> Backend:
     if settings.sandbox is SandboxChoice.NONE:
         _log.warning("sandbox=none: user code runs as this user, with this user's files and network. Own code only!")
     if settings.sandbox is not SandboxChoice.AUTO:
-        return await _tried(settings.sandbox, settings)
+        return await _tried(settings.sandbox, settings, supervisor)
     tried = []
     for choice in (SandboxChoice.BUBBLEWRAP, SandboxChoice.DOCKER):
         try:
-            return await _tried(choice, settings)
+            return await _tried(choice, settings, supervisor)
         except HostError as error:
             tried.append(f"{choice}: {error.detail}")
     raise SandboxUnavailable(f"{_NO_BACKEND}. " + "; ".join(tried))
 
 
-async def _tried(choice: SandboxChoice, settings: Settings) -> Backend:
+async def _tried(choice: SandboxChoice, settings: Settings, supervisor: Supervisor | None) -> Backend:
     """Return a backend unless it cannot start a sandbox for a reason that will stay."""
-    backend = await make_backend(choice, settings)
+    backend = await make_backend(choice, settings, supervisor)
     for number in range(1, _TRIES + 1):
         try:
             await start_one(backend, settings)

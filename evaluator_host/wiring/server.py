@@ -213,7 +213,9 @@ async def serve_http(
         open_store(settings) as store,
         open_access(store, settings, supervisor, connections=connections) as access,
         open_judges(settings, store) as models,
-        open_service(settings, models=models, on_set_used=access.package_visibility.note) as service,
+        open_service(
+            settings, models=models, on_set_used=access.package_visibility.note, supervisor=supervisor
+        ) as service,
         open_stored_resources(service, store) as resources,
     ):
         service.metrics.watch("audit_dropped", "Audit entries lost because the database failed.", access.dropped)

@@ -56,13 +56,13 @@ async def open_service(
     Raises:
       SandboxUnavailable: no backend works.
     """
-    backend = await choose_backend(settings)
+    supervisor = supervisor or Supervisor()
+    backend = await choose_backend(settings, supervisor)
     pool = Pool(backend, _pool_limits(settings))
     metrics = Metrics()
     metrics.watch("sandboxes", "Sandboxes alive.", lambda: pool.capacity.sandboxes)
     metrics.watch("sandbox_memory_mb", "Sum of their memory limits.", lambda: pool.capacity.taken_mb)
     metrics.watch("queue", "Calls waiting for a sandbox.", lambda: pool.waiting)
-    supervisor = supervisor or Supervisor()
     metrics.watch("task_restarts", "Tasks of the host that failed and were started again.", lambda: supervisor.restarts)
     environments: Environments | None = None
     processes = LimitedProcesses()

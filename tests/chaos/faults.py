@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 
 import docker
 import psycopg
+import requests
 from psycopg.conninfo import conninfo_to_dict
 
 from evaluator_host.sandbox.docker.cleanup import LABEL_INSTANCE
@@ -30,6 +31,7 @@ from tests.indexes import Answer, Handler, Index
 T = TypeVar("T")
 
 JUMPS_S: Final = (-400 * 86400.0, -3600.0, 61.0, 3600.0, 400 * 86400.0)
+_ENGINE_DOWN: Final = (docker.errors.DockerException, requests.RequestException)
 _SPARE_DESCRIPTORS: Final = 6
 _FOLDERS: Final = ("datasets", "environments", "filesets")
 
@@ -162,7 +164,7 @@ class Faults:
         if self._engine is not None:
             with self._container(fault) as (client, container):
                 if container is not None:
-                    with contextlib.suppress(docker.errors.APIError):
+                    with contextlib.suppress(*_ENGINE_DOWN):
                         client.remove_container(container, force=True)
                 yield container is not None
             return
@@ -173,7 +175,9 @@ class Faults:
     def _kill_runner(self, fault: Fault) -> Iterator[bool]:
         if self._engine is not None:
             with self._container(fault) as (client, container):
-                pid = client.inspect_container(container)["State"]["Pid"] if container is not None else 0
+                pid = 0
+                with contextlib.suppress(*_ENGINE_DOWN):
+                    pid = client.inspect_container(container)["State"]["Pid"] if container is not None else 0
                 self._timeline.runners_killed += bool(pid)
                 yield bool(pid) and _killed(pid)
             return
@@ -190,31 +194,32 @@ class Faults:
                 yield hit
             return
         with self._container(fault) as (client, container):
-            with contextlib.suppress(docker.errors.APIError):
+            if container is None:
+                yield False
+                return
+            with contextlib.suppress(*_ENGINE_DOWN):
                 client.pause(container)
             try:
-                yield container is not None
+                yield True
             finally:
-                with contextlib.suppress(docker.errors.APIError):
+                with contextlib.suppress(*_ENGINE_DOWN):
                     client.unpause(container)
 
     @contextmanager
     def _container(self, fault: Fault) -> Iterator[tuple[Any, str | None]]:
-        """Yield a client, and a running container of the host, if there is one."""
+        """Yield a client, and a running container of the host; None for one that there is not."""
         assert self._engine is not None
-        try:
+        container, client = None, None
+        with contextlib.suppress(*_ENGINE_DOWN):
             client = docker.APIClient(base_url=self._engine.address, timeout=20)
-        except docker.errors.DockerException:  # the engine is down
-            yield None, None
-            return
-        try:
             labelled = client.containers(filters={"label": [LABEL_INSTANCE]})
             mine = [one["Id"] for one in labelled if f"-{self._host.pid}-" in one["Labels"][LABEL_INSTANCE]]
-            yield client, _one(sorted(mine), fault)
-        except docker.errors.APIError:
-            yield client, None
+            container = _one(sorted(mine), fault)
+        try:
+            yield client, container
         finally:
-            client.close()
+            if client is not None:
+                client.close()
 
     @contextmanager
     def _remove_cgroup(self, fault: Fault) -> Iterator[bool]:

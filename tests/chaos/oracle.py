@@ -195,7 +195,7 @@ class Oracle:
     def judge_job(self, job: dict[str, Any], programs: list[Program], rows: int, lines: list[dict[str, Any]]) -> None:
         """Judge a job that has ended, and each row of it that is stored."""
         where = f"job {job['id']}"
-        if (job["error"] or {}).get("code") == "host_ended":  # documented: nothing was stored in between
+        if (job.get("error") or {}).get("code") == "host_ended":  # documented: nothing was stored in between
             self.counts["jobs that two kills ended"] += 1
             if self.timeline.hits[Kind.KILL_HOST] < 2:
                 self.find(f"{where}: {job}")

@@ -1,6 +1,7 @@
 """Faults of the database under a job and under calls: connections end, the server is killed, another holds the lock."""
 
 import os
+import shutil
 import sqlite3
 import time
 from collections import Counter
@@ -18,6 +19,7 @@ from evaluator_host.schemas.jobs import JobReport, JobStatus
 from tests.databases import PostgreSQL
 from tests.faults.scene import HONEST, Scene, scene
 from tests.keyed import command
+from tests.server import new_home
 
 ROWS = 800
 SLOWLY = Evaluator(
@@ -116,6 +118,23 @@ def test_a_server_that_is_read_only_for_a_while_ends_no_jobs(
         recovery(until_listed(host))
         assert_whole(host, job)
         assert_whole(host, began(host))
+
+
+def test_a_dump_of_a_database_in_use_is_restored_and_its_job_ends_there(postgresql: PostgreSQL, tmp_path: Path) -> None:
+    url, data = postgresql.make_database(), new_home(tmp_path)
+    copied_data = tmp_path / "copy"
+    with scene(tmp_path, data_dir=data, environment={"EVALUATOR_HOST_DATABASE_URL": url}) as host:
+        job = began(host)
+        copied = postgresql.copy(url)  # first the database, then the folders that it refers to
+        shutil.copytree(data, copied_data, symlinks=True)
+        assert_whole(host, job)
+    with scene(tmp_path, data_dir=copied_data, environment={"EVALUATOR_HOST_DATABASE_URL": copied}) as host:
+        assert_whole(host, job)
+        host.server.client.delete(f"/v1/jobs/{job.id}").raise_for_status()
+    with psycopg.connect(copied, autocommit=True) as connection:
+        assert connection.execute("SELECT count(*) FROM results").fetchone() == (0,)
+        connection.execute("VACUUM results")
+        assert connection.execute("SELECT pg_relation_size('results')").fetchone() == (0,), "its space is given back"
 
 
 def read_only(postgresql: PostgreSQL, url: str, value: str) -> None:

@@ -77,16 +77,18 @@ def test_pins_that_cannot_be_read_now_are_read_later(error: Exception, monkeypat
         syntax._judge(("lodash@4.17.21",))
 
 
-@pytest.mark.parametrize("fault", [NO_DESCRIPTORS, TimeoutError()])
+@pytest.mark.parametrize("fault", [NO_DESCRIPTORS, TimeoutError(), Finished(137, "", ""), Finished(-9, "", "")])
 async def test_packages_are_not_installed_without_a_sandbox_because_one_trial_failed(
-    fault: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fault: Exception | Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tries: list[Command] = []
 
     async def run(sandbox: BuildSandbox, probe: Command, *_: object, **__: object) -> Finished:
         tries.append(probe)
-        if len(tries) == 1:
+        if len(tries) == 1 and isinstance(fault, Exception):
             raise fault
+        if len(tries) == 1:
+            return fault
         return Finished(0, "uv 1", "")
 
     async def found() -> Any:
@@ -99,6 +101,23 @@ async def test_packages_are_not_installed_without_a_sandbox_because_one_trial_fa
     with pytest.raises(MachineExhausted):
         await builder._find()
     assert isinstance(await builder._find(), BuildSandbox)
+
+
+async def test_what_was_downloaded_without_a_sandbox_is_taken_over_when_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run(*_: object, **__: object) -> Finished:
+        return Finished(1, "", "no permission")
+
+    async def found() -> Any:
+        return None
+
+    monkeypatch.setattr(BuildSandbox, "run", run)
+    monkeypatch.setattr("evaluator_host.environments.build.builder.find_bubblewrap", found)
+    home = tmp_path / "build"
+    home.mkdir()
+    assert await Builder(home, file_mb=100)._find() == "no permission"
+    assert (home / "downloads").stat().st_uid == os.geteuid(), "whose is not the builder's is taken over as a whole"
 
 
 async def test_a_call_is_told_that_the_machine_lacks_something(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
+import os
 
 import pytest
 
 from evaluator_host.model.errors import PartFailed, StoreUnavailable
+from evaluator_host.sandbox.linux.watchdog import Watch, Watchdog
 from evaluator_host.system.supervisor import Supervisor
 
 
@@ -46,3 +48,23 @@ async def test_a_check_that_fails_is_what_the_host_says() -> None:
     supervisor.checks.append(refuse)
     with pytest.raises(StoreUnavailable):
         supervisor.require_working()
+
+
+async def test_a_watchdog_that_fails_measures_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluator_host.system.supervisor.PAUSE_S", 0.01)
+    killed, faults = asyncio.Event(), [OSError("a fault of the kernel's files")]
+    watch = Watch(os.getpid(), memory_bytes=1, processes=1, kill=killed.set)
+
+    def measured(_: Watch) -> None:
+        if faults:
+            raise faults.pop()
+        killed.set()
+
+    monkeypatch.setattr(Watch, "enforce", measured)
+    supervisor = Supervisor()
+    watchdog = Watchdog(supervisor)
+    watchdog.start_watching(watch)
+    async with asyncio.timeout(10):
+        await killed.wait()
+    assert supervisor.restarts == 1
+    watchdog.stop_watching(watch)

@@ -46,6 +46,7 @@ from evaluator_host.system.tree import remove, take_over, work_folder
 _log = logging.getLogger(__name__)
 
 _TRY_S: Final = 20.0
+_SIGNALLED: Final = 128  # and the signal's number: what ended a process inside
 _TRIAL: Final = "a trial failed"
 _PROCESSES: Final = 1024  # uv and npm start one thread per processor, and up to 512 that wait for files
 _WRITES: Final = 2  # times the ceiling of a set: once as downloaded, once unpacked
@@ -193,6 +194,8 @@ class Builder:
         except UnknownPolicy as error:
             found = str(error)
         if isinstance(found, str):
+            with contextlib.suppress(OSError):  # so that a later sandbox takes over what plain processes write
+                os.chown(self.home / "downloads", os.geteuid(), -1)
             _log.warning(
                 "packages are installed without a sandbox, by plain processes with this host's rights: %s", found
             )
@@ -210,7 +213,7 @@ class Builder:
         except (OSError, LimitReached) as error:  # TimeoutError is an OSError
             _require_lasting(error)
             return f"{_TRIAL}: {refusal_of(error) if isinstance(error, OSError) else error}"
-        if finished.code < 0:
+        if finished.code < 0 or finished.code > _SIGNALLED:
             raise MachineExhausted("the trial of the sandbox that installs packages was killed; try again")
         return sandbox if finished.code == 0 else finished.stderr.strip()[:500] or f"exit {finished.code}"
 

@@ -38,6 +38,7 @@ from evaluator_host.sandbox.linux.pipe_link import PipeLink
 from evaluator_host.sandbox.linux.rlimits import limit_sandbox, process_limit
 from evaluator_host.sandbox.linux.watchdog import Watch, Watchdog
 from evaluator_host.sandbox.pythons import Pythons, host_platform, own_python
+from evaluator_host.system.supervisor import Supervisor
 
 _ZONES: Final = Path("/usr/share/zoneinfo")
 _EXIT_S: Final = 1.0
@@ -73,6 +74,7 @@ class BubblewrapBackend(FolderBackend):
       restricted: Folder that holds RestrictedPython.
       runtimes_dir: Folder of the runners.
       pythons: Other interpreters that a spec may ask for.
+      supervisor: Of the host, for the tasks of this backend.
       instance: Name of this host process (`instance.this_instance`), part of the name of its cgroups.
 
     Attributes:
@@ -90,6 +92,7 @@ class BubblewrapBackend(FolderBackend):
         runtimes_dir: Path = config.RUNTIMES_DIR,
         instance: str,
         pythons: Pythons | None = None,
+        supervisor: Supervisor | None = None,
     ) -> None:
         self._node = node
         self._esbuild = esbuild
@@ -99,7 +102,7 @@ class BubblewrapBackend(FolderBackend):
         self._pythons = pythons or Pythons()
         self._numbers = itertools.count(1)
         self.platform = host_platform()
-        self._watchdog = Watchdog()
+        self._watchdog = Watchdog(supervisor)
         self._preparing: asyncio.Task[_Ready] | None = None
 
     async def start(self, spec: SandboxSpec) -> PipeLink:

@@ -32,6 +32,7 @@ from evaluator_host.sandbox.docker.oom_events import Counters, OomEvents, find_c
 from evaluator_host.sandbox.docker.policy import UID_COUNT, UID_FIRST, EngineFacts, container_policy, create_body
 from evaluator_host.sandbox.exit_status import ExitStatus
 from evaluator_host.sandbox.linux.rlimits import is_gvisor
+from evaluator_host.system.supervisor import Supervisor
 
 T = TypeVar("T")
 
@@ -126,7 +127,14 @@ class DockerBackend:
     name = "docker"
 
     def __init__(
-        self, *, docker_host: str | None, runtime: str | None, image: str, instance: str, owner: str = ""
+        self,
+        *,
+        docker_host: str | None,
+        runtime: str | None,
+        image: str,
+        instance: str,
+        owner: str = "",
+        supervisor: Supervisor | None = None,
     ) -> None:
         self._engine = Engine(docker_host)
         self._runtime = runtime
@@ -135,7 +143,7 @@ class DockerBackend:
         self._labels = {LABEL_INSTANCE: instance, LABEL_BOOT: boot_id()}
         self._unremoved: set[str] = set()  # containers that the engine could not remove yet
         self._tasks: set[asyncio.Task[Any]] = set()
-        self.events = OomEvents(f"{LABEL_INSTANCE}={instance}")
+        self.events = OomEvents(f"{LABEL_INSTANCE}={instance}", supervisor)
 
     @property
     def platform(self) -> Platform:

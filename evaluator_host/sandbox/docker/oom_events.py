@@ -10,12 +10,14 @@ import contextlib
 import json
 import logging
 import os
+from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import urlencode
 
 from evaluator_host.sandbox.docker.attach import Endpoint, open_streams
+from evaluator_host.system.supervisor import Supervisor
 
 _LOG: Final = logging.getLogger(__name__)
 _CGROUPS: Final = Path("/sys/fs/cgroup")
@@ -96,12 +98,14 @@ class OomEvents:
 
     Args:
       label: `name=value` of our containers.
+      supervisor: Starts the listening again when it fails; by default one of its own.
 
     Attributes:
       epoch: How often an established stream broke. When it changes, the engine has restarted and lost its containers.
     """
 
-    def __init__(self, label: str) -> None:
+    def __init__(self, label: str, supervisor: Supervisor | None = None) -> None:
+        self._supervisor = supervisor or Supervisor()
         self.epoch = 0
         self._label = label
         self._counts: dict[str, int] = {}
@@ -110,7 +114,8 @@ class OomEvents:
     def start(self, endpoint: Endpoint, api_version: str) -> None:
         """Start listening, unless it is listening already."""
         if self._task is None:
-            self._task = asyncio.create_task(self._listen(endpoint, api_version))
+            work = partial(self._listen, endpoint, api_version)
+            self._task = asyncio.create_task(self._supervisor.repeat("the watch of containers", work))
 
     def count(self, container: str) -> int:
         """Return the number of `oom` events of a container, by its name."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from evaluator_host.system.supervisor import Supervisor
+
 _PERIOD_S: Final = 0.05
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _KB: Final = 1024
@@ -66,9 +68,14 @@ class Watch:
 
 
 class Watchdog:
-    """Measures any number of sandboxes with one task, which runs only while there is a sandbox."""
+    """Measures any number of sandboxes with one task, which runs only while there is a sandbox.
 
-    def __init__(self) -> None:
+    Args:
+      supervisor: Starts the task again when it fails; by default one of its own.
+    """
+
+    def __init__(self, supervisor: Supervisor | None = None) -> None:
+        self._supervisor = supervisor or Supervisor()
         self._watches: list[Watch] = []
         self._task: asyncio.Task[None] | None = None
 
@@ -76,7 +83,7 @@ class Watchdog:
         """Start measuring a sandbox."""
         self._watches.append(watch)
         if self._task is None:
-            self._task = asyncio.ensure_future(self._run())
+            self._task = asyncio.ensure_future(self._supervisor.repeat("the watchdog of sandboxes", self._run))
 
     def stop_watching(self, watch: Watch) -> None:
         """Stop measuring a sandbox; `over_memory` and `over_processes` stay as they are."""

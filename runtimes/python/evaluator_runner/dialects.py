@@ -57,6 +57,9 @@ _WORDS = {  # recognised before the code runs, if one of these words occurs in i
     "opik": ("opik",),
     "langsmith": ("perform_eval", "outputs", "example", "run"),
     "promptfoo": ("get_assert", "output", "context"),
+    "agentcore": ("bedrock_agentcore", "lambda_handler", "handler"),
+    "patronus": ("patronus",),
+    "honeyhive": ("honeyhive", "ground_truth", "ground_truths", "event"),
     "braintrust": ("handler",),
 }
 DECORATED, NAMED, PARAMETERS, SHAPED, ANY_NAME = range(1, 6)

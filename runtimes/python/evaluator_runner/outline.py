@@ -117,9 +117,15 @@ class Outline:
         """Return the name of the first class with a base of such a name in a package, or in a module below it."""
         return next((name for name, bases in self.classes.items() if _any_from(bases, package, names)), None)
 
-    def decorated_by(self, package: str, *names: str) -> Function | None:
-        """Return the first function with a decorator of such a name in a package, or in a module below it."""
-        found = self.functions.values()
+    def decorated_by(self, package: str, *names: str, of: str | None = None) -> Function | None:
+        """Return the first function with a decorator of such a name in a package, or in a module below it.
+
+        Args:
+          package: The package.
+          names: Names of decorators.
+          of: The function to look at; None for all.
+        """
+        found = [one for name, one in self.functions.items() if of in {None, name}]
         return next((one for one in found if any(_any_from(way, package, names) for way in one.decorators)), None)
 
     def imports(self, package: str) -> bool:

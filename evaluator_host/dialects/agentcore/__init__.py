@@ -1,0 +1,1 @@
+"""Dialect `agentcore`: code-based evaluators of Amazon Bedrock AgentCore."""

@@ -1,0 +1,1 @@
+"""Dialect `honeyhive`: evaluators of HoneyHive experiments."""

@@ -1,0 +1,1 @@
+"""Dialect `patronus`: evaluators of the Patronus package."""

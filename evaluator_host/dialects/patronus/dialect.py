@@ -1,0 +1,64 @@
+"""Dialect `patronus`: functions decorated by `evaluator`, and evaluator classes.
+
+The runner sends `{"result": {…}}`, the fields of an `EvaluationResult` that are set, `{"result": null}` for None, or
+`{"returned": type}`. Source of the rules: patronus 0.1.26, evals/evaluators.py.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
+from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.interpret import Scored
+from evaluator_host.dialects.native import NamedScore, bind_native, invalid, scored, unreadable, without_truth
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, Returned
+
+
+def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
+    """Return the arguments of an experiment: `{"row": {"task_input", "task_output", "gold_answer", …}}`."""
+    return bind_native(row, settings, _row, needs="row")
+
+
+def _row(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
+    inputs, truth = without_truth(row, settings)
+    only = next(iter(inputs.values())) if len(inputs) == 1 else inputs
+    fields = {"task_input": inputs.get("task_input", only), "task_output": row.outputs, "gold_answer": truth}
+    return {"row": {**inputs, **fields}}
+
+
+def interpret(
+    returned: Returned, language: Language, *, settings: EvaluatorSettings = DEFAULTS
+) -> Scored | EvaluationError:
+    """Read the result; None is no evaluation."""
+    if (error := unreadable(returned)) is not None:
+        return error
+    value = returned.value
+    if not isinstance(value, dict):
+        return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
+    if "returned" in value:
+        hint = "return an EvaluationResult, a number, a bool or a text"
+        return invalid(f"the evaluator returned {str(value['returned'])[:100]}, which Patronus refuses", hint)
+    result = value.get("result")
+    if result is None:
+        return Scored(None, None, {}, skipped=True)
+    passed, reason, text = result.get("pass_"), result.get("explanation"), result.get("text_output")
+    found = scored([NamedScore("score", result.get("score"), reason, passed)], (result,))
+    if isinstance(found, EvaluationError):
+        return found
+    notes = () if text is not None or passed is not None else found.notes
+    return replace(found, label=text, reason=reason, passed=passed, notes=notes if found.score is None else found.notes)
+
+
+DIALECT: Final = Dialect(
+    contract=Contract.PATRONUS,
+    bind=bind,
+    interpret=interpret,
+    languages=PYTHON_ONLY,
+    takes=("correct_answer_key", "config", "variables"),
+    sdk=Sdk(
+        module="patronus",
+        stand_in=StandIn("dialects/patronus/modules", preimport="patronus"),
+        real=frozenset({"patronus"}),
+    ),
+)

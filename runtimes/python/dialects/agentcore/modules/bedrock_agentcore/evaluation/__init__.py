@@ -1,0 +1,1 @@
+"""Evaluation: code-based evaluators only."""

@@ -1,0 +1,78 @@
+"""Implements dialect `honeyhive`: functions of experiments, by position, and functions of the hosted editor's event."""
+
+from __future__ import annotations
+
+from evaluator_runner import dialects, entry
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.failures import Failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from evaluator_runner.outline import Function, Outline
+
+CONTRACT = "honeyhive"
+PREBOUND = False
+_ORDER = ("outputs", "inputs")
+_TRUTHS = ("ground_truth", "ground_truths")
+_EVENT = "event"
+
+
+def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
+    """Return the decorated function, or one whose parameters are those of an experiment or of the hosted editor."""
+    decorated = outline.decorated_by("honeyhive", "evaluator", "aevaluator", of=name)
+    if decorated is not None:
+        return dialects.DECORATED, f"`{decorated.name}` is decorated by honeyhive's evaluator"
+    chosen = [one for one in outline.functions.values() if name in {None, one.name} and _fits(one)]
+    if len(chosen) != 1 or (outline.has_own_entry and chosen[0].name != "evaluate"):
+        return None
+    return dialects.PARAMETERS, f"`{chosen[0].name}` has the parameters {', '.join(chosen[0].parameters)}"
+
+
+def _fits(function: Function) -> bool:
+    names = tuple(function.parameters)
+    return names == (_EVENT,) or (names[:2] == _ORDER and len(names) == 3 and names[2] in _TRUTHS)
+
+
+def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
+    """Return the function; it gets outputs, inputs and the ground truth, if there is one, or the event.
+
+    Raises:
+      Failure: there is no such function, or there are several.
+    """
+    found = entry.find_function(namespace, name or _only(namespace))
+    names = found.signature.names if found.signature is not None else []
+    found.bind = _event if names == [_EVENT] else _positional
+    shown = getattr(found.call, "name", None) or found.name
+    found.convert = lambda value: {"eval_name": shown, "value": value}
+    return found
+
+
+def _only(namespace: dict[str, Any]) -> str:
+    own = [name for name, one in namespace.items() if entry.is_function(one) and _is_own(one)]
+    marked = [name for name in own if getattr(namespace[name], "is_evaluator", False)] or own
+    if len(marked) > 1:
+        raise Failure(
+            "entry_ambiguous",
+            f"the code has several functions: {', '.join(marked[:10])}",
+            hint="name the evaluator in `settings.entry`",
+        )
+    return marked[0] if marked else "evaluate"
+
+
+def _is_own(value: Any) -> bool:
+    return getattr(value, "__module__", None) == "evaluator"
+
+
+def _positional(args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+    row = args[0]
+    truth = row.get("ground_truth")
+    return [row.get("outputs"), row.get("inputs") or {}, *([] if truth is None else [truth])], {}
+
+
+def _event(args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+    row = args[0]
+    event = {"event_type": "model", "metadata": {}, "metrics": {}, "config": {}, **row}
+    event.setdefault("feedback", {"ground_truth": event.pop("ground_truth", None)})
+    return [event], {}

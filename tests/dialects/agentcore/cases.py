@@ -1,0 +1,130 @@
+"""Code-based evaluators of Amazon Bedrock AgentCore, and what the service gets from them.
+
+Facts: bedrock-agentcore 1.25.0, evaluation/custom_code_based_evaluators.
+"""
+
+from functools import partial
+
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Row
+from tests.dialects.cases import NativeCase
+
+SPANS = [
+    {"traceId": "t1", "spanId": "s1", "name": "invoke", "attributes": {"gen_ai.output": "Paris"}},
+    {"traceId": "t2", "spanId": "s2", "name": "other", "attributes": {}},
+]
+EVENT = Row(
+    variables={
+        "schemaVersion": "1.0",
+        "evaluatorName": "mine",
+        "evaluationLevel": "TRACE",
+        "evaluationInput": {"sessionSpans": SPANS},
+        "evaluationReferenceInputs": [{"context": {}, "expectedResponse": {"text": "Paris"}, "more": 1}],
+        "evaluationTarget": {"traceIds": ["t1"], "spanIds": []},
+    }
+)
+HEAD = (
+    "from bedrock_agentcore.evaluation.custom_code_based_evaluators import (\n"
+    "    EvaluatorInput, EvaluatorOutput, custom_code_based_evaluator)\n\n"
+)
+NONE = {"value": None, "label": None, "explanation": None, "errorCode": None, "errorMessage": None}
+
+case = partial(NativeCase, row=EVENT, recognised=Contract.AGENTCORE)
+
+
+def returns(value: str) -> str:
+    """A handler that returns this expression."""
+    return f"{HEAD}@custom_code_based_evaluator()\ndef handler(input: EvaluatorInput, context):\n    return {value}\n"
+
+
+CASES = [
+    case(
+        id="a decorated handler",
+        code=returns("EvaluatorOutput(value=1, label='Pass', explanation=input.target_trace_id)"),
+        native=[{**NONE, "value": 1.0, "label": "Pass", "explanation": "t1"}],
+        score=1.0,
+        label="Pass",
+        reason="t1",
+    ),
+    case(
+        id="spans and references",
+        code=returns(
+            "EvaluatorOutput(value=input.session_spans[0]['attributes']['gen_ai.output'] =="
+            " input.reference_inputs[0].expected_response_text and input.reference_inputs[0].more, label='x')"
+        ),
+        native=[{**NONE, "value": 1.0, "label": "x"}],
+        score=1.0,
+    ),
+    case(
+        id="a row of ours",
+        row=Row({"q": "capital?", "correct_answer": "Paris"}, "Paris"),
+        code=returns(
+            "EvaluatorOutput(value=float(input.session_spans[0]['attributes']['gen_ai.output'] =="
+            " input.reference_inputs[0].expected_response_text), label='x')"
+        ),
+        score=1.0,
+    ),
+    case(
+        id="an error code",
+        code=returns("EvaluatorOutput(errorCode='VALIDATION_FAILED', errorMessage='no spans')"),
+        native=[{**NONE, "errorCode": "VALIDATION_FAILED", "errorMessage": "no spans"}],
+        status="failed",
+        error="user_exception",
+        message="VALIDATION_FAILED: no spans",
+    ),
+    case(
+        id="a label is required",
+        code=returns("EvaluatorOutput(value=1.0)"),
+        status="failed",
+        error="user_exception",
+        message="label is required",
+        native=[],
+    ),
+    case(
+        id="a value that is no number",
+        code=returns("EvaluatorOutput(value='high', label='x')"),
+        status="failed",
+        error="user_exception",
+        message="value is no number",
+    ),
+    case(
+        id="another type",
+        code=returns("{'value': 1.0, 'label': 'x'}"),
+        status="failed",
+        error="user_exception",
+        message="must return an EvaluatorOutput, got dict",
+    ),
+    case(id="a label alone", code=returns("EvaluatorOutput(label='Poor')"), score=None, label="Poor"),
+    case(
+        id="a plain Lambda",
+        code="""
+            def lambda_handler(event, context):
+                spans = event['evaluationInput']['sessionSpans']
+                return {'value': len(spans) / 2, 'label': 'Pass' if context.get_remaining_time_in_millis() else ''}
+        """,
+        native=[{"value": 1.0, "label": "Pass"}],
+        score=1.0,
+    ),
+    case(
+        id="a plain Lambda without a label",
+        code="def handler(event, context):\n    return {'value': 1.0}\n",
+        status="failed",
+        error="invalid_result",
+        message="has no label",
+        native=[{"value": 1.0}],
+    ),
+    case(
+        id="a name that is not the default",
+        code="def other(event, context):\n    return {'value': 0.5, 'label': 'x'}\n",
+        contract=Contract.AGENTCORE,
+        settings=EvaluatorSettings(entry="other"),
+        score=0.5,
+    ),
+    case(
+        id="more of the package",
+        code="from bedrock_agentcore.runtime import BedrockAgentCoreApp\n" + returns("1"),
+        recognised=None,
+        status="failed",
+        error="load_error",
+        message="bedrock-agentcore==1.25.0",
+    ),
+]

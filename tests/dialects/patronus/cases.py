@@ -1,0 +1,95 @@
+"""Evaluators of Patronus, and the results that it makes of what they return.
+
+Facts: patronus 0.1.26, `coerce_eval_output_type`.
+"""
+
+from functools import partial
+
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Row
+from tests.dialects.cases import NativeCase
+
+ROW = Row(variables={"row": {"task_input": "2+2", "task_output": "4", "gold_answer": "4"}})
+OURS = Row({"question": "2+2", "correct_answer": "4"}, "4")
+HEAD = "from patronus import evaluator, EvaluationResult\n\n@evaluator()\n"
+
+case = partial(NativeCase, row=ROW, recognised=Contract.PATRONUS)
+
+
+def returns(value: str) -> str:
+    """A function that returns this expression."""
+    return f"{HEAD}def f(row, **kwargs):\n    return {value}\n"
+
+
+CASES = [
+    case(
+        id="bool",
+        code=returns("row.task_output == row.gold_answer"),
+        native=[{"score": 1.0, "pass_": True}],
+        score=1.0,
+        passed=True,
+    ),
+    case(id="number", code=returns("0.5"), native=[{"score": 0.5}], score=0.5, passed=None),
+    case(id="text", code=returns("'good'"), native=[{"text_output": "good"}], score=None, label="good"),
+    case(
+        id="a result",
+        code=returns("EvaluationResult(score=0.9, pass_=True, explanation='e', metadata={'a': 1})"),
+        native=[{"score": 0.9, "pass_": True, "metadata": {"a": 1}, "explanation": "e"}],
+        score=0.9,
+        passed=True,
+        reason="e",
+    ),
+    case(id="None is no evaluation", code=returns("None"), status="skipped", native=[]),
+    case(
+        id="a dict",
+        code=returns("{'score': 1}"),
+        status="failed",
+        error="invalid_result",
+        message="returned dict, which Patronus refuses",
+    ),
+    case(id="an exception", code=returns("1 / 0"), status="failed", error="user_exception", native=[]),
+    case(
+        id="parameters by name, awaited",
+        row=OURS,
+        code=f"{HEAD}async def f(actual: str, expected: str):\n    return actual == expected\n",
+        score=1.0,
+    ),
+    case(
+        id="the task's result",
+        code=f"{HEAD}def f(row, task_result, parent=None):\n    return len(task_result.output) + (parent is None)\n",
+        score=2.0,
+    ),
+    case(
+        id="a class",
+        row=OURS,
+        code="""
+            import patronus
+            from patronus import StructuredEvaluator
+
+            class Same(StructuredEvaluator):
+                def evaluate(self, *, task_output=None, gold_answer=None, **kwargs):
+                    return patronus.EvaluationResult(score=float(task_output == gold_answer), pass_=True)
+        """,
+        native=[{"score": 1.0, "pass_": True}],
+    ),
+    case(
+        id="several",
+        code=f"{returns('1')}\n@evaluator\ndef g(row):\n    return 2\n",
+        recognised=None,
+        status="failed",
+        error="entry_ambiguous",
+    ),
+    case(
+        id="one of several",
+        code=f"{returns('1')}\n@evaluator\ndef g(row):\n    return 2\n",
+        settings=EvaluatorSettings(entry="g"),
+        score=2.0,
+    ),
+    case(
+        id="more of the package",
+        code="from patronus import RemoteEvaluator\n" + returns("1"),
+        recognised=None,
+        status="failed",
+        error="load_error",
+        message="patronus==0.1.26",
+    ),
+]
